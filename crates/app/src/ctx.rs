@@ -60,7 +60,7 @@ impl Origin {
 #[derive(Debug, Clone)]
 pub struct Ctx {
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: Arc<Origin>,
     /// Session of the caller.
     pub session: Arc<Session>,
     /// The caller's side of a call that it attends.

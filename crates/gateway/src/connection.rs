@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, SocketAddr},
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -32,6 +32,9 @@ pub(crate) struct IdleTime {
     pub(crate) known: Duration,
 }
 
+/// Time without a request after which a connection rests.
+const REST: Duration = Duration::from_millis(500);
+
 /// The requests that are answered over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -41,9 +44,13 @@ pub(crate) enum Use {
     Probes,
 }
 
-/// The request came over a connection that has as many unknown callers as it may have.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shed;
+/// The connection that a request came over.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrival {
+    pub(crate) connection: Option<Arc<Connection>>,
+    /// It has as many unknown callers as it may have.
+    pub(crate) shed: bool,
+}
 
 /// A connection until it is closed.
 #[derive(Debug)]
@@ -53,6 +60,12 @@ pub(crate) struct Connection {
     known: AtomicBool,
     begun: AtomicU64,
     ended: AtomicU64,
+    /// Answers whose bodies of unknown length have not ended.
+    streaming: AtomicUsize,
+    /// The client began to send another request.
+    heard: AtomicBool,
+    /// The client does not take what is written.
+    held_up: AtomicBool,
     unread: Unread,
     streams: Streams,
 }
@@ -65,6 +78,9 @@ impl Connection {
             known: AtomicBool::new(false),
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
+            streaming: AtomicUsize::new(0),
+            heard: AtomicBool::new(false),
+            held_up: AtomicBool::new(false),
             unread: Unread::default(),
             streams: Streams::default(),
         }
@@ -99,11 +115,9 @@ impl Connection {
     /// HTTP/2 needs no such care, for a stream ends without its connection.
     pub(crate) fn receive(self: &Arc<Self>, request: Request<Incoming>) -> Request {
         let one_at_a_time = request.version() < Version::HTTP_2;
-        let mut request = request.map(|body| {
+        request.map(|body| {
             if one_at_a_time { Body::new(Received::new(body, self)) } else { Body::new(body) }
-        });
-        request.extensions_mut().insert(Arc::clone(self));
-        request
+        })
     }
 
     /// Waits until a request of HTTP/2 may be handled. `None`: one of an unknown caller for which
@@ -112,17 +126,48 @@ impl Connection {
         self.streams.enter(self.peer(), waiting).await
     }
 
+    /// Notes that the client sent something.
+    pub(crate) fn heard(&self) {
+        self.heard.store(true, Ordering::Release);
+    }
+
+    /// Notes whether the client takes what is written.
+    pub(crate) fn held_up(&self, held_up: bool) {
+        self.held_up.store(held_up, Ordering::Release);
+    }
+
     /// Ends when no request was begun or in flight for the idle time, at twice that at the latest.
     pub(crate) async fn silence(&self, idle: IdleTime) {
         loop {
-            let begun = self.begun.load(Ordering::Acquire);
-            let patience = if self.is_known() { idle.known } else { idle.unknown };
-            tokio::time::sleep(patience).await;
-            let ended = self.ended.load(Ordering::Acquire);
-            if self.begun.load(Ordering::Acquire) == begun && ended == begun {
+            let known = self.is_known();
+            let patience = if known { idle.known } else { idle.unknown };
+            // Who authenticated meanwhile is waited for longer.
+            if self.is_silent_for(patience).await && self.is_known() == known {
                 return;
             }
         }
+    }
+
+    /// Ends when the last of its requests was answered a moment ago and its answer is sent.
+    pub(crate) async fn rest(&self) {
+        loop {
+            let silent = self.is_silent_for(REST).await;
+            let asked = self.begun.load(Ordering::Acquire) > 0;
+            let sent = self.streaming.load(Ordering::Acquire) == 0
+                && !self.held_up.load(Ordering::Acquire);
+            // The time that a head may take is not to begin again.
+            if silent && asked && sent && !self.heard.load(Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+
+    /// Returns true if no request was begun or in flight for this time.
+    async fn is_silent_for(&self, time: Duration) -> bool {
+        let begun = self.begun.load(Ordering::Acquire);
+        tokio::time::sleep(time).await;
+        let ended = self.ended.load(Ordering::Acquire);
+        self.begun.load(Ordering::Acquire) == begun && ended == begun
     }
 }
 
@@ -138,6 +183,28 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
+        self.0.heard.store(false, Ordering::Release);
         self.0.ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// An answer with a body of unknown length, until that ends.
+pub(crate) struct Streaming(Arc<Connection>);
+
+impl Streaming {
+    pub(crate) fn begin(connection: Arc<Connection>) -> Self {
+        connection.streaming.fetch_add(1, Ordering::AcqRel);
+        Self(connection)
+    }
+
+    /// The client took a part of it.
+    pub(crate) fn taken(&self) {
+        drop(InFlight::begin(&self.0));
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.streaming.fetch_sub(1, Ordering::AcqRel);
     }
 }

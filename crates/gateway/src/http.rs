@@ -24,6 +24,7 @@ mod parts;
 mod proxies;
 mod query;
 mod routes;
+mod service;
 mod strangers;
 mod traces;
 mod v1;
@@ -40,7 +41,8 @@ pub(crate) use self::{
     openapi::openapi,
     page::Cursors,
     proxies::Proxies,
-    routes::{health_router, router},
+    routes::health_router,
+    service::Service,
     strangers::Strangers,
 };
 

@@ -4,6 +4,8 @@
 
 mod accept;
 mod speech;
+mod turns;
+mod wire;
 
 use std::{
     io,
@@ -28,7 +30,7 @@ use self::{
 use crate::{
     boot::Node,
     config::{Config, Server},
-    http::{health_router, router},
+    http::{Service, health_router},
     tls::TlsAcceptor,
 };
 
@@ -103,7 +105,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves until `stop`, then drains: no new connections, calls in flight end, events are sealed.
 pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: CancellationToken) {
-    let router = router(Arc::clone(&node.gateway));
+    let service = Service::new(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
     node.app.nodes.start_jobs(&jobs);
     node.app.nodes.started();
@@ -113,7 +115,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         let router = health_router(Arc::clone(&node.gateway));
         AbortOnDropHandle::new(probes.spawn(plain(listener, router)))
     });
-    let speech = Speech::new(&config.server, router, gauge!("portcullis_connections"));
+    let speech = Speech::new(&config.server, service, gauge!("portcullis_connections"));
     let (lanes, connections) = (Lanes::start(), TaskTracker::new());
     if config.server.behind_tls_proxy && config.server.trusted_proxies.is_empty() {
         tracing::warn!(
@@ -147,7 +149,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
 /// Serves a plain router to a few clients that need not authenticate, such as a metrics scraper.
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let listening = Listening { listener, tls: None };
-    let speech = Speech::without_callers(&Server::default(), router);
+    let speech = Speech::without_callers(&Server::default(), router.into());
     let (lanes, connections) = (Lanes::none(), TaskTracker::new());
     let never = CancellationToken::new();
     accept(&listening, &Limits::plain(), &speech, (&lanes, &connections), &never).await;

@@ -227,7 +227,9 @@ impl Node {
         };
         self.app
             .calls
-            .invoke(Ctx { origin, session, attendance: None }, 2, move || invocation)
+            .invoke(Ctx { origin: Arc::new(origin), session, attendance: None }, 2, move || {
+                invocation
+            })
             .await
     }
 

@@ -7,8 +7,8 @@ use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
 use portcullis_app::App;
 use portcullis_core::{
     id::OrgId,
@@ -17,7 +17,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::RouteSpec};
 
 /// The largest body of an invocation in bytes.
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
@@ -44,13 +44,21 @@ impl FromRequest<Arc<Gateway>> for RequestBody {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
         let (parts, body) = request.into_parts();
-        let bytes = Exchange::of(&parts)?.route.body;
-        let allowance = Allowance { bytes, time: gateway.body_time };
-        Ok(Self { headers: parts.headers, body, allowance })
+        let route = Exchange::of(&parts)?.route;
+        Ok(Self::of(route, (parts.headers, body), gateway))
     }
 }
 
 impl RequestBody {
+    /// The body of a request of this route.
+    pub(crate) fn of(
+        route: RouteSpec,
+        (headers, body): (HeaderMap, Body),
+        gateway: &Gateway,
+    ) -> Self {
+        Self { headers, body, allowance: Allowance { bytes: route.body, time: gateway.body_time } }
+    }
+
     /// Reads a JSON object of an org and makes something of it. A large one does not keep the
     /// thread that serves.
     pub(crate) async fn object<T: Send + 'static>(
@@ -76,18 +84,29 @@ impl RequestBody {
     pub(crate) async fn read_beside_headers(self) -> (HeaderMap, Result<Bytes, Refusal>) {
         let Self { headers, body, allowance } = self;
         let limit = allowance.bytes;
-        let reading = async {
-            match Limited::new(body, limit).collect().await {
-                Ok(collected) => Ok(collected.to_bytes()),
-                Err(error) if error.is::<LengthLimitError>() => {
-                    Err(Refusal::PayloadTooLarge { limit_bytes: limit })
-                }
-                Err(_) => Err(cut_short()),
-            }
-        };
-        let read = bounded(&headers, allowance, reading).await;
+        let read = bounded(&headers, allowance, whole(body, limit)).await;
         (headers, read)
     }
+}
+
+/// Reads a body to its end. One that comes in one part, as most do, is not copied.
+async fn whole(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    let (mut first, mut more) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
+        if first.len().max(more.len()) + data.len() > limit {
+            return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
+        }
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if more.is_empty() {
+            more.extend_from_slice(&first);
+        }
+        more.extend_from_slice(&data);
+    }
+    Ok(if more.is_empty() { first } else { more.freeze() })
 }
 
 /// The JSON object that was read; nothing is an object without members.

@@ -27,7 +27,18 @@ impl FromRequestParts<Arc<Gateway>> for Caller {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Outcome> {
-        let access = Exchange::of(parts)?.route.access;
+        Self::of(Exchange::of(parts)?, &parts.headers, gateway).await
+    }
+}
+
+impl Caller {
+    /// The caller of a request with these headers.
+    pub(crate) async fn of(
+        exchange: &Arc<Exchange>,
+        headers: &HeaderMap,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let access = exchange.route.access;
         let purpose = match access {
             Access::AnyToken => Purpose::Revocation,
             Access::Token | Access::Scoped(_) | Access::Call(_) | Access::Message => {
@@ -38,7 +49,7 @@ impl FromRequestParts<Arc<Gateway>> for Caller {
                 return Err(Refusal::Internal.into());
             }
         };
-        let ctx = authenticated(parts, purpose, gateway).await?;
+        let ctx = authenticated(exchange, headers, purpose, gateway).await?;
         if let Access::Call(_) | Access::Message = access {
             admit_call(&ctx, gateway)?;
             return Ok(Self(ctx));
@@ -89,8 +100,9 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
 
 /// A caller with a live token on a path that is no endpoint: it costs a request like any other,
 /// but is told so even when the plan is used up.
-pub(super) async fn lost(parts: &mut Parts, gateway: &Arc<Gateway>) -> Result<(), Outcome> {
-    let ctx = authenticated(parts, Purpose::Access, gateway).await?;
+pub(super) async fn lost(parts: &Parts, gateway: &Arc<Gateway>) -> Result<(), Outcome> {
+    let exchange = Exchange::of(parts)?;
+    let ctx = authenticated(exchange, &parts.headers, Purpose::Access, gateway).await?;
     let _ = admit(&ctx, gateway).await;
     Ok(())
 }
@@ -115,12 +127,12 @@ async fn admit(ctx: &Ctx, gateway: &Gateway) -> Result<(), Refusal> {
 }
 
 async fn authenticated(
-    parts: &mut Parts,
+    exchange: &Exchange,
+    headers: &HeaderMap,
     purpose: Purpose,
     gateway: &Arc<Gateway>,
 ) -> Result<Ctx, Outcome> {
-    let exchange = Exchange::of(parts)?;
-    let bearer = bearer(&parts.headers);
+    let bearer = bearer(headers);
     let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.known(session.account());
@@ -130,7 +142,7 @@ async fn authenticated(
             Attribute::text("portcullis.principal.id", session.caller.principal_id.to_string()),
         ]);
     }
-    Ok(Ctx { origin: exchange.origin.clone(), session, attendance: None })
+    Ok(Ctx { origin: Arc::clone(&exchange.origin), session, attendance: None })
 }
 
 /// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).

@@ -1,7 +1,8 @@
 //! One request and its answer: who it is from, which limits it is shown, how it is framed.
 
 use std::{
-    fmt::Write,
+    fmt::{self, Write},
+    iter,
     net::IpAddr,
     panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
@@ -11,8 +12,9 @@ use axum::{
     body::{Body, HttpBody as _},
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Version, header, request::Parts},
-    response::{IntoResponse, Response},
+    response::Response,
 };
+use bytes::BytesMut;
 use futures_util::FutureExt;
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
@@ -31,7 +33,7 @@ use super::{
     routes::{Access, RouteSpec},
     traces,
 };
-use crate::connection::{Connection, Shed, Use};
+use crate::connection::{Arrival, Connection, Use};
 
 // Named once, so that no answer spells them out again.
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -40,12 +42,14 @@ const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const RESOURCE: HeaderName = HeaderName::from_static("x-ratelimit-resource");
 const RATELIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const RATELIMIT: HeaderName = HeaderName::from_static("ratelimit");
+/// Number of headers that the frame sets.
+const HEADERS: usize = 12;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    pub(crate) origin: Origin,
+    pub(crate) origin: Arc<Origin>,
     pub(crate) route: RouteSpec,
     /// On a route of JSON-RPC: the message, once it is read.
     message: Option<OnceLock<Asked>>,
@@ -54,24 +58,27 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    fn begin(gateway: &Gateway, route: RouteSpec, request: &Request) -> Self {
-        let headers = request.headers();
+    fn begin(
+        gateway: &Gateway,
+        route: RouteSpec,
+        connection: Option<Arc<Connection>>,
+        headers: &HeaderMap,
+    ) -> Self {
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
         let (request_id, arrived) =
             (RequestId::new(gateway.app.base.ids()), gateway.app.base.now());
-        let connection = request.extensions().get::<Arc<Connection>>().cloned();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
-            origin: Origin {
+            origin: Arc::new(Origin {
                 request_id,
                 arrived,
                 source_ip: gateway.proxies.client(peer, headers),
-                user_agent: text(headers, header::USER_AGENT.as_str(), 256),
+                user_agent: text(headers, &header::USER_AGENT, 256),
                 traceparent,
                 tracestate,
                 stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
-            },
+            }),
             route,
             message: (route.access == Access::Message).then(OnceLock::new),
             account: OnceLock::new(),
@@ -114,40 +121,63 @@ impl Exchange {
         }
     }
 
-    /// The limit to show as `X-RateLimit-*`, which is the exceeded one or that of the route, and all
-    /// that apply.
-    fn buckets(&self, gateway: &Gateway, refusal: Option<&Refusal>) -> (Bucket, Vec<Bucket>) {
-        let app = &gateway.app;
-        let all = match self.account.get() {
-            None => vec![app.quotas.peek_source(&self.origin)],
-            Some(account) => vec![
-                app.quotas.peek(account, Resource::Requests),
-                app.quotas.peek(account, Resource::Invocations),
-            ],
-        };
-        let of_route = if self.is_invocation() { Resource::Invocations } else { self.route.limit };
-        let shown = match refusal {
-            Some(Refusal::RateLimited { resource, limit, reset_at, .. }) => Bucket {
-                resource: *resource,
-                limit: *limit,
-                remaining: 0,
-                resets_at: reset_at.as_seconds(),
+    /// The limits that apply.
+    fn buckets(&self, gateway: &Gateway) -> Buckets {
+        let quotas = &gateway.app.quotas;
+        match self.account.get() {
+            None => Buckets { first: quotas.peek_source(&self.origin), second: None },
+            Some(account) => Buckets {
+                first: quotas.peek(account, Resource::Requests),
+                second: Some(quotas.peek(account, Resource::Invocations)),
             },
-            Some(_) | None => all
-                .iter()
-                .find(|bucket| bucket.resource == of_route)
-                .or(all.first())
-                .copied()
-                .unwrap_or_else(|| app.quotas.peek_source(&self.origin)),
-        };
-        (shown, all)
+        }
+    }
+
+    /// The limit to show as `X-RateLimit-*`: the exceeded one, or that of the route.
+    fn shown(&self, buckets: &Buckets, refusal: Option<&Refusal>) -> Bucket {
+        if let Some(Refusal::RateLimited { resource, limit, reset_at, .. }) = refusal {
+            let (resource, limit, resets_at) = (*resource, *limit, reset_at.as_seconds());
+            return Bucket { resource, limit, remaining: 0, resets_at };
+        }
+        let of_route = if self.is_invocation() { Resource::Invocations } else { self.route.limit };
+        buckets.iter().find(|bucket| bucket.resource == of_route).unwrap_or(buckets.first)
+    }
+}
+
+/// The limits that apply to a request: that of its source, or those of a plan.
+struct Buckets {
+    first: Bucket,
+    second: Option<Bucket>,
+}
+
+impl Buckets {
+    fn iter(&self) -> impl Iterator<Item = Bucket> {
+        iter::once(self.first).chain(self.second)
+    }
+
+    /// Writes a list (RFC 8941) with an item of each, named by its resource, and its parameters.
+    fn list(
+        &self,
+        out: &mut BytesMut,
+        mut parameters: impl FnMut(Bucket, &mut BytesMut) -> fmt::Result,
+    ) -> fmt::Result {
+        for (index, bucket) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(out, "{separator}\"{}\"", bucket.resource.as_str())?;
+            parameters(bucket, out)?;
+        }
+        Ok(())
     }
 }
 
 /// The refusal of a request that is not let in, whatever it asks for.
-fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<Refusal> {
+fn barred(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    shed: bool,
+    request: &Request,
+) -> Option<Refusal> {
     let reserve = exchange.connection.as_ref().is_some_and(|it| it.used_for() == Use::Probes);
-    let shed = request.extensions().get::<Shed>().is_some();
     if shed || (reserve && exchange.route.access != Access::Probe) {
         return Some(Refusal::Unavailable { reason: Unavailable::Overloaded });
     }
@@ -155,9 +185,10 @@ fn barred(gateway: &Gateway, exchange: &Exchange, request: &Request) -> Option<R
     Some(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal)
 }
 
-fn text(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
+/// The start of a header, if it is ASCII.
+fn text(headers: &HeaderMap, name: &HeaderName, longest: usize) -> Option<String> {
     let value = headers.get(name)?.to_str().ok()?;
-    Some(value.chars().take(longest).collect())
+    Some(value.get(..longest).unwrap_or(value).to_owned())
 }
 
 /// The one `traceparent`; of several, none can be believed.
@@ -175,36 +206,83 @@ fn tracestate(headers: &HeaderMap) -> Option<String> {
     Some(whole_entries(&all).to_owned()).filter(|state| !state.is_empty())
 }
 
-/// Frames the answer to a request of `route`: every answer leaves through here, with envelope and
-/// headers, also that of a handler that panics.
+/// A request as far as its frame has to know it.
+pub(crate) struct Routed {
+    pub(crate) spec: RouteSpec,
+    pub(crate) counted: metrics::Route,
+    pub(crate) arrival: Arrival,
+}
+
+/// The end of a request: an outcome that the frame writes, or a response with a body of its own.
+pub(crate) enum Handled {
+    Outcome(Outcome),
+    Response(Response),
+}
+
+impl From<Outcome> for Handled {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
+}
+
+impl From<Response> for Handled {
+    fn from(mut response: Response) -> Self {
+        let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
+        outcome.and_then(Arc::into_inner).map_or(Self::Response(response), Self::Outcome)
+    }
+}
+
+/// Frames the answer to a request that a router sent to `spec`.
 pub(crate) async fn framed<F: Future<Output = Response>>(
     gateway: &Arc<Gateway>,
-    route: RouteSpec,
-    mut request: Request,
+    spec: RouteSpec,
+    request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
-    let exchange = Arc::new(Exchange::begin(gateway, route, &request));
-    let counted = metrics::Route::of(&request);
-    request.extensions_mut().insert(Arc::clone(&exchange));
+    let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
+    let routed = Routed { spec, counted: metrics::Route::of(&request), arrival };
+    let answer = |exchange: Arc<Exchange>, mut request: Request| {
+        request.extensions_mut().insert(exchange);
+        answer(request).map(Handled::from)
+    };
+    frame(gateway, routed, request, answer).await
+}
+
+/// Frames the answer to a request: every answer leaves through here, with envelope and headers,
+/// also that of a handler that panics.
+pub(crate) async fn frame<F: Future<Output = Handled>>(
+    gateway: &Arc<Gateway>,
+    Routed { spec, counted, arrival }: Routed,
+    request: Request,
+    answer: impl FnOnce(Arc<Exchange>, Request) -> F,
+) -> Response {
+    let shed = arrival.shed;
+    let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, request.headers()));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
-    let mut response = match barred(gateway, &exchange, &request) {
+    let handled = match barred(gateway, &exchange, shed, &request) {
         None => {
-            let answered = AssertUnwindSafe(answer(request)).catch_unwind().await;
-            answered.unwrap_or_else(|_| Outcome::from(Refusal::Internal).into_response())
+            let answer = answer(Arc::clone(&exchange), request);
+            let answered = AssertUnwindSafe(answer).catch_unwind().await;
+            answered.unwrap_or_else(|_| Handled::Outcome(Refusal::Internal.into()))
         }
         Some(refusal) => {
             drop(request);
-            Outcome::from(refusal).into_response()
+            Handled::Outcome(refusal.into())
         }
     };
+    let (mut response, outcome) = match handled {
+        Handled::Response(response) => (response, None),
+        Handled::Outcome(outcome) => (Response::new(Body::empty()), Some(outcome)),
+    };
+    response.headers_mut().reserve(HEADERS);
     if let Some(connection) = &exchange.connection {
         leftover::settle(connection, expects, response.headers_mut()).await;
         if connection.used_for() == Use::Probes && !streamed {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    finish(gateway, &exchange, &counted, &mut response).await;
+    finish(gateway, &exchange, &counted, (&mut response, outcome)).await;
     response
 }
 
@@ -213,46 +291,47 @@ async fn finish(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
     counted: &metrics::Route,
-    response: &mut Response,
+    (response, outcome): (&mut Response, Option<Outcome>),
 ) {
-    let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
-    let refusal = outcome.as_deref().and_then(Outcome::refusal);
+    let refusal = outcome.as_ref().and_then(Outcome::refusal);
     set_headers(gateway, exchange, refusal, response.headers_mut());
-    if let Some(outcome) = &outcome {
-        outcome.set_headers(response.headers_mut());
-        write(gateway, exchange, outcome, response).await;
-    }
+    let outcome = match outcome {
+        None => None,
+        Some(outcome) => {
+            outcome.set_headers(response.headers_mut());
+            write(gateway, exchange, outcome, response).await
+        }
+    };
+    let refusal = outcome.as_ref().and_then(Outcome::refusal);
     counted.count(gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {
-        traces::answered(recording, exchange, counted, outcome.as_deref(), response.status());
+        traces::answered(recording, exchange, counted, outcome.as_ref(), response.status());
     }
     if let (Some(org), Some(large)) = (exchange.org(), outcome.filter(|outcome| outcome.large)) {
         gateway.app.base.discard(org, large);
     }
 }
 
-/// Writes status and body in the protocol of the route. A large body is not written by the thread
-/// that serves.
+/// Writes status and body in the protocol of the route, and gives the outcome back. A large body is
+/// not written by the thread that serves; if nobody can write it, it is empty.
 async fn write(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
-    outcome: &Arc<Outcome>,
+    outcome: Outcome,
     response: &mut Response,
-) {
+) -> Option<Outcome> {
     let now = gateway.app.base.now();
-    let body = match exchange.org().filter(|_| outcome.large) {
-        None => body(exchange, outcome, now),
-        Some(org) => {
-            let (exchange, outcome) = (Arc::clone(exchange), Arc::clone(outcome));
-            let written =
-                gateway.app.base.worked(org, usize::MAX, move || body(&exchange, &outcome, now));
-            // What cannot be written is an empty body.
-            written.await.unwrap_or_default()
-        }
-    };
     *response.status_mut() = match exchange.message {
         None => outcome.http_status(),
-        Some(_) => reply::status(outcome, exchange.message()),
+        Some(_) => reply::status(&outcome, exchange.message()),
+    };
+    let (body, outcome) = match exchange.org().filter(|_| outcome.large) {
+        None => (body(exchange, &outcome, now), Some(outcome)),
+        Some(org) => {
+            let exchange = Arc::clone(exchange);
+            let work = move || (body(&exchange, &outcome, now), Some(outcome));
+            gateway.app.base.worked(org, usize::MAX, work).await.unwrap_or_default()
+        }
     };
     let headers = response.headers_mut();
     if !body.is_end_stream() {
@@ -260,6 +339,7 @@ async fn write(
     }
     headers.remove(header::CONTENT_LENGTH);
     *response.body_mut() = body;
+    outcome
 }
 
 /// The body in the protocol of the route.
@@ -271,6 +351,25 @@ fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
     }
 }
 
+/// Values of headers, written one after the other into one buffer that they share.
+struct Values(BytesMut);
+
+impl Values {
+    /// Sets a header to what is written; none, where that is no value of a header.
+    fn set(
+        &mut self,
+        headers: &mut HeaderMap,
+        name: HeaderName,
+        write: impl FnOnce(&mut BytesMut) -> fmt::Result,
+    ) {
+        if write(&mut self.0).is_ok()
+            && let Ok(value) = HeaderValue::from_maybe_shared(self.0.split().freeze())
+        {
+            headers.insert(name, value);
+        }
+    }
+}
+
 fn set_headers(
     gateway: &Gateway,
     exchange: &Exchange,
@@ -278,24 +377,23 @@ fn set_headers(
     headers: &mut HeaderMap,
 ) {
     let now = gateway.app.quotas.limits_now();
-    let (shown, all) = exchange.buckets(gateway, refusal);
-    headers.insert(LIMIT, shown.limit.into());
-    headers.insert(REMAINING, shown.remaining.into());
-    headers.insert(RESET, shown.resets_at.into());
+    let buckets = exchange.buckets(gateway);
+    let shown = exchange.shown(&buckets, refusal);
+    let mut values = Values(BytesMut::with_capacity(256));
+    values.set(headers, LIMIT, |out| write!(out, "{}", shown.limit));
+    values.set(headers, REMAINING, |out| write!(out, "{}", shown.remaining));
+    values.set(headers, RESET, |out| write!(out, "{}", shown.resets_at));
     headers.insert(RESOURCE, HeaderValue::from_static(shown.resource.as_str()));
-    let mut policy = String::with_capacity(64);
-    let mut state = String::with_capacity(64);
-    for bucket in &all {
-        let name = bucket.resource.as_str();
-        let separator = if policy.is_empty() { "" } else { ", " };
-        let left = (bucket.resets_at - now.as_seconds()).max(0);
-        // Writing to a string cannot fail.
-        let _ = write!(policy, "{separator}\"{name}\";q={};w=60", bucket.limit);
-        let _ = write!(state, "{separator}\"{name}\";r={};t={left}", bucket.remaining);
-    }
-    insert(headers, RATELIMIT_POLICY, &policy);
-    insert(headers, RATELIMIT, &state);
-    insert(headers, REQUEST_ID, &exchange.origin.request_id.to_string());
+    values.set(headers, RATELIMIT_POLICY, |out| {
+        buckets.list(out, |bucket, out| write!(out, ";q={};w=60", bucket.limit))
+    });
+    values.set(headers, RATELIMIT, |out| {
+        buckets.list(out, |bucket, out| {
+            let left = (bucket.resets_at - now.as_seconds()).max(0);
+            write!(out, ";r={};t={left}", bucket.remaining)
+        })
+    });
+    values.set(headers, REQUEST_ID, |out| write!(out, "{}", exchange.origin.request_id));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use axum::{
     Extension,
-    extract::{Path, RawQuery, State, rejection::PathRejection},
-    http::HeaderMap,
+    extract::{Request as HttpRequest, State},
+    http::{HeaderMap, Uri},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -37,10 +37,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub(crate) use self::{
-    guard::{Guard, Guarded},
-    listen::Listeners,
-};
+pub(crate) use self::{guard::Guard, listen::Listeners};
 use self::{
     list::Listing,
     reply::{Asked, Reply},
@@ -49,10 +46,11 @@ use super::{
     Gateway,
     body::RequestBody,
     caller::{self, Caller},
-    exchange::Exchange,
+    exchange::{Exchange, Handled},
     outcome::Outcome,
     query::Query,
     routes::MessageRoute,
+    service::{decoded, segment},
 };
 
 /// For how long a client may keep what `server/discover` says.
@@ -100,42 +98,82 @@ impl Face {
     }
 }
 
-/// The addresses at which MCP clients are answered.
+/// Addresses at which MCP clients are answered: about the tools of all providers, and of one.
+pub(crate) const ALL: &str = "/mcp";
+pub(crate) const ONE: &str = "/mcp/{slug}";
+
+/// The routes of these addresses.
 pub(crate) fn routes() -> [MessageRoute; 2] {
-    [("/mcp", post(all)), ("/mcp/{slug}", post(one))]
+    [(ALL, post(message_posted)), (ONE, post(message_posted))]
 }
 
-/// Answers a message about the tools of all providers.
-async fn all(
-    Guarded: Guarded,
-    Caller(ctx): Caller,
-    Extension(exchange): Extension<Arc<Exchange>>,
+async fn message_posted(
     State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> Response {
-    let listed = match listed(raw.as_deref(), gateway.mcp.tools) {
-        Ok(listed) => listed,
-        Err(refusal) => return refused(&gateway, &ctx, refusal.into()).await.into_response(),
-    };
-    answered(&gateway, ctx, Face::All(listed), (&exchange, request)).await
-}
-
-/// Answers a message about the tools of one provider.
-async fn one(
-    Guarded: Guarded,
-    Caller(ctx): Caller,
     Extension(exchange): Extension<Arc<Exchange>>,
-    State(gateway): State<Arc<Gateway>>,
-    path: Result<Path<String>, PathRejection>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
+    request: HttpRequest,
 ) -> Response {
-    if let Err(refusal) = Query::parse(raw.as_deref(), &[]) {
-        return refused(&gateway, &ctx, refusal.into()).await.into_response();
+    match answer(&gateway, exchange, request).await {
+        Handled::Response(response) => response,
+        Handled::Outcome(outcome) => outcome.into_response(),
     }
-    let slug = path.map(|Path(slug)| slug).unwrap_or_default();
-    answered(&gateway, ctx, Face::One(slug), (&exchange, request)).await
+}
+
+/// An address at which MCP clients are answered, with the provider that it names, as it was written.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Address<'a> {
+    pub(crate) provider: Option<&'a str>,
+}
+
+impl<'a> Address<'a> {
+    /// Reads a path; `None` if it is no such address.
+    pub(crate) fn of(path: &'a str) -> Option<Self> {
+        let provider = match path.strip_prefix(ALL)? {
+            "" => None,
+            rest => Some(rest.strip_prefix('/').and_then(segment)?),
+        };
+        Some(Self { provider })
+    }
+}
+
+/// Answers a message, with or without the router.
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    exchange: Arc<Exchange>,
+    request: HttpRequest,
+) -> Handled {
+    match handled(gateway, &exchange, request).await {
+        Ok(response) => Handled::Response(response),
+        Err(outcome) => Handled::Outcome(outcome),
+    }
+}
+
+async fn handled(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    request: HttpRequest,
+) -> Result<Response, Outcome> {
+    if let Some(forbidden) = guard::forbidden(&request, gateway, exchange) {
+        return Err(forbidden);
+    }
+    let Caller(ctx) = Caller::of(exchange, request.headers(), gateway).await?;
+    let face = match face(gateway, request.uri()) {
+        Ok(face) => face,
+        Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),
+    };
+    let (parts, body) = request.into_parts();
+    let request = RequestBody::of(exchange.route, (parts.headers, body), gateway);
+    message_answered(gateway, ctx, face, (exchange, request)).await
+}
+
+/// The tools that an address offers.
+fn face(gateway: &Gateway, uri: &Uri) -> Result<Face, Refusal> {
+    match Address::of(uri.path()).and_then(|address| address.provider) {
+        None => listed(uri.query(), gateway.mcp.tools).map(Face::All),
+        Some(slug) => {
+            Query::parse(uri.query(), &[])?;
+            Ok(Face::One(decoded(slug).into_owned()))
+        }
+    }
 }
 
 fn listed(raw: Option<&str>, configured: Listed) -> Result<Listed, Refusal> {
@@ -156,17 +194,7 @@ async fn refused(gateway: &Gateway, ctx: &Ctx, answer: Outcome) -> Outcome {
     }
 }
 
-async fn answered(
-    gateway: &Arc<Gateway>,
-    ctx: Ctx,
-    face: Face,
-    arrived: (&Arc<Exchange>, RequestBody),
-) -> Response {
-    let answered = answer(gateway, ctx, face, arrived).await;
-    answered.unwrap_or_else(IntoResponse::into_response)
-}
-
-async fn answer(
+async fn message_answered(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: Face,

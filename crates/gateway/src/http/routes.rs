@@ -6,15 +6,12 @@ mod spec;
 use std::sync::Arc;
 
 use axum::http::Method;
-use portcullis_core::{
-    limits::Resource::{Invocations, Requests},
-    principal::Scope,
-};
+use portcullis_core::{limits::Resource::Requests, principal::Scope};
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 use self::{
-    Access::{AnyToken, Call, Credential, Open, Probe, Scoped, Token},
-    Thread::{Connection, Shared},
+    Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
+    Thread::Shared,
 };
 pub(crate) use self::{
     router::{MessageRoute, health_router, router},
@@ -49,7 +46,7 @@ pub(super) fn table() -> Vec<Row> {
         row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::refresh::refresh)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::list)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::get)),
-        row(Call(Scope::McpsInvoke),        Invocations, Connection, LARGE, || routes!(v1::invoke::invoke)),
+        Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::invoke::invoke) },
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::list)),
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::get)),
         row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     NONE,  || routes!(v1::providers::disconnect)),
@@ -92,6 +89,8 @@ pub(super) fn operations((_, paths, _): &Routes) -> impl Iterator<Item = (&str, 
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::limits::Resource;
+
     use super::*;
 
     #[test]
@@ -111,9 +110,10 @@ mod tests {
     fn only_calls_run_on_the_thread_of_their_connection_and_show_the_limit_of_invocations() {
         for row in table() {
             let RouteSpec { access, limit, thread, .. } = row.spec;
-            let call = matches!(access, Call(_));
+            let call = matches!(access, Access::Call(_));
+            let shown = limit == Resource::Invocations;
 
-            assert_eq!((limit == Invocations, thread == Connection), (call, call), "{access:?}");
+            assert_eq!((shown, thread == Thread::Connection), (call, call), "{access:?}");
         }
     }
 }

@@ -9,41 +9,43 @@ use std::{
 };
 
 use axum::{
-    Router,
     body::{Body, HttpBody},
     extract::Request,
     http::Version,
     response::Response,
 };
 use bytes::Bytes;
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use hyper::{
     body::{Frame, Incoming, SizeHint},
     rt::Executor,
+    server::conn::{http1, http2},
+    service::service_fn,
 };
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::conn::auto,
-};
+use hyper_util::rt::TokioTimer;
 use metrics::Gauge;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime::Handle,
 };
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
+use super::{
+    turns::{Over, Turn, Turns},
+    wire::{Protocol, Wire},
+};
 use crate::{
     config::Server,
-    connection::{Connection, IdleTime, InFlight, MAX_STREAMS, Shed, waiting},
+    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
+    http::Service,
     quota::Quota,
 };
 
 /// Answers the requests of connections and closes those that are silent.
 #[derive(Clone)]
 pub(super) struct Speech {
-    http: Arc<auto::Builder<Shared>>,
-    router: Router,
+    http1: Arc<http1::Builder>,
+    http2: Arc<http2::Builder<Shared>>,
+    service: Service,
     idle: IdleTime,
     waiting: Arc<Quota>,
     open: Gauge,
@@ -53,13 +55,8 @@ pub(super) struct Speech {
 const PARTING: IdleTime =
     IdleTime { unknown: Duration::from_secs(1), known: Duration::from_secs(1) };
 
-/// Reason to close a connection.
-enum Over {
-    /// The gateway ends.
-    Stopped,
-    /// Nothing was asked over it for too long.
-    Silent,
-}
+/// Error of a stream or a protocol.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A connection that is counted while it is held.
 struct Held(Gauge);
@@ -72,21 +69,22 @@ impl Drop for Held {
 
 impl Speech {
     /// For callers who have to authenticate.
-    pub(super) fn new(server: &Server, router: Router, open: Gauge) -> Self {
+    pub(super) fn new(server: &Server, service: Service, open: Gauge) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
         let unknown = Duration::from_secs(server.unauthenticated_idle_seconds).min(known);
-        Self::speaking(IdleTime { unknown, known }, router, open)
+        Self::speaking(IdleTime { unknown, known }, service, open)
     }
 
     /// For clients of whom nobody authenticates.
-    pub(super) fn without_callers(server: &Server, router: Router) -> Self {
+    pub(super) fn without_callers(server: &Server, service: Service) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
-        Self::speaking(IdleTime { unknown: known, known }, router, Gauge::noop())
+        Self::speaking(IdleTime { unknown: known, known }, service, Gauge::noop())
     }
 
-    fn speaking(idle: IdleTime, router: Router, open: Gauge) -> Self {
-        let http = Arc::new(protocol(idle.known, Shared(Handle::current())));
-        Self { http, router, idle, waiting: waiting(), open }
+    fn speaking(idle: IdleTime, service: Service, open: Gauge) -> Self {
+        let http1 = Arc::new(over_http1(idle.known));
+        let http2 = Arc::new(over_http2(Shared(Handle::current())));
+        Self { http1, http2, service, idle, waiting: waiting(), open }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -99,40 +97,76 @@ impl Speech {
     ) {
         self.open.increment(1.0);
         let _held = Held(self.open.clone());
-        let (idle, http, client) = (self.idle, Arc::clone(&self.http), Arc::new(client));
-        let answering = Arc::clone(&client);
-        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-            self.answer(request, &answering)
-        });
-        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-        let over = async {
-            tokio::select! {
-                () = stop.cancelled() => Over::Stopped,
-                () = client.silence(idle) => Over::Silent,
-            }
-        };
-        // Asked only when it has something to tell, and not whenever a call goes on: to ask `stop`
-        // takes a lock that all connections share.
-        let mut over = FuturesUnordered::from_iter([over]);
-        let ended = tokio::select! {
+        let client = Arc::new(client);
+        let mut wire = Wire::new(stream, Arc::clone(&client));
+        let mut turns = Turns::of(&client, self.idle, stop);
+        let protocol = tokio::select! {
             biased;
-            ended = connection.as_mut() => ended,
-            Some(over) = over.next() => {
-                connection.as_mut().graceful_shutdown();
-                match over {
-                    Over::Stopped => connection.await,
-                    // A peer that does not even take its leave is cut off.
-                    Over::Silent => tokio::select! {
-                        biased;
-                        ended = connection => ended,
-                        () = client.silence(PARTING) => Ok(()),
-                    }
-                }
-            }
+            protocol = wire.protocol() => protocol,
+            _ = turns.next(false) => return,
+        };
+        let ended = match protocol {
+            Ok(None) => Ok(()),
+            Ok(Some(Protocol::Http1)) => self.speak_http1(wire, &client, turns).await,
+            // Boxed, so that a connection with HTTP/1 has no room for it.
+            Ok(Some(Protocol::Http2)) => Box::pin(self.speak_http2(wire, &client, turns)).await,
+            Err(error) => Err(error.into()),
         };
         if let Err(error) = ended {
             tracing::debug!(peer = %client.peer(), %error, "a connection ended early");
         }
+    }
+
+    /// Speaks HTTP/1. While the connection rests, it has no buffers.
+    async fn speak_http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        mut wire: Wire<S>,
+        client: &Arc<Connection>,
+        mut turns: Turns<'_>,
+    ) -> Result<(), Failure> {
+        loop {
+            let service = service_fn(|request| self.answer(request, client));
+            let mut connection = Box::pin(self.http1.serve_connection(wire, service));
+            let turn = tokio::select! {
+                biased;
+                ended = connection.as_mut() => return Ok(ended?),
+                turn = turns.next(true) => turn,
+            };
+            if let Turn::Over(over) = turn {
+                connection.as_mut().graceful_shutdown();
+                return parted(connection, over, client).await;
+            }
+            let parts = Pin::into_inner(connection).into_parts();
+            wire = parts.io;
+            wire.put_back(parts.read_buf);
+            while !wire.has_more() {
+                let woken = tokio::select! {
+                    biased;
+                    woken = wire.is_woken() => woken?,
+                    _ = turns.next(false) => false,
+                };
+                if !woken {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn speak_http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        wire: Wire<S>,
+        client: &Arc<Connection>,
+        mut turns: Turns<'_>,
+    ) -> Result<(), Failure> {
+        let service = service_fn(|request| self.answer(request, client));
+        let mut connection = pin!(self.http2.serve_connection(wire, service));
+        let over = tokio::select! {
+            biased;
+            ended = connection.as_mut() => return Ok(ended?),
+            Turn::Over(over) = turns.next(false) => over,
+        };
+        connection.as_mut().graceful_shutdown();
+        parted(connection, over, client).await
     }
 
     fn answer(
@@ -142,25 +176,39 @@ impl Speech {
     ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
-        let mut request = connection.receive(request);
-        let (router, connection) = (self.router.clone(), Arc::clone(connection));
+        let request = connection.receive(request);
+        let (service, connection) = (self.service.clone(), Arc::clone(connection));
         let waiting = streamed.then(|| Arc::clone(&self.waiting));
         async move {
-            let _slot = match waiting {
+            let slot = match &waiting {
                 None => None,
-                Some(waiting) => {
-                    let slot = connection.stream(&waiting).await;
-                    if slot.is_none() {
-                        request.extensions_mut().insert(Shed);
-                    }
-                    slot
-                }
+                Some(waiting) => connection.stream(waiting).await,
             };
-            let Ok(answer) = router.oneshot(request).await;
+            let shed = waiting.is_some() && slot.is_none();
+            let arrival = Arrival { connection: Some(Arc::clone(&connection)), shed };
+            let answer = service.answer(request, arrival).await;
             drop(in_flight);
             Ok(answer.map(|body| watched(body, connection)))
         }
     }
+}
+
+/// Answers what is in flight over a connection that is over.
+async fn parted(
+    connection: impl Future<Output = hyper::Result<()>>,
+    over: Over,
+    client: &Connection,
+) -> Result<(), Failure> {
+    match over {
+        Over::Stopped => connection.await?,
+        // A peer that does not even take its leave is cut off.
+        Over::Silent => tokio::select! {
+            biased;
+            ended = connection => ended?,
+            () = client.silence(PARTING) => {}
+        },
+    }
+    Ok(())
 }
 
 /// The runtime that all connections share. Each request of HTTP/2 is answered there, so that one
@@ -178,14 +226,14 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
 /// there is, the connection is not silent.
 struct Watched {
     body: Body,
-    connection: Arc<Connection>,
+    streaming: Streaming,
 }
 
 fn watched(body: Body, connection: Arc<Connection>) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
-    Body::new(Watched { body, connection })
+    Body::new(Watched { body, streaming: Streaming::begin(connection) })
 }
 
 impl HttpBody for Watched {
@@ -198,7 +246,7 @@ impl HttpBody for Watched {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if frame.is_ready() {
-            drop(InFlight::begin(&self.connection));
+            self.streaming.taken();
         }
         frame
     }
@@ -215,16 +263,19 @@ impl HttpBody for Watched {
 /// Bytes of request bodies that a client of HTTP/2 may send over a connection before they are read.
 const WINDOW: u32 = 256 << 10;
 
-fn protocol(header_timeout: Duration, shared: Shared) -> auto::Builder<Shared> {
-    let mut builder = auto::Builder::new(shared);
+fn over_http1(header_timeout: Duration) -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_buf_size(64 * 1024)
         .max_headers(64);
     builder
-        .http2()
+}
+
+fn over_http2(shared: Shared) -> http2::Builder<Shared> {
+    let mut builder = http2::Builder::new(shared);
+    builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(MAX_STREAMS)
         .initial_stream_window_size(WINDOW)

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod kept;
+mod resting;
 mod strangers;
 
 use std::time::Duration;

@@ -200,7 +200,9 @@ fn key(headers: &HeaderMap, meta: &Map<String, Value>) -> Result<Option<Idempote
 fn traced(mut ctx: Ctx, meta: &Map<String, Value>) -> Ctx {
     if ctx.origin.traceparent.is_none() {
         let told = meta.get(meta::TRACEPARENT).and_then(Value::as_str);
-        ctx.origin.traceparent = told.and_then(|text| TraceParent::parse(text.as_bytes()));
+        if let Some(parent) = told.and_then(|text| TraceParent::parse(text.as_bytes())) {
+            Arc::make_mut(&mut ctx.origin).traceparent = Some(parent);
+        }
     }
     ctx
 }

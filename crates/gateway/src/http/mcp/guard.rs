@@ -1,14 +1,11 @@
 //! DNS rebinding: a page of another site that has its name resolve to this gateway is told by the
 //! names that its browser sends in `Host` and `Origin`.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::net::{IpAddr, SocketAddr};
 
 use axum::{
-    extract::FromRequestParts,
-    http::{HeaderMap, header, request::Parts, uri::Authority},
+    extract::Request,
+    http::{HeaderMap, header, uri::Authority},
 };
 use portcullis_core::{mcp::ProtocolError, refusal::Refusal};
 
@@ -76,31 +73,23 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// A request that no page of a stranger has sent; 403 to any other, before its token is looked at.
-#[derive(Debug)]
-pub(crate) struct Guarded;
-
-impl FromRequestParts<Arc<Gateway>> for Guarded {
-    type Rejection = Outcome;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Outcome> {
-        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
-        let Err(message) = gateway.mcp.guard.check(host, &parts.headers) else {
-            return Ok(Self);
-        };
-        let exchange = parts.extensions.get::<Arc<Exchange>>().ok_or(Refusal::Internal)?;
-        let refusal = Refusal::bad_request(message);
-        let charged = gateway.app.quotas.charge_source(refusal.clone(), &exchange.origin).refusal;
-        if charged != refusal {
-            return Err(charged.into());
-        }
-        let forbidden = ProtocolError::bad(portcullis_core::mcp::code::INVALID_REQUEST, message);
-        Err(ProtocolError { http_status: 403, ..forbidden }.into())
+/// The answer to a request that a page of a stranger may have sent: 403, before its token is looked
+/// at.
+pub(super) fn forbidden(
+    request: &Request,
+    gateway: &Gateway,
+    exchange: &Exchange,
+) -> Option<Outcome> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    let message = gateway.mcp.guard.check(host, request.headers()).err()?;
+    let refusal = Refusal::bad_request(message);
+    let charged = gateway.app.quotas.charge_source(refusal.clone(), &exchange.origin).refusal;
+    if charged != refusal {
+        return Some(charged.into());
     }
+    let forbidden = ProtocolError::bad(portcullis_core::mcp::code::INVALID_REQUEST, message);
+    Some(ProtocolError { http_status: 403, ..forbidden }.into())
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ pub(super) fn open(
         .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
     let id = asking.id.clone();
     // The trace of the request ends with its head.
-    ctx.origin.stages = Stages::untraced();
+    Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
     let listener = Listener { open, ctx, bearer, face, id, of_tools, seen: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;

@@ -116,9 +116,9 @@ fn not_found(request: &Request) -> Outcome {
 
 /// Under `/v1` nobody learns which paths exist without a token.
 async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");
-    if under_v1 && let Err(refused) = caller::lost(&mut parts, &gateway).await {
+    if under_v1 && let Err(refused) = caller::lost(&parts, &gateway).await {
         return refused.into_response();
     }
     not_found(&Request::from_parts(parts, body)).into_response()
@@ -161,9 +161,9 @@ async fn wrong_method(
     allow: Vec<String>,
     request: Request,
 ) -> Response {
-    let (mut parts, _) = request.into_parts();
+    let (parts, _) = request.into_parts();
     let authenticated =
-        if spec.access.is_open() { Ok(()) } else { caller::lost(&mut parts, &gateway).await };
+        if spec.access.is_open() { Ok(()) } else { caller::lost(&parts, &gateway).await };
     let refused = match authenticated {
         Ok(()) => Refusal::MethodNotAllowed { allow }.into(),
         Err(refused) => refused,

@@ -72,6 +72,14 @@ impl RouteSpec {
     pub(crate) const UNKNOWN: Self =
         Self { access: Access::Token, limit: Resource::Requests, thread: Thread::Shared, body: 0 };
 
+    /// Calls of tools.
+    pub(crate) const INVOKE: Self = Self {
+        access: Access::Call(Scope::McpsInvoke),
+        limit: Resource::Invocations,
+        thread: Thread::Connection,
+        body: INVOKE_LIMIT,
+    };
+
     /// Messages of MCP clients.
     pub(crate) const MCP: Self = Self {
         access: Access::Message,

@@ -5,9 +5,12 @@ mod waiting;
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
+use axum::{
+    Extension,
+    extract::{Request, State},
+};
 use bytes::Bytes;
-use portcullis_app::{Answered, Conversation, Ctx, Invocation, Stage, Stopped, View};
+use portcullis_app::{Answered, Conversation, Ctx, Invocation, Stage, Stopped, View, tool_named};
 use portcullis_core::{
     json::{Document, JsonValue, Node},
     refusal::Refusal,
@@ -15,15 +18,16 @@ use portcullis_core::{
 use utoipa::ToSchema;
 
 use self::{interaction::InteractionRequest, waiting::Wait};
-use super::ToolPath;
 use crate::http::{
     Gateway,
     answer::{ErrorAnswer, InvokeAnswer},
     body::{self, RequestBody},
     caller::Caller,
+    exchange::Exchange,
     idempotency::idempotency_key,
     outcome::Outcome,
     query::Query,
+    service::{decoded, segment},
 };
 
 /// Invokes an MCP tool under policy, DLP, limits and audit.
@@ -47,12 +51,35 @@ use crate::http::{
     )
 )]
 pub(crate) async fn invoke(
-    Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
-    ToolPath(tool): ToolPath,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    request: Request,
 ) -> Outcome {
+    answer(&gateway, exchange, request).await
+}
+
+/// The template of its path.
+pub(crate) const PATH: &str = "/v1/mcps/{id}/invoke";
+
+/// The id of a tool in such a path, as it was written.
+pub(crate) fn called(path: &str) -> Option<&str> {
+    path.strip_prefix("/v1/mcps/")?.strip_suffix("/invoke").and_then(segment)
+}
+
+/// Answers a request of it, with or without the router.
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    exchange: Arc<Exchange>,
+    request: Request,
+) -> Outcome {
+    let Caller(ctx) = match Caller::of(&exchange, request.headers(), gateway).await {
+        Ok(caller) => caller,
+        Err(refused) => return refused,
+    };
+    let (parts, body) = request.into_parts();
+    let tool = tool_named(&decoded(called(parts.uri.path()).unwrap_or_default()));
+    let raw = parts.uri.query().map(str::to_owned);
+    let request = RequestBody::of(exchange.route, (parts.headers, body), gateway);
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let wait = Wait::of(&request.headers);
@@ -71,7 +98,7 @@ pub(crate) async fn invoke(
     };
     let ended = match wait {
         None => gateway.app.calls.invoke(ctx, bytes, asked).await,
-        Some(wait) => match patiently(&gateway, ctx, (bytes, asked), &wait).await {
+        Some(wait) => match patiently(gateway, ctx, (bytes, asked), &wait).await {
             Ok(ended) => ended,
             Err(refusal) => return Outcome::from(refusal),
         },

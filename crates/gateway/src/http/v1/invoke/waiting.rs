@@ -46,8 +46,8 @@ impl Wait {
         if !self.is_decided(gateway, ctx, id).await? {
             return Ok(None);
         }
-        let mut origin = ctx.origin.clone();
-        origin.arrived = gateway.app.base.now();
+        let mut origin = Arc::clone(&ctx.origin);
+        Arc::make_mut(&mut origin).arrived = gateway.app.base.now();
         let bearer = self.bearer.as_ref().map(Secret::expose);
         let session = gateway.app.access.authenticate(bearer, Purpose::Access, &origin).await;
         let session = session.map_err(|refused| refused.refusal)?;

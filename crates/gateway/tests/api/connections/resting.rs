@@ -1,0 +1,89 @@
+//! Connections that rest between requests, without the buffers of their protocol.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpSocket,
+    time::{Instant, sleep, timeout},
+};
+
+use super::IMPATIENT;
+use crate::{
+    gateway,
+    given::{PATIENCE, connect, rest},
+};
+
+const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+/// Longer than the time after which a connection rests.
+const A_WHILE: Duration = Duration::from_millis(1200);
+
+/// Number of answers with 200 in what is read until so many came.
+async fn answered(stream: &mut (impl AsyncReadExt + Unpin), count: usize) {
+    let mut read = String::new();
+    let reading = async {
+        while read.matches("HTTP/1.1 200 ").count() < count || !read.ends_with('}') {
+            let mut some = [0; 4096];
+            let length = stream.read(&mut some).await.unwrap();
+            assert!(length > 0, "the connection ended: {read}");
+            read.push_str(&String::from_utf8_lossy(&some[..length]));
+        }
+    };
+    timeout(PATIENCE, reading).await.expect("answers");
+    assert_eq!(read.matches("HTTP/1.1 200 ").count(), count, "{read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_after_a_rest_is_answered_however_it_comes() {
+    let gateway = gateway().start();
+    let mut stream = connect(&gateway).await;
+
+    for pieces in [&[PROBE][..], &[&PROBE[..1], &PROBE[1..9], &PROBE[9..]]] {
+        stream.write_all(PROBE).await.unwrap();
+        answered(&mut stream, 1).await;
+        sleep(A_WHILE).await;
+        for piece in pieces {
+            stream.write_all(piece).await.unwrap();
+            sleep(Duration::from_millis(700)).await;
+        }
+        answered(&mut stream, 1).await;
+    }
+    sleep(A_WHILE).await;
+    stream.write_all(&PROBE.repeat(3)).await.unwrap();
+    answered(&mut stream, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_that_drips_after_an_answer_is_cut_off() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let mut stream = connect(&gateway).await;
+    stream.write_all(PROBE).await.unwrap();
+    answered(&mut stream, 1).await;
+    let begun = Instant::now();
+
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ").await.unwrap();
+    while stream.write_all(b"a").await.is_ok() && begun.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(50)).await;
+    }
+
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_reads_slowly_gets_the_whole_answer() {
+    let gateway = gateway().start();
+    let address = gateway.url().replace("http://", "").parse().unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let request = b"GET /openapi.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    sleep(A_WHILE).await;
+
+    let answer = rest(&mut stream).await;
+
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    assert!(body.len() > 100_000, "{} bytes stall nobody", body.len());
+    assert_eq!(length, body.len().to_string());
+}
