@@ -19,6 +19,7 @@ mod pairs;
 mod passwords;
 mod published;
 mod randomness;
+mod summed;
 mod vendor;
 
 use super::detector::Detector;

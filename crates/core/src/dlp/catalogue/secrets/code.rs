@@ -1,12 +1,19 @@
 //! Tokens of code hosts, package registries and CI.
 
 use crate::dlp::catalogue::detector::Detector;
-use crate::dlp::catalogue::secrets::vendor::{named, vendor};
+use crate::dlp::catalogue::secrets::{
+    summed,
+    vendor::{named, vendor},
+};
 
 pub(super) const ALL: &[Detector] = &[
-    vendor("gitlab_token", "GitLab personal, deploy, runner, CI, OAuth or workspace token", &["glpat-", "gldt-", "glrt-", "glrtr-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "glagent-", "gloas-", "glffct-", "glwt-"], r"gl(?:pat|dt|rtr?|ptt|ft|soat|cbt|imt|agent|oas|ffct|wt)-[0-9A-Za-z_.-]{20,255}")
-        .fires(&[concat!("glpat-", "kr7eF7-779z33bZllyBm"), concat!("glcbt-", "yhd3x_g_3QC7bo2dg2i3vVR8ApNxzUDJ")])
-        .passes(&["glpat-short", "glpat-xxxxxxxxxxxxxxxxxxxx"]),
+    Detector {
+        check: summed::gitlab,
+        ..vendor("gitlab_token", "GitLab personal, deploy, runner, CI, OAuth or workspace token; routable ones with a right checksum", &["glpat-", "gldt-", "glrt-", "glrtr-", "glptt-", "glft-", "glsoat-", "glcbt-", "glimt-", "glagent-", "gloas-", "glffct-", "glwt-"], r"gl(?:pat|dt|rtr?|ptt|ft|soat|cbt|imt|agent|oas|ffct|wt)-(?:[0-9A-Za-z_-]{27,300}\.(?:[0-9a-z]{2}\.)?[0-9a-z]{9}|eyJ[0-9A-Za-z_.-]{60,1300}|[0-9A-Za-z_.-]{20,319})")
+    }
+        .reaching(0, 1400)
+        .fires(&[concat!("glpat-", "kr7eF7-779z33bZllyBm"), concat!("glcbt-", "yhd3x_g_3QC7bo2dg2i3vVR8ApNxzUDJ"), concat!("glpat-", "OLTmUuRNp_I3DZ4mDicTZW86MQp1OjdqMmsK.01.101j32b5p"), concat!("glrt-", "t1_OLTmUuRNp_I3DZ4mDicTZW86MQp1OjdqMmsK.01.100hb1g4h")])
+        .passes(&["glpat-short", "glpat-xxxxxxxxxxxxxxxxxxxx", concat!("glrt-", "OLTmUuRNp_I3DZ4mDicTZW86MQp1OjdqMmsK.01.101j32b5p")]),
     vendor("gitlab_runner_token", "GitLab runner registration token", &["gr1348941"], r"GR1348941[0-9A-Za-z_-]{20,60}")
         .fires(&[concat!("GR1348941", "8A3MG5D53Bc5RvdvW-4r")])
         .passes(&["GR1348941", "GR1348941helloWord0"]),
@@ -22,10 +29,12 @@ pub(super) const ALL: &[Detector] = &[
     named("bitbucket_client_secret", "Bitbucket client id or secret, beside its name", &["bitbucket"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{64}|[0-9A-Za-z]{32})"#)
         .fires(&[concat!(r#"bitbucket_token = ""#, "of2ld3bf5tj53h8bdg36iy0e5g56aqsj8wpwxnzqqbo4cqs16vsqolorcti8en5w", r#"""#), concat!(r#"{"bitbucketApiKey": ""#, "bv2qq7th69w8kjsy9zpx0a5szvho4a7fsrqhzstr3f6b1k6aebekmzgtyfjdqs3g", r#""}"#)])
         .passes(&[concat!("", "oa3cc8wz9le2ce5pnxf66x66zpfoi9lbt07dsj622iqet29d7j87o3rcf6tyu85u")]),
-    vendor("npm_token", "npm access token", &["npm_"], r"npm_[0-9A-Za-z]{36}")
-        .fires(&[concat!("//registry.npmjs.org/:_authToken=npm_", "Ws6MY3cv20K90NMU1ErOKeA7JAErd8N5XMWb")])
-        .passes(&["npm_config_registry", "npm_package_dependencies_something_else"])
-        .needing_digits(),
+    Detector {
+        check: summed::npm,
+        ..vendor("npm_token", "npm access token", &["npm_", "npms_"], r"npms?_[0-9A-Za-z]{36,48}")
+    }
+        .fires(&[concat!("//registry.npmjs.org/:_authToken=npm_", "Ws6MY3cv20K90NMU1ErOKeA7JAErd8N5XMWb"), concat!("npm_", "KLzdocJisAjIhKtJRlgLKOmxgJTeKd0C8U6u")])
+        .passes(&["npm_config_registry", "npm_package_dependencies_something_else"]),
     vendor("npmrc_auth_token", "Token of a registry in an .npmrc", &["_authtoken"], r#"//[0-9A-Za-z][0-9A-Za-z.:/-]{2,80}/?:_authToken ?= ?("?(?:[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}|[0-9A-Za-z_+/-]{20,200}={0,2}))"#)
         .fires(&[concat!("//registry.npmjs.org/:_authToken=", "4dadf2f7-55c8-4ec0-a978-41fda13c9760")])
         .passes(&["///:_authToken=743b294a-cd03-41ec-9d64-0242ac120002", "//registry.npmjs.org/:_authToken=${NPM_TOKEN}"])

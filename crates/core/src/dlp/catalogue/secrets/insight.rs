@@ -1,12 +1,18 @@
 //! Keys of monitoring, analytics and search services.
 
 use crate::dlp::catalogue::detector::Detector;
-use crate::dlp::catalogue::secrets::vendor::{named, vendor};
+use crate::dlp::catalogue::secrets::{
+    summed,
+    vendor::{named, vendor},
+};
 
 pub(super) const ALL: &[Detector] = &[
-    vendor("grafana_token", "Grafana service account, cloud or legacy token", &["glsa_", "glc_", "eyjrijoi"], r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_[0-9A-Za-z+/]{32,400}={0,2}|eyJrIjoi[0-9A-Za-z]{60,400}={0,2}")
-        .fires(&[concat!("glsa_", "uI7Co65X3YC7nCS6hAFKaLKnLArN47Cf_7fb103b5"), concat!("eyJrIjoi", "8U9DV6lp6eX4M8oJ3oxW726KsQalbSbCJ5GHWpX2jbFaTykphE41kvlVRiVQrQNE7R9AYTf3ODbgRBUX")])
-        .passes(&["glsa_", "glc_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
+    Detector {
+        check: summed::grafana,
+        ..vendor("grafana_token", "Grafana service account token with a right checksum, cloud or legacy token", &["glsa_", "glc_", "eyjrijoi"], r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_[0-9A-Za-z+/]{32,400}={0,2}|eyJrIjoi[0-9A-Za-z+/]{40,400}={0,2}")
+    }
+        .fires(&[concat!("glsa_", "Pde0IgxLd6GncfBAepfJBd0Kh8oOOL8d_4821f9bc"), concat!("eyJrIjoi", "8U9DV6lp6eX4M8oJ3oxW726KsQalbSbCJ5GHWpX2jbFaTykphE41kvlVRiVQrQNE7R9AYTf3ODbgRBUX")])
+        .passes(&["glsa_", concat!("glsa_", "Pde0IgxLd6GncfBAepfJBd0Kh8oOOL8d_4821f9b0"), "glc_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
     vendor("new_relic_key", "New Relic user, license, insert or browser key", &["NRAK-", "NRII-", "NRIQ-", "NRJS-", "NRAA-", "NRSP-", "NRAL"], r"NR(?:AK|AA|SP)-[0-9A-Za-z]{27,32}|NRI[IQ]-[0-9A-Za-z_-]{32}|NRJS-[0-9a-f]{19}|[0-9a-f]{36}NRAL")
         .fires(&[concat!("NRAK-", "E39Y98X729E5TGLJU413QERGPT0"), concat!("NRJS-", "d358065ea08645deef7")])
         .passes(&["NRAK-", "central"])
