@@ -1,7 +1,10 @@
 //! Keys of AI services.
 
-use crate::dlp::catalogue::detector::Detector;
-use crate::dlp::catalogue::secrets::vendor::{named, vendor};
+use crate::dlp::catalogue::detector::{Candidate, Detector};
+use crate::dlp::catalogue::secrets::{
+    randomness::random_with_digits,
+    vendor::{named, vendor},
+};
 
 pub(super) const ALL: &[Detector] = &[
     vendor("openai_api_key", "OpenAI API key", &["t3blbkfj", "sk-proj-", "sk-svcacct-", "sk-admin-"], r"sk-(?:proj-|svcacct-|admin-)?[0-9A-Za-z_-]{0,100}T3BlbkFJ[0-9A-Za-z_-]{20,100}|sk-(?:proj|svcacct|admin)-[0-9A-Za-z_-]{40,200}")
@@ -18,7 +21,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("groq_api_key", "Groq API key", &["gsk_"], r"gsk_[0-9A-Za-z]{48,56}")
         .fires(&[concat!("gsk_", "eT3zS9iX2fy2XVdABmBsQb4x5AxNIfVAjUmQD1P8XQFXX4Q5igV3")])
         .passes(&["gsk_"]),
-    vendor("xai_api_key", "xAI API key", &["xai-"], r"xai-[0-9A-Za-z_]{64,90}")
+    vendor("xai_api_key", "xAI API or management key", &["xai-"], r"xai-(?:token-)?[0-9A-Za-z_]{64,90}")
         .fires(&[concat!("xai-", "Uu8Is2856zB9TTnSHiFpTDmzLH65X7Y1li248A1n6nUybSO2GX3CMAlBFFdgaJst2vYZTsJUQcR1vs8o")])
         .passes(&["xai-api"]),
     vendor("perplexity_api_key", "Perplexity API key", &["pplx-"], r"pplx-[0-9A-Za-z]{40,60}")
@@ -36,10 +39,9 @@ pub(super) const ALL: &[Detector] = &[
     named("mistral_api_key", "Mistral API key, beside its name", &["mistral"], r"[0-9A-Za-z]{32}")
         .fires(&[concat!(r#"mistral_token = ""#, "576sB4LG71m65LHeMb9T3zHJsn5SLjdx", r#"""#), concat!(r#"{"mistralApiKey": ""#, "Ow9Yp6kL9PX6v8RNEiD4dPJfoDtqn7XO", r#""}"#)])
         .passes(&[concat!("", "nk4io5pi7b275Z03hCijr8gJ29x4tXgH")]),
-    named("deepseek_api_key", "DeepSeek API key, beside its name", &["deepseek"], r"sk-[0-9a-f]{32}")
-        .fires(&[concat!(r#"deepseek_token = ""#, "sk-f164ceed5bdb5418a138789a377d1f1b", r#"""#), concat!(r#"{"deepseekApiKey": ""#, "sk-f4b82b1ed15f7d4f90edff9424641424", r#""}"#)])
-        .passes(&[concat!("", "sk-2b35f22c331a6778360a3696044532ed")])
-        .telling(),
+    vendor("deepseek_api_key", "DeepSeek API key, or one of its form: Moonshot, Qwen and others", &["sk-"], r"sk-[0-9a-f]{32}")
+        .fires(&[concat!("sk-", "cc6577428c2f6d6bc64e5a22fac180d6"), concat!("deepseek: sk-", "b2e6e1b465e551305fd2d2490ca4c616")])
+        .passes(&["sk-", "task-0123456789abcdef0123456789abcdef"]),
     named("together_api_key", "Together AI API key, beside its name", &["together"], r#"(?:^|[\s"'`=:>(,\[])([0-9a-f]{64}|tgp_v1_[0-9A-Za-z_-]{43})"#)
         .fires(&[concat!(r#"together_token = ""#, "eb68df302f13c9452d0467e6139345bf5297f6a5a4cea45a85772c330a2e5c56", r#"""#), concat!(r#"{"togetherApiKey": ""#, "7a85259ab6a4827ee0b490e1f0b0ea0f0fad0f76dc788d8ce2e9bad07ed5cb88", r#""}"#)])
         .passes(&[concat!("", "923188e02716ccfe4bdf6ef7ff11d0cef3700a7155c19ae44c55ec02a8c6aaa0")]),
@@ -50,10 +52,12 @@ pub(super) const ALL: &[Detector] = &[
     vendor("elevenlabs_api_key", "ElevenLabs API key", &["sk_"], r"sk_[0-9a-f]{48}")
         .fires(&[concat!("sk_", "2ff3b406765ff06ca8f33b099dee624641c0bc052f96fb81")])
         .passes(&["sk_", "disk_usage"]),
-    named("stability_api_key", "Stability AI API key, beside its name", &["stability"], r"sk-[0-9A-Za-z]{48}")
-        .fires(&[concat!(r#"stability_token = ""#, "sk-564sD8bm8mq9tIIlzYnWFB4rSJba3Y0o8zmeiHpMjbe9CztV", r#"""#), concat!(r#"{"stabilityApiKey": ""#, "sk-Hu5qw5wB52N6CbKVVBPgQu9fw7j3xbT0iCK9sOTzC62baooy", r#""}"#)])
-        .passes(&[concat!("", "sk-OS6TL9BT8Tb4aWa0bmfCQkJgvXH4bZVhVX7zvYiPmd6EQRrE")])
-        .telling(),
+    Detector {
+        check: unlike_openai,
+        ..vendor("stability_api_key", "Stability AI API key, or one of its form: Moonshot, SiliconFlow, Braintrust and others", &["sk-"], r"sk-[0-9A-Za-z]{48}")
+    }
+        .fires(&[concat!("sk-", "CqIz0Wiw8SE7diV3TMXVjM8AhghjsllAj7n4JuXFZo2qh20x"), concat!("STABILITY_API_KEY=sk-", "lReGsaL1dvnyzv0ZzyA0xIfl4c7xU2zXCot2PoPUtg3SUunW")])
+        .passes(&["sk-", concat!("sk-", "gn20P4zj3nK9U8Z2ijeqT3BlbkFJbD76y8Dl5Yr3TMG1txo6")]),
     vendor("langsmith_api_key", "LangSmith API key", &["lsv2_"], r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}")
         .fires(&[concat!("lsv2_pt_", "afb793224efec8aff275e04dc04ef20b_5bd1c33954")])
         .passes(&["lsv2_pt_"]),
@@ -98,3 +102,9 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("ctx7sk-", "25f29cc8-a7d3-4430-a1e4-890ee8e8431c")])
         .passes(&["ctx7sk-"]),
 ];
+
+/// Keys with `T3BlbkFJ` in the middle have a detector of their own.
+fn unlike_openai(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_openai = memchr::memmem::find(candidate.matched(), b"T3BlbkFJ").is_some();
+    if is_openai { None } else { random_with_digits(candidate) }
+}

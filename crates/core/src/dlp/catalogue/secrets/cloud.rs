@@ -31,9 +31,9 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("po2Zv9iP7jf2dsOncy62KibmWLA0tPNq18zPzRZ5YRBkYLXVbth5cmJTEvNhjbZhptoYLAlOnLY4", "AZDOz1Zs")])
         .passes(&["AZDO", "x AZDO1234"])
         .reaching_back(80),
-    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, Cosmos DB, search, functions, registry", &["+ast", "+asb", "+aeh", "ACDb", "AIoT", "AzFu", "AzSe", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|AIoT)[0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
-        .fires(&[concat!("key gb3xt4Vu65H2pta4OKzpzVwIayh43vh7yViqWEPPli", "AzSeAHsxPv"), concat!("rw8XK7rh7RF8s2K9ffDVS35PnmbjUPULn", "+ASbVE14v=")])
-        .passes(&["AzSeA12345", "+ASb"])
+    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, relay, event grid, Cosmos DB, search, functions, registry, Redis, API management", &["+ast", "+asb", "+aeh", "+arm", "+amc", "ACDb", "AIoT", "APIM", "AzCa", "AzFu", "AzSe", "AZEG", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|\+ARm|AIoT|AzCa|AZEG)[A-P][0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
+        .fires(&[concat!("key gb3xt4Vu65H2pta4OKzpzVwIayh43vh7yViqWEPPli", "AzSeAHsxPv"), concat!("rw8XK7rh7RF8s2K9ffDVS35PnmbjUPULn", "+ASbKE14vT=")])
+        .passes(&["AzSeA12345", "+ASb", "Azure APIM gateway"])
         .at_any_edge()
         .reaching_back(80),
     vendor("azure_sas_token", "Azure shared access signature in an address", &["sig="], r"sig=[0-9A-Za-z%+/]{40,64}(?:%3[dD]|=)")

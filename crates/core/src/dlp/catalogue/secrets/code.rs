@@ -75,7 +75,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("circleci_token", "CircleCI personal or project token", &["ccipat_", "cciprj_"], r"CCI(?:PAT|PRJ)_[0-9A-Za-z]{22}_[0-9A-Fa-f]{40}")
         .fires(&[concat!("CCIPAT_", "7M5DN7vs2X69LOFLpp5Wxq_36f05ae0c7bf42f87927f5fb875b6a0f789a42f3")])
         .passes(&["CCIPAT_"]),
-    vendor("buildkite_token", "Buildkite API or agent token", &["bkua_", "bkct_", "bkaj_"], r"bk(?:ua|aj)_[0-9a-f]{40}|bkct_[0-9A-Za-z]{40,90}")
+    vendor("buildkite_token", "Buildkite API or agent token", &["bkua_", "bkct_", "bkaj_"], r"bk(?:ua|aj)_[0-9a-z]{40,53}|bkct_[0-9A-Za-z]{40,90}")
         .fires(&[concat!("bkua_", "619a9759273a8029ab324c2edf5aa050a9fd8b7b")])
         .passes(&["bkua_1"]),
     named("travis_ci_token", "Travis CI token, beside its name", &["travis"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{22})"#)
@@ -87,7 +87,7 @@ pub(super) const ALL: &[Detector] = &[
     named("codecov_token", "Codecov token, beside its name", &["codecov"], r"[0-9A-Za-z]{32}|[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
         .fires(&[concat!(r#"codecov_token = ""#, "0j84f42i2299z5n9pouep4wj66pesucy", r#"""#), concat!(r#"{"codecovApiKey": ""#, "sq9mq44a54s2e7tjjcw4xve75fv0zw8f", r#""}"#)])
         .passes(&[concat!("", "lz7rl5h192m8bcu6yvfp4j4plzx6w8qf")]),
-    vendor("sonar_token", "SonarQube or SonarCloud token", &["squ_", "sqp_", "sqa_"], r"sq[upa]_[0-9a-f]{40}")
+    vendor("sonar_token", "SonarQube or SonarCloud token", &["squ_", "sqp_", "sqa_", "sqco_"], r"sq[upa]_[0-9a-f]{40}|sqco_[0-9A-Za-z]{59}")
         .fires(&[concat!("sqp_", "bac614e0e4f6cbbc821ea358776ba2281b3cb28c")])
         .passes(&["sqp_"]),
     named("sonar_api_token", "SonarQube token of the older form, beside its name", &["sonar"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{40})"#)
@@ -99,8 +99,8 @@ pub(super) const ALL: &[Detector] = &[
     named("snyk_api_token", "Snyk API token, beside its name", &["snyk"], r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
         .fires(&[concat!(r#"snyk_token = ""#, "12927ed1-a3b9-4cc9-a46d-570b7f4c42ba", r#"""#), concat!(r#"{"snykApiKey": ""#, "9453ea24-4d98-4684-a70f-10a0b4c549e6", r#""}"#)])
         .passes(&[concat!("", "9df8e5c7-03b4-4475-ab47-2a3fd7aceec2")]),
-    vendor("postman_api_key", "Postman API key", &["pmak-"], r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}")
-        .fires(&[concat!("PMAK-", "708a5d6f669f30f29e29e72e-a2401eb68ee08b76da70f7ded32eb48090")])
+    vendor("postman_api_key", "Postman API key or collection access key", &["pmak-", "pmat-"], r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}|PMAT-[0-9A-Z]{26}")
+        .fires(&[concat!("PMAK-", "708a5d6f669f30f29e29e72e-a2401eb68ee08b76da70f7ded32eb48090"), concat!("PMAT-", "PYS2F20QE6SU48IQ1S0KSY2MYV")])
         .passes(&["PMAK-0f1e2d3c"]),
     vendor("sourcegraph_token", "Sourcegraph access token", &["sgp_", "slk_"], r"sgp_(?:(?:[0-9A-Fa-f]{16}|local)_)?[0-9A-Fa-f]{40}|slk_[0-9a-f]{64}")
         .fires(&[concat!("sgp_", "5cf11f952bb84410_dac35e038d7c797aa568440075dd1e36dd2843be")])

@@ -21,8 +21,8 @@ pub(super) const ALL: &[Detector] = &[
     vendor("planetscale_token", "PlanetScale token, OAuth token or password", &["pscale_"], r"pscale_(?:tkn|oauth|pw)_[0-9A-Za-z_.=-]{32,64}")
         .fires(&[concat!("pscale_tkn_", "Db7tl9AS32B9qWicrnlHG0TfbnibrKuKsqpQhTEl")])
         .passes(&["pscale_tkn_"]),
-    vendor("supabase_token", "Supabase access token or secret key", &["sbp_", "sb_secret_"], r"sbp_(?:v0_)?[0-9a-f]{40}|sb_secret_[0-9A-Za-z_-]{31}")
-        .fires(&[concat!("sbp_", "04573b363f4139a3a935df1433ac2d02dfc4a78c"), concat!("sb_secret_", "qz21_67L9Jv8GVP7-FP0NDitzM-QIfX")])
+    vendor("supabase_token", "Supabase access token or secret key", &["sbp_", "sb_secret_"], r"sbp_(?:v0_|oauth_)?[0-9a-f]{40}|sb_secret_[0-9A-Za-z_-]{31,36}")
+        .fires(&[concat!("sbp_", "04573b363f4139a3a935df1433ac2d02dfc4a78c"), concat!("sb_secret_", "qz21_67L9Jv8GVP7-FP0ND_tzM-QIfX")])
         .passes(&["sbp_1", "sb_publishable_abc"]),
     vendor("neon_api_key", "Neon API key", &["napi_"], r"napi_[0-9a-z]{64}")
         .fires(&[concat!("napi_", "cd8hj57k5jj7yifxstly2825c66jbkkxlqmu9dh569oiacihucncgw5p83jzzphq")])
@@ -60,8 +60,8 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("ops_eyJ", "1934E3sK5tp9E6yQfff69H7uE5Fb0G4N2tJzu7dmxTuUB8UTkjS4g1AD9uq5McEJJuCbUVZudYcdcqwOw2JC1aubz5WE7iawKl9METNjRhthRuwK5726dnaoohSQKgDqEkbLzT5KbpxxQDtJrzmDt4W6S5lNvWy4onLUUTUoCI0GJfe2j1PVeCkxDshJ5Cc6ttHSWdtAJZR0VdefqRaIO3ncxnud8gjqZ5hHJpoU50fgIZPL5BL8zMWI4Z")])
         .passes(&["ops_eyJ"])
         .reaching(0, 1400),
-    vendor("onepassword_secret_key", "1Password secret key", &["a3-"], r"A3-[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})-[0-9A-Z]{5}-[0-9A-Z]{5}-[0-9A-Z]{5}")
-        .fires(&[concat!("A3-", "861OJ3-2D72KC-VZ7MZ-271C9-F8NII-MLYVB")])
+    vendor("onepassword_secret_key", "1Password secret key or recovery code", &["a3-", "1prk-"], r"A3-[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})-[0-9A-Z]{5}-[0-9A-Z]{5}-[0-9A-Z]{5}|1PRK(?:-[0-9A-Z]{4}){13}")
+        .fires(&[concat!("A3-", "861OJ3-2D72KC-VZ7MZ-271C9-F8NII-MLYVB"), concat!("1PRK-", "MWAW-SMKQ-0O0W-ZAH6-8MA7-TK62-NQ03-97SM-BGTE-CD0T-X9SM-GZZL-Q3VI")])
         .passes(&["A3-SHEET"]),
     vendor("doppler_token", "Doppler token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], r"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[0-9a-z_-]{2,35})?)\.[0-9A-Za-z]{40,44}")
         .fires(&[concat!("dp.pt.", "Mq2dX5ME8TU8azJ2oNK9Ym89f9zEDe90qIYyVPDKMTV")])

@@ -47,7 +47,7 @@ pub(super) const ALL: &[Detector] = &[
     named("plivo_token", "Plivo auth token, beside its name", &["plivo"], r"[0-9A-Za-z]{40}")
         .fires(&[concat!(r#"plivo_token = ""#, "wM6RL3fw5No5JuLqy9uggp6XyJ9e08glCs8izyeA", r#"""#), concat!(r#"{"plivoApiKey": ""#, "Z62zz6xg8r520Dj0K4hoRvC5Ug0jLpkhv2h8zoD3", r#""}"#)])
         .passes(&[concat!("", "mp76m6gf3OE5Kwzwy0qVs1dtjWzbuBFjbg8HwyTL")]),
-    vendor("klaviyo_key", "Klaviyo private key", &["pk_"], r"pk_[0-9a-f]{34}")
+    vendor("klaviyo_key", "Klaviyo private key", &["pk_"], r"pk_(?:[0-9A-Za-z]{6}_)?[0-9a-f]{34}")
         .fires(&[concat!("pk_", "0de33b1de4e4647e8d484bde8cbff4c93d")])
         .passes(&["pk_live_x", "pk_0f1e"]),
     named("sparkpost_key", "SparkPost API key, beside its name", &["sparkpost"], r"[0-9a-f]{40}")

@@ -10,7 +10,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("stripe_webhook_secret", "Webhook signing secret of Stripe and others", &["whsec_"], r"whsec_[0-9A-Za-z+/]{32,64}={0,2}")
         .fires(&[concat!("whsec_", "zg9TT2Cr8Kk3hqzivDi0g9k43Y9R7R72")])
         .passes(&["whsec_"]),
-    vendor("square_token", "Square access token or secret", &["sq0atp-", "sq0csp-", "sq0idp-", "eaaa"], r"sq0(?:atp|csp|idp)-[0-9A-Za-z_-]{22,60}|EAAA[0-9A-Za-z_-]{22,60}")
+    vendor("square_token", "Square access token or secret", &["sq0atp-", "sq0csp-", "sq0csb-", "sq0idp-", "sq0idb-", "eaaa"], r"sq0(?:atp|cs[bp]|id[bp])-[0-9A-Za-z_-]{22,60}|EAAA[0-9A-Za-z_-]{22,60}")
         .fires(&[concat!("sq0atp-", "5f6sV4j12TP47QJxu-bhax")])
         .passes(&["sq0atp-x", "EAAA"])
         .needing_letters(),
@@ -36,7 +36,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("shopify_token", "Shopify access token or shared secret", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_"], r"shp(?:at|ca|pa|ss|tka)_[0-9A-Za-z]{32,64}")
         .fires(&[concat!("shpat_", "db929da9469e1b797bc7f52f58205777"), concat!("shpss_", "F4k3TRc9ZXAvcVvcrmtr7qoVw69WeeY1ex")])
         .passes(&["shpat_0f1e"]),
-    vendor("flutterwave_key", "Flutterwave key", &["flwseck", "flwpubk"], r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-hA-H]{12,40}(?:-X)?")
+    vendor("flutterwave_key", "Flutterwave key", &["flwseck", "flwpubk"], r"FLW(?:SECK|PUBK)(?:_TEST)?-(?:[0-9a-hA-H]{12,40}|[0-9a-z]{32})(?:-X)?")
         .fires(&[concat!("FLWSECK_TEST-", "262d2f36aabc1da6994a5997f44e9727-X")])
         .passes(&["FLWSECK_TEST-"]),
     vendor("duffel_token", "Duffel API token", &["duffel_"], r"duffel_(?:test|live)_[0-9A-Za-z=_-]{43}")
