@@ -1,6 +1,6 @@
 //! Keys of AI services.
 
-use crate::dlp::catalogue::detector::{Candidate, Detector};
+use crate::dlp::catalogue::detector::{Candidate, Detector, Edges};
 use crate::dlp::catalogue::secrets::{
     randomness::random_with_digits,
     vendor::{named, vendor},
@@ -101,6 +101,70 @@ pub(super) const ALL: &[Detector] = &[
     vendor("context7_api_key", "Context7 API key", &["ctx7sk-"], r"ctx7sk-[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
         .fires(&[concat!("ctx7sk-", "25f29cc8-a7d3-4430-a1e4-890ee8e8431c")])
         .passes(&["ctx7sk-"]),
+    vendor("llama_cloud_api_key", "LlamaCloud API key", &["llx-"], r"llx-[0-9A-Za-z]{48}")
+        .fires(&[concat!("llx-", "26auCJp8cHzlQEWht8NC1Wd3N52OWt3O2VcbNs6UPKlNfprB")])
+        .passes(&["llx-", "llx-chat-widget"]),
+    vendor("together_token", "Together AI API key with a mark", &["tgp_v1_"], r"tgp_v1_[0-9A-Za-z_-]{43}")
+        .fires(&[concat!("tgp_v1_", "PEVVIPcP4Y7p4tD14z4gzM-jppZxO4z7KdcwjOoGUI0")])
+        .passes(&["tgp_v1_"]),
+    vendor("runpod_api_key", "RunPod API key", &["rpa_"], r"rpa_[0-9A-Z]{38,42}[0-9A-Za-z]{2,8}")
+        .fires(&[concat!("rpa_", "0EPPW024DD9HKO4RUGA1PPMDUDCBA459GCCTMRWX9v0YgY")])
+        .passes(&["rpa_", "rpa_process_id"])
+        .needing_digits(),
+    vendor("friendli_token", "Friendli token", &["flp_"], r"flp_[0-9A-Za-z]{46}")
+        .fires(&[concat!("flp_", "cS9mDyQk2nH1MuUAJ02RyPA2EFAV296DuKOaY15QMhUxY4")])
+        .passes(&["flp_"]),
+    vendor("mem0_api_key", "Mem0 API key", &["m0-"], r"m0-[0-9A-Za-z]{40}")
+        .fires(&[concat!("m0-", "4TRWhbQw8KdzKYC5JkAkJyGX1qwRKlpGGiFqudVR")])
+        .passes(&["m0-", "m0-medium"])
+        .needing_digits(),
+    vendor("coze_token", "Coze personal access token", &["pat_"], r"pat_[0-9A-Za-z]{64}")
+        .fires(&[concat!("pat_", "OzLpF0CVYy71uCPLYV9nubuDbh4ITjNqEVQs0fzGdjaNtEU7xvOdLMfxM1YvSOmq")])
+        .passes(&["pat_", "pat_token"])
+        .needing_digits(),
+    vendor("cartesia_api_key", "Cartesia API key", &["sk_car_"], r"sk_car_[0-9A-Za-z]{20,24}")
+        .fires(&[concat!("sk_car_", "FiQmA5eJyQ90igFSNWEnz9")])
+        .passes(&["sk_car_"])
+        .needing_digits(),
+    vendor("wandb_token", "Weights & Biases API key of the newer form", &["wandb_v1_"], r"wandb_v1_[0-9A-Za-z_]{77}")
+        .fires(&[concat!("wandb_v1_", "1eO9joovm4gfnvE0rGRV3XM4Z4U2htVAZDVxGm5frKvHxBj3OIgKfdvGHnaZoxd38PqaMtn5C3Fxa")])
+        .passes(&["wandb_v1_"]),
+    vendor("minimax_api_key", "MiniMax API key", &["sk-api-"], r"sk-api-[0-9A-Za-z_-]{119}")
+        .fires(&[concat!("sk-api-", "uhTmQkfSm2BR7uEXs8CgXTUwh2x-JhGKq9FFv_W4KF0T9obHRp_N9NIbUYN-x7qRdSXvSRvzi1JYY4U9QF3MpeUGeKFAM4eVvmMBE25UheeiLGsZqGuzN8X")])
+        .passes(&["sk-api-"]),
+    vendor("helicone_api_key", "Helicone API key", &["sk-helicone-", "pk-helicone-"], r"[sp]k-helicone-(?:[a-z]{2,6}-)?[0-9a-z]{7}(?:-[0-9a-z]{7}){3}")
+        .fires(&[concat!("sk-helicone-", "w67myze-bxvfwoy-iaij0db-dmlu1t3")])
+        .passes(&["sk-helicone-"]),
+    vendor("devin_api_key", "Devin API key", &["apk_user_", "cog_"], r"apk_user_[0-9A-Za-z+/]{80,180}={0,2}|cog_[a-z2-7]{52}")
+        .fires(&[concat!("cog_", "6tjhl2xlb2e72b2hr3cq5wrxmnaqibyddzn76vtwkqx7bitqwrdf"), concat!("apk_user_", "0z1HmU9IeCDth63guwC+pjR9PtoejZHnfaZ5GrHuTE0jd0j8My4oy1OILnCw0Nkr9WoMUssLZ2shr3zJRrsBHX0P+pzr47oGQWeqUcmhwdDk4vJ/CsJ63cBGiDTZJTPCoc0xkQyiN6Ig==")])
+        .passes(&["apk_user_", "cog_"]),
+    vendor("apify_token", "Apify API token", &["apify_api_"], r"apify_api_[0-9A-Za-z]{34,38}")
+        .fires(&[concat!("apify_api_", "W4Ffr1H5c95iomeivfDw1zcSEIGKxEPDIfSO")])
+        .passes(&["apify_api_"]),
+    named("brave_search_api_key", "Brave Search API key, beside its name", &["brave"], r"BSA[0-9A-Za-z_-]{27,28}")
+        .fires(&[concat!(r#"BRAVE_API_KEY=""#, "BSAGTd7FguoV8FWnFbB0JxXujr4qqaa", r#"""#), concat!(r#"{"braveSearchApiKey": ""#, "BSAOx98whGcTZc1UWb5fxzpF7STG7nV", r#""}"#)])
+        .passes(&[concat!("", "BSA1she_QAqq0nv3Vth1Ls6v6-O9JL8")])
+        .telling(),
+    vendor("scrapfly_api_key", "Scrapfly API key", &["scp-live-", "scp-test-"], r"scp-(?:live|test)-[0-9a-f]{32}")
+        .fires(&[concat!("scp-live-", "a058e8a676cc406c0538ca926e4a7554")])
+        .passes(&["scp-live-"]),
+    vendor("browserbase_api_key", "Browserbase API key", &["bb_live_"], r"bb_live_[0-9A-Za-z_-]{24,40}")
+        .fires(&[concat!("bb_live_", "SYzVsBE0lzkiHfvbbb4ZA1lf2kd")])
+        .passes(&["bb_live_"])
+        .needing_digits(),
+    vendor("daytona_api_key", "Daytona API key", &["dtn_"], r"dtn_[0-9a-f]{64}")
+        .fires(&[concat!("dtn_", "d71d36451d6188ef491f8bf4267ef3823247bb8338a3df40853ae7ab39c4b01f")])
+        .passes(&["dtn_"]),
+    Detector {
+        edges: Edges::Word,
+        ..vendor("runway_api_key", "Runway API key", &["key_"], r"key_[0-9a-f]{128}")
+    }
+        .fires(&[concat!("key_", "29fb876e020a4fc512f52640b349e1d8158494e1cbfaef1f5ee9835dd33fc86b3584ae22c619172a9e282d63c6e7b6d5691b4ffa441542a5012461dca6c89da4")])
+        .passes(&["key_"]),
+    vendor("deepl_api_key", "DeepL API key of the free plan", &[":fx"], r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:fx")
+        .fires(&[concat!("288dc83c-869c-1be7-f5c9-02fc9df5cf59", ":fx")])
+        .passes(&[":fx", "bb65ef0e-30bf-24ab-99a9-6826aaae8237"])
+        .reaching_back(36),
 ];
 
 /// Keys with `T3BlbkFJ` in the middle have a detector of their own.

@@ -112,6 +112,24 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("https://hooks.zapier.com/hooks/catch/", "1316994/6dy7r6g")])
         .passes(&["https://hooks.zapier.com/"])
         .even_if_dull(),
+    vendor("tines_webhook", "Tines webhook address", &[".tines.com/webhook/"], r"\.tines\.com/webhook/[0-9a-z]{32}/[0-9a-z]{32}")
+        .fires(&[concat!("https://acme.tines.com/webhook/", "q4p0kurwa1ifll2o78lvs1d3mxwe2yda/i796sb9dfz53veavefxgeariltb9vf1v")])
+        .passes(&["https://acme.tines.com/webhook/"])
+        .at_any_edge(),
+    vendor("mattermost_webhook", "Mattermost incoming webhook address", &["/hooks/"], r"https?://[0-9A-Za-z.:-]{3,100}/hooks/[0-9a-z]{26}")
+        .fires(&[concat!("https://chat.example.org/hooks/", "fe2dp4kls3njbcmkpmbty9e4ax")])
+        .passes(&["https://git.example.org/hooks/pre-commit", "src/hooks/useauthenticatedsession"])
+        .needing_digits()
+        .reaching_back(110),
+    vendor("canva_secret", "Canva client secret", &["cnvca"], r"cnvca[0-9A-Za-z_-]{51}")
+        .fires(&[concat!("cnvca", "aumOOzD5aiKGSII3RwLvL5gHC3wTaFBE3-ZrdFP7_8_HcTv8yNK")])
+        .passes(&["cnvca"]),
+    vendor("intercom_access_token", "Intercom access token: base64 of `tok:`", &["dg9ro"], r"dG9rO[0-9A-Za-z+/]{54}=")
+        .fires(&[concat!("dG9rO", "jkzYjBhNDZhX2EwNzJfZGY3NV9hYTA5XzFmNDE3NzhlZWIzZDoxOjA=")])
+        .passes(&["dG9rO"]),
+    vendor("riot_api_key", "Riot Games API key", &["rgapi-"], r"RGAPI-[0-9A-Za-z]{8}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4}-[0-9A-Za-z]{12}")
+        .fires(&[concat!("RGAPI-", "bbd52066-4481-ebb9-cdb7-90a8316b5a9b")])
+        .passes(&["RGAPI-"]),
 ];
 
 /// In an id in base64 that two more parts follow, all three.

@@ -130,4 +130,45 @@ pub(super) const ALL: &[Detector] = &[
     named("contentful_delivery_token", "Contentful delivery token, beside its name", &["contentful"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{43})"#)
         .fires(&[concat!(r#"contentful_token = ""#, "aN7cL8yX5t16wVdVnX0qpJcxByWRgXLtCNY9NiWQRsk", r#"""#), concat!(r#"{"contentfulApiKey": ""#, "115Os7Sr35m41uUNMmCMdL1rJNveG7b53fyIJ9rY--g", r#""}"#)])
         .passes(&[concat!("", "Ta7Zd7Ug5Do2MLQlrEwWwWt3BwMSUi2XBX9i9uV9Ufm")]),
+    vendor("deno_token", "Deno Deploy access token", &["ddp_", "ddo_", "ddw_"], r"dd[pow]_[0-9A-Za-z]{36}")
+        .fires(&[concat!("ddp_", "5GH6G7u7e8qQqDcovmFOcBO4h4bjj3Yxt7LO")])
+        .passes(&["ddp_"])
+        .needing_digits(),
+    vendor("packagist_token", "Private Packagist key, secret or token", &["packagist_"], r"packagist_(?:ac[ks]|[cou]ut|ort)_[0-9a-f]{28,96}")
+        .fires(&[concat!("packagist_ack_", "4af98c2282e3686bf8ec8764a715ec10"), concat!("packagist_uut_", "7d2a7dde236ce2fa0777b56e8d1883163f1496a54353d35b04a8c37e492496f627df")])
+        .passes(&["packagist_ack_", "packagist_url"]),
+    vendor("spectral_token", "SpectralOps API key", &["spu-"], r"spu-[0-9a-z]{32}")
+        .fires(&[concat!("spu-", "4beed99d98d5b6f05870f6aa865f0efd")])
+        .passes(&["spu-"])
+        .needing_digits(),
+    vendor("codesandbox_token", "CodeSandbox API key", &["csb_v1_"], r"csb_v1_[0-9A-Za-z_-]{43}")
+        .fires(&[concat!("csb_v1_", "uAiUC0KufgJbSZmdXDDllIEGEM5rmGoDtcAY62dggpU")])
+        .passes(&["csb_v1_"]),
+    vendor("aikido_secret", "Aikido client or CI secret", &["aik_secret_", "aik_ci_"], r"AIK_(?:SECRET_[0-9A-Za-z]{64}|CI_[0-9A-Za-z]{20,44})")
+        .fires(&[concat!("AIK_SECRET_", "lLBSEBKgwmHdba8JJ5E7caiGVNBBxW1GdUa0PWKZthtElRGMq7A5DW90LXeAHkTj")])
+        .passes(&["AIK_SECRET_"]),
+    vendor("endor_labs_key", "Endor Labs API key or secret", &["endr+"], r"endr\+[0-9A-Za-z-]{16}")
+        .fires(&[concat!("endr+", "dg6o0E4y1UwnH37f")])
+        .passes(&["endr+", "endr+x"])
+        .needing_digits(),
+    vendor("wakatime_key", "WakaTime API key", &["waka_"], r"waka_(?:[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}|[0-9a-z]{32,64})")
+        .fires(&[concat!("waka_", "29610aa9-6b0d-5fb5-a6e0-f3945b8e1021")])
+        .passes(&["waka_", "waka_time"])
+        .needing_digits(),
+    vendor("jetbrains_token", "YouTrack, Hub or Space permanent token", &["perm:", "perm-"], r"perm[:-][0-9A-Za-z+/=-]{4,80}\.[0-9A-Za-z+/=-]{2,80}\.[0-9A-Za-z]{30}")
+        .fires(&[concat!("perm:", "am9obi5kb2U=.NDctMg==.XBpTPxxiIc6iq7vh0Pcqr9Ejqhn6Il")])
+        .passes(&["perm:", "perm: read.write.all"]),
+    vendor("bitbucket_server_token", "Bitbucket Data Center HTTP access token", &["bbdc-"], r"BBDC-[0-9A-Za-z+/@_-]{40,50}")
+        .fires(&[concat!("BBDC-", "owFhMcvd43a/mHLD6Etrb42QLDJRWoJZ7qj5YXiWJOpS")])
+        .passes(&["BBDC-"]),
+    vendor("coderabbit_api_key", "CodeRabbit API key", &["cr-"], r"cr-[0-9a-f]{58}")
+        .fires(&[concat!("cr-", "8b40c1164abd298f7b20a75ff42475ca4e1b2bd12a76bcf10e29da4f70")])
+        .passes(&["cr-"]),
+    vendor("pyx_api_key", "API key of the pyx registry", &["sk-pyx-"], r"sk-pyx-(?:2[A-Za-z]{45}|[0-9A-Za-z]{64})")
+        .fires(&[concat!("sk-pyx-2", "oQGXyKTUMAFGrMgENAsIrsDmbLFecbVjafQgGnRfXBkgQ"), concat!("sk-pyx-", "ysD4FIS0Xzm41PB2qs353f2Huu6mXrxWUREVXXPHzGIz3qyV4J1TQt7frRgjix7Y")])
+        .passes(&["sk-pyx-"]),
+    named("code_climate_reporter_id", "Code Climate test reporter id, beside its name", &["cc_test_reporter_id", "codeclimate"], r"[0-9a-f]{64}")
+        .fires(&[concat!("CC_TEST_REPORTER_ID=", "4393a96e78c3403049d3e8474f2a7dccc06616cd334b459e42220d8c947e0ded"), concat!(r#"{"codeclimateToken": ""#, "c8b137913993ed6da209da99098b260ff3ac1c97570cf1dcb92107c907cbeac0", r#""}"#)])
+        .passes(&[concat!("", "ddd60132f96aa87e5a4bb15d4dcc513d4654c340b67c01ffff3195f80135f3b9")])
+        .telling(),
 ];

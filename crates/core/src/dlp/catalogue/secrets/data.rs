@@ -108,4 +108,34 @@ pub(super) const ALL: &[Detector] = &[
     vendor("settlemint_token", "SettleMint token", &["sm_pat_", "sm_aat_", "sm_sat_"], r"sm_(?:pat|aat|sat)_[0-9A-Za-z]{16}")
         .fires(&[concat!("sm_pat_", "x63217v54e85ptjg")])
         .passes(&["sm_pat_"]),
+    vendor("elastic_cloud_api_key", "Elastic Cloud API key", &["essu_"], r"essu_[0-9A-Za-z+/_-]{60,200}={0,2}")
+        .fires(&[concat!("essu_", "qDeY91l6e6knyIUvKggIsWEpibpzPZQBHrxqzUqqInUlZWXk6prTwLqCaeFth8KXiKSjqNG2xtAQpKrnLAZ1KMTdbey=")])
+        .passes(&["essu_"]),
+    vendor("astra_token", "DataStax Astra token", &["astracs:"], r"AstraCS:[0-9A-Za-z]{20,30}:[0-9a-f]{64}")
+        .fires(&[concat!("AstraCS:", "LuEyAa8K1eMghljyVy7Abx1Q:d4575b7ae039087430ab6c540abf77f2945272d32e8cb24600d5187f6ad1fc67")])
+        .passes(&["AstraCS:"]),
+    vendor("cockroach_cloud_key", "CockroachDB Cloud API key", &["ccdb1_"], r"CCDB1_[0-9A-Za-z]{22}_[0-9A-Za-z]{40}")
+        .fires(&[concat!("CCDB1_", "uHJ2axzJnLFp5pEJPU08xy_atiDVFPLqEohkcxNhtgQWpbC4tomiVn0Z1Rjif7o")])
+        .passes(&["CCDB1_"]),
+    vendor("configcat_sdk_key", "ConfigCat SDK key", &["configcat-sdk-1/"], r"configcat-sdk-1/[0-9A-Za-z_-]{22}/[0-9A-Za-z_-]{22}")
+        .fires(&[concat!("configcat-sdk-1/", "51jGj08LWyYccdzEEe8b7a/Zq8VW1HeRwTz8ZYcQLz88z")])
+        .passes(&["configcat-sdk-1/"]),
+    vendor("devcycle_server_key", "DevCycle server key", &["dvc_server_"], r"dvc_server_[0-9A-Za-z_]{20,80}")
+        .fires(&[concat!("dvc_server_", "ZMe82UIxJpUDpT0U8MgNebFn0cMQsnOTSxKnQ7uQy6wE")])
+        .passes(&["dvc_server_"])
+        .needing_digits(),
+    vendor("docker_swarm_token", "Docker Swarm join token or unlock key", &["swmtkn-1-", "swmkey-1-"], r"SWMTKN-1-[0-9a-z]{50}-[0-9a-z]{25}|SWMKEY-1-[0-9A-Za-z+/]{43}")
+        .fires(&[concat!("SWMTKN-1-", "9s667xx6a8wxzxcxf124vcxrljh5whxedu3q3dkiupwk35vji0-b2qad8drnp1bpj9vmoe7qiz5x"), concat!("SWMKEY-1-", "A5741FY8pPbSVsm8Vj9O7qUpN55uUEx2EW4hdPDbntd")])
+        .passes(&["SWMTKN-1-", "SWMKEY-1-"]),
+    vendor("zuplo_api_key", "Zuplo API key", &["zpka_"], r"zpka_[0-9a-z]{32}_[0-9a-f]{8}")
+        .fires(&[concat!("zpka_", "w1tz5xrypzccla2owsgq9sjw2tbpbbbg_22445a8e")])
+        .passes(&["zpka_"]),
+    vendor("unkey_root_key", "Unkey root key", &["unkey_"], r"unkey_[0-9A-Za-z]{20,32}")
+        .fires(&[concat!("unkey_", "saUHspjk49w7KrGMrva68N43")])
+        .passes(&["unkey_", "unkey_id"])
+        .needing_digits(),
+    vendor("salad_cloud_key", "SaladCloud API key", &["salad_cloud_"], r"salad_cloud_[0-9A-Za-z]{1,7}_[0-9A-Za-z]{20,235}")
+        .fires(&[concat!("salad_cloud_", "user_mibaNVt2ma7AYl2hSO6oMxRRgo6Vkm9DVgYLakB2")])
+        .passes(&["salad_cloud_", "salad_cloud_api_key"])
+        .needing_digits(),
 ];

@@ -89,4 +89,36 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!(r#"mapbox_token = ""#, "pk.FO3Uj8Lu7s38AkuF3YhLNFElNXbTKoD08JwVHTrVcW0CN8cs00wpunlNHmmW.s86S42AJ22d92ws0k6PktP", r#"""#), concat!(r#"{"mapboxApiKey": ""#, "pk.Zk5pa9eU6Co6WYFtRKr77Sxy6HpXN2vPbOQZqOZ2I4nMAhlmXjkuK35F5wLH.fy8sH3Nl5pu2loURe0elok", r#""}"#)])
         .passes(&[concat!("", "pk.Br2jC73P2z82c1Q9adckMdPZwzbinh5s33P2y541VJeQx3qk0DQYaxcwsro9.MN8b42RI3iR5vcYYODIhbQ")])
         .telling(),
+    vendor("logfire_token", "Logfire write or read token", &["pylf_v1_"], r"pylf_v1_[a-z]{2,10}_[0-9A-Za-z]{43,45}")
+        .fires(&[concat!("pylf_v1_us_", "IrFnWg3EA2cTgXoRRhcGhmdWvALb4HVFdczFUAXX4G0G")])
+        .passes(&["pylf_v1_us_token"]),
+    vendor("pganalyze_key", "pganalyze API key", &["pgar_"], r"pgar_[0-9A-Za-z]{27}")
+        .fires(&[concat!("pgar_", "dcAb6bvLvT2zEouMx9pndHTkLd9")])
+        .passes(&["pgar_"])
+        .needing_digits(),
+    vendor("samsara_token", "Samsara API token", &["samsara_api_"], r"samsara_api_[0-9A-Za-z]{26,32}")
+        .fires(&[concat!("samsara_api_", "ivnIfflSo4fksf7ex0CHJVj6Q45rfT")])
+        .passes(&["samsara_api_"])
+        .needing_digits(),
+    vendor("fullstory_api_key", "FullStory API key", &["na1.", "eu1."], r"(?:na|eu)1\.[0-9A-Za-z+/]{90,110}={0,2}")
+        .fires(&[concat!("na1.", "3/Vj1zxMB3043eNJdkpCtHNLpQkF5LiV4DjRoTYGMro/BbVZMcptY2URMNlC9RXbTmtTA8GuC8McgvfpG6GWovIk5JK2KXH1fwek")])
+        .passes(&["na1.salesforce.com"]),
+    vendor("nightfall_key", "Nightfall API key", &["nf-"], r"NF-[0-9A-Za-z]{32}")
+        .fires(&[concat!("NF-", "uCy2b5i7AalVgBm4x30hDEYNIK4eRzzY")])
+        .passes(&["NF-", "nf-core"])
+        .needing_digits(),
+    vendor("besttime_key", "BestTime private key", &["pri_"], r"pri_[0-9a-f]{32}")
+        .fires(&[concat!("pri_", "2151a03bfcfb04d7a508c3a7250dc86f")])
+        .passes(&["pri_", "pri_01h4bjg6kyp7p0f7e3gvzvvfxn"]),
+    vendor("segment_public_api_token", "Segment public API token", &["sgp_"], r"sgp_[0-9A-Za-z]{64}")
+        .fires(&[concat!("sgp_", "Zqumpm08hsE8JNpjJOQGa2rb19FlY0mG1ylvuhfJXqIEnomef2mSJ5CMTIeg1ZTV")])
+        .passes(&["sgp_"])
+        .needing_digits(),
+    vendor("dependency_track_key", "Dependency-Track API key", &["odt_"], r"odt_[0-9A-Za-z]{32,40}")
+        .fires(&[concat!("odt_", "nVv2fgKD0f6YYIgrCOX6Jhw7Hd11XzWL")])
+        .passes(&["odt_", "odt_export_settings"])
+        .needing_digits(),
+    vendor("ubidots_token", "Ubidots token", &["bbff-"], r"BBFF-[0-9A-Za-z]{30}")
+        .fires(&[concat!("BBFF-", "FdPE0SPgjtHfb1F6w70WAKadYEjW1W")])
+        .passes(&["BBFF-"]),
 ];
