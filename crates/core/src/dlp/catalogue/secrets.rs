@@ -19,6 +19,7 @@ mod pairs;
 mod passwords;
 mod published;
 mod randomness;
+mod services;
 mod summed;
 mod vendor;
 
@@ -39,6 +40,7 @@ pub(super) const ALL: &[&[Detector]] = &[
     insight::ALL,
     office::ALL,
     passwords::ALL,
+    services::ALL,
     general::ALL,
     compared::ALL,
 ];
