@@ -38,6 +38,29 @@ def crc_base62(text, digits="0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmno
     return out.rjust(6, "0")
 
 
+def grafana(random):
+    """A token of a service account: CRC-32 of mark and body, lowest byte first, in hex."""
+    token = f"glsa_{mixed(random, WORD, 32)}"
+    return f"{token}_{zlib.crc32(token.encode()).to_bytes(4, 'little').hex()}"
+
+
+def base36(number):
+    digits = string.digits + string.ascii_lowercase
+    out = ""
+    while number:
+        number, rest = divmod(number, 36)
+        out = digits[rest] + out
+    return out
+
+
+def gitlab_routable(random):
+    """Random bytes and where the token leads to, with the length of that text and a CRC-32 of all before it."""
+    route = f"o:1\nu:{base36(random.randrange(1, 10**6))}".encode()
+    payload = base64.urlsafe_b64encode(random.randbytes(16) + route + bytes([len(route)])).decode().rstrip("=")
+    token = f"glpat-{payload}.01.{base36(len(payload)).rjust(2, '0')}"
+    return token + base36(zlib.crc32(token.encode())).rjust(7, "0")
+
+
 def github(prefix):
     def make(random):
         body = mixed(random, WORD, 30)
@@ -65,6 +88,7 @@ TOKENS = {
     "github_fine_grained": lambda r: f"github_pat_{mixed(r, WORD, 22)}_{mixed(r, WORD, 59)}",
     "npm": lambda r: (lambda body: f"npm_{body}{crc_base62(body)}")(mixed(r, WORD, 30)),
     "gitlab_pat": lambda r: f"glpat-{mixed(r, URL, 20)}",
+    "gitlab_routable": gitlab_routable,
     "gitlab_trigger": lambda r: f"glptt-{of(r, HEX, 40)}",
     "aws_access_key": lambda r: f"AKIA{mixed(r, BASE32, 16)}",
     "aws_session_key": lambda r: f"ASIA{mixed(r, BASE32, 16)}",
@@ -91,7 +115,7 @@ TOKENS = {
     "notion": lambda r: f"ntn_{r.randrange(10**10, 10**11)}{mixed(r, WORD, 35)}",
     "postman": lambda r: f"PMAK-{of(r, HEX, 24)}-{of(r, HEX, 34)}",
     "docker_hub": lambda r: f"dckr_pat_{mixed(r, URL, 27)}",
-    "grafana_service": lambda r: f"glsa_{mixed(r, WORD, 32)}_{of(r, HEX, 8)}",
+    "grafana_service": grafana,
     "newrelic_user": lambda r: f"NRAK-{mixed(r, UPPER, 27)}",
     "dropbox": lambda r: f"sl.{mixed(r, URL, 135)}",
     "facebook": lambda r: f"EAA{mixed(r, WORD, 150)}",

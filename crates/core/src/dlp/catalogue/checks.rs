@@ -3,13 +3,13 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use crate::token;
-
 mod coins;
 mod numbers;
+mod sums;
 
 pub(in crate::dlp) use crate::dlp::catalogue::checks::coins::*;
 pub(in crate::dlp) use crate::dlp::catalogue::checks::numbers::*;
+pub(in crate::dlp) use crate::dlp::catalogue::checks::sums::*;
 
 /// Returns true if the last digit is the Luhn check digit of those before it (ISO/IEC 7812-1).
 pub(in crate::dlp) fn luhn(digits: &[u8]) -> bool {
@@ -37,16 +37,6 @@ pub(in crate::dlp) fn mod_97(text: &[u8]) -> bool {
         Some(if value < 10 { (sum * 10 + value) % 97 } else { (sum * 100 + value) % 97 })
     });
     remainder == Some(1)
-}
-
-/// Returns true if the last six characters are the base62 CRC-32 of what stands between `from` and
-/// them.
-pub(in crate::dlp) fn crc_base62(token: &[u8], from: usize) -> bool {
-    let Some((rest, sum)) = token.split_last_chunk::<6>() else {
-        return false;
-    };
-    let expected = token::crc_base62(rest.get(from..).unwrap_or_default());
-    expected.map(u32::from) == sum.map(u32::from)
 }
 
 /// Returns true if text is base64url of a JSON object that has one of the members.

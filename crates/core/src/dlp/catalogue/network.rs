@@ -66,6 +66,7 @@ pub(super) const ALL: &[Detector] = &[
         "from 133.133.133.133:8080",
         "Subnet: 192.168.1.0/24",
         r#"{"remote_addr": "8.8.44.104"}"#,
+        "nameserver 8.8.8.8",
     ])
     .passes(&[
         "1.2.3",

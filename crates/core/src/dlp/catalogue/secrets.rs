@@ -19,6 +19,8 @@ mod pairs;
 mod passwords;
 mod published;
 mod randomness;
+mod services;
+mod summed;
 mod vendor;
 
 use super::detector::Detector;
@@ -38,6 +40,7 @@ pub(super) const ALL: &[&[Detector]] = &[
     insight::ALL,
     office::ALL,
     passwords::ALL,
+    services::ALL,
     general::ALL,
     compared::ALL,
 ];

@@ -50,12 +50,20 @@ pub(super) fn keep_most_exact(scanner: &Scanner, matches: &mut Vec<Match>) {
     });
 }
 
+/// Evidence from which on a pattern is as exact as a mark: the form alone says what it is.
+const MARKED_BITS: i32 = 32;
+
 /// Exactness of a built-in detector of secrets: marks of vendors and forms, then names of vendors, then
 /// names of secrets that want random text, then those that take any.
 fn degree(active: &Active) -> Option<usize> {
     let detector = active.detector().filter(|it| it.category == Category::Secret)?;
     Some(match detector.shape {
-        Shape::Pattern { .. } if matches!(detector.edges, Edges::Mark | Edges::Token) => 3,
+        Shape::Pattern { .. }
+            if detector.bits >= MARKED_BITS
+                || matches!(detector.edges, Edges::Mark | Edges::Token) =>
+        {
+            3
+        }
         Shape::Pattern { .. } | Shape::At(_) => 2,
         Shape::Beside { .. } if !detector.context.is_empty() => 2,
         Shape::Value { .. } => 0,

@@ -16,8 +16,9 @@ const COLONS: u32 = 5;
 /// Digits are counted in stretches of this many bytes.
 pub(in crate::dlp) const STRETCH: usize = 16;
 
-/// Two stretches side by side with fewer digits than this are skipped. The shortest number of
-/// interest has five digits within the length of one.
+/// Two stretches side by side with fewer digits than this are skipped, but for four with a byte between
+/// each two, as in `8.8.8.8`. The shortest other number of interest has five digits within the length of
+/// one.
 const DIGITS_DENSE: u32 = 5;
 
 /// Kinds of bytes in a block: a bit for each byte, the first as the lowest.
@@ -149,7 +150,7 @@ impl Marks {
         if kinds.digits == 0 {
             self.digits_before = 0;
         } else {
-            self.count_digits(kinds.digits);
+            self.count_digits(kinds.digits, alternating(kinds.digits, last.digits));
         }
         if kinds.controls != 0 {
             self.controls += kinds.controls.count_ones() as usize;
@@ -182,17 +183,18 @@ impl Marks {
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's counter")]
-    fn count_digits(&mut self, digits: u64) {
+    fn count_digits(&mut self, digits: u64, alternating: u64) {
         let stretches = digits.to_le_bytes();
         let counts = stretches.as_chunks::<2>().0.iter();
         let mut counts = counts.map(|part| u16::from_le_bytes(*part).count_ones());
-        if self.digits_before + digits.count_ones() < DIGITS_DENSE {
+        if alternating == 0 && self.digits_before + digits.count_ones() < DIGITS_DENSE {
             self.digits_before = counts.next_back().unwrap_or(0);
             return;
         }
         let first = self.blocks.len() * (BLOCK / STRETCH);
-        for (index, count) in (first..).zip(counts) {
-            if count > 0 && self.digits_before + count >= DIGITS_DENSE {
+        let ends = alternating.to_le_bytes();
+        for ((index, count), end) in (first..).zip(counts).zip(ends.as_chunks::<2>().0) {
+            if count > 0 && (self.digits_before + count >= DIGITS_DENSE || *end != [0; 2]) {
                 self.digits.push(index);
             }
             self.digits_before = count;
@@ -360,6 +362,16 @@ fn flood(bits: u64, mask: u64) -> u64 {
     bits
 }
 
+/// The last of every four digits with one byte between each two.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "as the rest of the pass")]
+const fn alternating(digits: u64, before: u64) -> u64 {
+    let second = digits << 2 | before >> 62;
+    let third = digits << 4 | before >> 60;
+    let fourth = digits << 6 | before >> 58;
+    digits & second & third & fourth
+}
+
 /// The tables of all kinds, as vectors.
 struct Tables<S: Simd> {
     uppers: u8x64<S>,
@@ -522,12 +534,16 @@ mod tests {
     #[test]
     fn digits_are_dense_where_five_stand_near_each_other() {
         for lead in 0..130 {
-            let text = format!("{}1-2 3 4 5 a", " ".repeat(lead));
-            let dense: Vec<usize> = marks(text.as_bytes(), 0).dense_digits().collect();
-            let covers = |start: &usize| (*start..start + 2 * STRETCH).contains(&lead);
-            assert!(dense.iter().any(covers), "{lead}");
-            let few = format!("{}1-2 3 4 a", " ".repeat(lead));
-            assert_eq!(marks(few.as_bytes(), 0).dense_digits().count(), 0, "{lead}");
+            for dense in ["1-2 3 4 5 a", "8.8.8.8 a"] {
+                let text = format!("{}{dense}", " ".repeat(lead));
+                let dense: Vec<usize> = marks(text.as_bytes(), 0).dense_digits().collect();
+                let covers = |start: &usize| (*start..start + 2 * STRETCH).contains(&lead);
+                assert!(dense.iter().any(covers), "{text}");
+            }
+            for few in ["1-2 3  4 a", "8.8.8 a", "2024 a"] {
+                let few = format!("{}{few}", " ".repeat(lead));
+                assert_eq!(marks(few.as_bytes(), 0).dense_digits().count(), 0, "{few}");
+            }
         }
     }
 

@@ -11,8 +11,9 @@ const WORDS: &[&str] = &["api", "ext", "key", "re", "sc", "secret"];
 
 /// Marks that words end in.
 const ENDS: &[&str] = &[
-    "access", "age", "dor", "fio", "ghs", "ico", "jina", "lin", "mob", "nfo", "npm", "ops", "pat",
-    "polar", "pubkey", "pul", "retool", "sat", "sdk", "xai",
+    "access", "age", "cog", "dor", "fio", "ghs", "ico", "jina", "lin", "mid", "mob", "nfo", "npm",
+    "ops", "pat", "perm", "persona", "polar", "pri", "pub", "pubkey", "pul", "ramp", "retool",
+    "salad", "sat", "scp", "sdk", "sec", "sub", "wandb", "xai",
 ];
 
 /// Marks without a joint that are long enough to be told from other letters before them: shorter ones

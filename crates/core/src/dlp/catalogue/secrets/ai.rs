@@ -1,7 +1,10 @@
 //! Keys of AI services.
 
-use crate::dlp::catalogue::detector::Detector;
-use crate::dlp::catalogue::secrets::vendor::{named, vendor};
+use crate::dlp::catalogue::detector::{Candidate, Detector, Edges};
+use crate::dlp::catalogue::secrets::{
+    randomness::random_with_digits,
+    vendor::{named, vendor},
+};
 
 pub(super) const ALL: &[Detector] = &[
     vendor("openai_api_key", "OpenAI API key", &["t3blbkfj", "sk-proj-", "sk-svcacct-", "sk-admin-"], r"sk-(?:proj-|svcacct-|admin-)?[0-9A-Za-z_-]{0,100}T3BlbkFJ[0-9A-Za-z_-]{20,100}|sk-(?:proj|svcacct|admin)-[0-9A-Za-z_-]{40,200}")
@@ -18,7 +21,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("groq_api_key", "Groq API key", &["gsk_"], r"gsk_[0-9A-Za-z]{48,56}")
         .fires(&[concat!("gsk_", "eT3zS9iX2fy2XVdABmBsQb4x5AxNIfVAjUmQD1P8XQFXX4Q5igV3")])
         .passes(&["gsk_"]),
-    vendor("xai_api_key", "xAI API key", &["xai-"], r"xai-[0-9A-Za-z_]{64,90}")
+    vendor("xai_api_key", "xAI API or management key", &["xai-"], r"xai-(?:token-)?[0-9A-Za-z_]{64,90}")
         .fires(&[concat!("xai-", "Uu8Is2856zB9TTnSHiFpTDmzLH65X7Y1li248A1n6nUybSO2GX3CMAlBFFdgaJst2vYZTsJUQcR1vs8o")])
         .passes(&["xai-api"]),
     vendor("perplexity_api_key", "Perplexity API key", &["pplx-"], r"pplx-[0-9A-Za-z]{40,60}")
@@ -36,10 +39,9 @@ pub(super) const ALL: &[Detector] = &[
     named("mistral_api_key", "Mistral API key, beside its name", &["mistral"], r"[0-9A-Za-z]{32}")
         .fires(&[concat!(r#"mistral_token = ""#, "576sB4LG71m65LHeMb9T3zHJsn5SLjdx", r#"""#), concat!(r#"{"mistralApiKey": ""#, "Ow9Yp6kL9PX6v8RNEiD4dPJfoDtqn7XO", r#""}"#)])
         .passes(&[concat!("", "nk4io5pi7b275Z03hCijr8gJ29x4tXgH")]),
-    named("deepseek_api_key", "DeepSeek API key, beside its name", &["deepseek"], r"sk-[0-9a-f]{32}")
-        .fires(&[concat!(r#"deepseek_token = ""#, "sk-f164ceed5bdb5418a138789a377d1f1b", r#"""#), concat!(r#"{"deepseekApiKey": ""#, "sk-f4b82b1ed15f7d4f90edff9424641424", r#""}"#)])
-        .passes(&[concat!("", "sk-2b35f22c331a6778360a3696044532ed")])
-        .telling(),
+    vendor("deepseek_api_key", "DeepSeek API key, or one of its form: Moonshot, Qwen and others", &["sk-"], r"sk-[0-9a-f]{32}")
+        .fires(&[concat!("sk-", "cc6577428c2f6d6bc64e5a22fac180d6"), concat!("deepseek: sk-", "b2e6e1b465e551305fd2d2490ca4c616")])
+        .passes(&["sk-", "task-0123456789abcdef0123456789abcdef"]),
     named("together_api_key", "Together AI API key, beside its name", &["together"], r#"(?:^|[\s"'`=:>(,\[])([0-9a-f]{64}|tgp_v1_[0-9A-Za-z_-]{43})"#)
         .fires(&[concat!(r#"together_token = ""#, "eb68df302f13c9452d0467e6139345bf5297f6a5a4cea45a85772c330a2e5c56", r#"""#), concat!(r#"{"togetherApiKey": ""#, "7a85259ab6a4827ee0b490e1f0b0ea0f0fad0f76dc788d8ce2e9bad07ed5cb88", r#""}"#)])
         .passes(&[concat!("", "923188e02716ccfe4bdf6ef7ff11d0cef3700a7155c19ae44c55ec02a8c6aaa0")]),
@@ -50,10 +52,12 @@ pub(super) const ALL: &[Detector] = &[
     vendor("elevenlabs_api_key", "ElevenLabs API key", &["sk_"], r"sk_[0-9a-f]{48}")
         .fires(&[concat!("sk_", "2ff3b406765ff06ca8f33b099dee624641c0bc052f96fb81")])
         .passes(&["sk_", "disk_usage"]),
-    named("stability_api_key", "Stability AI API key, beside its name", &["stability"], r"sk-[0-9A-Za-z]{48}")
-        .fires(&[concat!(r#"stability_token = ""#, "sk-564sD8bm8mq9tIIlzYnWFB4rSJba3Y0o8zmeiHpMjbe9CztV", r#"""#), concat!(r#"{"stabilityApiKey": ""#, "sk-Hu5qw5wB52N6CbKVVBPgQu9fw7j3xbT0iCK9sOTzC62baooy", r#""}"#)])
-        .passes(&[concat!("", "sk-OS6TL9BT8Tb4aWa0bmfCQkJgvXH4bZVhVX7zvYiPmd6EQRrE")])
-        .telling(),
+    Detector {
+        check: unlike_openai,
+        ..vendor("stability_api_key", "Stability AI API key, or one of its form: Moonshot, SiliconFlow, Braintrust and others", &["sk-"], r"sk-[0-9A-Za-z]{48}")
+    }
+        .fires(&[concat!("sk-", "CqIz0Wiw8SE7diV3TMXVjM8AhghjsllAj7n4JuXFZo2qh20x"), concat!("STABILITY_API_KEY=sk-", "lReGsaL1dvnyzv0ZzyA0xIfl4c7xU2zXCot2PoPUtg3SUunW")])
+        .passes(&["sk-", concat!("sk-", "gn20P4zj3nK9U8Z2ijeqT3BlbkFJbD76y8Dl5Yr3TMG1txo6")]),
     vendor("langsmith_api_key", "LangSmith API key", &["lsv2_"], r"lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}")
         .fires(&[concat!("lsv2_pt_", "afb793224efec8aff275e04dc04ef20b_5bd1c33954")])
         .passes(&["lsv2_pt_"]),
@@ -97,4 +101,74 @@ pub(super) const ALL: &[Detector] = &[
     vendor("context7_api_key", "Context7 API key", &["ctx7sk-"], r"ctx7sk-[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
         .fires(&[concat!("ctx7sk-", "25f29cc8-a7d3-4430-a1e4-890ee8e8431c")])
         .passes(&["ctx7sk-"]),
+    vendor("llama_cloud_api_key", "LlamaCloud API key", &["llx-"], r"llx-[0-9A-Za-z]{48}")
+        .fires(&[concat!("llx-", "26auCJp8cHzlQEWht8NC1Wd3N52OWt3O2VcbNs6UPKlNfprB")])
+        .passes(&["llx-", "llx-chat-widget"]),
+    vendor("together_token", "Together AI API key with a mark", &["tgp_v1_"], r"tgp_v1_[0-9A-Za-z_-]{43}")
+        .fires(&[concat!("tgp_v1_", "PEVVIPcP4Y7p4tD14z4gzM-jppZxO4z7KdcwjOoGUI0")])
+        .passes(&["tgp_v1_"]),
+    vendor("runpod_api_key", "RunPod API key", &["rpa_"], r"rpa_[0-9A-Z]{38,42}[0-9A-Za-z]{2,8}")
+        .fires(&[concat!("rpa_", "0EPPW024DD9HKO4RUGA1PPMDUDCBA459GCCTMRWX9v0YgY")])
+        .passes(&["rpa_", "rpa_process_id"])
+        .needing_digits(),
+    vendor("friendli_token", "Friendli token", &["flp_"], r"flp_[0-9A-Za-z]{46}")
+        .fires(&[concat!("flp_", "cS9mDyQk2nH1MuUAJ02RyPA2EFAV296DuKOaY15QMhUxY4")])
+        .passes(&["flp_"]),
+    vendor("mem0_api_key", "Mem0 API key", &["m0-"], r"m0-[0-9A-Za-z]{40}")
+        .fires(&[concat!("m0-", "4TRWhbQw8KdzKYC5JkAkJyGX1qwRKlpGGiFqudVR")])
+        .passes(&["m0-", "m0-medium"])
+        .needing_digits(),
+    vendor("coze_token", "Coze personal access token", &["pat_"], r"pat_[0-9A-Za-z]{64}")
+        .fires(&[concat!("pat_", "OzLpF0CVYy71uCPLYV9nubuDbh4ITjNqEVQs0fzGdjaNtEU7xvOdLMfxM1YvSOmq")])
+        .passes(&["pat_", "pat_token"])
+        .needing_digits(),
+    vendor("cartesia_api_key", "Cartesia API key", &["sk_car_"], r"sk_car_[0-9A-Za-z]{20,24}")
+        .fires(&[concat!("sk_car_", "FiQmA5eJyQ90igFSNWEnz9")])
+        .passes(&["sk_car_"])
+        .needing_digits(),
+    vendor("wandb_token", "Weights & Biases API key of the newer form", &["wandb_v1_"], r"wandb_v1_[0-9A-Za-z_]{77}")
+        .fires(&[concat!("wandb_v1_", "1eO9joovm4gfnvE0rGRV3XM4Z4U2htVAZDVxGm5frKvHxBj3OIgKfdvGHnaZoxd38PqaMtn5C3Fxa")])
+        .passes(&["wandb_v1_"]),
+    vendor("minimax_api_key", "MiniMax API key", &["sk-api-"], r"sk-api-[0-9A-Za-z_-]{119}")
+        .fires(&[concat!("sk-api-", "uhTmQkfSm2BR7uEXs8CgXTUwh2x-JhGKq9FFv_W4KF0T9obHRp_N9NIbUYN-x7qRdSXvSRvzi1JYY4U9QF3MpeUGeKFAM4eVvmMBE25UheeiLGsZqGuzN8X")])
+        .passes(&["sk-api-"]),
+    vendor("helicone_api_key", "Helicone API key", &["sk-helicone-", "pk-helicone-"], r"[sp]k-helicone-(?:[a-z]{2,6}-)?[0-9a-z]{7}(?:-[0-9a-z]{7}){3}")
+        .fires(&[concat!("sk-helicone-", "w67myze-bxvfwoy-iaij0db-dmlu1t3")])
+        .passes(&["sk-helicone-"]),
+    vendor("devin_api_key", "Devin API key", &["apk_user_", "cog_"], r"apk_user_[0-9A-Za-z+/]{80,180}={0,2}|cog_[a-z2-7]{52}")
+        .fires(&[concat!("cog_", "6tjhl2xlb2e72b2hr3cq5wrxmnaqibyddzn76vtwkqx7bitqwrdf"), concat!("apk_user_", "0z1HmU9IeCDth63guwC+pjR9PtoejZHnfaZ5GrHuTE0jd0j8My4oy1OILnCw0Nkr9WoMUssLZ2shr3zJRrsBHX0P+pzr47oGQWeqUcmhwdDk4vJ/CsJ63cBGiDTZJTPCoc0xkQyiN6Ig==")])
+        .passes(&["apk_user_", "cog_"]),
+    vendor("apify_token", "Apify API token", &["apify_api_"], r"apify_api_[0-9A-Za-z]{34,38}")
+        .fires(&[concat!("apify_api_", "W4Ffr1H5c95iomeivfDw1zcSEIGKxEPDIfSO")])
+        .passes(&["apify_api_"]),
+    named("brave_search_api_key", "Brave Search API key, beside its name", &["brave"], r"BSA[0-9A-Za-z_-]{27,28}")
+        .fires(&[concat!(r#"BRAVE_API_KEY=""#, "BSAGTd7FguoV8FWnFbB0JxXujr4qqaa", r#"""#), concat!(r#"{"braveSearchApiKey": ""#, "BSAOx98whGcTZc1UWb5fxzpF7STG7nV", r#""}"#)])
+        .passes(&[concat!("", "BSA1she_QAqq0nv3Vth1Ls6v6-O9JL8")])
+        .telling(),
+    vendor("scrapfly_api_key", "Scrapfly API key", &["scp-live-", "scp-test-"], r"scp-(?:live|test)-[0-9a-f]{32}")
+        .fires(&[concat!("scp-live-", "a058e8a676cc406c0538ca926e4a7554")])
+        .passes(&["scp-live-"]),
+    vendor("browserbase_api_key", "Browserbase API key", &["bb_live_"], r"bb_live_[0-9A-Za-z_-]{24,40}")
+        .fires(&[concat!("bb_live_", "SYzVsBE0lzkiHfvbbb4ZA1lf2kd")])
+        .passes(&["bb_live_"])
+        .needing_digits(),
+    vendor("daytona_api_key", "Daytona API key", &["dtn_"], r"dtn_[0-9a-f]{64}")
+        .fires(&[concat!("dtn_", "d71d36451d6188ef491f8bf4267ef3823247bb8338a3df40853ae7ab39c4b01f")])
+        .passes(&["dtn_"]),
+    Detector {
+        edges: Edges::Word,
+        ..vendor("runway_api_key", "Runway API key", &["key_"], r"key_[0-9a-f]{128}")
+    }
+        .fires(&[concat!("key_", "29fb876e020a4fc512f52640b349e1d8158494e1cbfaef1f5ee9835dd33fc86b3584ae22c619172a9e282d63c6e7b6d5691b4ffa441542a5012461dca6c89da4")])
+        .passes(&["key_"]),
+    vendor("deepl_api_key", "DeepL API key of the free plan", &[":fx"], r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:fx")
+        .fires(&[concat!("288dc83c-869c-1be7-f5c9-02fc9df5cf59", ":fx")])
+        .passes(&[":fx", "bb65ef0e-30bf-24ab-99a9-6826aaae8237"])
+        .reaching_back(36),
 ];
+
+/// Keys with `T3BlbkFJ` in the middle have a detector of their own.
+fn unlike_openai(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_openai = memchr::memmem::find(candidate.matched(), b"T3BlbkFJ").is_some();
+    if is_openai { None } else { random_with_digits(candidate) }
+}

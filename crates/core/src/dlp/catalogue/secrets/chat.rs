@@ -14,8 +14,8 @@ use crate::dlp::{
 };
 
 pub(super) const ALL: &[Detector] = &[
-    vendor("slack_token", "Slack bot, user, app, configuration or refresh token", &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"], r"xox[ar]-(?:[0-9]-)?[A-Za-z]{0,40}[0-9][0-9A-Za-z]{7,47}|xox[os]-[0-9]+-[0-9]+-[0-9]+-[0-9A-Fa-f]+|xox[aboprs]-[0-9][0-9A-Za-z]{0,79}-(?:[0-9A-Za-z]{1,80}-){0,3}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}|xwfp-[0-9]{8,16}-[0-9A-Za-z]{20,80}")
-        .fires(&[concat!("xoxb-", "046483451709-550144786416-fb77M3Gu2b823OdBalycC6rs")])
+    vendor("slack_token", "Slack bot, user, app, configuration, refresh or browser token", &["xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-", "xwfp-"], r"xox[ar]-(?:[0-9]-)?[A-Za-z]{0,40}[0-9][0-9A-Za-z]{7,47}|xox[os]-[0-9]+-[0-9]+-[0-9]+-[0-9A-Fa-f]+|xox[aboprs]-[0-9][0-9A-Za-z]{0,79}-(?:[0-9A-Za-z]{1,80}-){0,3}[0-9A-Za-z]{8,80}|xoxe[.-][0-9A-Za-z.-]{20,250}|xapp-[0-9]-[A-Z0-9]{6,20}-[0-9]{6,20}-[0-9a-f]{32,80}|xwfp-[0-9]{8,16}-[0-9A-Za-z]{20,80}|xoxc(?:-[0-9]{9,15}){3}-[0-9a-f]{64}|xoxd-[0-9A-Za-z%/+]{100,300}={0,2}")
+        .fires(&[concat!("xoxb-", "046483451709-550144786416-fb77M3Gu2b823OdBalycC6rs"), concat!("xoxc-", "046483451709-550144786416-7701958823410-4ecd5b868ec5ff527e03af2a080ad8541c11a795e1d763f588b265b2344421c5")])
         .passes(&["xoxb-", "xoxb-your-token-here"])
         .even_if_dull(),
     vendor("slack_webhook", "Slack incoming webhook address", &["hooks.slack.com/"], r"hooks\.slack\.com/(?:services|workflows|triggers)/[0-9A-Za-z+/]{40,60}")
@@ -42,8 +42,9 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("bot ", "7497728384:AABW4OG4bV85m5l1g16FS0xHfEmMiLBw9q9")])
         .passes(&["12:AA", "1234567890:AAA"])
         .reaching_back(11),
-    vendor("teams_webhook", "Microsoft Teams webhook address", &["webhook.office.com/", "outlook.office.com/webhook/"], r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/[0-9A-Za-z@/-]{60,300}")
-        .fires(&[concat!("https://x.webhook.office.com/webhookb2/", "e710ab50-9fea-4292-a372-b6b346262e67@530609a0-6272-4f8b-a157-c24ace7d9ea1/IncomingWebhook/1fb81bff13b62dcfed07388f75c047f8/7a371a2b-b64e-45c2-a438-1fa0312566f4")])
+    vendor("teams_webhook", "Webhook address of Microsoft Teams, Power Automate or Logic Apps", &["webhook.office.com/", "outlook.office.com/webhook/", "logic.azure.com", "api.powerplatform.com"], r"(?:webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/[0-9A-Za-z@/-]{60,300}|(?:logic\.azure\.com|api\.powerplatform\.com)[0-9A-Za-z:/?&=%._-]{20,500}[?&]sig=[0-9A-Za-z_%-]{40,60}")
+        .reaching(0, 640)
+        .fires(&[concat!("https://x.webhook.office.com/webhookb2/", "e710ab50-9fea-4292-a372-b6b346262e67@530609a0-6272-4f8b-a157-c24ace7d9ea1/IncomingWebhook/1fb81bff13b62dcfed07388f75c047f8/7a371a2b-b64e-45c2-a438-1fa0312566f4"), concat!("https://prod-07.westeurope.logic.azure.com:443/workflows/8f2ab06d7e8c4a5f/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=", "TDuRgR3yNwos_bDWmE4kuv4VGOfYcMuqbKLLp_2jfTu")])
         .passes(&["https://x.webhook.office.com/"]),
     named("mattermost_token", "Mattermost token, beside its name", &["mattermost"], r"[0-9a-z]{26}")
         .fires(&[concat!(r#"mattermost_token = ""#, "eo3vu9bw6bo8oukl0ag53ihrr3", r#"""#), concat!(r#"{"mattermostApiKey": ""#, "jy2b566463d61qbvomkyaps7bf", r#""}"#)])
@@ -104,13 +105,31 @@ pub(super) const ALL: &[Detector] = &[
     named("nytimes_key", "New York Times API key, beside its name", &["nytimes", "new-york-times", "newyorktimes"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z=_-]{32})"#)
         .fires(&[concat!(r#"nytimes_token = ""#, "nU5vC8Cm5vj8XF1xSIJF8cPgpasPHd5J", r#"""#), concat!(r#"{"nytimesApiKey": ""#, "tt3aa96_6215Rrj1dyCST-V6LvpEkbSL", r#""}"#)])
         .passes(&[concat!("", "sg4eQ6qI8Wd48F3fEzxws9OjhIFuy4HV")]),
-    vendor("figma_token", "Figma token", &["figd_", "figo_", "figu_"], r"fig[dou]_[0-9A-Za-z_-]{38,44}")
+    vendor("figma_token", "Figma token", &["figd_", "figr_", "figo_", "figor_", "figoh_", "figu_", "figur_", "figuh_"], r"fig(?:[dr]|[ou][hr]?)_[0-9A-Za-z_-]{38,44}")
         .fires(&[concat!("figd_", "yM4XO83A9dD4UJJ11ViztS03dBaVFHP5oSdCc7EA")])
         .passes(&["figd_x"]),
     vendor("zapier_webhook", "Zapier webhook address", &["hooks.zapier.com/"], r"hooks\.zapier\.com/hooks/catch/[0-9]{4,12}/[0-9A-Za-z]{6,20}")
         .fires(&[concat!("https://hooks.zapier.com/hooks/catch/", "1316994/6dy7r6g")])
         .passes(&["https://hooks.zapier.com/"])
         .even_if_dull(),
+    vendor("tines_webhook", "Tines webhook address", &[".tines.com/webhook/"], r"\.tines\.com/webhook/[0-9a-z]{32}/[0-9a-z]{32}")
+        .fires(&[concat!("https://acme.tines.com/webhook/", "q4p0kurwa1ifll2o78lvs1d3mxwe2yda/i796sb9dfz53veavefxgeariltb9vf1v")])
+        .passes(&["https://acme.tines.com/webhook/"])
+        .at_any_edge(),
+    vendor("mattermost_webhook", "Mattermost incoming webhook address", &["/hooks/"], r"https?://[0-9A-Za-z.:-]{3,100}/hooks/[0-9a-z]{26}")
+        .fires(&[concat!("https://chat.example.org/hooks/", "fe2dp4kls3njbcmkpmbty9e4ax")])
+        .passes(&["https://git.example.org/hooks/pre-commit", "src/hooks/useauthenticatedsession"])
+        .needing_digits()
+        .reaching_back(110),
+    vendor("canva_secret", "Canva client secret", &["cnvca"], r"cnvca[0-9A-Za-z_-]{51}")
+        .fires(&[concat!("cnvca", "aumOOzD5aiKGSII3RwLvL5gHC3wTaFBE3-ZrdFP7_8_HcTv8yNK")])
+        .passes(&["cnvca"]),
+    vendor("intercom_access_token", "Intercom access token: base64 of `tok:`", &["dg9ro"], r"dG9rO[0-9A-Za-z+/]{54}=")
+        .fires(&[concat!("dG9rO", "jkzYjBhNDZhX2EwNzJfZGY3NV9hYTA5XzFmNDE3NzhlZWIzZDoxOjA=")])
+        .passes(&["dG9rO"]),
+    vendor("riot_api_key", "Riot Games API key", &["rgapi-"], r"RGAPI-[0-9A-Za-z]{8}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4}-[0-9A-Za-z]{4}-[0-9A-Za-z]{12}")
+        .fires(&[concat!("RGAPI-", "bbd52066-4481-ebb9-cdb7-90a8316b5a9b")])
+        .passes(&["RGAPI-"]),
 ];
 
 /// In an id in base64 that two more parts follow, all three.

@@ -31,9 +31,9 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("po2Zv9iP7jf2dsOncy62KibmWLA0tPNq18zPzRZ5YRBkYLXVbth5cmJTEvNhjbZhptoYLAlOnLY4", "AZDOz1Zs")])
         .passes(&["AZDO", "x AZDO1234"])
         .reaching_back(80),
-    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, Cosmos DB, search, functions, registry", &["+ast", "+asb", "+aeh", "ACDb", "AIoT", "AzFu", "AzSe", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|AIoT)[0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
-        .fires(&[concat!("key gb3xt4Vu65H2pta4OKzpzVwIayh43vh7yViqWEPPli", "AzSeAHsxPv"), concat!("rw8XK7rh7RF8s2K9ffDVS35PnmbjUPULn", "+ASbVE14v=")])
-        .passes(&["AzSeA12345", "+ASb"])
+    vendor("azure_service_key", "Azure key with a marker of its service: storage, service bus, event hub, relay, event grid, Cosmos DB, search, functions, registry, Redis, API management", &["+ast", "+asb", "+aeh", "+arm", "+amc", "ACDb", "AIoT", "APIM", "AzCa", "AzFu", "AzSe", "AZEG", "+acr", "+aba"], r"[0-9A-Za-z+/]{76}(?:\+ASt|ACDb|\+ABa|\+AMC|APIM)[0-9A-Za-z+/]{5}[AQgw]==|[0-9A-Za-z+/]{33}(?:\+ASb|\+AEh|\+ARm|AIoT|AzCa|AZEG)[A-P][0-9A-Za-z+/]{5}=|[0-9A-Za-z]{42}AzSe[A-D][0-9A-Za-z]{5}|[0-9A-Za-z_-]{44}AzFu[0-9A-Za-z_-]{5}[AQgw]==|[0-9A-Za-z+/]{42}\+ACR[A-D][0-9A-Za-z+/]{5}")
+        .fires(&[concat!("key gb3xt4Vu65H2pta4OKzpzVwIayh43vh7yViqWEPPli", "AzSeAHsxPv"), concat!("rw8XK7rh7RF8s2K9ffDVS35PnmbjUPULn", "+ASbKE14vT=")])
+        .passes(&["AzSeA12345", "+ASb", "Azure APIM gateway"])
         .at_any_edge()
         .reaching_back(80),
     vendor("azure_sas_token", "Azure shared access signature in an address", &["sig="], r"sig=[0-9A-Za-z%+/]{40,64}(?:%3[dD]|=)")
@@ -117,4 +117,45 @@ pub(super) const ALL: &[Detector] = &[
     vendor("scalingo_token", "Scalingo token", &["tk-us-"], r"tk-us-[0-9A-Za-z_-]{48}")
         .fires(&[concat!("tk-us-", "bR6es7k03PH7jB_K41loq-HCHRD1vJF3B1qxu3FzJ4jxZPY1")])
         .passes(&["tk-us-east"]),
+    vendor("azure_annotated_key", "Azure key in the common annotated form: AI services, App Configuration, Event Grid, Maps, Communication Services and others", &["JQQJ9"], r"[0-9A-Za-z]{52}JQQJ9[9DH][0-9A-Za-z][A-L][0-9A-Za-z]{16}[A-Za-z][0-9A-Za-z]{7}(?:[0-9A-Za-z]{2}==)?")
+        .fires(&[concat!("Y8wtULHvYJj3mZVbwT8AObCW06BaBAtxdinT4PEiZv7yQI6bctvA", "JQQJ99ECfdawoA7072YNAAAAACOGZbkt")])
+        .passes(&["JQQJ99"])
+        .at_any_edge()
+        .reaching_back(52),
+    vendor("google_express_key", "Google Cloud express mode API key", &["aq.ab8r"], r"AQ\.Ab8R[0-9A-Za-z_-]{46,50}")
+        .fires(&[concat!("AQ.Ab8R", "G6vrkP3nmqnNyAwojXP4fl-5jVAzMkXsczhrvsptposume")])
+        .passes(&["AQ.Ab8R"]),
+    vendor("google_hmac_key", "Google Cloud Storage HMAC access id of a service account", &["goog1e"], r"GOOG1E[0-9A-Z]{55}")
+        .fires(&[concat!("GOOG1E", "6F2HR21TF3T7C1QDH25WUSSLK7HBKAUXNDY7JPLSDCAZKBE7FXMFW2J")])
+        .passes(&["GOOG1E"])
+        .needing_digits(),
+    vendor("firebase_server_key", "Firebase Cloud Messaging server key", &[":apa91b"], r"AAAA[0-9A-Za-z_-]{7}:APA91b[0-9A-Za-z_-]{134}")
+        .fires(&[concat!("AAAAu1bK_9s", ":APA91b6SfNfzjhcrwnGJo4wEkxt0fMcHJLr5d021Ht4GqLVHLeJ7dAPytaujRktDskpihamM9aQwiuXEd--IGJdnm-acz_6ZY_Qxjs3SPcLQEP7rNqaG9qyirEQW8N7VN82f8-PwyxZt")])
+        .passes(&[":APA91b", "AAAA:APA91b"])
+        .reaching_back(11),
+    vendor("baidu_cloud_key", "Baidu Cloud API key", &["bce-v3/"], r"bce-v3/ALTAK(?:SP)?-[0-9A-Za-z]{21}/[0-9a-f]{40}")
+        .fires(&[concat!("bce-v3/ALTAK-", "4w6Ivpp7c4ta4PVsY41ak/da16b2d8cb29fc3a07412a2ccef6f160ccb492af")])
+        .passes(&["bce-v3/ALTAK-"]),
+    vendor("volcengine_access_key", "Volcengine access key id", &["aklt"], r"AKLT[0-9A-Za-z]{40,60}")
+        .fires(&[concat!("AKLT", "Dv8SOU2T6PdlKzYxS2cPFUWw9I1rLPnyTlao5UZonVA")])
+        .passes(&["AKLT"])
+        .needing_digits(),
+    vendor("upcloud_token", "UpCloud API token", &["ucat_"], r"ucat_[0-9A-Z]{26}")
+        .fires(&[concat!("ucat_", "DR95CRV2FA1FRA62QW5AEXAN0J")])
+        .passes(&["ucat_"]),
+    vendor("vercel_blob_token", "Vercel Blob read and write token", &["vercel_blob_rw_"], r"vercel_blob_rw_[0-9A-Za-z]{16}_[0-9A-Za-z]{30,64}")
+        .fires(&[concat!("vercel_blob_rw_", "59M9pNWJpKQG6wLC_4jcUQFu3Mj0TOvnpOUL5ZeHJSe3PVJ")])
+        .passes(&["vercel_blob_rw_", "vercel_blob_rw_token"]),
+    vendor("entra_refresh_token", "Refresh token of Microsoft Entra", &[".agaba"], r"[01]\.A[0-9A-Za-z_-]{30,90}\.AgABA[0-9A-Za-z_-]{100,1800}")
+        .fires(&[concat!("0.A", "XWYbLKOFty541RI3YH_OFKuu0ueDTA34dZiijFW-WEMP5iMdxssW2wrMm-QrI.AgABAwEAAADW38JOvi4D4FiItJsYBzsBR0aSyCccU4Eb12_1QF-N8ccLp5FY1Af3Yo0wwjVvDiWeqIdShJcf09dKxD-hLF56wHu1NbLPAxeN_c2u3RKmk1Qe04xZnQymYlOqjQ9Hji5bTeBn5wfIZNeRRBlFmMcikdMS3cY6lBkSQTXTmdqr5TqmhIueR_k3Uc1OyvD2v3_rW8XNJHsTqHNFLvt6hH1VgSbezNy8XKOX1I5hQGyOmZUU2LX0")])
+        .passes(&[".AgABA", "0.Axxx.AgABA"])
+        .reaching(96, 2000),
+    named("azure_subscription_key", "Azure key of a subscription, beside its name", &["subscription-key", "subscription_key"], r"[0-9a-f]{32}")
+        .fires(&[concat!("Ocp-Apim-Subscription-Key: ", "16103485a1c292be01e4fc2d031c4188"), concat!(r#"{"subscription_key": ""#, "5221c25f6aaf76fdc6c369aad6b68b75", r#""}"#)])
+        .passes(&[concat!("", "b48e99f73f289509dddc3ebffc5ccd80"), "subscription_key_id = 3"])
+        .telling(),
+    named("azure_devops_old_token", "Azure DevOps personal access token of the older form, beside its name", &["ado_pat", "ado_token", "azure_devops", "azure devops", "azuredevops", "azure-devops"], r"[a-z2-7]{52}")
+        .fires(&[concat!(r#"ado_pat = ""#, "ts44beyvxrhwwjh4jkd7svwfqilv3b6g3omc6g3bfbdw75rzemxo", r#"""#), concat!(r#"{"azureDevopsToken": ""#, "cklnrwtdfmx46ph64y25gxkh7osuqv6xuobcbpb3fn3o7ptvphv7", r#""}"#)])
+        .passes(&[concat!("", "7lz62jlbcdkbx7q5fr3g5cix5lgkrshxqaksr4o2qvla6lcb3ynz")])
+        .telling(),
 ];

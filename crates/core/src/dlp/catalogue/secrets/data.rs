@@ -21,8 +21,8 @@ pub(super) const ALL: &[Detector] = &[
     vendor("planetscale_token", "PlanetScale token, OAuth token or password", &["pscale_"], r"pscale_(?:tkn|oauth|pw)_[0-9A-Za-z_.=-]{32,64}")
         .fires(&[concat!("pscale_tkn_", "Db7tl9AS32B9qWicrnlHG0TfbnibrKuKsqpQhTEl")])
         .passes(&["pscale_tkn_"]),
-    vendor("supabase_token", "Supabase access token or secret key", &["sbp_", "sb_secret_"], r"sbp_(?:v0_)?[0-9a-f]{40}|sb_secret_[0-9A-Za-z_-]{31}")
-        .fires(&[concat!("sbp_", "04573b363f4139a3a935df1433ac2d02dfc4a78c"), concat!("sb_secret_", "qz21_67L9Jv8GVP7-FP0NDitzM-QIfX")])
+    vendor("supabase_token", "Supabase access token or secret key", &["sbp_", "sb_secret_"], r"sbp_(?:v0_|oauth_)?[0-9a-f]{40}|sb_secret_[0-9A-Za-z_-]{31,36}")
+        .fires(&[concat!("sbp_", "04573b363f4139a3a935df1433ac2d02dfc4a78c"), concat!("sb_secret_", "qz21_67L9Jv8GVP7-FP0ND_tzM-QIfX")])
         .passes(&["sbp_1", "sb_publishable_abc"]),
     vendor("neon_api_key", "Neon API key", &["napi_"], r"napi_[0-9a-z]{64}")
         .fires(&[concat!("napi_", "cd8hj57k5jj7yifxstly2825c66jbkkxlqmu9dh569oiacihucncgw5p83jzzphq")])
@@ -60,8 +60,8 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("ops_eyJ", "1934E3sK5tp9E6yQfff69H7uE5Fb0G4N2tJzu7dmxTuUB8UTkjS4g1AD9uq5McEJJuCbUVZudYcdcqwOw2JC1aubz5WE7iawKl9METNjRhthRuwK5726dnaoohSQKgDqEkbLzT5KbpxxQDtJrzmDt4W6S5lNvWy4onLUUTUoCI0GJfe2j1PVeCkxDshJ5Cc6ttHSWdtAJZR0VdefqRaIO3ncxnud8gjqZ5hHJpoU50fgIZPL5BL8zMWI4Z")])
         .passes(&["ops_eyJ"])
         .reaching(0, 1400),
-    vendor("onepassword_secret_key", "1Password secret key", &["a3-"], r"A3-[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})-[0-9A-Z]{5}-[0-9A-Z]{5}-[0-9A-Z]{5}")
-        .fires(&[concat!("A3-", "861OJ3-2D72KC-VZ7MZ-271C9-F8NII-MLYVB")])
+    vendor("onepassword_secret_key", "1Password secret key or recovery code", &["a3-", "1prk-"], r"A3-[0-9A-Z]{6}-(?:[0-9A-Z]{11}|[0-9A-Z]{6}-[0-9A-Z]{5})-[0-9A-Z]{5}-[0-9A-Z]{5}-[0-9A-Z]{5}|1PRK(?:-[0-9A-Z]{4}){13}")
+        .fires(&[concat!("A3-", "861OJ3-2D72KC-VZ7MZ-271C9-F8NII-MLYVB"), concat!("1PRK-", "MWAW-SMKQ-0O0W-ZAH6-8MA7-TK62-NQ03-97SM-BGTE-CD0T-X9SM-GZZL-Q3VI")])
         .passes(&["A3-SHEET"]),
     vendor("doppler_token", "Doppler token", &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], r"dp\.(?:pt|ct|sa|scim|audit|st(?:\.[0-9a-z_-]{2,35})?)\.[0-9A-Za-z]{40,44}")
         .fires(&[concat!("dp.pt.", "Mq2dX5ME8TU8azJ2oNK9Ym89f9zEDe90qIYyVPDKMTV")])
@@ -108,4 +108,34 @@ pub(super) const ALL: &[Detector] = &[
     vendor("settlemint_token", "SettleMint token", &["sm_pat_", "sm_aat_", "sm_sat_"], r"sm_(?:pat|aat|sat)_[0-9A-Za-z]{16}")
         .fires(&[concat!("sm_pat_", "x63217v54e85ptjg")])
         .passes(&["sm_pat_"]),
+    vendor("elastic_cloud_api_key", "Elastic Cloud API key", &["essu_"], r"essu_[0-9A-Za-z+/_-]{60,200}={0,2}")
+        .fires(&[concat!("essu_", "qDeY91l6e6knyIUvKggIsWEpibpzPZQBHrxqzUqqInUlZWXk6prTwLqCaeFth8KXiKSjqNG2xtAQpKrnLAZ1KMTdbey=")])
+        .passes(&["essu_"]),
+    vendor("astra_token", "DataStax Astra token", &["astracs:"], r"AstraCS:[0-9A-Za-z]{20,30}:[0-9a-f]{64}")
+        .fires(&[concat!("AstraCS:", "LuEyAa8K1eMghljyVy7Abx1Q:d4575b7ae039087430ab6c540abf77f2945272d32e8cb24600d5187f6ad1fc67")])
+        .passes(&["AstraCS:"]),
+    vendor("cockroach_cloud_key", "CockroachDB Cloud API key", &["ccdb1_"], r"CCDB1_[0-9A-Za-z]{22}_[0-9A-Za-z]{40}")
+        .fires(&[concat!("CCDB1_", "uHJ2axzJnLFp5pEJPU08xy_atiDVFPLqEohkcxNhtgQWpbC4tomiVn0Z1Rjif7o")])
+        .passes(&["CCDB1_"]),
+    vendor("configcat_sdk_key", "ConfigCat SDK key", &["configcat-sdk-1/"], r"configcat-sdk-1/[0-9A-Za-z_-]{22}/[0-9A-Za-z_-]{22}")
+        .fires(&[concat!("configcat-sdk-1/", "51jGj08LWyYccdzEEe8b7a/Zq8VW1HeRwTz8ZYcQLz88z")])
+        .passes(&["configcat-sdk-1/"]),
+    vendor("devcycle_server_key", "DevCycle server key", &["dvc_server_"], r"dvc_server_[0-9A-Za-z_]{20,80}")
+        .fires(&[concat!("dvc_server_", "ZMe82UIxJpUDpT0U8MgNebFn0cMQsnOTSxKnQ7uQy6wE")])
+        .passes(&["dvc_server_"])
+        .needing_digits(),
+    vendor("docker_swarm_token", "Docker Swarm join token or unlock key", &["swmtkn-1-", "swmkey-1-"], r"SWMTKN-1-[0-9a-z]{50}-[0-9a-z]{25}|SWMKEY-1-[0-9A-Za-z+/]{43}")
+        .fires(&[concat!("SWMTKN-1-", "9s667xx6a8wxzxcxf124vcxrljh5whxedu3q3dkiupwk35vji0-b2qad8drnp1bpj9vmoe7qiz5x"), concat!("SWMKEY-1-", "A5741FY8pPbSVsm8Vj9O7qUpN55uUEx2EW4hdPDbntd")])
+        .passes(&["SWMTKN-1-", "SWMKEY-1-"]),
+    vendor("zuplo_api_key", "Zuplo API key", &["zpka_"], r"zpka_[0-9a-z]{32}_[0-9a-f]{8}")
+        .fires(&[concat!("zpka_", "w1tz5xrypzccla2owsgq9sjw2tbpbbbg_22445a8e")])
+        .passes(&["zpka_"]),
+    vendor("unkey_root_key", "Unkey root key", &["unkey_"], r"unkey_[0-9A-Za-z]{20,32}")
+        .fires(&[concat!("unkey_", "saUHspjk49w7KrGMrva68N43")])
+        .passes(&["unkey_", "unkey_id"])
+        .needing_digits(),
+    vendor("salad_cloud_key", "SaladCloud API key", &["salad_cloud_"], r"salad_cloud_[0-9A-Za-z]{1,7}_[0-9A-Za-z]{20,235}")
+        .fires(&[concat!("salad_cloud_", "user_mibaNVt2ma7AYl2hSO6oMxRRgo6Vkm9DVgYLakB2")])
+        .passes(&["salad_cloud_", "salad_cloud_api_key"])
+        .needing_digits(),
 ];

@@ -89,6 +89,7 @@ pub(super) const ALL: &[Detector] = &[
         concat!("api_key = \"", "Zq8vT3nKf0LwRj5mXyB7cHdPs2\""),
         concat!(r#"{"clientSecret": ""#, r#"0f1e2d3c4b5a69788796a5b4c3d2e1f0a1b2"}"#),
         concat!("X-Api-Key: ", "Zq8vT3nKf0LwRj5mXyB7cHdPs2"),
+        concat!("EXA_API_KEY=", "3f5a9c1e-2b4d-4a6f-8c10-1d2e3f4a5b6c"),
         concat!(
             "DefaultEndpointsProtocol=https;AccountName=fake;AccountKey=",
             "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8=;"
@@ -103,6 +104,7 @@ pub(super) const ALL: &[Detector] = &[
         "token: process.env.GITHUB_TOKEN_2024",
         "AccountKey=<your key>;",
         r#"{"token": "550e8400-e29b-41d4-a716-446655440000"}"#,
+        r#"{"api_key_id": "550e8400-e29b-41d4-a716-446655440000"}"#,
         r#"{"secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x"}"#,
     ]),
 ];
@@ -198,6 +200,15 @@ const OTHERS: &[&str] = &[
     "mint",
 ];
 
+/// Words that a name must hold to make even a UUID a secret.
+const KEYS: &[&str] =
+    &["api key", "apikey", "api token", "api secret", "client secret", "secret key", "access key"];
+
+/// Returns true if a name says that its value is something else than a secret.
+pub(super) fn is_other(called: &[u8]) -> bool {
+    words::names(called, OTHERS)
+}
+
 /// Names that programs join of words: `options.hash_function2`.
 pub(super) fn is_identifier(text: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
@@ -257,11 +268,19 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
     WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
 }
 
-/// The name says secret and nothing else, and the value is random.
+/// The name says secret and nothing else, and the value is random; a UUID needs a name that says key of
+/// an interface or secret of a client.
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
-    let is_secret = words::names(called, SECRETS) && !words::names(called, OTHERS);
-    (is_secret && is_key_text(candidate)).then_some(6)
+    if is_other(called) {
+        return None;
+    }
+    let is_secret = if is_uuid_of_hex(candidate.matched()) {
+        words::names(called, KEYS) && random(candidate).is_some()
+    } else {
+        words::names(called, SECRETS) && is_key_text(candidate)
+    };
+    is_secret.then_some(6)
 }
 
 /// Long, mixed, of high entropy, and neither a name, an address nor a hash in a path.
@@ -284,6 +303,11 @@ pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
 /// Returns true if a text has the length and the joints of a UUID.
 pub(super) fn is_uuid(text: &[u8]) -> bool {
     text.len() == 36 && joints(text) == 4
+}
+
+/// Returns true if a text is a UUID.
+pub(super) fn is_uuid_of_hex(text: &[u8]) -> bool {
+    is_uuid(text) && text.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
 }
 
 /// Returns true if a text is short words with joints between them.

@@ -1,16 +1,22 @@
 //! Keys of monitoring, analytics and search services.
 
 use crate::dlp::catalogue::detector::Detector;
-use crate::dlp::catalogue::secrets::vendor::{named, vendor};
+use crate::dlp::catalogue::secrets::{
+    summed,
+    vendor::{named, vendor},
+};
 
 pub(super) const ALL: &[Detector] = &[
-    vendor("grafana_token", "Grafana service account, cloud or legacy token", &["glsa_", "glc_", "eyjrijoi"], r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_[0-9A-Za-z+/]{32,400}={0,2}|eyJrIjoi[0-9A-Za-z]{60,400}={0,2}")
-        .fires(&[concat!("glsa_", "uI7Co65X3YC7nCS6hAFKaLKnLArN47Cf_7fb103b5"), concat!("eyJrIjoi", "8U9DV6lp6eX4M8oJ3oxW726KsQalbSbCJ5GHWpX2jbFaTykphE41kvlVRiVQrQNE7R9AYTf3ODbgRBUX")])
-        .passes(&["glsa_", "glc_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
-    vendor("new_relic_key", "New Relic user, license, insert or browser key", &["NRAK-", "NRII-", "NRIQ-", "NRJS-", "NRAA-", "NRSP-", "NRAL"], r"NR(?:AK|AA|SP)-[0-9A-Za-z]{27,32}|NRI[IQ]-[0-9A-Za-z_-]{32}|NRJS-[0-9a-f]{19}|[0-9a-f]{36}NRAL")
+    Detector {
+        check: summed::grafana,
+        ..vendor("grafana_token", "Grafana service account token with a right checksum, cloud or legacy token", &["glsa_", "glc_", "eyjrijoi"], r"glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}|glc_[0-9A-Za-z+/]{32,400}={0,2}|eyJrIjoi[0-9A-Za-z+/]{40,400}={0,2}")
+    }
+        .fires(&[concat!("glsa_", "Pde0IgxLd6GncfBAepfJBd0Kh8oOOL8d_4821f9bc"), concat!("eyJrIjoi", "8U9DV6lp6eX4M8oJ3oxW726KsQalbSbCJ5GHWpX2jbFaTykphE41kvlVRiVQrQNE7R9AYTf3ODbgRBUX")])
+        .passes(&["glsa_", concat!("glsa_", "Pde0IgxLd6GncfBAepfJBd0Kh8oOOL8d_4821f9b0"), "glc_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"]),
+    vendor("new_relic_key", "New Relic user, license, insert, browser or mobile key", &["NRAK-", "NRII-", "NRIQ-", "NRJS-", "NRBR-", "NRAA-", "NRSP-", "NRAL", "-nrma"], r"NR(?:AK|AA|SP)-[0-9A-Za-z]{27,32}|NRI[IQ]-[0-9A-Za-z_-]{25,32}|NR(?:JS|BR)-[0-9a-f]{19}|(?:[a-z]{2}[0-9]{2}xx)?[0-9A-Fa-f]{30,36}NRAL|(?:[a-z]{2}[0-9]{2}xx)?[0-9a-f]{36,42}-NRMA")
         .fires(&[concat!("NRAK-", "E39Y98X729E5TGLJU413QERGPT0"), concat!("NRJS-", "d358065ea08645deef7")])
         .passes(&["NRAK-", "central"])
-        .reaching_back(36),
+        .reaching_back(48),
     named("new_relic_user_id", "New Relic user API id, beside its name", &["new-relic", "newrelic", "new_relic"], r"[0-9a-z]{64}")
         .fires(&[concat!(r#"new-relic_token = ""#, "yi4im8w489a6ox8689nrwg28xa6uh0vh4hpswe2pager31a7oauakyjio2ciz0wa", r#"""#), concat!(r#"{"new-relicApiKey": ""#, "ku81w8g16ol27b2y87d20gekn6kvrwy63rxa63d3f63igb37pi3crnt0hyzirlkv", r#""}"#)])
         .passes(&[concat!("", "oz2ov4254qf9ygcg8knl29ebgenue353pye6ecn5b2zppbnrzw4310ny99cs3oam")]),
@@ -20,13 +26,13 @@ pub(super) const ALL: &[Detector] = &[
     named("datadog_key", "Datadog API or application key, beside its name", &["datadog", "dd_api", "dd_app", "dd-api", "dd-app"], r"[0-9a-z]{40}|[0-9a-f]{32}")
         .fires(&[concat!(r#"datadog_token = ""#, "2256j4xb2og2v9ves1alxsitcjhadxeh05fg9j23", r#"""#), concat!(r#"{"datadogApiKey": ""#, "u19mt4v75bw840r2jq2ccou0henmu9onbs80jhrd", r#""}"#)])
         .passes(&[concat!("", "c99mv9lm9kw6g9naava5l7nuve1ylavdedy4sant")]),
-    vendor("sentry_token", "Sentry organisation or user token", &["sntrys_", "sntryu_"], r"sntrys_eyJ[0-9A-Za-z+/=_-]{60,300}|sntryu_[0-9a-f]{64}")
+    vendor("sentry_token", "Sentry organisation, user, app or integration token", &["sntrys_", "sntryu_", "sntrya_", "sntryi_"], r"sntrys_eyJ[0-9A-Za-z+/=_-]{60,400}|sntry[aiu]_[0-9a-f]{64}")
         .fires(&[concat!("sntryu_", "67878bdfad63a776f4975bcef0d79260fbdafe069a40446aa79fc95948b4e44e")])
         .passes(&["sntryu_0f1e"]),
     named("sentry_access_token", "Sentry token of the older form, beside its name", &["sentry"], r"[0-9a-f]{64}")
         .fires(&[concat!(r#"sentry_token = ""#, "78ad0d91e23bba62706a798d49afe21ffc30b480561ff66554513acca94e42d1", r#"""#), concat!(r#"{"sentryApiKey": ""#, "1041fe4fea4501db2608f32229047fb4f352833a8ead4e4de6051c11438eb0b7", r#""}"#)])
         .passes(&[concat!("", "f65327e9bc39ede9809445fb7a4eb60201e2f8d2afa8cc6680adbdfe6fa440a4")]),
-    vendor("posthog_key", "PostHog personal API key", &["phx_"], r"phx_[0-9A-Za-z_]{43,48}")
+    vendor("posthog_key", "PostHog personal or secure API key", &["phx_", "phs_"], r"ph[xs]_[0-9A-Za-z_]{41,49}")
         .fires(&[concat!("phx_", "Lt37F8El5Sy3K2wm5croC3nP3ghI7cQR1sGMhyPiiRUb")])
         .passes(&["phx_"]),
     vendor("honeycomb_key", "Honeycomb key", &["hcaik_", "hcalk_", "hcamk_"], r"hca[ilm]k_[0-9A-Za-z]{58,66}")
@@ -76,11 +82,43 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&[concat!("qNtjzi", "_3y2Bf7tW5Bs5uf1v7GQolnEusCdKV_mmk")])
         .passes(&["x_mmk"])
         .reaching_back(36),
-    vendor("mapbox_token", "Mapbox token", &["sk.ey", "pk.ey"], r"sk\.eyJ1[0-9A-Za-z_-]{40,120}\.[0-9A-Za-z_-]{20,24}")
+    vendor("mapbox_token", "Mapbox secret or temporary token", &["sk.ey", "tk.ey"], r"[st]k\.eyJ1[0-9A-Za-z_-]{20,160}\.[0-9A-Za-z_-]{20,24}")
         .fires(&[concat!("sk.eyJ1", "Of3hU7f791A6NtJ17tdeGALczZTu3Q1VuNkhHpE5X1uCF63WlaaIfzkK75rD240bI3dpqD5IJzl5MQCY.Te6s93zj6Tr5YnrHiXnCql")])
         .passes(&["sk.ey"]),
     named("mapbox_api_token", "Mapbox public token, beside its name", &["mapbox"], r#"(?:^|[\s"'`=:>(,\[])([ps]k\.[0-9A-Za-z]{60}\.[0-9A-Za-z_-]{22}|pk\.eyJ1[0-9A-Za-z_-]{40,120}\.[0-9A-Za-z_-]{20,24})"#)
         .fires(&[concat!(r#"mapbox_token = ""#, "pk.FO3Uj8Lu7s38AkuF3YhLNFElNXbTKoD08JwVHTrVcW0CN8cs00wpunlNHmmW.s86S42AJ22d92ws0k6PktP", r#"""#), concat!(r#"{"mapboxApiKey": ""#, "pk.Zk5pa9eU6Co6WYFtRKr77Sxy6HpXN2vPbOQZqOZ2I4nMAhlmXjkuK35F5wLH.fy8sH3Nl5pu2loURe0elok", r#""}"#)])
         .passes(&[concat!("", "pk.Br2jC73P2z82c1Q9adckMdPZwzbinh5s33P2y541VJeQx3qk0DQYaxcwsro9.MN8b42RI3iR5vcYYODIhbQ")])
         .telling(),
+    vendor("logfire_token", "Logfire write or read token", &["pylf_v1_"], r"pylf_v1_[a-z]{2,10}_[0-9A-Za-z]{43,45}")
+        .fires(&[concat!("pylf_v1_us_", "IrFnWg3EA2cTgXoRRhcGhmdWvALb4HVFdczFUAXX4G0G")])
+        .passes(&["pylf_v1_us_token"]),
+    vendor("pganalyze_key", "pganalyze API key", &["pgar_"], r"pgar_[0-9A-Za-z]{27}")
+        .fires(&[concat!("pgar_", "dcAb6bvLvT2zEouMx9pndHTkLd9")])
+        .passes(&["pgar_"])
+        .needing_digits(),
+    vendor("samsara_token", "Samsara API token", &["samsara_api_"], r"samsara_api_[0-9A-Za-z]{26,32}")
+        .fires(&[concat!("samsara_api_", "ivnIfflSo4fksf7ex0CHJVj6Q45rfT")])
+        .passes(&["samsara_api_"])
+        .needing_digits(),
+    vendor("fullstory_api_key", "FullStory API key", &["na1.", "eu1."], r"(?:na|eu)1\.[0-9A-Za-z+/]{90,110}={0,2}")
+        .fires(&[concat!("na1.", "3/Vj1zxMB3043eNJdkpCtHNLpQkF5LiV4DjRoTYGMro/BbVZMcptY2URMNlC9RXbTmtTA8GuC8McgvfpG6GWovIk5JK2KXH1fwek")])
+        .passes(&["na1.salesforce.com"]),
+    vendor("nightfall_key", "Nightfall API key", &["nf-"], r"NF-[0-9A-Za-z]{32}")
+        .fires(&[concat!("NF-", "uCy2b5i7AalVgBm4x30hDEYNIK4eRzzY")])
+        .passes(&["NF-", "nf-core"])
+        .needing_digits(),
+    vendor("besttime_key", "BestTime private key", &["pri_"], r"pri_[0-9a-f]{32}")
+        .fires(&[concat!("pri_", "2151a03bfcfb04d7a508c3a7250dc86f")])
+        .passes(&["pri_", "pri_01h4bjg6kyp7p0f7e3gvzvvfxn"]),
+    vendor("segment_public_api_token", "Segment public API token", &["sgp_"], r"sgp_[0-9A-Za-z]{64}")
+        .fires(&[concat!("sgp_", "Zqumpm08hsE8JNpjJOQGa2rb19FlY0mG1ylvuhfJXqIEnomef2mSJ5CMTIeg1ZTV")])
+        .passes(&["sgp_"])
+        .needing_digits(),
+    vendor("dependency_track_key", "Dependency-Track API key", &["odt_"], r"odt_[0-9A-Za-z]{32,40}")
+        .fires(&[concat!("odt_", "nVv2fgKD0f6YYIgrCOX6Jhw7Hd11XzWL")])
+        .passes(&["odt_", "odt_export_settings"])
+        .needing_digits(),
+    vendor("ubidots_token", "Ubidots token", &["bbff-"], r"BBFF-[0-9A-Za-z]{30}")
+        .fires(&[concat!("BBFF-", "FdPE0SPgjtHfb1F6w70WAKadYEjW1W")])
+        .passes(&["BBFF-"]),
 ];

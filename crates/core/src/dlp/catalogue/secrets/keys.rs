@@ -209,6 +209,15 @@ pub(super) const ALL: &[Detector] = &[
     }
     .fires(&[concat!(r#"{"auths": {"registry.internal": {"auth": ""#, r#"Ym90Om4wdC1hLXJlYWwtMG5l"}}}"#)])
     .passes(&[r#"{"auth": "required for this"}"#, "auth dXNlcjpwYXNzd29yZA=="]),
+    vendor(
+        "secret_token_uri",
+        "Secret in the form of a URI, `secret-token:` (RFC 8959)",
+        &["secret-token:"],
+        r"secret-token:[0-9A-Za-z%._~!$&'()*+,;=:@/-]{12,400}",
+    )
+    .needing_digits()
+    .fires(&[concat!("secret-token:", "E92FB7EB-D882-47A4-A265-A0B6135DC842")])
+    .passes(&["secret-token: ${TOKEN}", "secret-token:read-from-environment"]),
 ];
 
 /// A key block has key text after its first line, not prose.

@@ -47,10 +47,27 @@ pub(super) const ALL: &[Detector] = &[
     named("plivo_token", "Plivo auth token, beside its name", &["plivo"], r"[0-9A-Za-z]{40}")
         .fires(&[concat!(r#"plivo_token = ""#, "wM6RL3fw5No5JuLqy9uggp6XyJ9e08glCs8izyeA", r#"""#), concat!(r#"{"plivoApiKey": ""#, "Z62zz6xg8r520Dj0K4hoRvC5Ug0jLpkhv2h8zoD3", r#""}"#)])
         .passes(&[concat!("", "mp76m6gf3OE5Kwzwy0qVs1dtjWzbuBFjbg8HwyTL")]),
-    vendor("klaviyo_key", "Klaviyo private key", &["pk_"], r"pk_[0-9a-f]{34}")
+    vendor("klaviyo_key", "Klaviyo private key", &["pk_"], r"pk_(?:[0-9A-Za-z]{6}_)?[0-9a-f]{34}")
         .fires(&[concat!("pk_", "0de33b1de4e4647e8d484bde8cbff4c93d")])
         .passes(&["pk_live_x", "pk_0f1e"]),
     named("sparkpost_key", "SparkPost API key, beside its name", &["sparkpost"], r"[0-9a-f]{40}")
         .fires(&[concat!(r#"sparkpost_token = ""#, "ae66555fd0018f16e6c92311a721d55f7e97ffd7", r#"""#), concat!(r#"{"sparkpostApiKey": ""#, "48f7dfdcc857c531f26ea30860d35fbbeb4fdde3", r#""}"#)])
         .passes(&[concat!("", "3821ab49547ace57081a97646df7a184d80974c0")]),
+    vendor("onesignal_key", "OneSignal app or organisation key", &["os_v2_"], r"os_v2_(?:app|org)_[a-z2-7]{103}")
+        .fires(&[concat!("os_v2_app_", "bubsnfzkgc4ab5d2jwjhvtj4amdfxer6ked5fyms552q6zeq4dh2g4a4gf5suigrqcblcfowjmdn3ac4c74udyjvnhl4iyqjcjnv3de")])
+        .passes(&["os_v2_app_"]),
+    vendor("mailersend_token", "MailerSend API token", &["mlsn."], r"mlsn\.[0-9A-Za-z]{40,100}")
+        .fires(&[concat!("mlsn.", "a1734dd21cee4a7a55de27e5e2edced408ff4aa3cb7fbe6356e22a2520f27cbc")])
+        .passes(&["mlsn."])
+        .needing_digits(),
+    vendor("courier_key", "Courier API key", &["pk_prod_", "pk_test_"], r"pk_(?:prod|test)_[0-9A-Z]{28}")
+        .fires(&[concat!("pk_prod_", "JZ71Q57MW6WZ1T362L76QJ0H84Z3")])
+        .passes(&["pk_prod_", "pk_test_51NqPRl2eZvKYlo2C1x2y3z4A"])
+        .needing_digits(),
+    vendor("nylas_api_key", "Nylas API key", &["nyk_v0_"], r"nyk_v0_[0-9A-Za-z]{64}")
+        .fires(&[concat!("nyk_v0_", "P375ZdRszueqPNwSHW1mJduY0RQaatokIetCbxjf44yJIMmHV4b8CHlegzvbyimt")])
+        .passes(&["nyk_v0_"]),
+    vendor("pubnub_key", "PubNub publish, subscribe or secret key", &["pub-c-", "sub-c-", "sec-c-"], r"(?:pub|sub)-c-[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}|sec-c-[0-9A-Za-z+/]{40,64}={0,2}")
+        .fires(&[concat!("pub-c-", "04bc1c2f-5540-8e4f-f011-6b2826715e00"), concat!("sec-c-", "VF60lTxKsNcA0UiZQX73cpbRLoaoKvsysbpgrCjSxh7kg4Mg")])
+        .passes(&["pub-c-", "sec-c-"]),
 ];

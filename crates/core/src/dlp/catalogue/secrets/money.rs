@@ -10,7 +10,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("stripe_webhook_secret", "Webhook signing secret of Stripe and others", &["whsec_"], r"whsec_[0-9A-Za-z+/]{32,64}={0,2}")
         .fires(&[concat!("whsec_", "zg9TT2Cr8Kk3hqzivDi0g9k43Y9R7R72")])
         .passes(&["whsec_"]),
-    vendor("square_token", "Square access token or secret", &["sq0atp-", "sq0csp-", "sq0idp-", "eaaa"], r"sq0(?:atp|csp|idp)-[0-9A-Za-z_-]{22,60}|EAAA[0-9A-Za-z_-]{22,60}")
+    vendor("square_token", "Square access token or secret", &["sq0atp-", "sq0csp-", "sq0csb-", "sq0idp-", "sq0idb-", "eaaa"], r"sq0(?:atp|cs[bp]|id[bp])-[0-9A-Za-z_-]{22,60}|EAAA[0-9A-Za-z_-]{22,60}")
         .fires(&[concat!("sq0atp-", "5f6sV4j12TP47QJxu-bhax")])
         .passes(&["sq0atp-x", "EAAA"])
         .needing_letters(),
@@ -36,7 +36,7 @@ pub(super) const ALL: &[Detector] = &[
     vendor("shopify_token", "Shopify access token or shared secret", &["shpat_", "shpca_", "shppa_", "shpss_", "shptka_"], r"shp(?:at|ca|pa|ss|tka)_[0-9A-Za-z]{32,64}")
         .fires(&[concat!("shpat_", "db929da9469e1b797bc7f52f58205777"), concat!("shpss_", "F4k3TRc9ZXAvcVvcrmtr7qoVw69WeeY1ex")])
         .passes(&["shpat_0f1e"]),
-    vendor("flutterwave_key", "Flutterwave key", &["flwseck", "flwpubk"], r"FLW(?:SECK|PUBK)(?:_TEST)?-[0-9a-hA-H]{12,40}(?:-X)?")
+    vendor("flutterwave_key", "Flutterwave key", &["flwseck", "flwpubk"], r"FLW(?:SECK|PUBK)(?:_TEST)?-(?:[0-9a-hA-H]{12,40}|[0-9a-z]{32})(?:-X)?")
         .fires(&[concat!("FLWSECK_TEST-", "262d2f36aabc1da6994a5997f44e9727-X")])
         .passes(&["FLWSECK_TEST-"]),
     vendor("duffel_token", "Duffel API token", &["duffel_"], r"duffel_(?:test|live)_[0-9A-Za-z=_-]{43}")
@@ -91,4 +91,50 @@ pub(super) const ALL: &[Detector] = &[
     named("xero_secret", "Xero client secret, beside its name", &["xero"], r#"(?:^|[\s"'`=:>(,\[])([0-9A-Za-z_-]{48})"#)
         .fires(&[concat!(r#"xero_token = ""#, "Fv6172Tn8mn7iHdfASerNTbQFyxOr0PpIstQ5XJCvJBUBG5q", r#"""#), concat!(r#"{"xeroApiKey": ""#, "1x29F32Q82a3rtLmx4rgPPFD7VyhgJMRLAMkX5Ok9FQX9hDs", r#""}"#)])
         .passes(&[concat!("", "384OQ5e69o96Eja2hs5b3sLovusE7ZPStLqpxaSDLlqtWj2A")]),
+    vendor("stripe_client_secret", "Client secret of a payment or setup at Stripe", &["pi_1", "pi_3", "seti_1"], r"(?:pi_[13]|seti_1)[0-9A-Za-z]{20,23}_secret_[0-9A-Za-z]{25}")
+        .fires(&[concat!("pi_3", "4fJN1l9dZDhhtZFEqH2rJyB_secret_IsMBwXKJTEnWVERtMCxH2Y361")])
+        .passes(&["pi_3", "pi_3NqPRl2eZvKYlo2C1x2y3z4A"]),
+    vendor("alchemy_key", "Alchemy API key with a mark", &["alcht_"], r"alcht_[0-9A-Za-z]{30}")
+        .fires(&[concat!("alcht_", "tMDCgnHyCf6h5WsGsNZzs8XI139udr")])
+        .passes(&["alcht_"])
+        .needing_digits(),
+    vendor("mercury_token", "Mercury API token", &["mercury_production_"], r"mercury_production_[a-z]{3,6}_[0-9A-Za-z]{40,50}_yrucrem")
+        .fires(&[concat!("mercury_production_", "wma_aHZEb2WBLDu0JvOFqQ5LpN79HP8se7jtMKpYmRZmUbjw_yrucrem")])
+        .passes(&["mercury_production_"]),
+    vendor("ramp_secret", "Ramp client id or secret", &["ramp_id_", "ramp_sec_"], r"ramp_(?:id_[0-9A-Za-z]{40}|sec_[0-9A-Za-z]{48})")
+        .fires(&[concat!("ramp_sec_", "xuMG5UDL7odlPHqmTx0uoSBkoQ9sorpbLBYASXj0pEjeMWuW")])
+        .passes(&["ramp_id_", "ramp_sec_"])
+        .needing_digits(),
+    vendor("asaas_api_key", "Asaas API key", &["$aact_"], r"\$aact_(?:prod|hmlg)_[0-9A-Za-z_-]{20,200}")
+        .fires(&[concat!("$aact_prod_", "ImsbgVc67XlPqTXSYTXvU2TB8rMiJfzTecsgT40YAGmwUQ4O1ZV1nnNGo9HAbSHQ")])
+        .passes(&["$aact_prod_"])
+        .needing_digits(),
+    vendor("xendit_key", "Xendit secret key", &["xnd_production_", "xnd_development_"], r"xnd_(?:production|development)_[0-9A-Za-z]{40,72}")
+        .fires(&[concat!("xnd_production_", "xDfUOHbKQC0oB4XsXHIfboxqgFjysf4w3JYeaOV1RCg1WhSb3EKyhAgeCVVU")])
+        .passes(&["xnd_production_"])
+        .needing_digits(),
+    vendor("midtrans_server_key", "Midtrans server key", &["mid-server-"], r"Mid-server-[0-9A-Za-z_-]{24}")
+        .fires(&[concat!("SB-Mid-server-", "94EIqjk55doJ1RKlvICItxnQ")])
+        .passes(&["Mid-server-", "mid-server-guided-setup-guides-in"])
+        .needing_digits(),
+    vendor("sumup_api_key", "SumUp API key", &["sup_sk_"], r"sup_sk_[0-9A-Za-z]{32,34}")
+        .fires(&[concat!("sup_sk_", "N7alHDuZbUdAzPhRo2ZFRdr1ZA6kYtZax")])
+        .passes(&["sup_sk_"]),
+    vendor("iex_cloud_key", "IEX Cloud secret key, or another of its form", &["sk_"], r"sk_[0-9a-f]{32}")
+        .fires(&[concat!("sk_", "f7b7036c85de9c08998a1e129938dc1d")])
+        .passes(&["sk_", "task_0123456789abcdef0123456789abcdef"]),
+    vendor("ticket_tailor_key", "Ticket Tailor API key", &["sk_"], r"sk_[0-9]{1,6}_[0-9]{1,8}_[0-9a-f]{32}")
+        .fires(&[concat!("sk_", "5471_302918_d24921099f5ee0ca4f91c37bdcc52241")])
+        .passes(&["sk_1_2"]),
+    vendor("photoroom_key", "PhotoRoom API key", &["sk_pr_"], r"sk_pr_[0-9A-Za-z]{1,64}_[0-9a-f]{40}")
+        .fires(&[concat!("sk_pr_", "studio_ca5a3f456000ba099fc34322dbc8ad7b172b9f7f")])
+        .passes(&["sk_pr_"]),
+    vendor("node_provider_url", "Address of a blockchain node with its key: Infura, Alchemy, QuickNode", &[".infura.io/", ".alchemyapi.io/", "g.alchemy.com/", ".quiknode.pro/"], r"(?:\.infura\.io|\.alchemyapi\.io|g\.alchemy\.com|\.quiknode\.pro)/(?:ws/)?(?:v[0-9]/)?([0-9A-Za-z_-]{32,40})")
+        .fires(&[concat!("https://mainnet.infura.io/v3/", "85e50d76e85bdfffeb3c43ff34872ac9"), concat!("https://eth-mainnet.g.alchemy.com/v2/", "TZy87O4n7kjzwQwWIzHduOmfhH2PRN3v")])
+        .passes(&["https://mainnet.infura.io/v3/"])
+        .at_any_edge(),
+    vendor("pagarme_key", "Pagar.me API key", &["ak_live_", "ak_test_"], r"ak_(?:live|test)_[0-9A-Za-z]{30}")
+        .fires(&[concat!("ak_live_", "5bSapfQ7Dh3yEg42ipqnX1fkkjbd93")])
+        .passes(&["ak_live_"])
+        .needing_digits(),
 ];

@@ -90,4 +90,26 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["https://acme.cloudant.com"])
         .at_any_edge()
         .reaching_back(200),
+    vendor("clickup_token", "ClickUp personal token", &["pk_"], r"pk_[0-9]{6,10}_[0-9A-Z]{32}")
+        .fires(&[concat!("pk_", "48120377_998ZKEAINV5E8F2VF72JJAC3ROGCHQTS")])
+        .passes(&["pk_", "pk_1_2"]),
+    vendor("teamwork_token", "Teamwork API token", &["tkn.v1_"], r"tkn\.v1_[0-9A-Za-z+/]{60,90}={0,2}")
+        .fires(&[concat!("tkn.v1_", "CVwES2XLpwv8Gnpop1RqYClR71wf2SmEN6kULvG7yUxzIYIfQYDlmhrkTFo73DDQKRQ0MKr=")])
+        .passes(&["tkn.v1_"]),
+    vendor("persona_api_key", "Persona API key", &["persona_production_", "persona_sandbox_"], r"persona_(?:production|sandbox)_[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+        .fires(&[concat!("persona_production_", "5c057ecf-503c-b209-c056-f0ef90df2264")])
+        .passes(&["persona_production_"]),
+    vendor("flexport_token", "Flexport logistics token", &["shltm_"], r"shltm_[0-9A-Za-z_-]{40}")
+        .fires(&[concat!("shltm_", "VP93is9bC7llsNdUwZA2U_G2AtJoMrliVfaD6WZE")])
+        .passes(&["shltm_"]),
+    vendor("fleetbase_key", "Fleetbase API key", &["flb_live_"], r"flb_live_[0-9A-Za-z]{20}")
+        .fires(&[concat!("flb_live_", "r4p3k5y6oK1JKmaCIxC2")])
+        .passes(&["flb_live_"])
+        .needing_digits(),
+    vendor("bannerbear_key", "Bannerbear API key", &["bb_pr_", "bb_ma_"], r"bb_(?:pr|ma)_[0-9a-f]{30}")
+        .fires(&[concat!("bb_pr_", "ad0641ba64590e9c905ddffd45aef5")])
+        .passes(&["bb_pr_"]),
+    vendor("yandex_translate_key", "Yandex translator or predictor key", &["trnsl.1.1.", "pdct.1.1."], r"(?:trnsl|pdct)\.1\.1\.[0-9]{8}T[0-9]{6}Z\.[0-9a-f]{16}\.[0-9a-f]{40}")
+        .fires(&[concat!("trnsl.1.1.", "20240611T101502Z.bca35365a1c37e52.fc82f78406fbc6f40f7a126ad69342c97b8a2978")])
+        .passes(&["trnsl.1.1."]),
 ];

@@ -1,6 +1,6 @@
 //! Tokens of this gateway, and those of GitHub, which prove themselves with a checksum.
 
-use crate::dlp::catalogue::secrets::{randomness::random, vendor::vendor};
+use crate::dlp::catalogue::secrets::{summed, vendor::vendor};
 use crate::dlp::catalogue::{
     checks,
     detector::{Candidate, Detector},
@@ -19,12 +19,12 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&["Bearer mcp_live_0EesofMSwCG8nv7cDAQcRILuT7BcZuvX1rxfbu"])
     .passes(&["mcp_live_0EesofMSwCG8nv7cDAQcRILuT7BcZuvX1rxfbv", "mcp_live_ marks a user token"]),
     Detector {
-        check: github,
+        check: summed::github,
         ..vendor(
             "github_token",
             "GitHub personal, OAuth, app, refresh or fine-grained token",
             &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
-            r"gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z_]{82}|ghs_[0-9]{1,12}_eyJ[0-9A-Za-z_.-]{60,1200}",
+            r"gh[pousr]_[0-9A-Za-z]{36,251}|github_pat_[0-9A-Za-z_]{82,251}|ghs_[0-9]{1,12}_eyJ[0-9A-Za-z_.-]{60,1200}",
         )
     }
     .reaching(0, 1300)
@@ -51,10 +51,4 @@ pub(super) const ALL: &[Detector] = &[
 
 fn portcullis(candidate: &Candidate<'_>) -> Option<i32> {
     checks::crc_base62(candidate.matched(), 0).then_some(8)
-}
-
-/// A right checksum is more evidence; a wrong one is none against, since not all kinds have it.
-fn github(candidate: &Candidate<'_>) -> Option<i32> {
-    let more = if checks::crc_base62(candidate.matched(), 4) { 16 } else { 0 };
-    random(candidate).map(|bits| bits + more)
 }

@@ -57,11 +57,12 @@ pub(super) fn random_letters(candidate: &Candidate<'_>) -> Option<i32> {
     if case_changes(matched) >= 8 || is_unspeakable(matched) { random(candidate) } else { None }
 }
 
-/// Number of changes of case from one character to the next.
+/// Number of changes of case from one letter or digit to the next. Joints are none: words have them, too.
 fn case_changes(text: &[u8]) -> usize {
-    let changes = text.windows(2).filter(|pair| match pair {
-        [a, b] => a.is_ascii_lowercase() != b.is_ascii_lowercase(),
-        _ => false,
+    let changes = text.array_windows().filter(|[a, b]| {
+        a.is_ascii_alphanumeric()
+            && b.is_ascii_alphanumeric()
+            && a.is_ascii_lowercase() != b.is_ascii_lowercase()
     });
     changes.count()
 }
