@@ -63,7 +63,7 @@ impl Screening {
         if findings.is_empty() {
             return text.to_owned();
         }
-        let masked = dlp.engine().redact(value, &findings, None, |finding| {
+        let masked = dlp.engine().redact_value(&value, &findings, |finding| {
             let action = dlp.engine().default_action(finding, Direction::Output);
             (action != Action::Flag).then_some(Mask::Placeholder)
         });

@@ -14,13 +14,16 @@ mod write;
 
 use aws_lc_rs::digest;
 
-pub(crate) use self::canonical::{normal, write_canonical, write_string};
 pub use self::{
     canonical::canonical,
     document::{Document, Items, Members, Node},
     strict::{parse, parse_around, text_member},
     value::{JsonValue, Kind},
     write::ObjectWriter,
+};
+pub(crate) use self::{
+    canonical::{normal, write_canonical, write_string},
+    write::Edits,
 };
 
 /// Bounds on JSON that is accepted.

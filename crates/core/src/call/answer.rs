@@ -215,7 +215,7 @@ impl<Mode> Scanned<Answer, Mode> {
         // Of what was said of the call and of the answer the less counts.
         ruling.capture = [ruling.capture, call.capture].into_iter().flatten().min();
         if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
-            let kept = all_masked(engine, inner.result.root().to_value(), &findings);
+            let kept = all_masked(engine, &inner.result, &findings);
             ruling.captured = Some(Box::new(kept));
         }
         Ok(Permitted { inner, findings, obligations, ruling, mode })
@@ -266,9 +266,7 @@ impl<Mode> Permitted<Answer, Mode> {
             let declared = tool.definition.output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
-            let result = answer.result.root().to_value();
-            let masked = engine.redact(result, &findings, schema.as_deref(), mask);
-            answer.result = Document::of(&masked);
+            answer.result = engine.redact(&answer.result, &findings, schema.as_deref(), mask);
         }
         Ok(Cleared { inner: answer, findings, obligations, ruling, mode })
     }

@@ -188,7 +188,7 @@ impl<Mode> Scanned<ToolCall, Mode> {
         let inputs = inputs(decider.set(), engine, &question, &places);
         let blocked = decision.verdict.reads_dlp() && !findings.is_empty();
         let captured = |ruling: Ruling| {
-            inner.captured(ruling.capturing(asker.capture, engine, inner.payload(), findings))
+            inner.captured(ruling.capturing(asker.capture, engine, &inner.payload, findings))
         };
         let ruling = Ruling::of(decision, inputs).map_err(|denial| {
             let default = |finding: &_| engine.default_action(finding, Direction::Input);
@@ -276,9 +276,7 @@ impl<Mode> Permitted<ToolCall, Mode> {
         let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
         if is_masked {
             let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
-            let payload = call.payload.root().to_value();
-            let masked = engine.redact(payload, &findings, Some(&call.schema()), mask);
-            call.payload = Document::of(&masked);
+            call.payload = engine.redact(&call.payload, &findings, Some(&call.schema()), mask);
         }
         let violations = if is_masked { call.tool.violations(call.input()) } else { Vec::new() };
         if violations.is_empty() {
@@ -337,7 +335,7 @@ fn shown(text: String, engine: &Engine) -> Option<String> {
     let value = Value::String(text);
     // Nobody sees these fingerprints.
     let findings = engine.scan(&value, &FingerprintKey::new([0; 32])).ok()?;
-    match engine.redact(value, &findings, None, |_| Some(Mask::Placeholder)) {
+    match engine.redact_value(&value, &findings, |_| Some(Mask::Placeholder)) {
         Value::String(text) => Some(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             None
@@ -402,13 +400,13 @@ impl<Mode> Cleared<ToolCall, Mode> {
     /// masked as the answer of a tool would be. `None` if it cannot be scanned.
     #[must_use]
     pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<Value> {
-        let payload = self.inner.payload.root();
-        let findings = engine.scan_for(payload, subject).ok()?;
+        let payload = &self.inner.payload;
+        let findings = engine.scan_for(payload.root(), subject).ok()?;
         let masks = |finding: &Finding| {
             let action = engine.default_action(finding, Direction::Output);
             (action != Action::Flag).then(|| engine.default_mask(finding))
         };
-        Some(engine.redact(payload.to_value(), &findings, None, masks))
+        Some(engine.redact(payload, &findings, None, masks).root().to_value())
     }
 
     /// Position of the call in a conversation with the tool.

@@ -13,7 +13,7 @@ use crate::{
     audit::{Capture, DlpFinding, DlpResult, Governance, RecordedDecision},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings, Mask},
-    json::Node,
+    json::Document,
     policy::{
         DLP_DEFAULT, Decision, Errored, Named, Notice, Obligation, Principal, Shadow, Verdict,
     },
@@ -100,13 +100,13 @@ impl Ruling {
         mut self,
         default: Capture,
         engine: &Engine,
-        payload: Node<'_>,
+        payload: &Document,
         findings: &Findings,
     ) -> Self {
         let captured = match self.capture.unwrap_or(default) {
             Capture::Off | Capture::Commit => None,
-            Capture::Redacted => Some(all_masked(engine, payload.to_value(), findings)),
-            Capture::Full => Some(payload.to_value()),
+            Capture::Redacted => Some(all_masked(engine, payload, findings)),
+            Capture::Full => Some(payload.root().to_value()),
         };
         self.captured = captured.map(Box::new);
         self
@@ -258,8 +258,9 @@ pub(super) fn masked(
 }
 
 /// A payload with all masked that was found in it, whatever is done about it otherwise.
-pub(super) fn all_masked(engine: &Engine, payload: Value, findings: &Findings) -> Value {
-    engine.redact(payload, findings, None, |finding| Some(engine.default_mask(finding)))
+pub(super) fn all_masked(engine: &Engine, payload: &Document, findings: &Findings) -> Value {
+    let mask = |finding: &Finding| Some(engine.default_mask(finding));
+    engine.redact(payload, findings, None, mask).root().to_value()
 }
 
 /// The reason of a block by `dlp-default`: the kinds that were found, never the values.

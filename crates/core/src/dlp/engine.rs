@@ -21,7 +21,7 @@ use super::{
     },
     vocabulary::{Action, Direction},
 };
-use crate::json::JsonValue;
+use crate::json::{Document, JsonValue, Node};
 
 pub(super) mod definitions;
 mod exactness;
@@ -123,38 +123,48 @@ impl Engine {
         self.settings.mask(finding.detector(), finding.category)
     }
 
-    /// The value with those findings masked for which `choose` names a way to. `findings` must
-    /// be those of this value. The result is valid JSON, and a scan of it does not find what was
-    /// chosen: what is still seen after the matches are masked is masked as a whole. Where
-    /// `schema` speaks about a place, what is put there has a type and a length that fit.
+    /// The document with those findings masked for which `choose` names a way to. `findings` must
+    /// be those of this document. A scan of the result does not find what was chosen: what is still
+    /// seen after the matches are masked is masked as a whole. Where `schema` speaks about a place,
+    /// what is put there has a type and a length that fit.
     #[must_use]
     pub fn redact(
         &self,
-        mut value: Value,
+        document: &Document,
         findings: &Findings,
         schema: Option<&Value>,
         choose: impl Fn(&Finding) -> Option<Mask>,
-    ) -> Value {
-        let Some(subject) = findings.subject() else { return value };
+    ) -> Document {
+        let Some(subject) = findings.subject() else { return document.clone() };
         if !findings.iter().any(|finding| choose(finding).is_some()) {
-            return value;
+            return document.clone();
         }
-        redact::apply(&mut value, findings, schema, Extent::Matches, &choose);
+        let mut masked = redact::apply(document, findings, schema, Extent::Matches, &choose);
         for _ in 0..MAX_ROUNDS {
-            match self.rescan(&value, subject) {
-                Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return value,
+            match self.rescan(masked.root(), subject) {
+                Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return masked,
                 Ok(rest) => {
-                    redact::apply(&mut value, &rest, schema, Extent::Everything, &choose);
+                    masked = redact::apply(&masked, &rest, schema, Extent::Everything, &choose);
                 }
                 Err(_) => break,
             }
         }
-        redact::apply(&mut value, findings, schema, Extent::Everything, &choose);
-        value
+        redact::apply(&masked, findings, schema, Extent::Everything, &choose)
+    }
+
+    /// The same of a tree.
+    #[must_use]
+    pub fn redact_value(
+        &self,
+        value: &Value,
+        findings: &Findings,
+        choose: impl Fn(&Finding) -> Option<Mask>,
+    ) -> Value {
+        self.redact(&Document::of(value), findings, None, choose).root().to_value()
     }
 
     /// A scan with room for placeholders.
-    fn rescan(&self, value: &Value, subject: &Subject) -> Result<Findings, Unscannable> {
+    fn rescan(&self, value: Node<'_>, subject: &Subject) -> Result<Findings, Unscannable> {
         let limits = Limits {
             max_bytes: self.settings.limits.max_bytes.saturating_mul(8),
             max_decoded_bytes: usize::MAX,

@@ -129,7 +129,7 @@ impl<'a> Address<'a> {
     pub(crate) fn of(path: &'a str) -> Option<Self> {
         let provider = match path.strip_prefix(ALL)? {
             "" => None,
-            rest => Some(rest.strip_prefix('/').and_then(segment)?),
+            rest => Some(rest.strip_prefix('/').filter(|it| !it.is_empty()).and_then(segment)?),
         };
         Some(Self { provider })
     }

@@ -77,7 +77,8 @@ impl Service {
     }
 }
 
-/// The one segment of a path, if it is one; the router takes an empty one for a segment as well.
+/// The one segment of a path, if it is one; in the middle of a path the router takes an empty one as
+/// well.
 pub(crate) fn segment(text: &str) -> Option<&str> {
     (!text.contains('/')).then_some(text)
 }

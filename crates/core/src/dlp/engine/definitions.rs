@@ -53,7 +53,7 @@ impl Engine {
         let mask = |finding: &Finding| {
             (action(finding) == Action::Redact).then(|| self.default_mask(finding))
         };
-        value = self.redact(value, &findings, None, mask);
+        value = self.redact_value(&value, &findings, mask);
         let mut take = |name: &str| value.get_mut(name).map(Value::take).unwrap_or_default();
         let text = |value: Value| value.as_str().map(str::to_owned);
         Ok(ToolDefinition {

@@ -6,7 +6,9 @@ use std::{
     ops::Range,
 };
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::json::{Document, Edits, JsonValue, Kind, Members, Node};
 
 use crate::dlp::{
     findings::{
@@ -75,14 +77,14 @@ pub(in crate::dlp) enum Extent {
     Everything,
 }
 
-/// Masks those findings for which `choose` names a way to.
+/// The document with those findings masked for which `choose` names a way to.
 pub(in crate::dlp) fn apply(
-    value: &mut Value,
+    document: &Document,
     findings: &Findings,
     schema: Option<&Value>,
     extent: Extent,
     choose: impl Fn(&Finding) -> Option<Mask>,
-) {
+) -> Document {
     let mut marks = Vec::new();
     for finding in findings {
         if let Some(mask) = choose(finding) {
@@ -91,8 +93,10 @@ pub(in crate::dlp) fn apply(
     }
     // Findings come in document order, and so does the walk.
     marks.sort_by_key(|mark| mark.finding.place);
-    let mut walk = MaskWalk { marks: &marks, next: 0, extent, subject: findings.subject() };
-    walk.value(value, &schema.map(SchemaPlace::root).unwrap_or_default());
+    let (subject, edits) = (findings.subject(), Edits::default());
+    let mut walk = MaskWalk { marks: &marks, next: 0, extent, subject, edits };
+    walk.value(document.root(), &schema.map(SchemaPlace::root).unwrap_or_default());
+    document.edited(&walk.edits)
 }
 
 /// A finding that is to be masked, and how.
@@ -108,50 +112,71 @@ struct MaskWalk<'a> {
     next: u32,
     extent: Extent,
     subject: Option<&'a Subject>,
+    edits: Edits,
+}
+
+/// A member whose name is masked.
+struct RenamedMember<'a> {
+    member: Node<'a>,
+    key: &'a str,
+    wanted: String,
 }
 
 impl<'a> MaskWalk<'a> {
-    fn value(&mut self, value: &mut Value, place: &SchemaPlace<'_>) {
-        match value {
-            Value::Null | Value::Bool(_) => {}
-            Value::String(text) => {
+    fn value(&mut self, node: Node<'_>, place: &SchemaPlace<'_>) {
+        match node.kind() {
+            Kind::Null | Kind::Bool(_) => {}
+            Kind::Text(text) => {
                 let marks = self.here();
                 if !marks.is_empty() {
-                    *text = place.instead_of_text(self.masked(text, marks));
+                    let masked = place.instead_of_text(self.masked(text, marks));
+                    self.edits.value(node, Value::String(masked));
                 }
             }
-            Value::Number(number) => {
+            Kind::Number(literal) => {
                 let marks = self.here();
                 if let Some(first) = marks.first() {
-                    *value = place.instead_of_number(self.whole(number.as_str(), first));
+                    let masked = place.instead_of_number(self.whole(literal, first));
+                    self.edits.value(node, masked);
                 }
             }
-            Value::Array(elements) => {
-                for (index, element) in elements.iter_mut().enumerate() {
+            Kind::Array(items) => {
+                for (index, item) in items.enumerate() {
                     if self.marks.is_empty() {
                         return;
                     }
-                    self.value(element, &place.element(index));
+                    self.value(item, &place.element(index));
                 }
             }
-            Value::Object(members) => self.object(members, place),
+            Kind::Object(members) => self.object(members, place),
         }
     }
 
-    fn object(&mut self, members: &mut Map<String, Value>, place: &SchemaPlace<'_>) {
-        let mut names: HashMap<String, String> = HashMap::new();
-        for (key, member) in members.iter_mut() {
+    fn object(&mut self, members: Members<'_>, place: &SchemaPlace<'_>) {
+        let mut renamed = Vec::new();
+        for (key, member) in members.clone() {
             if self.marks.is_empty() {
                 break;
             }
             let marks = self.here();
             if !marks.is_empty() {
-                names.insert(key.clone(), self.masked(key, marks));
+                renamed.push(RenamedMember { member, key, wanted: self.masked(key, marks) });
             }
             self.value(member, &place.member(key));
         }
-        if !names.is_empty() {
-            rename(members, names);
+        if !renamed.is_empty() {
+            self.rename(members, renamed);
+        }
+    }
+
+    /// Renames members, each to a name that no sibling has.
+    fn rename(&mut self, members: Members<'_>, renamed: Vec<RenamedMember<'_>>) {
+        let old: HashSet<&str> = renamed.iter().map(|it| it.key).collect();
+        let kept = members.map(|(key, _)| key).filter(|key| !old.contains(key));
+        let mut taken: HashSet<String> = kept.map(str::to_owned).collect();
+        let mut uses = HashMap::new();
+        for RenamedMember { member, wanted, .. } in renamed {
+            self.edits.name(member, unused(&mut taken, &mut uses, &wanted));
         }
     }
 
@@ -213,21 +238,6 @@ impl<'a> MaskWalk<'a> {
             None => replacement::placeholder(&mark.finding.detector).into_owned(),
         }
     }
-}
-
-/// Renames members in their places, each to a name that no sibling has.
-fn rename(object: &mut Map<String, Value>, mut names: HashMap<String, String>) {
-    let mut taken: HashSet<String> =
-        object.keys().filter(|key| !names.contains_key(*key)).cloned().collect();
-    let mut uses: HashMap<String, u64> = HashMap::new();
-    let renamed = std::mem::take(object).into_iter().map(|(key, member)| {
-        let name = match names.remove(&key) {
-            Some(wanted) => unused(&mut taken, &mut uses, &wanted),
-            None => key,
-        };
-        (name, member)
-    });
-    *object = renamed.collect();
 }
 
 /// The wanted name, or the first of `wanted#2`, `wanted#3`, … that is free.

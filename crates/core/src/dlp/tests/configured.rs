@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::*;
+use crate::json::Document;
 
 fn configured(settings: Value) -> Result<Engine, SettingsError> {
     Engine::new(&serde_json::from_value(settings).unwrap())
@@ -114,7 +115,7 @@ fn an_exception_lets_pass_exactly_what_it_names() {
 
         let places: Vec<&str> = findings.iter().map(Finding::pointer).collect();
         assert_eq!(places, [left], "{allow}");
-        let masked = engine.redact(body.clone(), &findings, None, |_| Some(Mask::Placeholder));
+        let masked = engine.redact_value(&body, &findings, |_| Some(Mask::Placeholder));
         assert_eq!(masked.to_string().matches("REDACTED").count(), 1, "{masked}");
     }
     for allow in [
@@ -153,7 +154,7 @@ fn masks_keep_a_part_or_a_pseudonym() {
     let engine = configured(settings).unwrap();
     let masked = |value: Value, byte: u8| {
         let findings = engine.scan(&value, &FingerprintKey::new([byte; 32])).unwrap();
-        engine.redact(value, &findings, None, |finding| Some(engine.default_mask(finding)))
+        engine.redact_value(&value, &findings, |finding| Some(engine.default_mask(finding)))
     };
     let body = || {
         json!([
@@ -181,7 +182,9 @@ fn what_is_masked_fits_the_schema() {
     let value = json!({"card": 4_111_111_111_111_111_u64, "note": "ada@example.org"});
     let findings = scan(&value);
 
-    let masked = engine().redact(value, &findings, Some(&schema), |_| Some(Mask::Placeholder));
+    let document = Document::of(&value);
+    let mask = |_: &Finding| Some(Mask::Placeholder);
+    let masked = engine().redact(&document, &findings, Some(&schema), mask).root().to_value();
 
     assert_eq!(masked, json!({"card": 0, "note": "[REDACTED]"}));
 }
@@ -234,7 +237,7 @@ fn rules_of_gitleaks_read_a_key_and_its_value_as_one_line() {
         .flat_map(|finding| finding.ranges().map(|range| (finding.pointer(), range)))
         .collect();
     assert_eq!(found, [("/acme_key", 0..20)]);
-    let masked = engine.redact(value, &findings, None, |_| Some(Mask::Placeholder));
+    let masked = engine.redact_value(&value, &findings, |_| Some(Mask::Placeholder));
     assert!(!masked["acme_key"].to_string().contains("a1b2c3"), "{masked}");
 }
 
@@ -278,7 +281,7 @@ fn what_a_detector_outside_reports_is_masked_like_the_rest() {
     assert_eq!(all.detectors(), ["email", "person_name"]);
     assert!(all.iter().all(|finding| !finding.pointer().contains("Ada")), "{all:?}");
     assert_eq!(
-        engine.redact(value.clone(), &all, None, |_| Some(Mask::Placeholder)),
+        engine.redact_value(&value, &all, |_| Some(Mask::Placeholder)),
         json!({ "é [REDACTED:person_name]": "by [REDACTED:person_name], [REDACTED:email]", "n": 1 })
     );
     for nonsense in [report(9, 0, 1), report(0, 4, 90), report(0, 3, 3)] {
@@ -301,6 +304,6 @@ fn media_are_counted_and_hidden_characters_go() {
 
     assert_eq!(findings.media(), 3);
     assert_eq!(findings.detectors(), ["hidden_characters"]);
-    let masked = engine().redact(value, &findings, None, |_| Some(Mask::Placeholder));
+    let masked = engine().redact_value(&value, &findings, |_| Some(Mask::Placeholder));
     assert_eq!(masked.pointer("/content/3/text").unwrap(), "do it");
 }

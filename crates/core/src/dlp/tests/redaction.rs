@@ -7,7 +7,7 @@ use super::*;
 
 fn redacted(value: &Value) -> Value {
     let findings = scan(value);
-    engine().redact(value.clone(), &findings, None, |_| Some(Mask::Placeholder))
+    engine().redact_value(value, &findings, |_| Some(Mask::Placeholder))
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn only_what_is_selected_goes() {
     let value = json!({ "a": "ada@example.org", "b": "4111 1111 1111 1111" });
     let findings = scan(&value);
 
-    let redacted = engine().redact(value, &findings, None, |finding| {
+    let redacted = engine().redact_value(&value, &findings, |finding| {
         (finding.detector() == "email").then_some(Mask::Placeholder)
     });
 
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn a_redacted_value_has_no_findings_and_is_valid_json(value in json_value()) {
         let findings = scan(&value);
-        let redacted = engine().redact(value, &findings, None, |_| Some(Mask::Placeholder));
+        let redacted = engine().redact_value(&value, &findings, |_| Some(Mask::Placeholder));
 
         prop_assert!(findings.count() >= findings.iter().count() as u64);
         prop_assert!(scan(&redacted).is_empty(), "{redacted}");
@@ -134,7 +134,7 @@ fn what_nobody_sees_is_taken_away_whole() {
         let value = json!(text);
         let findings = scan(&value);
         let all = |_: &Finding| Some(Mask::Placeholder);
-        engine().redact(value, &findings, None, all).as_str().unwrap().to_owned()
+        engine().redact_value(&value, &findings, all).as_str().unwrap().to_owned()
     };
     for (text, shown) in [
         ("\u{1b}[1;31merror\u{1b}[0m: no such file", "error: no such file"),
