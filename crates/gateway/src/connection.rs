@@ -33,7 +33,9 @@ pub(crate) struct IdleTime {
 }
 
 /// Time without a request after which a connection rests.
-const REST: Duration = Duration::from_millis(500);
+pub(crate) const REST: Duration = Duration::from_millis(500);
+/// Longest time between two looks at whether it does.
+const LONGEST_LOOK: Duration = Duration::from_secs(8);
 
 /// The requests that are answered over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,18 +150,35 @@ impl Connection {
         }
     }
 
-    /// Ends when the last of its requests was answered a moment ago and its answer is sent.
+    /// Ends when the last of its requests was answered [`REST`] ago and nothing is under way.
     pub(crate) async fn rest(&self) {
+        let mut patience = REST;
         loop {
-            let silent = self.is_silent_for(REST).await;
-            let asked = self.begun.load(Ordering::Acquire) > 0;
-            let sent = self.streaming.load(Ordering::Acquire) == 0
-                && !self.held_up.load(Ordering::Acquire);
-            // The time that a head may take is not to begin again.
-            if silent && asked && sent && !self.heard.load(Ordering::Acquire) {
+            let begun = self.begun.load(Ordering::Acquire);
+            if self.is_silent_for(patience).await && begun > 0 && !self.is_busy() {
                 return;
             }
+            // A long call and a stream are looked at less often.
+            let goes_on = self.begun.load(Ordering::Acquire) == begun;
+            patience = if goes_on { (patience * 2).min(LONGEST_LOOK) } else { REST };
         }
+    }
+
+    /// Returns true while a request is answered or its answer sent.
+    pub(crate) fn is_answering(&self) -> bool {
+        self.begun.load(Ordering::Acquire) != self.ended.load(Ordering::Acquire)
+            || self.streaming.load(Ordering::Acquire) > 0
+            || self.held_up.load(Ordering::Acquire)
+    }
+
+    /// Returns true while it is more than a stream between two requests.
+    fn is_busy(&self) -> bool {
+        self.is_answering() || self.heard.load(Ordering::Acquire) || self.unread.is_left()
+    }
+
+    /// Number of requests so far.
+    pub(crate) fn requests(&self) -> u64 {
+        self.begun.load(Ordering::Acquire)
     }
 
     /// Returns true if no request was begun or in flight for this time.

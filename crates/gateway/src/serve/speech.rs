@@ -26,6 +26,7 @@ use metrics::Gauge;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime::Handle,
+    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,7 @@ use super::{
 };
 use crate::{
     config::Server,
-    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
+    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, REST, Streaming, waiting},
     http::Service,
     quota::Quota,
 };
@@ -52,8 +53,7 @@ pub(super) struct Speech {
 }
 
 /// Time that a silent client gets to answer that its connection ends.
-const PARTING: IdleTime =
-    IdleTime { unknown: Duration::from_secs(1), known: Duration::from_secs(1) };
+pub(super) const PARTING: Duration = Duration::from_secs(1);
 
 /// Error of a stream or a protocol.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -103,7 +103,7 @@ impl Speech {
         let protocol = tokio::select! {
             biased;
             protocol = wire.protocol() => protocol,
-            _ = turns.next(false) => return,
+            _ = turns.over() => return,
         };
         let ended = match protocol {
             Ok(None) => Ok(()),
@@ -130,7 +130,7 @@ impl Speech {
             let turn = tokio::select! {
                 biased;
                 ended = connection.as_mut() => return Ok(ended?),
-                turn = turns.next(true) => turn,
+                turn = turns.next() => turn,
             };
             if let Turn::Over(over) = turn {
                 connection.as_mut().graceful_shutdown();
@@ -139,16 +139,20 @@ impl Speech {
             let parts = Pin::into_inner(connection).into_parts();
             wire = parts.io;
             wire.put_back(parts.read_buf);
-            while !wire.has_more() {
-                let woken = tokio::select! {
-                    biased;
-                    woken = wire.is_woken() => woken?,
-                    _ = turns.next(false) => false,
-                };
-                if !woken {
-                    return Ok(());
-                }
+            if wire.has_more() {
+                continue;
             }
+            // The time that a head may take begins with the answer before it.
+            let end = Instant::now() + self.idle.known.saturating_sub(REST);
+            let woken = tokio::select! {
+                biased;
+                woken = timeout_at(end, wire.is_woken()) => woken.unwrap_or(Ok(false))?,
+                _ = turns.over() => false,
+            };
+            if !woken {
+                return Ok(wire.end().await?);
+            }
+            turns.ask_by(end);
         }
     }
 
@@ -163,7 +167,7 @@ impl Speech {
         let over = tokio::select! {
             biased;
             ended = connection.as_mut() => return Ok(ended?),
-            Turn::Over(over) = turns.next(false) => over,
+            over = turns.over() => over,
         };
         connection.as_mut().graceful_shutdown();
         parted(connection, over, client).await
@@ -200,12 +204,12 @@ async fn parted(
     client: &Connection,
 ) -> Result<(), Failure> {
     match over {
-        Over::Stopped => connection.await?,
+        Over::Stopped if client.is_answering() => connection.await?,
         // A peer that does not even take its leave is cut off.
-        Over::Silent => tokio::select! {
+        Over::Stopped | Over::Silent => tokio::select! {
             biased;
             ended = connection => ended?,
-            () = client.silence(PARTING) => {}
+            () = client.silence(IdleTime { unknown: PARTING, known: PARTING }) => {}
         },
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Turns in the life of a connection, besides its requests.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, IdleTime};
@@ -24,46 +25,59 @@ pub(super) enum Over {
     Silent,
 }
 
-/// The turns of a connection, one after the other.
+/// The turns of a connection. They are asked only when they have something to tell, and not whenever a
+/// call goes on: to ask whether the gateway ends takes a lock that all connections share.
 pub(super) struct Turns<'a> {
-    client: Arc<Connection>,
-    idle: IdleTime,
-    stop: &'a CancellationToken,
-    /// The next one, asked only when it has something to tell, and not whenever a call goes on: to ask
-    /// `stop` takes a lock that all connections share.
-    next: FuturesUnordered<BoxFuture<'a, Turn>>,
-    may_rest: bool,
+    client: &'a Arc<Connection>,
+    over: FuturesUnordered<BoxFuture<'a, Over>>,
+    late: FuturesUnordered<BoxFuture<'a, Over>>,
+    rest: FuturesUnordered<BoxFuture<'a, ()>>,
 }
 
 impl<'a> Turns<'a> {
     pub(super) fn of(
-        client: &Arc<Connection>,
+        client: &'a Arc<Connection>,
         idle: IdleTime,
         stop: &'a CancellationToken,
     ) -> Self {
-        let (client, next) = (Arc::clone(client), FuturesUnordered::new());
-        Self { client, idle, stop, next, may_rest: false }
-    }
-
-    /// Waits for the next one, which is that the connection rests only if it may.
-    pub(super) async fn next(&mut self, may_rest: bool) -> Turn {
-        if self.may_rest != may_rest || self.next.is_empty() {
-            self.may_rest = may_rest;
-            self.next = FuturesUnordered::from_iter([self.turn()]);
-        }
-        self.next.next().await.unwrap_or(Turn::Over(Over::Stopped))
-    }
-
-    fn turn(&self) -> BoxFuture<'a, Turn> {
-        let (client, idle, may_rest) = (Arc::clone(&self.client), self.idle, self.may_rest);
-        let stop = self.stop;
-        async move {
+        let over = async move {
             tokio::select! {
-                () = stop.cancelled() => Turn::Over(Over::Stopped),
-                () = client.silence(idle) => Turn::Over(Over::Silent),
-                () = client.rest(), if may_rest => Turn::Resting,
+                () = stop.cancelled() => Over::Stopped,
+                () = client.silence(idle) => Over::Silent,
             }
+        };
+        let over = FuturesUnordered::from_iter([over.boxed()]);
+        Self { client, over, late: FuturesUnordered::new(), rest: FuturesUnordered::new() }
+    }
+
+    /// Waits until the connection is to be closed.
+    pub(super) async fn over(&mut self) -> Over {
+        self.over.next().await.unwrap_or(Over::Stopped)
+    }
+
+    /// Waits until it is to be closed or rests.
+    pub(super) async fn next(&mut self) -> Turn {
+        if self.rest.is_empty() {
+            self.rest.push(self.client.rest().boxed());
         }
-        .boxed()
+        tokio::select! {
+            biased;
+            over = self.over.next() => Turn::Over(over.unwrap_or(Over::Stopped)),
+            Some(over) = self.late.next() => Turn::Over(over),
+            Some(()) = self.rest.next() => Turn::Resting,
+        }
+    }
+
+    /// It is to be closed as well if no further request has begun by then.
+    pub(super) fn ask_by(&mut self, end: Instant) {
+        let (client, requests) = (self.client, self.client.requests());
+        let late = async move {
+            sleep_until(end).await;
+            if client.requests() != requests {
+                pending::<()>().await;
+            }
+            Over::Silent
+        };
+        self.late = FuturesUnordered::from_iter([late.boxed()]);
     }
 }

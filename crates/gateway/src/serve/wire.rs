@@ -11,8 +11,12 @@ use std::{
 use bytes::{Buf, Bytes};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    time::timeout,
+};
 
+use super::speech::PARTING;
 use crate::connection::Connection;
 
 /// First bytes of a client that speaks HTTP/2 (RFC 9113 §3.4).
@@ -62,6 +66,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         let count = self.stream.inner_mut().read(&mut first).await?;
         self.ahead = Bytes::copy_from_slice(first.get(..count).unwrap_or_default());
         Ok(count > 0)
+    }
+
+    /// Takes leave of the client, which has a moment to hear of it.
+    pub(super) async fn end(mut self) -> io::Result<()> {
+        let ended = timeout(PARTING, self.stream.inner_mut().shutdown()).await;
+        ended.unwrap_or(Ok(()))
     }
 
     /// Puts back what was read of it.
@@ -123,7 +133,8 @@ impl<S: AsyncWrite + Unpin> Write for Wire<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let ended = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.noted(ended)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -143,8 +154,6 @@ impl<S: AsyncWrite + Unpin> Write for Wire<S> {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
-
-    use tokio::io::AsyncWriteExt;
 
     use super::*;
     use crate::connection::Use;

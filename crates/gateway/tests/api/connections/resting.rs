@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpSocket,
+    net::{TcpSocket, TcpStream},
     time::{Instant, sleep, timeout},
 };
 
@@ -67,6 +67,42 @@ async fn a_head_that_drips_after_an_answer_is_cut_off() {
     }
 
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rest_does_not_give_the_next_head_more_time() {
+    let gateway = gateway().config(IMPATIENT).start();
+    let mut stream = connect(&gateway).await;
+    stream.write_all(PROBE).await.unwrap();
+    answered(&mut stream, 1).await;
+    let begun = Instant::now();
+    sleep(Duration::from_millis(800)).await;
+    stream.write_all(&PROBE[..9]).await.unwrap();
+
+    let more = rest(&mut stream).await;
+
+    assert!(!more.contains(" 200 "), "{more}");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_nobody_reads_is_no_request_later() {
+    let gateway = gateway().config("[server]\nmetrics_listen = \"127.0.0.1:0\"").start();
+    let (_, url) = gateway.starting_log().split_once("metrics on http://").unwrap();
+    let address = url.split('/').next().unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut sent = b"GET /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 20000\r\n\r\n".to_vec();
+    sent.extend_from_slice(&[b' '; 100]);
+    stream.write_all(&sent).await.unwrap();
+    sleep(A_WHILE).await;
+
+    let inner = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let _ = stream.write_all(&inner.repeat(20)).await;
+    let mut read = Vec::new();
+    let _ = timeout(A_WHILE, stream.read_to_end(&mut read)).await;
+
+    let read = String::from_utf8_lossy(&read);
+    assert_eq!(read.matches("HTTP/1.1 200 ").count(), 1, "the body was taken for requests");
 }
 
 #[tokio::test(flavor = "multi_thread")]
