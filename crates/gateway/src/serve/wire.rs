@@ -74,9 +74,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         ended.unwrap_or(Ok(()))
     }
 
-    /// Puts back what was read of it.
+    /// Puts back what was read of it. Nothing at all would still hold the buffer that it was read into.
     pub(super) fn put_back(&mut self, ahead: Bytes) {
-        self.ahead = ahead;
+        self.ahead = if ahead.is_empty() { Bytes::new() } else { ahead };
     }
 
     /// Something was read ahead.
