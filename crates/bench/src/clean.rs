@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use portcullis_core::{
-    dlp::{Action, Direction, Engine, FingerprintKey, Likelihood, Settings},
+    dlp::{Action, Direction, Engine, Findings, FingerprintKey, Likelihood, Settings},
     json::{Bounds, parse},
 };
 use serde_json::{Value, json};
@@ -117,11 +117,15 @@ impl Counter {
         }
     }
 
-    /// Takes JSON as the structured answer of a tool.
+    /// Takes JSON as the structured answer of a tool, and what is none or too large as text.
     fn document(&self, name: &str, text: &str, row: &mut Row) -> Result<(), Failure> {
-        match parse(text.as_bytes(), Bounds::UPSTREAM) {
-            Ok(value) => self.scan(name, &json!({ "structuredContent": value }), text.len(), row),
-            Err(_) => self.count(name, text, row),
+        let answer = parse(text.as_bytes(), Bounds::UPSTREAM)
+            .map(|value| json!({ "structuredContent": value }))
+            .ok()
+            .filter(|answer| self.engine.scan(answer, &self.key).is_ok());
+        match answer {
+            Some(answer) => self.scan(name, &answer, text.len(), row),
+            None => self.count(name, text, row),
         }
     }
 
@@ -144,8 +148,17 @@ impl Counter {
     }
 
     fn scan(&self, name: &str, answer: &Value, bytes: usize, row: &mut Row) -> Result<(), Failure> {
-        let findings = self.engine.scan(answer, &self.key)?;
-        let mut grave = 0;
+        let (findings, mut grave) = match self.engine.scan(answer, &self.key) {
+            Ok(findings) => (findings, 0),
+            // An answer that cannot be scanned is withheld.
+            Err(error) => {
+                *row.detectors.entry("cannot be scanned".to_owned()).or_default() += 1;
+                if self.list {
+                    say(&format!("{name}: {error}\n"));
+                }
+                (Findings::default(), 1)
+            }
+        };
         for finding in &findings {
             let count = usize::try_from(finding.count())?;
             *row.detectors.entry(finding.detector().to_owned()).or_default() += count;
