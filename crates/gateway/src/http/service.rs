@@ -1,4 +1,4 @@
-//! What answers the requests of a connection: calls go to their handlers at once, everything else
+//! Dispatch of the requests of a connection: calls go to their handlers at once, everything else
 //! through the router.
 //!
 //! Routing, extractors and middleware allocate and move much for each request. A call needs little of
