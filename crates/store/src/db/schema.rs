@@ -42,6 +42,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(22, "0022_bounds"),
     migration!(23, "0023_approvals"),
     migration!(24, "0024_access_changes"),
+    migration!(25, "0025_requests_in_order"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

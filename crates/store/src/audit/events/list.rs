@@ -364,3 +364,29 @@ WITH RECURSIVE search (low, high) AS (
     WHERE search.low < search.high
 )
 SELECT low FROM search WHERE low >= high";
+
+#[cfg(test)]
+mod tests {
+    use sqlx::SqlitePool;
+
+    use super::*;
+    use crate::db::schema;
+
+    #[tokio::test]
+    async fn a_request_is_found_by_the_index_of_requests() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        for next in [
+            next_sql!(sqlite, ascending, "request_id"),
+            next_sql!(sqlite, descending, "request_id"),
+        ] {
+            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {next}"));
+            let plan: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+
+            let search = "audit_events_by_request (request_id=? AND org_id=? AND position";
+            assert!(plan.iter().any(|step| step.3.contains(search)), "{plan:?}");
+        }
+    }
+}
