@@ -41,6 +41,10 @@ use crate::{
 /// a page to itself and leave the rest of it empty.
 const PAGE_BYTES: u32 = 8192;
 
+/// Connections that read SQLite at the same time, at most: each has a thread and a copy of the schema,
+/// and what it reads comes from memory, so more of them would wait for processors.
+const SQLITE_READERS: u32 = 4;
+
 /// The database of an installation. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -173,8 +177,8 @@ async fn open_sqlite(
     let writer = pool(1).before_acquire(|connection, _| Box::pin(is_clean(connection)));
     let writer = writer.connect_with(options.clone()).await?;
     schema::migrate_sqlite(&writer).await?;
-    let readers =
-        pool(settings.connections.max(1)).connect_with(options.pragma("query_only", "on")).await?;
+    let readers = pool(settings.connections.clamp(1, SQLITE_READERS));
+    let readers = readers.connect_with(options.pragma("query_only", "on")).await?;
     let log = Log::new(path, settings.sync, settings.wait);
     Ok(Db::Sqlite { log, writer, readers })
 }

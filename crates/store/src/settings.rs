@@ -93,7 +93,7 @@ pub struct DatabaseSettings {
     pub url: DatabaseUrl,
     /// Failures that a commit survives.
     pub sync: Sync,
-    /// Connections for reading at the same time; on PostgreSQL, all connections.
+    /// Connections to PostgreSQL; SQLite is read by no more than four of them at the same time.
     pub connections: u32,
     /// Wait for a connection or for another writer after which the database
     /// is unavailable.
