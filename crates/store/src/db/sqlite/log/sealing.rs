@@ -51,13 +51,14 @@ impl LogConnection {
         horizon: i64,
         most: usize,
     ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
-        let open = self.open()?;
+        // A single read transaction: otherwise each statement takes and releases the locks of the file.
+        let open = self.open()?.unchecked_transaction()?;
         let (mut all, mut rows) = (Vec::new(), 0);
         for org in orgs {
             if rows >= most {
                 break;
             }
-            let standing = standing(open, *org, horizon, most);
+            let standing = standing(&open, *org, horizon, most);
             rows += standing.iter().flatten().map(|it| it.rows.len()).sum::<usize>();
             all.push(standing);
         }
