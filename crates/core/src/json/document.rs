@@ -240,7 +240,8 @@ impl<'a> JsonValue<'a> for Node<'a> {
     type Items = Items<'a>;
     type Members = Members<'a>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a reader matches on it at once")]
     fn kind(self) -> Kind<'a, Self> {
         let Some(entry) = self.entry() else { return Kind::Null };
         let parts = Parts { table: self.table, at: self.at.saturating_add(1), end: entry.next };

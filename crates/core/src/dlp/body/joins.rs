@@ -128,11 +128,16 @@ pub(super) struct Numbered<'a>(Vec<(&'a str, u32, u32)>);
 
 impl<'a> Numbered<'a> {
     /// Looks at a member, whose value is the segment `segment`.
+    #[inline]
     pub(super) fn look(&mut self, key: &'a str, laid: Laid, segment: usize) {
-        let is_numbered = key.as_bytes().last().is_some_and(u8::is_ascii_digit);
-        if !is_numbered || laid != Laid::Text {
-            return;
+        let is_numbered = || key.as_bytes().last().is_some_and(u8::is_ascii_digit);
+        if laid == Laid::Text && is_numbered() {
+            self.add(key, segment);
         }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, key: &'a str, segment: usize) {
         let stem = key.trim_end_matches(|last: char| last.is_ascii_digit());
         let number = key.strip_prefix(stem).and_then(|number| number.parse().ok());
         self.0.extend(number.map(|number| (stem, number, small(segment))));

@@ -31,7 +31,22 @@ pub(super) struct ObjectTables {
 
 impl ObjectTables {
     /// Looks at a member, which is the node `node` and the segments from `first` on.
+    #[inline]
     pub(super) fn look<'a, T: JsonValue<'a>>(
+        &mut self,
+        body: &Body,
+        (key, laid, member): (&str, Laid, T),
+        node: u32,
+        first: usize,
+    ) {
+        // Most members are neither.
+        if laid == Laid::Array || labels::may_be_named(key.as_bytes()) {
+            self.note_member(body, (key, laid, member), node, first);
+        }
+    }
+
+    #[inline(never)]
+    fn note_member<'a, T: JsonValue<'a>>(
         &mut self,
         body: &Body,
         (key, laid, member): (&str, Laid, T),

@@ -90,9 +90,16 @@ const NAMED: Lengths = {
 };
 const SECRET: &str = "secret";
 
+/// Returns false if no label can name the value of a key, which the key's length and first letter tell
+/// of most.
+#[inline]
+pub(in crate::dlp) fn may_be_named(key: &[u8]) -> bool {
+    NAMED.fit(key)
+}
+
 /// The rank from which on a label cannot name the value of a key; `None` if none can.
 pub(in crate::dlp) fn last_rank(key: &[u8]) -> Option<usize> {
-    if !NAMED.fit(key) {
+    if !may_be_named(key) {
         return None;
     }
     if VALUES.hold(key) {
@@ -110,7 +117,9 @@ pub(in crate::dlp) fn is_value(key: &[u8]) -> bool {
 /// begins with a letter, and no type.
 pub(in crate::dlp) fn may_label(text: &[u8]) -> bool {
     let is_part = |byte: &u8| {
-        byte.is_ascii_alphanumeric() || !byte.is_ascii() || b" _-.:/#()?*".contains(byte)
+        matches!(byte, b' ' | b'_' | b'-' | b'.' | b':' | b'/' | b'#' | b'(' | b')' | b'?' | b'*')
+            || byte.is_ascii_alphanumeric()
+            || !byte.is_ascii()
     };
     let is_initial =
         |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
