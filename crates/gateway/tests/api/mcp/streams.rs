@@ -5,7 +5,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{ask, ask_legacy, call, error, modern, names, resident_kib};
+use super::{ask, ask_legacy, call, error, modern, names, own_kib};
 use crate::{
     gateway,
     given::{ENOUGH, PATIENCE},
@@ -119,7 +119,7 @@ async fn a_thousand_idle_streams_leave_room_for_other_callers() {
         let token = ["--scopes", "mcps:read"];
         callers.push(gateway.principal(&who.org, &name, &kind, &token));
     }
-    let before = resident_kib(&gateway);
+    let before = own_kib(&gateway);
 
     let mut streams = Vec::new();
     for caller in &callers {
@@ -136,7 +136,7 @@ async fn a_thousand_idle_streams_leave_room_for_other_callers() {
             streams.push((client.clone(), stream));
         }
     }
-    let grown = resident_kib(&gateway).saturating_sub(before);
+    let grown = own_kib(&gateway).saturating_sub(before);
     let answer = call(&gateway, &who, "/mcp/up", "one", json!({"a": 1})).await;
     let own = listen(&gateway, &who, &json!({})).await;
     let stranger = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read");

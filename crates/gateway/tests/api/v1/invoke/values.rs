@@ -32,6 +32,24 @@ async fn values_survive_to_the_upstream_and_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_was_judged_is_sent_on_as_the_bytes_that_came() {
+    let value = r#"{"z" : 1.10, "a":[ 1E5,-0.0 ],"\u0061b":"\u00e9\/\"é", "e": { } }"#;
+    let result = format!(r#"{{"content":[],"structuredContent":{value}}}"#);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":{{id}},"result":{result}}}"#);
+    let answers = tool("answers", Script::Typed("application/json", body));
+    let scene = scene(vec![tool("echo", Script::Echo), answers]).await;
+
+    let asked = scene.post("echo", &format!(r#"{{ "input" : {value} }}"#)).await;
+    let answered = scene.post("answers", r#"{"input":{}}"#).await;
+
+    scene.check(&asked, SUCCESS).await;
+    scene.check(&answered, SUCCESS).await;
+    let sent = &scene.upstream.calls()[0].body;
+    assert!(sent.contains(&format!(r#""arguments":{value}"#)), "{sent}");
+    assert!(answered.text.contains(&format!(r#""result":{value}"#)), "{}", answered.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn numbers_beyond_a_double_are_the_fault_of_whoever_sends_them() {
     let body =
         r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[],"structuredContent":{"a":1e400}}}"#;
