@@ -40,9 +40,11 @@ impl<'a> Literal<'a> {
 
     /// The exponent before which the first digit that is not zero stands.
     fn first_exponent(&self) -> i64 {
-        let whole = self.whole.trim_start_matches('0');
-        let zeros = self.fraction.len() - self.fraction.trim_start_matches('0').len();
-        let place = if whole.is_empty() { -signed(zeros) } else { signed(whole.len()) };
+        let whole = self.whole.len() - zeros(self.whole.bytes());
+        let place = match whole {
+            0 => -signed(zeros(self.fraction.bytes())),
+            digits => signed(digits),
+        };
         self.exponent.saturating_add(place)
     }
 
@@ -57,9 +59,9 @@ impl<'a> Literal<'a> {
 
     /// Zeros at the end of the digits.
     fn zeros(&self) -> usize {
-        let trailing = |part: &str| part.len() - part.trim_end_matches('0').len();
-        let in_fraction = trailing(self.fraction);
-        in_fraction + if in_fraction == self.fraction.len() { trailing(self.whole) } else { 0 }
+        let in_fraction = zeros(self.fraction.bytes().rev());
+        let is_all = in_fraction == self.fraction.len();
+        in_fraction + if is_all { zeros(self.whole.bytes().rev()) } else { 0 }
     }
 
     /// The exponent of the last digit that is not zero.
@@ -67,6 +69,11 @@ impl<'a> Literal<'a> {
         let behind = signed(self.zeros()) - signed(self.fraction.len());
         self.exponent.saturating_add(behind)
     }
+}
+
+/// Number of zeros that digits begin with.
+fn zeros(digits: impl Iterator<Item = u8>) -> usize {
+    digits.take_while(|digit| *digit == b'0').count()
 }
 
 fn signed(length: usize) -> i64 {
@@ -123,8 +130,9 @@ pub(crate) fn compare(one: &str, other: &str) -> Ordering {
         return one.cmp(&other);
     }
     let (one, other) = (Literal::of(one), Literal::of(other));
-    let signs = one.sign().cmp(&other.sign());
-    if signs.is_ne() || one.sign() == 0 {
+    let sign = one.sign();
+    let signs = sign.cmp(&other.sign());
+    if signs.is_ne() || sign == 0 {
         return signs;
     }
     let size = one.first_exponent().cmp(&other.first_exponent()).then_with(|| digits(&one, &other));
