@@ -3,16 +3,16 @@
 use std::ops::Range;
 
 use crate::dlp::catalogue::financial::{
-    card_words::{CARD_WORDS, COUNTED},
+    card_words::{CARD_WORDS, COUNTED, IDS},
     cards::{is_counted, is_varied, issuer_bits},
 };
 use crate::dlp::{
     catalogue::{
-        builders::number,
+        builders::{SERIALS, number},
         checks,
         detector::{Before, Candidate, Detector, Shape},
     },
-    text::{digits::DigitRun, number::plain_number},
+    text::{digits::DigitRun, number::plain_number, words},
     vocabulary::Category,
 };
 
@@ -20,7 +20,7 @@ use crate::dlp::{
 pub(in crate::dlp::catalogue) const NAME: &str = "card_number_alone";
 
 pub(super) const ALL: &[Detector] = &[Detector {
-    shape: Shape::Digits { least: 13, before: Before::Anything, find: whole_values },
+    shape: Shape::Digits { least: 13, before: Before::Anything, find: lone_numbers },
     context: CARD_WORDS,
     // Beside a word that names it, it is a `credit_card`.
     context_bits: -20,
@@ -28,8 +28,8 @@ pub(super) const ALL: &[Detector] = &[Detector {
     ..number(
         NAME,
         Category::Financial,
-        "Number that could be that of a payment card and is all of a value, with no word beside \
-             it: flagged only, unless the settings say otherwise",
+        "Number that could be that of a payment card and is all of a value or stands in a sentence, \
+             with no word that says so: flagged only, unless the settings say otherwise",
         card,
     )
 }
@@ -42,6 +42,9 @@ pub(super) const ALL: &[Detector] = &[Detector {
     r#"{"text": "{\"value\": \"5555555555554444\", \"n\": 1}"}"#,
     "6212345678900000003\n",
     "4222222222222",
+    "see 4111111111111111 there",
+    "Bitte 5555555555554444, danke.",
+    r#"{"note": "he gave me 378282246310005."}"#,
 ])
 .passes(&[
     "4111111111111112",
@@ -51,22 +54,32 @@ pub(super) const ALL: &[Detector] = &[Detector {
     "4111111111111111.25",
     "-4111111111111111",
     "0.4111111111111111",
-    "see 4111111111111111 there",
+    "see 4111111111111112 there",
+    "see order 4111111111111111 there",
+    "the request id is 4111111111111111, thanks",
+    "GET /v1/items/4111111111111111 200",
+    "see a-4111111111111111 there",
+    "12 4111111111111111 13",
+    r#"{"order_id": "see 4111111111111111 there"}"#,
     "4111111111111111 4111111111111111",
     "4.1111.11111.111111",
     "411111111111111111",
     r#"{"text": "{\"order_id\": \"5555555555554444\", \"n\": 1}"}"#,
 ])];
 
-/// The run, with its exponent, if it is one number and all of a value.
-fn whole_values(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+/// The run, with its exponent, if it is one number and all of a value, or stands in a sentence.
+fn lone_numbers(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
     let range = match run.groups.as_slice() {
         [whole] => whole.clone(),
         [whole, fraction] if text.get(whole.end) == Some(&b'.') => whole.start..fraction.end,
         _ => return Vec::new(),
     };
     let range = range.start..range.end + exponent(text.get(range.end..).unwrap_or_default());
-    if is_whole_value(text, &range) { vec![range] } else { Vec::new() }
+    if is_whole_value(text, &range) || is_in_sentence(text, &range) {
+        vec![range]
+    } else {
+        Vec::new()
+    }
 }
 
 /// Length of the exponent that a text begins with.
@@ -103,6 +116,23 @@ fn is_whole_value(text: &[u8], range: &Range<usize>) -> bool {
     is_member && matches!(trimmed_start(rest), [] | [0 | b',' | b'}', ..])
 }
 
+/// Returns true if a word or a sign of a sentence stands before it or a word behind it, with space between.
+fn is_in_sentence(text: &[u8], range: &Range<usize>) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let after = match text.get(range.end..).unwrap_or_default() {
+        [b'.' | b',' | b';' | b':' | b'!' | b'?' | b')', rest @ ..] => rest,
+        after => after,
+    };
+    let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
+    let (trimmed, rest) = (trimmed_end(before), trimmed_start(after));
+    // A NUL stands between texts.
+    let is_free = (matches!(before, [] | [.., 0]) || trimmed.len() < before.len())
+        && (matches!(after, [] | [0, ..]) || rest.len() < after.len());
+    let follows_word =
+        trimmed.last().is_some_and(|last| is_letter(last) || b".,;:!?".contains(last));
+    is_free && (follows_word || rest.first().is_some_and(is_letter))
+}
+
 /// White space that is looked through.
 const WHITE: usize = 16;
 
@@ -130,5 +160,9 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
         _ => false,
     };
     let is_card = is_usual && is_varied(&digits) && checks::luhn(&digits);
-    (is_card && !is_counted(candidate)).then_some(12)
+    let counts_near = |words: &&[&str]| words::stands_near(candidate.text, &candidate.range, words);
+    let is_other = || {
+        is_in_sentence(candidate.text, &candidate.range) && [SERIALS, IDS].iter().any(counts_near)
+    };
+    (is_card && !is_counted(candidate) && !is_other()).then_some(12)
 }
