@@ -2,9 +2,10 @@
 //! Swapped whole when its settings change; a call keeps the one it began with.
 
 use portcullis_core::{
-    call::{Answer, Denial, Payload, Scanned, ToolCall},
+    call::{Answer, Denial, Payload, ScanAttempt, Scanned, ToolCall},
     dlp::{Direction, Engine, Reported, Subject, Text, Unscannable},
 };
+use portcullis_lanes::{goes_on, offload};
 use portcullis_upstream::{DetectorError, ExternalDetector};
 
 use crate::{
@@ -61,7 +62,8 @@ impl Dlp {
         subject: &Subject,
         admission: &mut Admission,
     ) -> Result<Scanned<ToolCall>, Judged> {
-        let mut scanned = call.scan(&self.engine, subject)?;
+        let scan = |call: ToolCall| call.scan_at(&self.engine, subject, goes_on);
+        let mut scanned = scan_or_offload(call, scan).await?;
         if let Some(question) = self.question(&scanned, Direction::Input)? {
             let reported = admission.outside(question.ask()).await.map_err(Judged::Stopped)?;
             scanned = question.answered(scanned, reported, subject)?;
@@ -76,7 +78,8 @@ impl Dlp {
         answer: Answer,
         subject: &Subject,
     ) -> Result<Scanned<Answer>, Denial> {
-        let scanned = answer.scan(&self.engine, subject)?;
+        let scan = |answer: Answer| answer.scan_at(&self.engine, subject, goes_on);
+        let scanned = scan_or_offload(answer, scan).await?;
         let scanned = self.completed(scanned, Direction::Output, subject).await?;
         counters::found(Direction::Output, scanned.findings());
         Ok(scanned)
@@ -116,6 +119,20 @@ impl Dlp {
         let texts = texts.map_err(|error| Denial::unscannable(direction, &error))?;
         let question = Question { engine: &self.engine, external, direction, texts };
         Ok((!question.texts.is_empty()).then_some(question))
+    }
+}
+
+/// Scans on this thread what takes little, and anything else with a worker.
+async fn scan_or_offload<T>(
+    mut payload: T,
+    scan: impl Fn(T) -> ScanAttempt<T>,
+) -> Result<Scanned<T>, Denial> {
+    loop {
+        match scan(payload) {
+            ScanAttempt::Done(scanned) => return scanned,
+            ScanAttempt::Unfinished(again) => payload = again,
+        }
+        offload().await;
     }
 }
 

@@ -297,6 +297,8 @@ pub(crate) enum Attack {
     Large,
     /// The memory of a server that renames its tools at each listing
     Renaming,
+    /// Long lines of names and values of one org, which DLP reads, beside plain calls of another
+    Assignments,
 }
 
 #[derive(Debug, Args)]

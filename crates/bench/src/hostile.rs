@@ -61,7 +61,8 @@ const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     match args.attack {
         Attack::Neighbour => neighbour(args).await,
-        Attack::Schema => schema::run(args).await,
+        Attack::Schema => schema::run(args, &traps::of_schemas()).await,
+        Attack::Assignments => schema::run(args, &traps::of_assignments()).await,
         Attack::Patterns => patterns::run(args).await,
         Attack::Bodies => bodies::run(args).await,
         Attack::Sockets => sockets::run(args).await,

@@ -53,7 +53,7 @@ pub use self::{
 use std::marker::PhantomData;
 
 use crate::{
-    dlp::{Direction, Engine, Findings, Reported, Subject},
+    dlp::{Direction, Engine, Findings, Pace, Reported, Subject},
     json::Node,
     policy::{Decision, DlpFacts, Obligation, PolicySet, Question},
 };
@@ -93,6 +93,15 @@ pub struct Cleared<T, Mode = Actual> {
     obligations: Vec<Obligation>,
     ruling: Ruling,
     mode: PhantomData<Mode>,
+}
+
+/// What became of a scan that had to keep a pace.
+#[derive(Debug)]
+pub enum ScanAttempt<T> {
+    /// It was scanned, or cannot be.
+    Done(Result<Scanned<T>, Denial>),
+    /// The pace ended the scan: nothing is known.
+    Unfinished(T),
 }
 
 /// A call or an answer, by what travels.
@@ -148,6 +157,28 @@ impl<T> Scanned<T> {
         match engine.scan_for(inner.payload(), subject) {
             Ok(findings) => Ok(Self { inner, findings, mode: PhantomData }),
             Err(unscannable) => Err(Denial::unscannable(direction, &unscannable)),
+        }
+    }
+
+    /// The same at a pace.
+    fn scan_at(
+        inner: T,
+        direction: Direction,
+        engine: &Engine,
+        subject: &Subject,
+        pace: Pace,
+    ) -> ScanAttempt<T>
+    where
+        T: Payload,
+    {
+        match engine.scan_at(inner.payload(), subject, pace) {
+            Ok(Some(findings)) => {
+                ScanAttempt::Done(Ok(Self { inner, findings, mode: PhantomData }))
+            }
+            Ok(None) => ScanAttempt::Unfinished(inner),
+            Err(unscannable) => {
+                ScanAttempt::Done(Err(Denial::unscannable(direction, &unscannable)))
+            }
         }
     }
 }

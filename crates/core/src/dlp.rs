@@ -16,6 +16,7 @@ mod engine;
 mod findings;
 mod limits;
 mod mask;
+mod pace;
 mod scan;
 mod settings;
 mod text;
@@ -36,6 +37,7 @@ pub use findings::{
 };
 pub use limits::{Limits, Unscannable};
 pub use mask::replacement::Mask;
+pub use pace::Pace;
 pub use settings::{
     allow::Allow,
     custom::{Checksum, Custom},

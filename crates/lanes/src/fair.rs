@@ -115,6 +115,11 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
         Some(FairSlot { slots: Arc::clone(self), party })
     }
 
+    /// Returns true if anybody waits for a slot.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.lock().waiting > 0
+    }
+
     #[cfg(test)]
     pub(crate) fn free(&self) -> usize {
         self.lock().free

@@ -16,4 +16,4 @@ pub use own::Own;
 pub use permits::{Permit, PermitQueue};
 pub use shares::{SharePlace, Shares};
 pub use threads::{LaneSlot, Lanes};
-pub use workers::{LARGE, Polling, Workers, is_offloaded, offload};
+pub use workers::{LARGE, Polling, Workers, goes_on, is_offloaded, offload};

@@ -19,7 +19,7 @@ use std::{
 
 use tokio::{
     runtime::{Builder, Handle},
-    task::JoinHandle,
+    task::{JoinHandle, block_in_place},
 };
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -37,6 +37,8 @@ const PATIENCE: Duration = Duration::from_hours(1);
 
 thread_local! {
     static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
+    /// Passes the turn on, if others wait for it.
+    static PASS: Cell<Option<Box<dyn Fn()>>> = const { Cell::new(None) };
 }
 
 /// The poller of what runs on this thread now.
@@ -80,6 +82,30 @@ pub async fn offload() {
 #[must_use]
 pub fn is_offloaded() -> bool {
     POLLED.get() == Polled::Worker
+}
+
+/// Steps of work, of the length that a byte of clean text takes to be scanned, beyond which a serving
+/// thread is no place for it.
+const MOST_STEPS: usize = 8 * LARGE;
+
+/// Returns true if work that took so many steps may go on here. Others have their turn first where a
+/// worker does it. Returns false on a serving thread for what takes long: it has to be offloaded.
+///
+/// Work calls this between steps, and holds nothing meanwhile that others wait for.
+#[must_use]
+pub fn goes_on(steps: usize) -> bool {
+    match POLLED.get() {
+        Polled::Elsewhere => true,
+        Polled::Serving | Polled::Asked => steps <= MOST_STEPS,
+        Polled::Worker => {
+            // Taken out meanwhile: this thread does nothing else before it has its turn again.
+            if let Some(pass) = PASS.take() {
+                pass();
+                PASS.set(Some(pass));
+            }
+            true
+        }
+    }
 }
 
 /// Sets who polls, until it is dropped, also by a panic.
@@ -279,7 +305,7 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
-        let _turn = loop {
+        let turn = loop {
             let (slots, party) = (&this.slots, this.party);
             let taking = this.taking.get_or_insert_with(|| {
                 let slots = Arc::clone(slots);
@@ -291,19 +317,49 @@ where
                 break turn;
             }
         };
+        let _turn = Turn::begin(Arc::clone(&this.slots), this.party, turn);
         let _worker = As::new(Polled::Worker);
         this.work.as_mut().poll(cx)
+    }
+}
+
+/// The turn in which work is polled, until it is dropped, also by a panic.
+struct Turn;
+
+impl Turn {
+    fn begin<K>(slots: Arc<FairSlots<K>>, party: K, slot: Option<FairSlot<K>>) -> Self
+    where
+        K: Copy + Eq + Hash + Send + Sync + 'static,
+    {
+        let slot = Cell::new(slot);
+        PASS.set(Some(Box::new(move || {
+            if !slots.has_waiting() {
+                return;
+            }
+            slot.set(None);
+            slot.set(block_in_place(|| Handle::current().block_on(slots.take(party))));
+        })));
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        PASS.set(None);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
-        sync::{Mutex, mpsc},
+        sync::{Barrier, Mutex, mpsc},
         task::Waker,
     };
 
-    use tokio::task::yield_now;
+    use tokio::{
+        task::{spawn_blocking, yield_now},
+        time::Instant,
+    };
 
     use super::*;
 
@@ -356,6 +412,50 @@ mod tests {
         assert_eq!(workers.run(1, LARGE, name).await, Some(name()));
         assert_eq!(workers.run(1, LARGE + 1, || std::panic::panic_any(7)).await, None::<()>);
         assert_eq!(workers.run(1, LARGE + 1, name).await, Some(Some("worker".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn work_that_goes_on_for_long_lets_others_have_their_turn() {
+        const PATIENCE: Duration = Duration::from_mins(1);
+        let (workers, tasks) = (Workers::<char>::start(), TaskTracker::new());
+        let (tell, told) = mpsc::channel::<()>();
+        let told = Arc::new(Mutex::new(told));
+        let begun = Arc::new(Barrier::new(workers.threads() + 1));
+        // Each ends once the other party was served, or in a minute.
+        let long: Vec<_> = (0..workers.threads())
+            .map(|_| {
+                let (workers, told, begun) =
+                    (workers.clone(), Arc::clone(&told), Arc::clone(&begun));
+                let work = move || {
+                    begun.wait();
+                    let until = Instant::now() + PATIENCE;
+                    let is_told = || told.lock().unwrap().try_recv().is_ok();
+                    while !is_told() {
+                        assert!(goes_on(usize::MAX) && Instant::now() < until);
+                    }
+                };
+                tasks.spawn(async move { workers.run('a', LARGE + 1, work).await })
+            })
+            .collect();
+        spawn_blocking(move || begun.wait()).await.unwrap();
+
+        let threads = workers.threads();
+        let other = move || (0..threads).for_each(|_| tell.send(()).unwrap());
+        let served = workers.run('b', LARGE + 1, other).await;
+
+        assert_eq!(served, Some(()));
+        for work in long {
+            assert_eq!(work.await.unwrap(), Some(()));
+        }
+    }
+
+    #[test]
+    fn a_serving_thread_is_no_place_for_what_takes_long() {
+        assert!(goes_on(usize::MAX), "nobody else would do it");
+
+        let _serving = As::new(Polled::Serving);
+
+        assert!(goes_on(MOST_STEPS) && !goes_on(MOST_STEPS + 1));
     }
 
     #[tokio::test]

@@ -1,9 +1,9 @@
-//! Bodies and schemas that are slow to check: four callers of one org send them, and another org
+//! Bodies that are slow to check or to scan: four callers of one org send them, and another org
 //! makes plain calls meanwhile. The figure is how long the slowest of its calls and probes take.
 
 use super::{
     bystanders::{Seen, add_traps, listed, measure, templates},
-    traps,
+    traps::Trap,
 };
 use crate::{
     Failure, Verdict,
@@ -19,7 +19,7 @@ const GOAL_P99_MS: f64 = 250.0;
 const GOAL_WORST_MS: f64 = 1_000.0;
 
 /// Prints what others notice of an attack by bodies, and whether the goal holds.
-pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
+pub(super) async fn run(args: &HostileArgs, traps: &[Trap]) -> Result<Verdict, Failure> {
     let (upstream, trapped) = (Upstream::start().await?, Upstream::of_traps().await?);
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let installation = Installation::create(binary, upstream.address).await?;
@@ -27,7 +27,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     add_traps(&installation, &trapped)?;
     let running = installation.start().await?;
     listed(&running, &attacker).await?;
-    let calls = templates(running.address, &attacker, &traps::of_schemas())?;
+    let calls = templates(running.address, &attacker, traps)?;
 
     let before = process::resident_kib(running.pid)?;
     let (alone, _) = measure(&running, &installation.token, &[], args.calls).await?;

@@ -51,6 +51,15 @@ pub(super) fn of_patterns() -> Vec<Trap> {
     vec![Trap { tool: "match", input: text.clone() }, Trap { tool: "slow", input: text }]
 }
 
+/// Lines of names and values: what looks for the end of a line looks far.
+pub(super) fn of_assignments() -> Vec<Trap> {
+    const SIZE: usize = 31_000;
+    let units =
+        ["password=x1y2 ", "secret: z9 ", "token=q ", "user: a password: b ", "{password: x}"];
+    let text = |unit: &str| format!("{{\"x\":\"{}\"}}", unit.repeat(SIZE / unit.len()));
+    units.map(|unit| Trap { tool: PLAIN, input: text(unit) }).into()
+}
+
 /// Serves until standard input ends.
 pub(crate) async fn serve() -> Result<(), Failure> {
     upstream::serve_at(upstream::ANYWHERE, Router::new().route(PATH, post(answer))).await

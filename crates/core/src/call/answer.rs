@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Cleared, Decider, Payload, Permitted, Scanned, Simulated, ToolCall,
+    Cleared, Decider, Payload, Permitted, ScanAttempt, Scanned, Simulated, ToolCall,
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     audit::Capture,
-    dlp::{Action, Direction, Engine, Findings, Subject},
+    dlp::{Action, Direction, Engine, Findings, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     policy::{Obligation, Phase, Question},
     tool::Tool,
@@ -149,6 +149,12 @@ impl Answer {
     /// Scans the answer. Says no to what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
         Scanned::scan(self, Direction::Output, engine, subject)
+    }
+
+    /// The same at a pace.
+    #[must_use]
+    pub fn scan_at(self, engine: &Engine, subject: &Subject, pace: Pace) -> ScanAttempt<Self> {
+        Scanned::scan_at(self, Direction::Output, engine, subject, pace)
     }
 
     /// Takes the findings as given, for an answer that is only asked about.

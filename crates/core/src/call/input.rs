@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData, sync::Arc};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Actual, Cleared, Decider, Limiter, Payload, Permitted, Scanned, Simulated,
+    Actual, Cleared, Decider, Limiter, Payload, Permitted, ScanAttempt, Scanned, Simulated,
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     approval::{ApprovalTerms, MAX_PENDING},
-    dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Subject},
+    dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     mcp::interaction::ClientCapabilities,
     policy::{Named, Obligation, Phase, Question, Rate},
@@ -129,6 +129,12 @@ impl ToolCall {
     /// Scans the input. Says no to what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
         Scanned::scan(self, Direction::Input, engine, subject)
+    }
+
+    /// The same at a pace.
+    #[must_use]
+    pub fn scan_at(self, engine: &Engine, subject: &Subject, pace: Pace) -> ScanAttempt<Self> {
+        Scanned::scan_at(self, Direction::Input, engine, subject, pace)
     }
 
     /// Takes the findings as given, for a call that is only asked about.

@@ -14,6 +14,7 @@ use super::{
         redact::{self, Extent},
         replacement::Mask,
     },
+    pace::{self, Meter, Pace},
     scan::{active::Active, scanner::Scanner},
     settings::{
         allow::Allowlist,
@@ -111,6 +112,17 @@ impl Engine {
         self.scan_within(value, subject, &self.settings.limits).map(|(findings, _)| findings)
     }
 
+    /// The same at a pace: `None` when the pace ended the scan.
+    pub fn scan_at<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+        pace: Pace,
+    ) -> Result<Option<Findings>, Unscannable> {
+        let scanned = self.scan_metered(value, subject, &self.settings.limits, pace)?;
+        Ok(scanned.map(|(findings, _)| findings))
+    }
+
     /// Action for a finding when no policy says otherwise.
     #[must_use]
     pub fn default_action(&self, finding: &Finding, direction: Direction) -> Action {
@@ -180,17 +192,32 @@ impl Engine {
         subject: &Subject,
         limits: &Limits,
     ) -> Result<(Findings, usize), Unscannable> {
+        Ok(self.scan_metered(value, subject, limits, pace::without_rest)?.unwrap_or_default())
+    }
+
+    fn scan_metered<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+        limits: &Limits,
+        pace: Pace,
+    ) -> Result<Option<(Findings, usize)>, Unscannable> {
         workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
+            scratch.meter = Meter::new(pace);
             views.begin(body, limits);
             let mut work = 0;
             views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
                 work += self.scanner.scan(body, first, runs, scratch, recased);
             })?;
+            if scratch.meter.is_over() {
+                return Ok(None);
+            }
             work += views.decoded();
             let Engine { scanner, allow, .. } = self;
             let gather = Gather { scanner, allow, body, views, subject };
-            Ok((gather.findings(&mut scratch.matches, groups).with_media(body.media), work))
+            let findings = gather.findings(&mut scratch.matches, groups);
+            Ok(Some((findings.with_media(body.media), work)))
         })
     }
 }

@@ -10,6 +10,7 @@ mod clean;
 mod configured;
 mod examples;
 mod fuzz;
+mod growth;
 mod named;
 mod numbers;
 mod places;

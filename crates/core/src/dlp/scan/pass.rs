@@ -45,25 +45,35 @@ impl Scanner {
             hidden::scan(body, active, &mut scratch.matches);
         }
         let range = segment.start as usize..body.text.len();
+        scratch.meter.spend(range.len());
         self.find_windows(body, first, scratch, recased);
         let mut work = 0;
-        let Scratch { matches, windows, line, columns, run, .. } = scratch;
+        let Scratch { matches, windows, line, columns, run, meter, .. } = scratch;
         let mut is_grouped = false;
         for window in windows.list() {
+            if !meter.spend(window.range.len()) {
+                return work;
+            }
             work += window.range.len();
             is_grouped |= self.search(body, window, line, matches);
         }
         let known = matches.len();
         work += columns.each_cell(body, &self.active, |window| {
+            if !meter.spend(window.range.len()) {
+                return;
+            }
             is_grouped |= self.search(body, window, line, matches);
         });
         self.find_glued(body, runs, windows);
         for window in windows.list() {
+            if !meter.spend(window.range.len()) {
+                return work;
+            }
             work += window.range.len();
             is_grouped |= self.search(body, window, line, matches);
         }
         drop_known(matches, known);
-        work += self.scan_triggers(body, first, &range, runs, (run, matches));
+        work += self.scan_triggers(body, first, &range, runs, meter, (run, matches));
         if is_grouped {
             drop_repeated(matches);
         }

@@ -1,6 +1,7 @@
 //! The compiled detectors, and the memory that a scan works in.
 
 use crate::dlp::{
+    pace::Meter,
     scan::{
         active::Active,
         columns::Columns,
@@ -42,6 +43,8 @@ pub(in crate::dlp) struct Scratch {
     pub(super) keys: Vec<(u32, u16)>,
     /// Tables of text in whose first line detectors woke.
     pub(super) columns: Columns,
+    /// Steps of the scan.
+    pub(in crate::dlp) meter: Meter,
     /// A member written as in a program.
     pub(super) line: Vec<u8>,
 }

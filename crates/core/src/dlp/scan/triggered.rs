@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::dlp::{
     body::buffer::Body,
     catalogue::detector::ALONE_BITS,
+    pace::{LOOK, Meter},
     scan::{cursor::Cursor, found::Match, scanner::Scanner, triggers::DigitTrigger},
     text::{
         digits::{self, DigitRun},
@@ -27,10 +28,11 @@ impl Scanner {
         first: usize,
         range: &Range<usize>,
         runs: &[Run],
+        meter: &Meter,
         (run, matches): (&mut DigitRun, &mut Vec<Match>),
     ) -> usize {
-        self.scan_at(body, first, range, matches)
-            + self.scan_digits(body, first, run, matches)
+        self.scan_at(body, first, range, meter, matches)
+            + self.scan_digits(body, first, run, meter, matches)
             + self.scan_runs(body, runs, matches)
             + self.scan_colons(body, first, matches)
     }
@@ -40,11 +42,15 @@ impl Scanner {
         body: &Body,
         first: usize,
         range: &Range<usize>,
+        meter: &Meter,
         matches: &mut Vec<Match>,
     ) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
         for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
+            if !meter.spend(LOOK) {
+                return work;
+            }
             let at = range.start + hit;
             let Some(segment) = cursor.seek(at) else { continue };
             let Some((kind, home)) = body.segment(segment).map(|it| (it.kind, it.range())) else {
@@ -71,6 +77,7 @@ impl Scanner {
         body: &Body,
         first: usize,
         run: &mut DigitRun,
+        meter: &Meter,
         matches: &mut Vec<Match>,
     ) -> usize {
         let mut cursor = Cursor::new(body, first);
@@ -84,6 +91,9 @@ impl Scanner {
             for DigitTrigger { index, least, before: wanted, find } in woken {
                 if run.total < *least || !wanted.admits(before) {
                     continue;
+                }
+                if !meter.spend(run.total) {
+                    return;
                 }
                 work += run.groups.len();
                 for range in find(&body.text, run) {

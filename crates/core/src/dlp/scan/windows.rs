@@ -8,6 +8,7 @@ use crate::dlp::{
         segment::{SegmentKind, small},
     },
     catalogue::detector::Shape,
+    pace::LOOK,
     scan::{
         cursor::Cursor,
         found::Match,
@@ -28,12 +29,15 @@ impl Scanner {
         scratch: &mut Scratch,
         recased: &mut Vec<Recased>,
     ) {
-        let Scratch { matches, windows, keys, columns, looked, .. } = scratch;
+        let Scratch { matches, windows, keys, columns, looked, meter, .. } = scratch;
         windows.clear();
         columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
         self.prefilter.each((&body.text, &body.marks), looked, |index, literal| {
+            if meter.is_over() {
+                return;
+            }
             let Some(segment) = cursor.seek(literal.start) else { return };
             let Some(home) = body.segment(segment) else { return };
             if let Some(mark) = self.marks.get(index).and_then(Option::as_deref)
@@ -43,6 +47,7 @@ impl Scanner {
             }
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
                 if let Reach::Here = reach {
+                    meter.spend(LOOK);
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
                 }
@@ -53,6 +58,7 @@ impl Scanner {
                     continue;
                 }
                 if let Reach::Value = reach {
+                    meter.spend(LOOK);
                     matches.extend(self.around(body, *active, segment, &literal));
                 } else {
                     let range = clip(&reach.around(&literal), &home.range());

@@ -8,6 +8,7 @@
 mod assignments;
 mod given;
 mod letters;
+mod lists;
 mod members;
 mod names;
 mod places;

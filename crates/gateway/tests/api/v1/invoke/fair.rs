@@ -158,6 +158,32 @@ async fn a_detector_that_hangs_takes_no_place_from_another_org() {
     assert_eq!(hung.code(), "policy_denied", "{}", hung.text);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_that_takes_long_lets_others_have_their_turn() {
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| builder).await;
+    let other = other(&scene, "other");
+    // Names without a value that could be a secret: looked at, and never found.
+    let costly = format!("{{\"input\":{{\"q\":\"{}\"}}}}", "secret-token:x1y2 ".repeat(55_000));
+    // Large enough for the workers.
+    let plain = json!({"q": "a sentence that holds nothing. ".repeat(1_200)});
+
+    let mut costly = std::pin::pin!(scene.post("echo", &costly));
+    let mut answered = 0;
+    let costly = loop {
+        tokio::select! {
+            biased;
+            answer = &mut costly => break answer,
+            answer = call_of(&scene, &other, "echo", plain.clone()) => {
+                assert_eq!(answer.status, 200, "{}", answer.text);
+                answered += 1;
+            }
+        }
+    };
+
+    assert_eq!(costly.status, 200, "{:.200}", costly.text);
+    assert!(answered >= 3, "{answered} calls of another org were answered meanwhile");
+}
+
 /// Texts of a large call: almost as many values and bytes as a body may have.
 const TEXTS: usize = 15_000;
 

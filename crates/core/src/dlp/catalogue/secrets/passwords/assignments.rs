@@ -67,15 +67,16 @@ pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
     let called = text.get(name.clone())?;
     let kind = names::kind(called)?;
     let value = text.get(range.clone())?;
+    if !may_be(kind, value) {
+        return None;
+    }
     let is_telling = match kind {
         SecretKind::Password => true,
         SecretKind::ShortPassword => !is_bare(called),
         SecretKind::Key => false,
     };
     let is_secret = accepts(form, kind, called, value)
-        || is_telling
-            && may_be(kind, value)
-            && is_letters(form, value, || places::is_setting(text, &name, &range));
+        || is_telling && is_letters(form, value, || places::is_setting(text, &name, &range));
     is_secret.then_some(range)
 }
 
@@ -109,7 +110,7 @@ fn accepts(form: Form, kind: SecretKind, name: &[u8], value: &[u8]) -> bool {
         }
         (_, SecretKind::Key) => is_random_key(value),
     };
-    if !is_allowed || !may_be(kind, value) {
+    if !is_allowed {
         return false;
     }
     match form {
@@ -286,9 +287,8 @@ fn by_sign(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)>
     if value.is_quoted {
         return Some((Form::Quoted, value));
     }
-    let rest = text.get(value.range.end..)?;
-    let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    let rest = line.get(..SPACE.min(line.len()))?.trim_ascii_start();
+    let rest = near(text, value.range.end);
+    let rest = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next()?.trim_ascii_start();
     let is_line = rest.is_empty() || rest.starts_with(b"#") || rest.starts_with(b"\\n");
     let called = text.get(name.clone())?;
     let is_variable = called.contains(&b'_') && !called.iter().any(u8::is_ascii_lowercase);
@@ -304,8 +304,7 @@ fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)
     let before = text.get(..name.start)?;
     if before.ends_with(b"--") || before.ends_with(b" -") {
         let value = value_at(text, at, name)?;
-        let rest = text.get(value.range.end..)?;
-        let rest = rest.get(..SPACE.min(rest.len()))?.trim_ascii_start();
+        let rest = near(text, value.range.end).trim_ascii_start();
         let is_all = rest.is_empty() || matches!(rest.first(), Some(b'-' | b'|' | b'&' | b';'));
         return Some((if is_all { Form::Plain } else { Form::Word }, value));
     }
@@ -332,6 +331,11 @@ fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)
         from = next;
     }
     None
+}
+
+/// What stands at an offset, as far as it tells whether a value is all of a line or a command.
+fn near(text: &[u8], at: usize) -> &[u8] {
+    text.get(at..text.len().min(at + SPACE)).unwrap_or_default()
 }
 
 /// Returns true if a text ends with `login name`, as lines of `.netrc` do before the password.

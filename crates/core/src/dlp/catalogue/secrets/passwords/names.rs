@@ -5,6 +5,10 @@
 //! `secret_name`, `password_changed_at`) names something else, and so does a name with a word such as
 //! `has`, `reset` or `next` before.
 
+use std::sync::LazyLock;
+
+use super::lists::WordList;
+
 /// Kind of secret that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SecretKind {
@@ -79,10 +83,14 @@ const SHORT: &[&str] = &["pwd", "psw", "pswd", "mdp"];
 const ALONE: &[&str] = &["pass", "clave", "sandi", "parola", "pw", "pasw"];
 
 /// Words for what a password opens.
-const OPENED: &str = "\
+static OPENED: LazyLock<WordList> = LazyLock::new(|| {
+    WordList::of(
+        "\
     db database user admin root smtp mail email ftp sftp ssh mysql pg postgres redis mongo \
     amqp rabbitmq proxy login auth app wifi vpn ldap sudo my http basic imap web server \
-    account service";
+    account service",
+    )
+});
 
 /// Words that name a key or a token where they end a name.
 const KEYS: &[&str] = &[
@@ -119,13 +127,17 @@ const KEYS: &[&str] = &[
 const TAILS: &[&str] = &["value", "text", "plain", "plaintext", "cleartext", "raw", "string"];
 
 /// Words before that make it a name of something else.
-const OTHERS: &str = "\
+static OTHERS: LazyLock<WordList> = LazyLock::new(|| {
+    WordList::of(
+        "\
     has is was no not forgot forgotten lost show hide require required requires use uses \
     allow enable enabled disable disabled min max minimum maximum last next need needs with \
     without check verify validate can should must remember toggle generate send get read num \
     total count page continuation cursor sync csrf xsrf pad eos bos unk sep cls mask special \
     stop start end resume upload cancel progress prompt input output completion reset change \
-    public invalid expected missing wrong bad contract erc mint design peek";
+    public invalid expected missing wrong bad contract erc mint design peek",
+    )
+});
 
 /// A longer name is none.
 pub(super) const LONGEST: usize = 64;
@@ -145,14 +157,14 @@ pub(super) fn kind(name: &[u8]) -> Option<SecretKind> {
     let is = |known: &[&str], word: &str| known.contains(&word);
     let kind = if ends(PASSWORDS) || is(SHORT, &last) || is_plural(&joined) {
         SecretKind::Password
-    } else if is(ALONE, &last) && before.is_none_or(|word| holds(OPENED, word)) {
+    } else if is(ALONE, &last) && before.is_none_or(|word| OPENED.holds(word)) {
         SecretKind::ShortPassword
     } else if KEYS.iter().any(|word| ends_at_word(&words, &joined, word)) {
         SecretKind::Key
     } else {
         return None;
     };
-    (!words.iter().any(|word| holds(OTHERS, word))).then_some(kind)
+    (!words.iter().any(|word| OTHERS.holds(word))).then_some(kind)
 }
 
 /// Returns true if a text is such a word and nothing else, as titles and translations are.
@@ -165,10 +177,6 @@ pub(super) fn is_word(text: &str) -> bool {
 pub(super) fn speaks_of_passwords(text: &str) -> bool {
     let joined = words(text).concat();
     PASSWORDS.iter().any(|word| joined.contains(word))
-}
-
-fn holds(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
 }
 
 fn is_plural(joined: &str) -> bool {

@@ -3,19 +3,25 @@
 
 use std::sync::LazyLock;
 
-use super::names;
+use super::{lists::WordList, names};
 
 /// Beginnings of references to a secret that is kept elsewhere.
-const REFERENCES: &str = "\
+static REFERENCES: LazyLock<WordList> = LazyLock::new(|| {
+    WordList::of(
+        "\
     ${ $( {{ <% %{ #{ @{ [[ ${{ vault: vault( env: env( env. op:// arn: ref+ ref: ssm: \
     secret: secrets. secretref secretkeyref aws-sm gcp-sm gcpsm sm:// akv keyvault \
     @microsoft.keyvault file: enc[ enc( {cipher} !vault !ref !sub !getatt !secret \
     process.env import.meta os.environ os.getenv getenv system.getenv env[ var. data. local. \
     module. config. keyring: pass: bws: doppler: infisical: resolve: {{resolve: projects/ \
-    azurekeyvault lookup( valuefrom cmd: exec: stdin prompt: http:// https:// base64:${";
+    azurekeyvault lookup( valuefrom cmd: exec: stdin prompt: http:// https:// base64:${",
+    )
+});
 
 /// Words that a value in place of a secret is made of, when all of its words are among them.
-const FILLERS: &str = "\
+static FILLERS: LazyLock<WordList> = LazyLock::new(|| {
+    WordList::of(
+        "\
     a an the your my our this that it me is be of for to in with and or not no any some here \
     there goes now please change changeme changeit replace replaced insert enter put add set \
     fill type use choose provide specify paste password passwd pass pwd passphrase passcode \
@@ -33,14 +39,20 @@ const FILLERS: &str = "\
     weak short long too must match matches mismatch given good bad data id only write read \
     self pw reset expired login signin grant never always optionalstring nullable length \
     option flag argument parameter switch prompt incorrectly kwargs args params request \
-    response body query payload schema";
+    response body query payload schema",
+    )
+});
 
 /// Words of messages: texts with spaces that hold one are sentences.
-const MESSAGES: &str = "\
+static MESSAGES: LazyLock<WordList> = LazyLock::new(|| {
+    WordList::of(
+        "\
     is are was the must should your be at enter please cannot can can't has have this field \
     required invalid incorrect characters to of and or not for with you we if when used use \
     least will does do doesn't don't in from by minimum maximum optional wrong debe ist est \
-    muss doit es deve é é обязательно должен";
+    muss doit es deve é é обязательно должен",
+    )
+});
 
 /// Longest value of a name that is a password.
 const LONGEST: usize = 256;
@@ -68,7 +80,7 @@ fn is_reference(text: &str) -> bool {
         let steps = text.strip_prefix(['/', '.', '~']).unwrap_or_default();
         steps.contains('/') && steps.bytes().all(|byte| byte.is_ascii_graphic())
     };
-    REFERENCES.split(' ').any(|start| lower.starts_with(start))
+    REFERENCES.prefixes(&lower).next().is_some()
         || text.strip_prefix('$').is_some_and(|name| {
             is_variable(name) && !name.starts_with(|it: char| it.is_ascii_digit())
         })
@@ -129,26 +141,13 @@ fn is_filler(word: &str) -> bool {
             continue;
         }
         let Some(rest) = word.get(start..) else { continue };
-        for filler in fillers(rest).filter(|it| it.len() > 1 && rest.starts_with(it)) {
+        for filler in FILLERS.prefixes(rest).filter(|it| it.len() > 1) {
             if let Some(end) = ends.get_mut(start + filler.len()) {
                 *end = true;
             }
         }
     }
-    fillers(word).any(|filler| filler == word) || ends.last().copied().unwrap_or_default()
-}
-
-/// The fillers that begin with the first byte of a text.
-fn fillers(text: &str) -> impl Iterator<Item = &'static str> {
-    static SORTED: LazyLock<Vec<&str>> = LazyLock::new(|| {
-        let mut fillers: Vec<&str> = FILLERS.split(' ').collect();
-        fillers.sort_unstable();
-        fillers
-    });
-    let first = text.bytes().next();
-    let before = SORTED.partition_point(|filler| filler.bytes().next() < first);
-    let behind = SORTED.get(before..).unwrap_or_default();
-    behind.iter().copied().take_while(move |filler| filler.bytes().next() == first)
+    FILLERS.holds(word) || ends.last().copied().unwrap_or_default()
 }
 
 /// Returns true if a text is a sentence about a password.
@@ -160,7 +159,7 @@ fn is_message(text: &str) -> bool {
     names::speaks_of_passwords(text)
         || parts.any(|part| {
             let part = part.trim_matches(|sign: char| sign.is_ascii_punctuation());
-            MESSAGES.split(' ').any(|word| part.eq_ignore_ascii_case(word))
+            MESSAGES.holds(&part.to_ascii_lowercase())
         })
 }
 
