@@ -89,10 +89,13 @@ impl ApprovalRow {
     }
 }
 
+/// Writes a new approval, unless as many requests of its principal are pending at its time as `$10` says.
 pub(crate) const INSERT: &str = "
 INSERT INTO approvals (org_id, id, digest, principal_id, status, revision, uses_left, created_at,
     expires_at, state)
-VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $8, $9)
+SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9
+WHERE $5 <> 'pending' OR $10 > (SELECT COUNT(*) FROM approvals
+    WHERE org_id = $1 AND principal_id = $4 AND status = 'pending' AND expires_at > $7)
 ON CONFLICT DO NOTHING";
 
 pub(crate) const UPDATE: &str = "

@@ -131,6 +131,37 @@ on_both! {
         assert_eq!(store.seal(org, given::leaf).await.unwrap(), 3, "an event for each change");
     }
 
+    async fn of_many_requests_at_once_twenty_are_pending(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let again = Store::open(&db.settings).await.unwrap();
+        let writers = [writer(store), writer(store), writer(&again)];
+        let over = Approval { expires_at: NOW, ..approval(org, 200, "over its time") };
+        assert!(change(&writers[0].0, &over, None, 200).await);
+        let mut jobs = JoinSet::new();
+        for n in 0..64 {
+            let writer = writers[n as usize % 3].0.clone();
+            let it = approval(org, n, &format!("call {n}"));
+            jobs.spawn(async move { (n, change(&writer, &it, None, n).await) });
+        }
+
+        let asked = jobs.join_all().await;
+
+        let pending = store.count_pending_approvals(org, given::id("usr", 1), NOW).await.unwrap();
+        assert_eq!((asked.iter().filter(|(_, made)| *made).count(), pending), (20, 20));
+        for (n, made) in &asked {
+            assert_eq!(has_event(store, org, *n).await, *made, "{n}");
+        }
+        let mut of_other = approval(org, 100, "call 100");
+        of_other.requester.principal_id = given::id("usr", 2);
+        assert!(change(&writers[0].0, &of_other, None, 100).await, "of somebody else");
+        let (first, _) = asked.iter().find(|(_, made)| *made).unwrap();
+        let ended = find(store, org, *first).await.unwrap().approval.ended();
+        let last = approval(org, 101, "call 101");
+        assert!(!change(&writers[1].0, &last, None, 101).await, "twenty are pending");
+        assert!(change(&writers[0].0, &ended, Some(1), 102).await);
+        assert!(change(&writers[1].0, &last, None, 103).await, "one of them ended");
+    }
+
     async fn changes_of_one_commit_follow_each_other(db: Database) {
         let (store, org) = (&db.store, given::org(&db.store, 1).await);
         let (writer, task) = idle_writer(store);

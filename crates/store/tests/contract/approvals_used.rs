@@ -265,7 +265,9 @@ on_both! {
             let intent = with_key(intent, &format!("key {}", (n * 7) % 60));
             intents.spawn(async move { writer.intent(intent, soon()).await });
             let writer = writers[(n as usize / 3) % 3].0.clone();
-            let it = approval(org, 100 + n, &format!("new {}", (n * 11) % 40));
+            let call = (n * 11) % 40;
+            let mut it = approval(org, 100 + n, &format!("new {call}"));
+            it.requester.principal_id = given::id("usr", call % 4);
             changes.spawn(async move { change(&writer, &it, None, 5000 + n).await });
         }
 

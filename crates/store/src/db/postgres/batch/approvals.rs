@@ -1,11 +1,14 @@
 //! Approvals: changes of them, and their uses by intents.
 //!
-//! **Invariant:** all rows that a batch changes or uses are locked at its beginning and in one order,
-//! and digests are inserted in one order, so that two batches never wait for each other.
+//! **Invariant:** requesters and then all rows that a batch changes or uses are locked at its beginning and
+//! in one order, and digests are inserted in one order, so that two batches never wait for each other.
 
-use std::mem;
+use std::{collections::BTreeSet, mem};
 
-use portcullis_core::id::{ApprovalId, OrgId};
+use portcullis_core::{
+    approval::MAX_PENDING,
+    id::{ApprovalId, OrgId},
+};
 use sqlx::PgConnection;
 
 use crate::{
@@ -19,6 +22,7 @@ pub(super) async fn change(
     conn: &mut PgConnection,
     batch: &mut Batch<'_>,
 ) -> Result<(), StoreError> {
+    lock_requesters(conn, batch).await?;
     let changed = batch.changes.iter().map(|(row, _)| (row.org_id.clone(), row.id.clone()));
     let used = batch.approved.iter().map(|(org, id)| (org.to_string(), id.to_string()));
     let (orgs, ids): (Vec<_>, Vec<_>) = changed.chain(used).unzip();
@@ -26,6 +30,17 @@ pub(super) async fn change(
     for (row, event) in mem::take(&mut batch.changes) {
         let made = write(conn, row).await?;
         batch.settle_change(event, made);
+    }
+    Ok(())
+}
+
+/// Makes the requests of a principal wait for each other, so that each batch counts those of the others.
+async fn lock_requesters(conn: &mut PgConnection, batch: &Batch<'_>) -> Result<(), sqlx::Error> {
+    let new = batch.changes.iter().filter(|(row, _)| row.replaces.is_none());
+    let requesters: BTreeSet<String> =
+        new.map(|(row, _)| format!("{} {}", row.org_id, row.principal_id)).collect();
+    for requester in requesters {
+        sqlx::query(LOCK_REQUESTER).bind(requester).execute(&mut *conn).await?;
     }
     Ok(())
 }
@@ -41,7 +56,8 @@ async fn write(conn: &mut PgConnection, row: &ApprovalRow) -> Result<bool, sqlx:
             .bind(row.uses_left)
             .bind(row.created_at)
             .bind(row.expires_at)
-            .bind(&row.state),
+            .bind(&row.state)
+            .bind(i64::from(MAX_PENDING)),
         Some(revision) => sqlx::query(UPDATE)
             .bind(row.status)
             .bind(row.uses_left)
@@ -89,6 +105,8 @@ pub(super) async fn take(
     }
     Ok(())
 }
+
+const LOCK_REQUESTER: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 5785245104))";
 
 /// Approvals that have ended are never changed, and may be removed by somebody else.
 const LOCK: &str = "

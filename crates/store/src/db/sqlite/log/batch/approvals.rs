@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use portcullis_core::approval::MAX_PENDING;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
@@ -32,6 +33,7 @@ fn write(open: &Connection, row: &ApprovalRow) -> Result<bool, rusqlite::Error> 
             created_at,
             expires_at,
             state,
+            i64::from(MAX_PENDING),
         )),
         Some(revision) => open
             .prepare_cached(UPDATE)?
