@@ -28,8 +28,9 @@ pub struct DecisionRequest {
 }
 
 impl Approvals {
-    /// Decides about an approval. Says no to everybody who must not, and to a digest that is not that
-    /// of the approval.
+    /// Decides about an approval. Refuses everybody who must not, a digest that is not that of the approval,
+    /// and an approval that no call could use any more because its policy, tool or requester changed: it
+    /// ends at once.
     pub async fn decide(
         &self,
         ctx: &Ctx,
@@ -49,6 +50,10 @@ impl Approvals {
             let next = found.approval.decided(&looking.decider, request.vote, comment.clone(), now);
             let next = next.map_err(|error| refusal(&found.approval, error))?;
             let event = self.event_of(ctx, kind, &next);
+            if !self.is_usable(&found.approval).await? {
+                self.end(&found.approval.ended(), found.revision).await?;
+                return Err(Refusal::ApprovalSettled { id, status: Status::Expired });
+            }
             if self.change(next.clone(), Some(found.revision), event).await? {
                 return Ok(ApprovalView::new(next, now));
             }

@@ -61,7 +61,13 @@ impl Approvals {
         self.change(ended, Some(found.revision), event).await
     }
 
-    /// True while the policy, the tool's version and the principal are those that it is bound to.
+    /// Returns true while the policy, the tool's version and the principal are those that it is bound to: else
+    /// no call can use it.
+    pub(super) async fn is_usable(&self, approval: &Approval) -> Result<bool, Refusal> {
+        self.is_bound(approval, &mut BTreeMap::new()).await
+    }
+
+    /// The same of one among many, with the principals that are known already.
     async fn is_bound(
         &self,
         approval: &Approval,

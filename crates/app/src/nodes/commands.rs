@@ -115,6 +115,12 @@ pub enum ShellError {
     /// The approval cannot be decided by the operator.
     #[error(transparent)]
     Undecided(#[from] DecisionError),
+    /// The policy is another one than the call met.
+    #[error(
+        "the policy `{0}` changed since the call asked, so no call could use the approval; made again, the \
+         call asks anew"
+    )]
+    PolicyChanged(String),
     /// Others changed the approval at every try.
     #[error("others change the approval `{0}` at this moment; look at it anew and try again")]
     Overtaken(String),

@@ -171,7 +171,12 @@ fn awaits(
 fn settled(f: &mut fmt::Formatter<'_>, id: ApprovalId, status: Status) -> fmt::Result {
     match status {
         Status::Pending => write!(f, "You have decided about {id} already; it waits for others."),
-        Status::Approved | Status::Denied | Status::Expired | Status::Consumed => {
+        Status::Expired => write!(
+            f,
+            "{id} cannot be decided any more: its time is over, or the policy, the tool or the requester \
+             changed. The same call asks anew."
+        ),
+        Status::Approved | Status::Denied | Status::Consumed => {
             write!(f, "{id} cannot be decided any more: it is {}.", status.as_str())
         }
     }

@@ -12,6 +12,7 @@ use portcullis_testkit::{Answer, Gateway, Principal, Script};
 use serde_json::{Value, json};
 
 use crate::{
+    given,
     mcp::modern,
     scene::{AMPLE, Ending, Scene, check, events, request_id, scene_with, tool},
 };
@@ -148,6 +149,45 @@ async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
         scene.check(&answer, PENDING).await;
         assert_ne!(asked(&answer), before);
     }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
+    let (scene, admin) = asking_scene().await;
+    let mut waiting = Vec::new();
+    for amount in 0..3 {
+        waiting.push(asked(&scene.invoke("pay", json!({ "amount": amount })).await));
+    }
+    let policy = async || scene.gateway.get(&admin, "/v1/policies/payouts").await;
+    let version = policy().await.at("/data/version").clone();
+    let store = given::store(&scene.gateway).await;
+    let kept = async || store.last_policy_set().await.unwrap().expect("a set").version;
+    let set = kept().await;
+
+    let edited = POLICIES.replace("approvers=finance ttl=15m", "approvers=treasury ttl=15m");
+    std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
+    scene.gateway.hang_up();
+    given::until(policy, |it| *it.at("/data/version") != version).await;
+
+    for (id, vote) in waiting.iter().zip(["approve", "deny"]) {
+        let decided = decide(&scene.gateway, &admin, id, vote).await;
+        assert_eq!((decided.status.as_u16(), decided.code()), (409, "approval_settled"), "{vote}");
+        assert_eq!(decided.at("/error/details/status"), "expired", "{}", decided.text);
+        assert!(decided.at("/error/message").as_str().unwrap().contains("policy"));
+        let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{id}")).await;
+        assert_eq!(shown.at("/data/status"), "expired", "it ended at once");
+        assert_eq!(shown.at("/data/decisions"), &json!([]));
+    }
+    while kept().await == set {
+        tokio::task::yield_now().await;
+    }
+    let (status, told) =
+        given::failure(&scene.gateway, &["approval", "approve", &waiting[2]]).await;
+    assert_eq!(status, 1, "{told}");
+    assert!(told.contains("changed since") || told.contains("it is expired"), "{told}");
+    let anew = scene.invoke("pay", json!({"amount": 0})).await;
+    assert_ne!(asked(&anew), waiting[0]);
     assert!(scene.upstream.calls().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! Commands on approvals: list them, show one, and decide as the operator.
 
 use portcullis_core::{
-    approval::{Decider, Status, Vote},
+    approval::{AskingPolicy, Decider, Status, Vote},
     audit::Outcome,
     id::{ApprovalId, OrgId},
     refusal::Executed,
@@ -43,7 +43,8 @@ impl Shell {
         Ok(ApprovalView::new(found.approval, self.clock.now()))
     }
 
-    /// Decides about an approval as the operator. A running node lets the call go on within a second.
+    /// Decides about an approval as the operator. A running node lets the call go on within a second. Refuses
+    /// one whose policy changed: no call could use it.
     pub async fn decide(
         &self,
         org: OrgId,
@@ -57,6 +58,9 @@ impl Shell {
             let now = self.clock.now();
             let comment = comment.map(str::to_owned);
             let next = approval.decided(&Decider::Operator, vote, comment, now)?;
+            if !self.is_in_force(&approval.policy).await? {
+                return Err(ShellError::PolicyChanged(approval.policy.id));
+            }
             let mut event = self.event(kind_of(vote), org, "approval", id);
             event.target = Some(target(&next));
             event.outcome = Outcome::success(Executed::No);
@@ -67,6 +71,15 @@ impl Shell {
             }
         }
         Err(ShellError::Overtaken(id.to_string()))
+    }
+
+    /// Returns true while the set that last came into force has the policy as the call met it. A running
+    /// node ends approvals of other versions.
+    async fn is_in_force(&self, policy: &AskingPolicy) -> Result<bool, ShellError> {
+        let Some(last) = self.store.last_policy_set().await? else { return Ok(true) };
+        let same =
+            |(id, version): &(String, String)| *id == policy.id && *version == policy.version;
+        Ok(last.members.iter().any(same))
     }
 
     async fn stored_approval(
