@@ -21,7 +21,7 @@ Exit codes: 0 verified, 1 not readable, 2 wrong usage, 10 the events are not tho
 tree, or the approval is not that of the call, 11 not signed by VKEY, 12 not the continuation of
 OLD-CHECKPOINT, 13 something is missing.
 """
-import base64, datetime, gzip, hashlib, json, sys
+import base64, datetime, gzip, hashlib, json, re, sys
 
 
 class Fault(Exception):
@@ -375,10 +375,21 @@ def digest_of_call(approval, org, via, payload):
     return "sha256:" + sha256(canonical(call).encode()).hex()
 
 
+def as_sent(shown):
+    """The value with the characters that approvers see written out, as [U+202E], as they were sent."""
+    if type(shown) is str:
+        return re.sub(r"\[U\+([0-9A-F]{4,6})\]", lambda form: chr(int(form[1], 16)), shown)
+    if isinstance(shown, list):
+        return [as_sent(item) for item in shown]
+    if isinstance(shown, dict):
+        return {as_sent(name): as_sent(member) for name, member in shown.items()}
+    return shown
+
+
 def payloads(approval, event):
     """What may have been sent: with answers to questions of the tool, both stand side by side."""
     captured = (event.get("detached") or {}).get("input")
-    for shown in (approval["input"], captured):
+    for shown in (as_sent(approval["input"]), captured):
         if shown is not None:
             yield {"input": shown}
         if isinstance(shown, dict) and set(shown) == {"input", "responses"}:
@@ -413,6 +424,8 @@ def self_test():
     }
     event = {"type": "approval.requested", "org_id": "org_" + last, "actor": {"id": "usr_" + last}}
     verify_approval(approval, event)
+    if as_sent({"a[U+200B]": ["[U+005B]U+202E]", "[U+E0041]", 7]}) != {"a\u200b": ["[U+202E]", "\U000e0041", 7]}:
+        raise Fault(10, "written characters are read wrongly")
     try:
         verify_approval({**approval, "input": parse('{"to": "DE", "amount": 7.0}')}, event)
     except Fault:

@@ -26,6 +26,7 @@ use utoipa::ToSchema;
 
 use crate::{
     clock::Timestamp,
+    dlp::Action,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
 };
 
@@ -127,6 +128,22 @@ pub struct BoundTool {
     pub version: String,
 }
 
+/// Finding of data-loss prevention in the input of the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ApprovalFinding)]
+pub struct FoundInput {
+    /// `flag` if it is sent as it is, `redact` if it is masked before.
+    #[schema(value_type = String, example = "flag")]
+    pub action: Action,
+    /// Number of matches there.
+    pub count: u32,
+    /// Name of the detector.
+    pub detector: String,
+    /// JSON Pointer to the place in the input.
+    #[schema(example = "/note")]
+    pub path: String,
+}
+
 /// One decision about an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = ApprovalDecision)]
@@ -166,6 +183,9 @@ pub struct Approval {
     pub terms: ApprovalTerms,
     /// The input as approvers see it.
     pub input: Value,
+    /// What DLP found in the input.
+    #[serde(default)]
+    pub findings: Vec<FoundInput>,
     /// Decisions so far.
     pub decisions: Vec<Decision>,
     /// When it was requested.
@@ -205,14 +225,16 @@ pub struct NewApproval {
     pub terms: ApprovalTerms,
     /// The input as approvers see it.
     pub input: Value,
+    /// What DLP found in the input.
+    pub findings: Vec<FoundInput>,
 }
 
 impl Approval {
     /// A pending approval.
     #[must_use]
     pub fn request(new: NewApproval, now: Timestamp) -> Self {
-        let NewApproval { id, org_id, digest, requester, policy, tool, connection, terms, input } =
-            new;
+        let NewApproval { id, org_id, digest, requester, policy, tool, connection, .. } = new;
+        let NewApproval { terms, input, findings, .. } = new;
         Self {
             id,
             org_id,
@@ -223,6 +245,7 @@ impl Approval {
             tool,
             connection,
             input,
+            findings,
             decisions: Vec::new(),
             created_at: now,
             expires_at: now.plus_seconds(terms.ttl_s.into()),

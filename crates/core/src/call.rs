@@ -30,6 +30,7 @@
 //! ```
 
 mod answer;
+mod approval;
 mod decision_inputs;
 mod denial;
 mod input;
@@ -41,9 +42,10 @@ mod task;
 
 pub use self::{
     answer::{Answer, CallResult, Premise},
+    approval::{RequiredApproval, ShownCall},
     decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
-    input::{PinState, RequiredApproval, ToolCall, Turn},
+    input::{PinState, ToolCall, Turn},
     limits::Limiter,
     ruling::{Asker, Ruling},
     state::{CallState, STATES, StateKey, StateOwner},

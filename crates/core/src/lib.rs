@@ -9,6 +9,7 @@ pub mod call;
 pub mod clock;
 pub mod dlp;
 pub mod grant;
+pub mod hidden;
 pub mod id;
 pub mod idempotency;
 pub mod json;

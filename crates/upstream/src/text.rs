@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
+pub use portcullis_core::hidden::is_hidden;
 use portcullis_core::terminal::sequence_length;
 use serde_json::Value;
 
@@ -44,25 +45,6 @@ fn seen(text: &str) -> impl Iterator<Item = char> {
             }
         }
     })
-}
-
-/// Returns true if a reader would not see this character although a model reads it.
-#[must_use]
-pub fn is_hidden(letter: char) -> bool {
-    if letter.is_ascii() {
-        return letter.is_ascii_control() && letter != '\n' && letter != '\t';
-    }
-    matches!(letter,
-        '\u{80}'..='\u{9f}'
-        | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// A schema with the hidden characters of its titles and descriptions removed, and the control

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use portcullis_core::{
     approval::{Approval, Approver, DecisionError, Status, Vote},
     audit::EventType,
+    hidden::spelled,
     id::ApprovalId,
     principal::Role,
     refusal::Refusal,
@@ -49,11 +50,11 @@ impl Approvals {
             let now = self.base.now();
             let next = found.approval.decided(&looking.decider, request.vote, comment.clone(), now);
             let next = next.map_err(|error| refusal(&found.approval, error))?;
-            let event = self.event_of(ctx, kind, &next);
             if !self.is_usable(&found.approval).await? {
                 self.end(&found.approval.ended(), found.revision).await?;
                 return Err(Refusal::ApprovalSettled { id, status: Status::Expired });
             }
+            let event = self.event_of(ctx, kind, &next);
             if self.change(next.clone(), Some(found.revision), event).await? {
                 return Ok(ApprovalView::new(next, now));
             }
@@ -71,7 +72,7 @@ impl Approvals {
             identity.groups.iter().filter(|group| newest.contains(*group)).cloned().collect();
         Ok(Approver {
             id: caller.principal_id,
-            name: caller.principal_name.clone(),
+            name: spelled(&caller.principal_name).into_owned(),
             delegated: caller.via.is_some() || !caller.lineage.actors().is_empty(),
             admin: caller.role == Role::Admin,
             groups,

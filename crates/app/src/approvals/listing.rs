@@ -3,7 +3,7 @@
 use portcullis_core::{
     approval::{
         Approval, ApprovalTerms, AskingPolicy, BoundTool, Decider, Decision, DecisionError,
-        Requester, Status,
+        FoundInput, Requester, Status,
     },
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
@@ -48,8 +48,12 @@ pub struct ApprovalView {
     /// Conditions of the policy.
     pub terms: ApprovalTerms,
     /// The input that will be sent, masked as an answer would be.
+    ///
+    /// Characters that a reader would not see are written as `[U+202E]`.
     #[schema(value_type = Object)]
     pub input: Value,
+    /// What data-loss prevention found in the input; at most 20.
+    pub findings: Vec<FoundInput>,
     /// Decisions so far.
     pub decisions: Vec<Decision>,
     /// Number of times that the call may still run, once approved.
@@ -89,6 +93,7 @@ impl ApprovalView {
             connection: approval.connection,
             terms: approval.terms,
             input: approval.input,
+            findings: approval.findings,
             decisions: approval.decisions,
             uses_left: approval.uses_left,
             created_at: approval.created_at,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use portcullis_core::{
-    approval::{Approval, Status, Vote},
+    approval::{Approval, FoundInput, Status, Vote},
     audit::EventType,
     clock::Timestamp,
     id::{ApprovalId, EventId, OrgId, PrincipalId},
@@ -162,8 +162,8 @@ impl Notice {
     }
 }
 
-/// Content of a notice: what a decision needs. The input is that which approvers are shown, and only
-/// in the request.
+/// Content of a notice: what a decision needs. Input and findings are those which approvers are shown, and
+/// only in the request.
 #[derive(Serialize)]
 struct Told<'a> {
     id: ApprovalId,
@@ -183,6 +183,8 @@ struct Told<'a> {
     digest: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<&'a [FoundInput]>,
 }
 
 #[derive(Serialize)]
@@ -227,6 +229,7 @@ fn body(kind: EventType, at: Timestamp, approval: &Approval, url: Option<String>
         url,
         digest: &approval.digest,
         input: is_request.then_some(&approval.input),
+        findings: is_request.then_some(&approval.findings),
     };
     json!({ "type": kind.as_str(), "timestamp": at, "data": told })
 }

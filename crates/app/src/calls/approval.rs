@@ -4,6 +4,7 @@ use portcullis_core::{
     approval::{Approval, AskingPolicy, BoundCall, BoundTool, NewApproval, Requester, Status},
     audit::{Governance, RecordedDecision, UsedApproval},
     call::{Cleared, Denial, RequiredApproval, ToolCall},
+    hidden::spelled,
     id::ApprovalId,
     refusal::{AskedApproval, Refusal},
 };
@@ -127,8 +128,8 @@ impl Calls {
     ) -> Option<NewApproval> {
         let (caller, tool) = (ctx.caller(), call.tool());
         let subject = self.screening.subject(&ctx.session.tenant, tool);
-        let input = call.shown(dlp.engine(), &subject)?;
-        if input.to_string().len() > LARGEST_SHOWN {
+        let shown = call.shown(dlp.engine(), &subject)?;
+        if shown.input.to_string().len() > LARGEST_SHOWN {
             return None;
         }
         let version = required.policy.version.as_deref().unwrap_or_default();
@@ -152,7 +153,7 @@ impl Calls {
             requester: Requester {
                 actors: caller.via.into_iter().chain(caller.lineage.actors().to_vec()).collect(),
                 principal_id: caller.principal_id,
-                principal_name: caller.principal_name.clone(),
+                principal_name: spelled(&caller.principal_name).into_owned(),
             },
             policy: AskingPolicy {
                 id: required.policy.id.to_string(),
@@ -167,7 +168,8 @@ impl Calls {
             },
             connection: visible.connection.id,
             terms: required.terms.clone(),
-            input,
+            input: shown.input,
+            findings: shown.findings,
         })
     }
 }

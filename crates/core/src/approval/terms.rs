@@ -12,6 +12,9 @@ pub struct ApprovalTerms {
     pub approvals: u32,
     /// Groups of which an approver has to be in one.
     pub approvers: BTreeSet<String>,
+    /// True if a call may be approved whose input has hidden characters; else it is denied.
+    #[serde(default)]
+    pub hidden: bool,
     /// True if approvers need a second factor.
     pub mfa: bool,
     /// Seconds to decide, and then to use the approval: 60 to 604,800.
@@ -21,7 +24,7 @@ pub struct ApprovalTerms {
 }
 
 const FORM: &str = "write `@require_approval(\"approvers=finance,ops ttl=15m uses=1 approvals=1 \
-                    mfa=true\")`: `approvers` names groups";
+                    mfa=true hidden=true\")`: `approvers` names groups";
 
 /// Shortest time to decide in seconds.
 const SHORTEST: u32 = 60;
@@ -29,11 +32,17 @@ const SHORTEST: u32 = 60;
 const LONGEST: u32 = 7 * 86_400;
 
 impl ApprovalTerms {
-    /// Reads `approvers=finance ttl=15m uses=1 approvals=1 mfa=true`, in any order. All but `approvers`
-    /// may be missing. Says in words what is wrong.
+    /// Reads `approvers=finance ttl=15m uses=1 approvals=1 mfa=true hidden=true`, in any order. All but
+    /// `approvers` may be missing. Says in words what is wrong.
     pub fn parse(text: &str, seconds: impl Fn(&str) -> Option<u32>) -> Result<Self, String> {
-        let mut read =
-            Self { approvals: 1, approvers: BTreeSet::new(), mfa: false, ttl_s: 15 * 60, uses: 1 };
+        let mut read = Self {
+            approvals: 1,
+            approvers: BTreeSet::new(),
+            hidden: false,
+            mfa: false,
+            ttl_s: 15 * 60,
+            uses: 1,
+        };
         let mut seen = BTreeSet::new();
         for word in text.split_whitespace() {
             let (key, value) = word.split_once('=').ok_or(FORM)?;
@@ -49,9 +58,8 @@ impl ApprovalTerms {
                 }
                 "uses" => read.uses = count(key, value, 100)?,
                 "approvals" => read.approvals = count(key, value, 10)?,
-                "mfa" => {
-                    read.mfa = value.parse().map_err(|_| "`mfa` is `true` or `false`")?;
-                }
+                "mfa" => read.mfa = switch(key, value)?,
+                "hidden" => read.hidden = switch(key, value)?,
                 _ => return Err(format!("`{key}` is no setting of it; {FORM}")),
             }
         }
@@ -67,6 +75,10 @@ fn groups(value: &str) -> Result<BTreeSet<String>, String> {
         return Err("`approvers` names 1 to 20 groups of at most 256 bytes each".to_owned());
     }
     Ok(names)
+}
+
+fn switch(key: &str, value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| format!("`{key}` is `true` or `false`"))
 }
 
 fn count(key: &str, value: &str, most: u32) -> Result<u32, String> {

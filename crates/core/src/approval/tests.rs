@@ -22,6 +22,7 @@ fn terms() -> ApprovalTerms {
     ApprovalTerms {
         approvals: 1,
         approvers: BTreeSet::from(["finance".to_owned()]),
+        hidden: false,
         mfa: false,
         ttl_s: 900,
         uses: 1,
@@ -52,6 +53,7 @@ fn pending(terms: ApprovalTerms) -> Approval {
         connection: id("prv", 'G').parse().unwrap(),
         terms,
         input: json!({"amount": 7}),
+        findings: Vec::new(),
     };
     Approval::request(new, NOW)
 }
@@ -200,8 +202,9 @@ fn terms_are_read_strictly() {
     let read = |text: &str| ApprovalTerms::parse(text, seconds);
 
     assert_eq!(read("approvers=finance"), Ok(terms()));
-    let all = read("mfa=true uses=100 approvals=10 ttl=7d approvers=a,b").unwrap();
+    let all = read("mfa=true uses=100 approvals=10 ttl=7d hidden=true approvers=a,b").unwrap();
     assert_eq!((all.mfa, all.uses, all.approvals, all.ttl_s), (true, 100, 10, 604_800));
+    assert!(all.hidden && !read("approvers=a").unwrap().hidden);
     assert_eq!(all.approvers.len(), 2);
     for wrong in [
         "",
@@ -216,6 +219,8 @@ fn terms_are_read_strictly() {
         "approvers=a approvals=0",
         "approvers=a approvals=11",
         "approvers=a mfa=yes",
+        "approvers=a hidden=1",
+        "approvers=a hidden=true hidden=false",
         "approvers=a approvers=b",
         "approvers=a colour=red",
     ] {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Actual, Cleared, Decider, Limiter, Payload, Permitted, ScanAttempt, Scanned, Simulated,
+    approval,
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -13,12 +14,11 @@ use super::{
     ruling::{Asker, Ruling, action, block_reason, masked},
 };
 use crate::{
-    approval::{ApprovalTerms, MAX_PENDING},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     mcp::interaction::ClientCapabilities,
-    policy::{Named, Obligation, Phase, Question, Rate},
-    refusal::{AskedApproval, Violation},
+    policy::{Obligation, Phase, Question, Rate},
+    refusal::Violation,
     tool::Tool,
 };
 
@@ -36,7 +36,7 @@ pub enum PinState {
 pub struct ToolCall {
     tool: Arc<Tool>,
     /// The input, or an object of it and of answers to questions of the tool.
-    payload: Document,
+    pub(super) payload: Document,
     /// The payload holds answers.
     answers: bool,
     turn: Turn,
@@ -217,50 +217,6 @@ fn rates(obligations: &[Obligation]) -> impl Iterator<Item = (&str, Rate)> {
     })
 }
 
-/// Approval that a policy asks for.
-#[derive(Debug, Clone, Copy)]
-pub struct RequiredApproval<'a> {
-    obligation: &'a Obligation,
-    /// The policy.
-    pub policy: &'a Named,
-    /// Conditions: approvers, their number, and the time for it.
-    pub terms: &'a ApprovalTerms,
-    /// Why.
-    pub reason: &'a str,
-}
-
-impl RequiredApproval<'_> {
-    /// The denial of a call that nobody has approved yet, or that somebody denied.
-    #[must_use]
-    pub fn awaited(&self, ruling: &Ruling, approval: AskedApproval) -> Denial {
-        let mut ruling = ruling.clone();
-        ruling.decided_by_obligation(self.obligation);
-        Denial::ruled(Grounds::Approval(approval), ruling, self.reason.to_owned())
-    }
-
-    /// The denial of a call that nobody can look at before it runs.
-    #[must_use]
-    pub fn unshowable(&self, ruling: &Ruling) -> Denial {
-        let mut ruling = ruling.clone();
-        ruling.decided_by_obligation(self.obligation);
-        let reason = "the input is too large to be shown to approvers, who see at most 64 KiB";
-        Denial::ruled(Grounds::Limit(Map::new()), ruling, reason.to_owned())
-    }
-
-    /// The denial of a call for which no approval is asked, because too many wait already.
-    #[must_use]
-    pub fn crowded(&self, ruling: &Ruling, retry_after_s: u32) -> Denial {
-        let mut ruling = ruling.clone();
-        ruling.decided_by_obligation(self.obligation);
-        let reason = format!(
-            "{MAX_PENDING} requests of this principal wait for approval already; let them be decided \
-             first"
-        );
-        let more = Map::from_iter([("retry_after".to_owned(), json!(retry_after_s))]);
-        Denial::ruled(Grounds::Limit(more), ruling, reason)
-    }
-}
-
 impl<Mode> Permitted<ToolCall, Mode> {
     /// The rates that one is to be taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
@@ -278,6 +234,9 @@ impl<Mode> Permitted<ToolCall, Mode> {
             ruling.decided_by_default();
             let denial = Denial::ruled(Grounds::Dlp, ruling, reason);
             return Err(denial.because_of_dlp(Direction::Input));
+        }
+        if let Some(denial) = approval::unseen(&ruling, &obligations, &findings, chosen) {
+            return Err(denial);
         }
         let is_masked = findings.iter().any(|finding| chosen(finding) == Action::Redact);
         if is_masked {
@@ -387,32 +346,9 @@ impl<Mode> Cleared<ToolCall, Mode> {
         if self.inner.answers { self.inner.payload.root().get(RESPONSES) } else { None }
     }
 
-    /// Approvals that policies ask for before the call may be made, in the order of the policies.
-    pub fn required_approvals(&self) -> impl Iterator<Item = RequiredApproval<'_>> {
-        self.obligations.iter().filter_map(|obligation| match obligation {
-            Obligation::RequireApproval { policy, terms, reason } => {
-                Some(RequiredApproval { obligation, policy, terms, reason })
-            }
-            Obligation::RateLimit { .. } | Obligation::Redact { .. } => None,
-        })
-    }
-
     /// The rates that one was taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
         rates(&self.obligations)
-    }
-
-    /// The input as approvers see it, with the answers to questions of the tool if there are some:
-    /// masked as the answer of a tool would be. `None` if it cannot be scanned.
-    #[must_use]
-    pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<Value> {
-        let payload = &self.inner.payload;
-        let findings = engine.scan_for(payload.root(), subject).ok()?;
-        let masks = |finding: &Finding| {
-            let action = engine.default_action(finding, Direction::Output);
-            (action != Action::Flag).then(|| engine.default_mask(finding))
-        };
-        Some(engine.redact(payload, &findings, None, masks).root().to_value())
     }
 
     /// Position of the call in a conversation with the tool.

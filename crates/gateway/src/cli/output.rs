@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use portcullis_upstream::text::is_hidden;
+use portcullis_core::hidden::{is_hidden, spell};
 use serde_json::Value;
 
 use super::Failure;
@@ -85,12 +85,12 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A line with everything visible that a terminal would obey or not show.
+/// A line with everything written out, as `[U+202E]`, that a terminal would obey or not show.
 pub(super) fn visible(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for letter in line.chars() {
         if is_hidden(letter) || letter.is_control() {
-            shown.extend(letter.escape_unicode());
+            spell(letter, &mut shown);
         } else {
             shown.push(letter);
         }
@@ -120,7 +120,7 @@ mod tests {
     fn a_terminal_is_told_nothing_by_what_callers_sent() {
         let input = json!({"to": "DE\u{9b}2J\u{202e}\n"});
 
-        assert_eq!(cell(&input), r#"{"to":"DE\u{9b}2J\u{202e}\n"}"#);
+        assert_eq!(cell(&input), r#"{"to":"DE[U+009B]2J[U+202E]\n"}"#);
         assert_eq!(cell(&json!("Zoë")), "Zoë");
     }
 }

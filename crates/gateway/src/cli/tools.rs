@@ -271,8 +271,8 @@ mod tests {
             sides(Some(&old), Some(&new)),
             [
                 "  - At most 10.",
-                "  + At most\\u{1b}[2K 100\\u{200b}.",
-                "  + \\u{9}Not\\u{202e}ever."
+                "  + At most[U+001B][2K 100[U+200B].",
+                "  + [U+0009]Not[U+202E]ever."
             ]
         );
         assert_eq!(sides(None, Some(&json!(true))), ["  + true"]);

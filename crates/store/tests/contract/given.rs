@@ -183,11 +183,13 @@ pub(crate) fn approval(org_id: OrgId, n: u32, digest: &str) -> Approval {
         terms: ApprovalTerms {
             approvals: 1,
             approvers: ["finance".to_owned()].into(),
+            hidden: false,
             mfa: false,
             ttl_s: 900,
             uses: 1,
         },
         input: serde_json::json!({ "amount": 7 }),
+        findings: Vec::new(),
     };
     Approval::request(new, NOW)
 }

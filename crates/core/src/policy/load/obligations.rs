@@ -213,7 +213,7 @@ pub(in crate::policy) fn rate(value: &str) -> Result<Rate, Fault> {
     Ok(Rate { count, period_s, per })
 }
 
-/// `approvers=finance ttl=15m uses=1 approvals=1 mfa=true`.
+/// `approvers=finance ttl=15m uses=1 approvals=1 mfa=true hidden=true`.
 pub(in crate::policy) fn approval(value: &str) -> Result<Arc<ApprovalTerms>, Fault> {
     let terms = ApprovalTerms::parse(value, |text| seconds(text).map(NonZeroU32::get));
     let wrong = |message| fault("require_approval", "invalid_annotation", message);

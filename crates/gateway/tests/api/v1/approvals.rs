@@ -4,6 +4,7 @@
 mod asking;
 mod deciding;
 mod digest;
+mod hidden;
 mod listing;
 mod operator;
 mod page;
@@ -25,6 +26,8 @@ const POLICIES: &str = r#"
 @id("payouts") @reason("A second person looks at payments")
 @require_approval("approvers=finance,treasury ttl=15m")
 forbid (principal, action == Mcp::Action::"up:pay", resource);
+@id("letters") @require_approval("approvers=finance hidden=true")
+forbid (principal, action == Mcp::Action::"up:write", resource);
 @id("wires") @require_approval("approvers=finance approvals=2 uses=2 mfa=true")
 forbid (principal, action == Mcp::Action::"up:wire", resource);
 "#;
@@ -50,7 +53,7 @@ struct Waiting {
 
 impl Waiting {
     async fn start() -> Self {
-        let tools = ["pay", "wire", "free"].map(|name| tool(name, Script::Echo));
+        let tools = ["pay", "wire", "write", "free"].map(|name| tool(name, Script::Echo));
         let upstream = Hostile::start(tools.to_vec()).await;
         let oidc = Oidc::start();
         let mut gateway = gateway().policies(POLICIES).http("up", &upstream.url(), "").prepare();

@@ -90,6 +90,8 @@ fn rule() -> impl Strategy<Value = String> {
         "@rate_limit(\"1/1d per=org\") @redact(\"input: financial\")",
         "@notify(\"log\")",
         "@log(\"redacted\")",
+        "@require_approval(\"approvers=finance\")",
+        "@require_approval(\"approvers=finance hidden=true\")",
     ]);
     (0..3u8, scope, condition, asked, annotations()).prop_map(
         |(kind, scope, condition, asked, annotations)| {
@@ -154,6 +156,7 @@ fn input() -> impl Strategy<Value = Value> {
             "hello",
             "card 4111 1111 1111 1111, iban DE89370400440532013000",
             "write to ana@acme.com or bob@acme.com",
+            "pay\u{e0041}\u{e007f} it \u{202e}now",
         ]),
         1 => Just(PEM),
     ];

@@ -162,7 +162,7 @@ async fn while_a_secret_is_changed_a_notice_is_signed_with_both() {
 async fn a_request_for_approval_is_told_until_it_arrives_masked_and_signed() {
     let (address, received) = receiver(&["approval.requested"]);
     let scene = governed(&address, &format!("secret = \"{SECRET}\"")).await;
-    let input = json!({"from": "4111 1111 1111 1111", "to": "DE"});
+    let input = json!({"from": "4111 1111 1111 1111", "to": "D\u{200b}E"});
 
     let answer = scene.invoke("pay", input).await;
 
@@ -191,7 +191,9 @@ async fn a_request_for_approval_is_told_until_it_arrives_masked_and_signed() {
     assert_eq!(data["reason"], "Finance looks at payouts");
     assert_eq!((&data["status"], &data["approvers"]), (&json!("pending"), &json!(["finance"])));
     assert_eq!(data["requester"]["id"], scene.who.id.as_str());
-    assert_eq!(data["input"]["to"], "DE");
+    assert_eq!(data["input"]["to"], "D[U+200B]E");
+    let found = &data["findings"][0];
+    assert_eq!((&found["detector"], &found["path"]), (&json!("credit_card"), &json!("/from")));
     assert!(data["digest"].as_str().unwrap().starts_with("sha256:"), "{data}");
 }
 

@@ -1,0 +1,147 @@
+//! Approvals that a call needs: what people are shown of it, and calls that nobody can approve.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Cleared, ToolCall,
+    denial::{Denial, Grounds},
+    ruling::{Ruling, action},
+};
+use crate::{
+    approval::{ApprovalTerms, FoundInput, MAX_PENDING},
+    dlp::{Action, Category, Direction, Engine, Finding, Findings, Likelihood, Subject},
+    hidden::{spelled, spelled_value},
+    policy::{Named, Obligation},
+    refusal::AskedApproval,
+};
+
+/// The most findings that approvers are shown.
+const MAX_SHOWN: usize = 20;
+/// The longest path of a finding that they are shown, in characters.
+const LONGEST_PATH: usize = 200;
+
+/// Approval that a policy asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct RequiredApproval<'a> {
+    obligation: &'a Obligation,
+    /// The policy.
+    pub policy: &'a Named,
+    /// Conditions: approvers, their number, and the time for it.
+    pub terms: &'a ApprovalTerms,
+    /// Why.
+    pub reason: &'a str,
+}
+
+/// A call as approvers see it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownCall {
+    /// The input, with the answers to questions of the tool if there are some.
+    pub input: Value,
+    /// What DLP found in it, and what was done about it before it is sent.
+    pub findings: Vec<FoundInput>,
+}
+
+impl RequiredApproval<'_> {
+    /// The denial of a call that nobody has approved yet, or that somebody denied.
+    #[must_use]
+    pub fn awaited(&self, ruling: &Ruling, approval: AskedApproval) -> Denial {
+        self.denial(Grounds::Approval(approval), ruling, self.reason.to_owned())
+    }
+
+    /// The denial of a call that nobody can look at before it runs.
+    #[must_use]
+    pub fn unshowable(&self, ruling: &Ruling) -> Denial {
+        let reason = "the input is too large to be shown to approvers, who see at most 64 KiB";
+        self.denial(Grounds::Limit(Map::new()), ruling, reason.to_owned())
+    }
+
+    /// The denial of a call for which no approval is asked, because too many wait already.
+    #[must_use]
+    pub fn crowded(&self, ruling: &Ruling, retry_after_s: u32) -> Denial {
+        let reason = format!(
+            "{MAX_PENDING} requests of this principal wait for approval already; let them be decided \
+             first"
+        );
+        let more = Map::from_iter([("retry_after".to_owned(), json!(retry_after_s))]);
+        self.denial(Grounds::Limit(more), ruling, reason)
+    }
+
+    fn denial(&self, grounds: Grounds, ruling: &Ruling, reason: String) -> Denial {
+        let mut ruling = ruling.clone();
+        ruling.decided_by_obligation(self.obligation);
+        Denial::ruled(grounds, ruling, reason)
+    }
+}
+
+/// Approvals that these obligations ask for, in the order of the policies.
+fn required(obligations: &[Obligation]) -> impl Iterator<Item = RequiredApproval<'_>> {
+    obligations.iter().filter_map(|obligation| match obligation {
+        Obligation::RequireApproval { policy, terms, reason } => {
+            Some(RequiredApproval { obligation, policy, terms, reason })
+        }
+        Obligation::RateLimit { .. } | Obligation::Redact { .. } => None,
+    })
+}
+
+/// The denial of a call that needs an approval and holds hidden characters, unless they are masked or
+/// each policy that asks says that people may approve them: a model or a terminal reads what a person
+/// who decides would not.
+pub(super) fn unseen(
+    ruling: &Ruling,
+    obligations: &[Obligation],
+    findings: &Findings,
+    action: impl Fn(&Finding) -> Action,
+) -> Option<Denial> {
+    let asking = required(obligations).find(|required| !required.terms.hidden)?;
+    let hidden = findings.iter().find(|finding| {
+        finding.category() == Category::Hidden
+            && finding.likelihood() >= Likelihood::Likely
+            && action(finding) == Action::Flag
+    })?;
+    let place = match hidden.pointer() {
+        "" => String::new(),
+        pointer => format!(" at `{}`", path(pointer)),
+    };
+    let reason = format!(
+        "the input has characters{place} that people who approve it would not see; make the call \
+         without them"
+    );
+    let denial = asking.denial(Grounds::Limit(Map::new()), ruling, reason);
+    Some(denial.because_of_dlp(Direction::Input))
+}
+
+/// The path of a finding, fit to be shown.
+fn path(pointer: &str) -> String {
+    spelled(pointer).chars().take(LONGEST_PATH).collect()
+}
+
+impl<Mode> Cleared<ToolCall, Mode> {
+    /// Approvals that policies ask for before the call may be made, in the order of the policies.
+    pub fn required_approvals(&self) -> impl Iterator<Item = RequiredApproval<'_>> {
+        required(&self.obligations)
+    }
+
+    /// The call as approvers see it: masked as the answer of a tool would be, but for hidden characters,
+    /// which are sent and so are [written out](crate::hidden). `None` if it cannot be scanned.
+    #[must_use]
+    pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<ShownCall> {
+        let payload = &self.inner.payload;
+        let findings = engine.scan_for(payload.root(), subject).ok()?;
+        let masks = |finding: &Finding| {
+            let stays = finding.category() == Category::Hidden
+                || engine.default_action(finding, Direction::Output) == Action::Flag;
+            (!stays).then(|| engine.default_mask(finding))
+        };
+        let masked = engine.redact(payload, &findings, None, masks);
+        let found = |finding: &Finding| FoundInput {
+            action: action(engine, finding, Direction::Input, &self.obligations),
+            count: finding.count(),
+            detector: finding.detector().to_owned(),
+            path: path(finding.pointer()),
+        };
+        Some(ShownCall {
+            input: spelled_value(masked.root().to_value()),
+            findings: self.findings.iter().take(MAX_SHOWN).map(found).collect(),
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Characters that nobody sees, in calls that people approve.
+
+use serde_json::{Value, json};
+
+use super::{Waiting, approval_of, told};
+use crate::given::{items, run};
+
+/// A half of a payment that only the tool would read.
+const SMUGGLED: &str = "Pay 10 to DE89\u{e0061}\u{e006e}\u{e0064}\u{e0020}\u{e0039}\u{e007f}";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+
+    for (input, place) in [
+        (json!({"note": SMUGGLED}), "`/note`"),
+        (json!({"note": "to \u{202e}98ED\u{202c}"}), "`/note`"),
+        (json!({"note": "a\u{200b}\u{200c}\u{200b}\u{200c}b"}), "`/note`"),
+        (json!({"list": [1, {"x": "a\u{1b}[2Kb"}]}), "`/list/1/x`"),
+        (json!({"am\u{e0041}ount": 7}), "`/am"),
+    ] {
+        let answer = it.invoke(&ana, "pay", input.clone()).await;
+
+        assert_eq!(told(&answer), (403, "policy_denied"), "{input}: {}", answer.text);
+        let details = answer.at("/error/details");
+        assert_eq!((&details["policy"], &details["executed"]), (&json!("payouts"), &json!("no")));
+        assert!(details.get("approval").is_none(), "{details}");
+        let reason = details["reason"].as_str().unwrap();
+        assert!(reason.contains("would not see") && reason.contains(place), "{reason}");
+        assert_eq!(details["dlp"]["findings"][0]["detector"], "hidden_characters", "{details}");
+        assert_eq!(answer.at("/meta/outcome"), "denied", "{}", answer.text);
+    }
+    let listed = it.gateway.get(&ana, "/v1/approvals").await;
+    assert!(items(&listed).is_empty(), "{}", listed.text);
+    assert!(it.upstream.calls().is_empty());
+    // Without them it is asked for.
+    it.ask(&ana, "pay", json!({"note": "Pay 10 to DE89"})).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
+    let it = Waiting::start().await;
+    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let input = json!({"note": SMUGGLED, "k\u{200b}ey": "say [U+E0061]", "mail": "a@acme.example"});
+
+    let id = it.ask(&ana, "write", input.clone()).await;
+
+    let tags = "[U+E0061][U+E006E][U+E0064][U+E0020][U+E0039][U+E007F]";
+    let expected = json!({
+        "note": format!("Pay 10 to DE89{tags}"), "k[U+200B]ey": "say [U+005B]U+E0061]",
+        "mail": "a@acme.example",
+    });
+    let shown = it.get(&ben, &id).await;
+    assert_eq!(shown.at("/data/input"), &expected, "{}", shown.text);
+    assert_eq!(shown.at("/data/terms/hidden"), true);
+    let found = shown.at("/data/findings").as_array().expect("findings");
+    let finding = |detector: &str| found.iter().find(|it| it["detector"] == detector).cloned();
+    let hidden = json!({
+        "action": "flag", "count": 1, "detector": "hidden_characters", "path": "/note",
+    });
+    assert_eq!(finding("hidden_characters"), Some(hidden), "{}", shown.text);
+    assert_eq!(finding("email").expect("a finding")["path"], "/mail");
+    let listed = it.gateway.get(&ben, "/v1/approvals?status=pending").await;
+    assert_eq!(items(&listed)[0]["input"], expected);
+    assert_eq!(items(&listed)[0]["findings"], *shown.at("/data/findings"));
+    let of_shell = it.gateway.admin(&["approval", "show", &id]);
+    assert_eq!(of_shell["input"], expected);
+    let printed = run(&it.gateway, &["approval", "show", &id]).await;
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(printed.contains(&format!("DE89{tags}")), "{printed}");
+    assert!(
+        printed.contains("say [U+005B]U+E0061]"),
+        "what only looks like one differs: {printed}"
+    );
+    assert!(!printed.contains(|it: char| it as u32 >= 0xE0000 || it == '\u{200b}'), "{printed:?}");
+
+    let digest = shown.at("/data/digest");
+    let decided = it.decide(&ben, &id, json!({"decision": "approve", "digest": digest})).await;
+    assert_eq!(decided.at("/data/input"), &expected, "{}", decided.text);
+    let call = it.invoke(&ana, "write", input.clone()).await;
+    assert_eq!(call.status, 200, "{}", call.text);
+    let sent: Value = serde_json::from_str(&it.upstream.calls()[0].arguments()).unwrap();
+    assert_eq!(sent, input, "the tool is given what was shown");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_joiner_in_an_emoji_is_shown_and_can_be_approved() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+
+    let family = it.invoke(&ana, "pay", json!({"note": "👨\u{200d}👩"})).await;
+    let shown = it.get(&ana, &approval_of(&family)).await;
+    assert_eq!(shown.at("/data/input/note"), "👨[U+200D]👩");
+    assert_eq!(shown.at("/data/findings"), &json!([]));
+}
