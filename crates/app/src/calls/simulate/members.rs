@@ -41,9 +41,13 @@ impl<'a> Members<'a> {
         Err(violation(&self.at(name), format!("has to be {what}")))
     }
 
-    /// Returns true if the member is present; `null` counts as absent.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.map.get(name).is_some_and(|value| !value.is_null())
+    /// Returns true if the member is present; `null` counts as absent, and is no mistake.
+    pub(super) fn has(&mut self, name: &'static str) -> bool {
+        let value = self.map.get(name);
+        if value.is_some_and(Value::is_null) {
+            self.known.push(name);
+        }
+        value.is_some_and(|value| !value.is_null())
     }
 
     /// A member of any type.
@@ -127,8 +131,11 @@ impl<'a> Members<'a> {
     }
 
     /// Lists of texts by name; one text stands for a list of it.
-    pub(super) fn text_lists(&mut self, name: &'static str) -> Read<BTreeMap<String, Vec<String>>> {
-        let Some(value) = self.any(name) else { return Ok(BTreeMap::new()) };
+    pub(super) fn text_lists(
+        &mut self,
+        name: &'static str,
+    ) -> Read<Option<BTreeMap<String, Vec<String>>>> {
+        let Some(value) = self.any(name) else { return Ok(None) };
         let Value::Object(map) = value else { return self.wrong(name, "an object") };
         let mut lists = BTreeMap::new();
         for (key, value) in map {
@@ -143,7 +150,7 @@ impl<'a> Members<'a> {
             let Some(texts) = texts else { return self.wrong(name, "texts or lists of texts") };
             lists.insert(key.clone(), texts);
         }
-        Ok(lists)
+        Ok(Some(lists))
     }
 
     /// An object, to be read in turn.

@@ -153,7 +153,17 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
     let calls = scene.upstream.calls();
     assert_eq!(calls.last().unwrap().message.pointer("/params/requestState"), None);
     assert_eq!(calls[2].message.pointer(meta), Some(&json!({})), "nothing was declared");
-    for wrong in [json!(7), json!({"state": 7}), json!({"more": 1}), json!({"capabilities": []})] {
+    for nothing in [json!(null), json!({"capabilities": null, "state": null, "responses": null})] {
+        let asked = rest_leg(&scene, "bare", Some(nothing)).await;
+        assert_eq!(asked.at("/meta/outcome"), "input_required", "{}", asked.text);
+    }
+    for wrong in [
+        json!(7),
+        json!({"state": 7}),
+        json!({"more": 1}),
+        json!({"more": null}),
+        json!({"capabilities": []}),
+    ] {
         let refused = rest_leg(&scene, "asks", Some(wrong)).await;
         assert_eq!((refused.status.as_u16(), refused.code()), (400, "invalid_request"));
     }

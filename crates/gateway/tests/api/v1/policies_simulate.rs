@@ -46,6 +46,49 @@ fn call(limit: u64) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn null_stands_for_absent() {
+    let gateway = gateway().sample().policies(POLICIES).start();
+    let who = admin(&gateway);
+    let principal = json!({
+        "type": null, "id": null, "role": null, "roles": null, "scopes": null, "groups": null,
+        "claims": null,
+    });
+    let body = json!({
+        "tool": "sample:list_items", "input": null, "principal": principal, "agent": null,
+        "phase": null, "output": null, "context": null, "dlp": null, "dlp_output": null,
+        "expect": null, "policies": null, "baseline": null, "options": null, "requests": null,
+        "replay": null,
+    });
+
+    let answer = simulate(&gateway, &who, &body).await;
+
+    assert_eq!(said(&answer), ["allow base"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_nobody_could_approve_is_told_as_denied() {
+    let asking = |more: &str| {
+        let forbid = "forbid (principal, action == Mcp::Action::\"sample:create_note\", resource);";
+        format!("{POLICIES}\n@id(\"asks\") @require_approval(\"approvers=staff{more}\") {forbid}")
+    };
+    let mut said_of = Vec::new();
+    for more in ["", " hidden=true"] {
+        let gateway = gateway().sample().policies(&asking(more)).start();
+        let who = admin(&gateway);
+        for title in ["hello", "hel\u{e0041}\u{e007f}lo"] {
+            let call =
+                json!({"tool": "sample:create_note", "input": {"title": title, "text": "x"}});
+            let answer = simulate(&gateway, &who, &call).await;
+            let reason = answer.at("/data/results/0/reason").as_str().unwrap_or_default();
+            said_of.push((said(&answer).remove(0), reason.contains("would not see")));
+        }
+    }
+
+    let allowed = || ("allow base".to_owned(), false);
+    assert_eq!(said_of, [allowed(), ("deny asks".to_owned(), true), allowed(), allowed()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
     let gateway = gateway().sample().policies(POLICIES).start();
     let who = admin(&gateway);

@@ -169,7 +169,7 @@ impl Who {
             roles: members.texts("roles", 100)?.or(role),
             scopes: members.texts("scopes", 100)?,
             groups: members.texts("groups", 500)?,
-            claims: members.has("claims").then(|| members.text_lists("claims")).transpose()?,
+            claims: members.text_lists("claims")?,
             agent: None,
         };
         members.end()?;

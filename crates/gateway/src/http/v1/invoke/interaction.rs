@@ -35,19 +35,17 @@ pub(super) fn conversation(request: Option<InteractionRequest>) -> Conversation 
 }
 
 impl InteractionRequest {
-    /// Reads the member, if it is there.
+    /// Reads the member, if it is there. As in every body, `null` stands for absent.
     pub(super) fn read(value: Option<Value>) -> Result<Option<Self>, Refusal> {
         let mut members = match value {
-            None => return Ok(None),
+            None | Some(Value::Null) => return Ok(None),
             Some(Value::Object(members)) => members,
-            Some(
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::String(_)
-                | Value::Array(_),
-            ) => return Err(body::wrong_member(NAME, "has to be an object")),
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                return Err(body::wrong_member(NAME, "has to be an object"));
+            }
         };
+        let known = ["capabilities", "state", "responses"];
+        members.retain(|name, member| !(member.is_null() && known.contains(&name.as_str())));
         let mut request = Self::default();
         if let Some(capabilities) = members.remove("capabilities") {
             let declared = Some(&capabilities).filter(|it| it.is_object());
