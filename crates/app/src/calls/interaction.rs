@@ -67,15 +67,15 @@ fn digest_of(call: &Cleared<ToolCall>) -> String {
 /// One answer to each state that is not this caller's for this call, whatever is wrong with it.
 fn foreign() -> Refusal {
     let problem = "was changed, is over its time, or belongs to another call or caller";
-    Refusal::InvalidRequest {
-        message: format!("The state of the interaction {problem}; make the call anew without it."),
-        parameter: None,
-        violations: vec![Violation {
-            path: "/interaction/state".to_owned(),
-            keyword: None,
-            message: problem.to_owned(),
-        }],
-    }
+    let message = format!("The state of the interaction {problem}; make the call anew without it.");
+    misfit("state", problem, message)
+}
+
+/// The refusal of a member of the interaction.
+fn misfit(name: &str, problem: &str, message: String) -> Refusal {
+    let path = format!("/interaction/{name}");
+    let violation = Violation { path, keyword: None, message: problem.to_owned() };
+    Refusal::InvalidRequest { message, parameter: None, violations: vec![violation] }
 }
 
 fn owner<'a>(ctx: &Ctx, visible: &'a Visible) -> StateOwner<'a> {
@@ -106,6 +106,11 @@ impl Calls {
         let opened = self.state_key.open(owner(ctx, visible), &sealed, self.base.now());
         let state = opened.ok_or_else(foreign)?;
         responses.retain(|name, _| state.asked.iter().any(|asked| asked == name));
+        if !responses.values().all(Value::is_object) {
+            let problem = "may hold objects only";
+            let message = format!("The member `interaction.responses` {problem}.");
+            return Err(misfit("responses", problem, message));
+        }
         // Over REST the capabilities of a conversation are declared once.
         let capabilities = match questions {
             Questions::All if capabilities.is_empty() => state.capabilities,

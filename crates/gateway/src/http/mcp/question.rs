@@ -41,10 +41,8 @@ pub(super) fn taken(
         return Ok(Conversation::default());
     }
     let responses = match (answers, &state) {
-        (Some(answers), Some(_)) => responses(answers).ok_or_else(|| {
-            let form = "`inputResponses` has to be an object of at most 16 objects.";
-            ProtocolError::bad_params(form)
-        })?,
+        (Some(answers), Some(_)) => responses(answers)
+            .ok_or_else(|| ProtocolError::bad_params("`inputResponses` has to be an object."))?,
         (Some(_) | None, _) => Map::new(),
     };
     let declared = meta.get(meta::CLIENT_CAPABILITIES);

@@ -372,8 +372,36 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.status);
     let many: Value =
         (0..17).map(|n| (format!("q{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
-    let refused = leg(who, "asks", &declared, FORM, Some((&state, many))).await;
-    assert_eq!(error(&refused), (400, -32602), "{}", refused.text);
+    let ignored = leg(who, "asks", &declared, FORM, Some((&state, many))).await;
+    assert_eq!(ignored.at("/result/resultType"), "complete", "{}", ignored.text);
+    assert!(ignored.at("/result/structuredContent/responses").is_null(), "none is passed on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_to_nothing_are_ignored_whatever_they_are() {
+    let scene = scene(vec![asks(&asking())]).await;
+    let who = (&scene.gateway, &scene.who);
+    let declared = json!({"elicitation": {}});
+    let mut more = answers();
+    for (at, other) in
+        [json!(7), json!(null), json!([1]), json!("x"), json!({"a": 1})].iter().enumerate()
+    {
+        more[format!("unknown-{at}")] = other.clone();
+    }
+
+    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let done = leg(who, "asks", &declared, FORM, Some((&state, more.clone()))).await;
+    let rest = rest_leg(&scene, "asks", None).await;
+    let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
+    let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
+
+    assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
+    assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
+    // What was asked has to be answered by an object.
+    let wrong = leg(who, "asks", &declared, FORM, Some((&state, json!({"name": 7})))).await;
+    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
+    let wrong = leg(who, "asks", &declared, FORM, Some((&state, json!([])))).await;
+    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

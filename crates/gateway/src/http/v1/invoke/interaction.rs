@@ -21,8 +21,8 @@ pub(crate) struct InteractionRequest {
     capabilities: ClientCapabilities,
     /// `result.interaction.state` of the answer that asked, within 15 minutes and with the same input.
     state: Option<String>,
-    /// At most 16 answers by the names of their questions, as results of MCP. Without `state` they are
-    /// ignored.
+    /// Answers by the names of their questions, as results of MCP. Others are ignored, as are all without
+    /// `state`.
     #[schema(value_type = Option<Object>)]
     responses: Map<String, Value>,
 }
@@ -63,8 +63,8 @@ impl InteractionRequest {
             return Err(body::wrong_member(NAME, problem));
         }
         if let (Some(answers), Some(_)) = (answers, &request.state) {
-            let problem = "has to be an object of at most 16 objects";
-            request.responses = responses(answers).ok_or_else(|| wrong("responses", problem))?;
+            let read = responses(answers);
+            request.responses = read.ok_or_else(|| wrong("responses", "has to be an object"))?;
         }
         Ok(Some(request))
     }
