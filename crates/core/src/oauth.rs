@@ -9,6 +9,7 @@ mod challenge;
 mod grant;
 mod metadata;
 
+pub(crate) use self::browser::is_loopback;
 pub use self::{
     browser::{Confirmation, Origin, PkceVerifier, ReturnTo, State, digest},
     challenge::Challenge,

@@ -3,13 +3,19 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use super::meta;
+use crate::{hidden::is_hidden, oauth::is_loopback};
 
 /// Questions, and answers, that one leg of a call may hold.
 pub const MOST_QUESTIONS: usize = 16;
 /// Longest name of a question in bytes.
 const LONGEST_NAME: usize = 128;
+/// Longest address that a person is asked to open, in bytes.
+const LONGEST_ADDRESS: usize = 2_000;
+/// Name of the question by which the gateway shows the address of an approval.
+pub const APPROVAL: &str = "approval";
 /// Longest state of an upstream in bytes.
 const LONGEST_STATE: usize = 64 << 10;
 
@@ -129,7 +135,10 @@ impl ClientCapabilities {
         match question.get("method").and_then(Value::as_str)? {
             "elicitation/create" => match param("mode").map(Value::as_str) {
                 None | Some(Some("form")) => Some(Self { form: true, ..none }),
-                Some(Some("url")) => Some(Self { url: true, ..none }),
+                Some(Some("url")) => {
+                    let address = param("url").and_then(Value::as_str);
+                    address.is_some_and(may_be_opened).then_some(Self { url: true, ..none })
+                }
                 Some(Some(_) | None) => None,
             },
             "sampling/createMessage" => {
@@ -161,7 +170,8 @@ pub struct Interaction {
 impl Interaction {
     /// Reads a result whose `resultType` is `input_required`, without what only the gateway may say
     /// in `_meta`. `None` for more than [`MOST_QUESTIONS`], for questions that are none of the
-    /// protocol, for a state beyond 64 KiB, and for neither questions nor state.
+    /// protocol, that look like those of the gateway or have people open an unsafe address, for a state
+    /// beyond 64 KiB, and for neither questions nor state.
     #[must_use]
     pub fn read(result: &mut Map<String, Value>) -> Option<Self> {
         let mut requests = match result.remove("inputRequests") {
@@ -179,12 +189,12 @@ impl Interaction {
         }
         let mut needed = ClientCapabilities::default();
         for (name, question) in &mut requests {
-            if name.len() > LONGEST_NAME {
+            if name.len() > LONGEST_NAME || looks_like_ours(name, question) {
                 return None;
             }
             needed = needed.and(ClientCapabilities::needed(question)?);
             if let Some(Value::Object(params)) = question.get_mut("params") {
-                meta::remove_own(params);
+                meta::remove_reserved(params);
             }
         }
         Some(Self { requests, state, needed })
@@ -199,6 +209,25 @@ impl Interaction {
         let asks: Value = object([("requests", requests), ("state", Value::String(state))]);
         Value::Object(Map::from_iter([("interaction".to_owned(), asks)]))
     }
+}
+
+/// True for a question that a client could take for one of the gateway about an approval: by its name, or
+/// by the id of what it asks.
+fn looks_like_ours(name: &str, question: &Value) -> bool {
+    let is_approval = |id: &str| id.trim().to_ascii_lowercase().starts_with("apr_");
+    let id = question.pointer("/params/elicitationId").and_then(Value::as_str);
+    name.trim().eq_ignore_ascii_case(APPROVAL) || is_approval(name) || id.is_some_and(is_approval)
+}
+
+/// True for an address that a person can be asked to open: `https` without a user's name, which could pose
+/// as the host, or `http` on this very machine.
+fn may_be_opened(address: &str) -> bool {
+    let is_plain = address.len() <= LONGEST_ADDRESS
+        && !address.contains(|it: char| it.is_whitespace() || is_hidden(it));
+    let Some(url) = Url::parse(address).ok().filter(|_| is_plain) else { return false };
+    let is_local = is_loopback(&url) || url.scheme() == "http" && url.domain() == Some("localhost");
+    let is_anonymous = url.username().is_empty() && url.password().is_none();
+    is_anonymous && (url.scheme() == "https" || is_local)
 }
 
 /// Reads the answers of a client; `None` for what is no object. Answers to what was not asked are among them
@@ -243,7 +272,7 @@ mod tests {
     #[test]
     fn questions_say_what_a_client_needs_to_answer_them() {
         let form = json!({"method": "elicitation/create", "params": {"message": "?"}});
-        let url = json!({"method": "elicitation/create", "params": {"mode": "url"}});
+        let url = json!({"method": "elicitation/create", "params": {"mode": "url", "url": "https://a.example/"}});
         let tools = json!({"method": "sampling/createMessage", "params": {"tools": []}});
         let found =
             read(json!({"inputRequests": {"a": form, "b": url, "c": tools}, "requestState": "s"}))
@@ -279,9 +308,69 @@ mod tests {
         assert!(read(json!({"requestState": "s"})).is_some());
     }
 
+    /// A result that has a person open an address.
+    fn opening(name: &str, id: &str, url: &str) -> Value {
+        let params = json!({"mode": "url", "url": url, "elicitationId": id, "message": "?"});
+        json!({"inputRequests": {name: {"method": "elicitation/create", "params": params}}})
+    }
+
+    #[test]
+    fn people_are_asked_to_open_only_safe_addresses() {
+        for url in [
+            "https://a.example/x?y=z#f",
+            "http://127.0.0.1:8080/cb",
+            "http://[::1]/",
+            "http://localhost:3000/",
+        ] {
+            assert!(read(opening("q", "1", url)).is_some(), "{url}");
+        }
+        for url in [
+            "http://a.example/",
+            "http://localhost.a.example/",
+            "http://10.0.0.1/",
+            "https://gateway.acme.example@a.example/",
+            "https://a.example/\u{202e}x",
+            "https://a.example/ x",
+            "\thttps://a.example/",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "intent://x",
+            "//a.example/",
+            "https:",
+            "",
+        ] {
+            assert_eq!(read(opening("q", "1", url)), None, "{url}");
+        }
+        assert_eq!(
+            read(opening("q", "1", &format!("https://a.example/{}", "x".repeat(2_000)))),
+            None
+        );
+        let none = json!({"method": "elicitation/create", "params": {"mode": "url"}});
+        assert_eq!(read(json!({"inputRequests": {"q": none}})), None);
+    }
+
+    #[test]
+    fn a_question_that_looks_like_one_of_the_gateway_is_refused() {
+        let url = "https://a.example/";
+        for (name, id) in [
+            ("approval", "1"),
+            ("Approval ", "1"),
+            ("apr_01M754BKTKX1YB8Q05NMW9TP4G", "1"),
+            ("q", "apr_01M754BKTKX1YB8Q05NMW9TP4G"),
+            ("q", " APR_1"),
+        ] {
+            assert_eq!(read(opening(name, id, url)), None, "{name} {id}");
+        }
+        let form = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        assert_eq!(read(json!({"inputRequests": {"approval": form}})), None);
+        assert!(read(opening("approvals", "may-1", url)).is_some());
+    }
+
     #[test]
     fn what_only_the_gateway_may_say_is_removed_from_questions() {
-        let params = json!({"_meta": {"dev.portcullis/error": 1, "a": 2}});
+        let params =
+            json!({"_meta": {"dev.portcullis/error": 1, "io.modelcontextprotocol/x": 1, "a": 2}});
         let found =
             read(json!({"inputRequests": {"r": {"method": "roots/list", "params": params}}}));
 

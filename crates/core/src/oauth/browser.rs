@@ -145,7 +145,8 @@ fn plain(url: &Url) -> bool {
         && url.host().is_some()
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Returns true for `http` at a loopback address.
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let loopback = match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),

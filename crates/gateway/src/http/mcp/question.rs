@@ -5,7 +5,7 @@ use portcullis_core::{
     approval::Status,
     mcp::{
         Era, ProtocolError,
-        interaction::{ClientCapabilities, responses},
+        interaction::{APPROVAL, ClientCapabilities, responses},
         meta,
     },
     refusal::Refusal,
@@ -14,9 +14,6 @@ use serde::ser::SerializeMap;
 use serde_json::{Map, Value, json};
 
 use crate::http::outcome::Failure;
-
-/// Name of the question that shows the address of an approval.
-const APPROVAL: &str = "approval";
 
 /// Takes what a call says about questions out of its parameters. Answers without a state are ignored,
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need

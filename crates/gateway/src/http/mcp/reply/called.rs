@@ -156,9 +156,8 @@ impl Serialize for Meta<'_> {
         let mut out = serializer.serialize_map(None)?;
         let members = self.upstream.and_then(Node::members);
         for (name, value) in members.into_iter().flatten() {
-            let of_task = name == tasks::DISPOSITION && self.own.disposition.is_some();
-            let is_ours = name == meta::SERVER_INFO || name.starts_with(meta::OWN_PREFIX);
-            if !is_ours && !of_task {
+            // Of a tool none is left; masking writes none.
+            if !meta::is_reserved(name) {
                 out.serialize_entry(name, &value)?;
             }
         }
