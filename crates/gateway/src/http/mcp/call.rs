@@ -11,6 +11,7 @@ use portcullis_core::{
     json::{Document, Node},
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
     refusal::Refusal,
+    tool::ToolId,
     trace::TraceParent,
 };
 use serde_json::{Map, Value};
@@ -28,7 +29,28 @@ pub(super) struct Arrived {
 struct Wanted {
     /// The id of the tool, or what was sent instead of one.
     tool: String,
+    kind: Name,
     input: Document,
+}
+
+/// Kind of the name that a call was made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    /// The id of a tool, or of none.
+    Id,
+    /// A text under which no tool is listed here, whatever tool has it for an id.
+    Unlisted,
+}
+
+impl Wanted {
+    /// The tool that is called. A name that is not listed names none: it may have been another tool's when
+    /// the caller read the list.
+    fn named(&self) -> Result<ToolId, Refusal> {
+        match self.kind {
+            Name::Id => tool_named(&self.tool),
+            Name::Unlisted => Err(Refusal::not_found("mcp", &self.tool)),
+        }
+    }
 }
 
 /// Calls a tool, or one of those that find others.
@@ -68,7 +90,7 @@ pub(super) async fn call(
     let waits = waits.flatten();
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
-        tool: tool_named(&wanted.tool),
+        tool: wanted.named(),
         view: Ok(View::Mcp),
         key: key(&headers, &meta),
         body: Ok((wanted.input, size)),
@@ -122,22 +144,25 @@ async fn wanted(
                 let called = search::called(&input);
                 let problem = "call_tool takes `id`, a text, and `input`, an object.";
                 let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
-                let tool =
-                    if id.contains(':') { id } else { named(gateway, ctx, face, id).await? };
-                return Ok(Wanted { tool, input });
+                let (tool, kind) = if id.contains(':') {
+                    (id, Name::Id)
+                } else {
+                    named(gateway, ctx, face, id).await?
+                };
+                return Ok(Wanted { tool, kind, input });
             }
             _ => {}
         }
     }
     let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
-    let tool = match found.as_ref().and_then(|it| it.get()) {
+    let (tool, kind) = match found.as_ref().and_then(|it| it.get()) {
         Some(found) => {
             mirrored(found, input.root(), (era, headers))?;
-            found.tool.id.to_string()
+            (found.tool.id.to_string(), Name::Id)
         }
-        None => guessed(face, name),
+        None => unlisted(gateway, ctx, face, name),
     };
-    Ok(Wanted { tool, input })
+    Ok(Wanted { tool, kind, input })
 }
 
 fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
@@ -145,13 +170,26 @@ fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
 }
 
 /// The id behind a name that a model wrote where an id belongs.
-async fn named(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> Result<String, Outcome> {
+async fn named(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    name: String,
+) -> Result<(String, Name), Outcome> {
     let found = gateway.app.tools.named_tool(ctx, None, &name).await?;
-    let id = found.as_ref().and_then(|it| it.get()).map(|it| it.tool.id.to_string());
-    Ok(id.unwrap_or_else(|| guessed(face, name)))
+    let id = found.as_ref().and_then(|it| it.get()).map(|it| (it.tool.id.to_string(), Name::Id));
+    Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, name)))
 }
 
-/// The id that a name without a tool would have: the call is refused and recorded under it.
+/// What a name without a tool is called by: the id that it would have, under which the call is refused and
+/// recorded, unless a tool of another name has that id.
+fn unlisted(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> (String, Name) {
+    let id = guessed(face, name.clone());
+    let tool = tool_named(&id).and_then(|id| gateway.app.tools.tool(ctx, &id));
+    if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
+}
+
+/// The id that a name would have.
 fn guessed(face: &Face, name: String) -> String {
     match face {
         Face::One(slug) => format!("{slug}:{name}"),

@@ -7,7 +7,7 @@ use super::{ask, ask_legacy, call, error, names, own};
 use crate::{
     gateway,
     given::{ENOUGH, until},
-    scene::{scene, scene_with, tool},
+    scene::{events, scene, scene_with, tool},
 };
 
 const POLICIES: &str = r#"
@@ -88,6 +88,61 @@ async fn names_fit_model_apis_and_lead_to_their_tools() {
     assert!(names(&list).contains(&"up__a_b"));
     let called: Vec<String> = scene.upstream.calls().into_iter().map(|it| it.tool).collect();
     assert!(called.contains(&"a.b".to_owned()) && called.contains(&long));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_server_gives_the_name_of_a_tool_to_another() {
+    for pin in ["", "pin = \"off\""] {
+        let tools = ["x.y", "x_y", "z"].map(|name| tool(name, Script::Echo)).to_vec();
+        let scene = scene_with(tools, pin, |builder| builder).await;
+        let list =
+            async |path| ask(&scene.gateway, &scene.who, path, "tools/list", json!({})).await;
+
+        assert_eq!(names(&list("/mcp").await), ["up__x_y", "up__z"], "the first one has it");
+        assert_eq!(names(&list("/mcp/up").await), ["x.y", "z"]);
+        let first = call(&scene.gateway, &scene.who, "/mcp", "up__x_y", json!({"n": 1})).await;
+        assert_eq!(own(&first, "tool"), "up:x.y", "{}", first.text);
+        let twin = json!({"id": "up:x_y", "input": {}});
+        let twin = call(&scene.gateway, &scene.who, "/mcp", "call_tool", twin).await;
+        assert_eq!(error(&twin), (200, -32602), "{}", twin.text);
+        assert_eq!((scene.upstream.count("x.y"), scene.upstream.count("x_y")), (1, 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_called_by_the_name_that_is_listed_and_by_no_other() {
+    let long = "l".repeat(100);
+    let tools = ["a.b", "never", "plain", &long].map(|name| tool(name, Script::Echo));
+    let scene = scene_with(tools.to_vec(), "", |builder| builder.policies(POLICIES)).await;
+    let calls = async |name: &str| {
+        let direct = call(&scene.gateway, &scene.who, "/mcp", name, json!({"n": 1})).await;
+        if name.contains(':') {
+            return vec![direct];
+        }
+        let input = json!({"id": name, "input": {"n": 1}});
+        vec![direct, call(&scene.gateway, &scene.who, "/mcp", "call_tool", input).await]
+    };
+
+    // Ids, and names before they are made to fit.
+    let whole = format!("up__{long}");
+    for name in ["up:plain", "up:a.b", "up:never", "up__a.b", &whole, "plain", "up__", "up__x"] {
+        for answer in calls(name).await {
+            assert_eq!(error(&answer), (200, -32602), "{name}: {}", answer.text);
+            let events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+            assert_eq!(events.len(), 1, "{name} is recorded");
+            assert_eq!(events[0]["outcome"]["executed"], "no", "{name}");
+        }
+    }
+    assert!(scene.upstream.calls().is_empty());
+    // One that the caller may not use has its name, and a policy that says so.
+    for answer in calls("up__never").await {
+        assert_eq!(own(&answer, "error")["details"]["policy"], "never", "{}", answer.text);
+    }
+    for name in ["up__plain", "up__a_b"] {
+        for answer in calls(name).await {
+            assert_eq!(answer.at("/result/structuredContent/n"), 1, "{}", answer.text);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
