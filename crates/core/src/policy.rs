@@ -19,6 +19,7 @@ mod rate;
 mod set;
 mod terms;
 mod tool;
+mod watch;
 
 pub use self::{
     bind::{
@@ -51,6 +52,7 @@ pub use self::{
     },
     terms::{Effect, Phase, Severity, Status},
     tool::{catalogue::Catalogue, facts::FACTS_FILE},
+    watch::{DraftBounds, DraftError, DraftSize},
 };
 pub use crate::dlp::Direction;
 

@@ -34,6 +34,7 @@ use crate::{
             facts::{Declared, FACTS_FILE},
             schema::{self, Shapes},
         },
+        watch::{DraftBounds, DraftError, Unwatched, Watch},
     },
     tool::Tool,
 };
@@ -86,7 +87,9 @@ impl PolicySet {
         detectors: &[&str],
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
-        with_stack(|| Self::build(files, environment(catalogue, detectors), None, loaded_at))
+        let around = environment(catalogue, detectors);
+        let Ok(built) = with_stack(|| Self::build(files, around, None, loaded_at, &Unwatched));
+        built
     }
 
     /// Loads a set in place of this one. What is the same is taken over, so that a small change
@@ -99,7 +102,23 @@ impl PolicySet {
         loaded_at: Timestamp,
     ) -> Result<Self, Vec<PolicyError>> {
         let around = environment(catalogue, detectors);
-        with_stack(|| Self::build(files, around, Some(self), loaded_at))
+        let was = Some(self);
+        let Ok(built) = with_stack(|| Self::build(files, around, was, loaded_at, &Unwatched));
+        built
+    }
+
+    /// The same, unless it is told to stop. The number of checks is not bounded.
+    pub fn reload_within(
+        &self,
+        files: Vec<PolicyFile>,
+        catalogue: &Catalogue,
+        detectors: &[&str],
+        loaded_at: Timestamp,
+        bounds: &DraftBounds<'_>,
+    ) -> Result<Self, DraftError> {
+        let around = environment(catalogue, detectors);
+        with_stack(|| Self::build(files, around, Some(self), loaded_at, bounds))?
+            .map_err(DraftError::Policies)
     }
 
     /// The Cedar schema of all tools, with the facts that are declared, as JSON.
@@ -119,12 +138,13 @@ impl PolicySet {
         SchemaFragment::from_json_value(self.schema()).ok()?.to_cedarschema().ok()
     }
 
-    fn build(
+    fn build<W: Watch>(
         files: Vec<PolicyFile>,
         mut environment: Environment,
         was: Option<&Self>,
         loaded_at: Timestamp,
-    ) -> Result<Self, Vec<PolicyError>> {
+        watch: &W,
+    ) -> Result<Result<Self, Vec<PolicyError>>, W::Stop> {
         let (facts, files): (Vec<PolicyFile>, Vec<PolicyFile>) =
             files.into_iter().partition(|file| file.path == FACTS_FILE);
         let mut errors = Vec::new();
@@ -138,12 +158,16 @@ impl PolicySet {
         let same = was.filter(|set| set.environment.names() == environment.names());
         let known = same.map(|set| set.policies.by_source()).unwrap_or_default();
         let parser = Parser { names: environment.names(), known };
-        let (placed, found) = parser.parse(files);
+        let (placed, found) = parser.parse(files, watch)?;
         errors.extend(found);
         let policies = Arc::new(Policies::new(placed));
-        let binding = Binding::of(policies, environment.clone(), was.map(Self::bound));
+        let binding = Binding::of(policies, environment.clone(), was.map(Self::bound), watch)?;
         errors.extend(binding.errors());
-        if errors.is_empty() { Ok(Self::of(binding, was, loaded_at)) } else { Err(sorted(errors)) }
+        Ok(if errors.is_empty() {
+            Ok(Self::of(binding, was, loaded_at))
+        } else {
+            Err(sorted(errors))
+        })
     }
 
     /// The same policies for a changed catalogue. A policy that no longer fits a tool is kept and
@@ -153,7 +177,8 @@ impl PolicySet {
         let catalogue = Arc::new(catalogue.clone());
         let environment = Environment { catalogue, ..self.environment.clone() };
         let policies = Arc::clone(&self.policies);
-        let binding = with_stack(|| Binding::of(policies, environment, Some(self.bound())));
+        let was = Some(self.bound());
+        let Ok(binding) = with_stack(|| Binding::of(policies, environment, was, &Unwatched));
         Self::of(binding, Some(self), self.loaded_at)
     }
 
@@ -240,7 +265,8 @@ impl PolicySet {
         let mut keys = PrincipalKeys::clone(&self.keys);
         with_stack(|| {
             let Environment { declared, .. } = &self.environment;
-            Slot::build(&self.policies, declared, tool, None, &mut keys)
+            let Ok(slot) = Slot::build(&self.policies, declared, tool, None, &mut keys, &Unwatched);
+            slot
         })
     }
 }

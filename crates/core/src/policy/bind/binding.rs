@@ -18,6 +18,7 @@ use crate::policy::{
     files::PolicyError,
     load::{annotations::DeclaredNames, builtins::BUILTINS, compiled::Placed},
     tool::{catalogue::Catalogue, facts::Declared},
+    watch::Watch,
 };
 
 /// Environment of a set: the tools it is bound to, and the names its policies may use.
@@ -55,11 +56,12 @@ pub(in crate::policy) struct Binding {
 
 impl Binding {
     /// Binds the policies; what is the same in `was` is taken over.
-    pub(in crate::policy) fn of(
+    pub(in crate::policy) fn of<W: Watch>(
         policies: Arc<Policies>,
         environment: Environment,
         was: Option<Bound<'_>>,
-    ) -> Self {
+        watch: &W,
+    ) -> Result<Self, W::Stop> {
         let was = was.filter(|was| was.keys.len() < 1_000 + 4 * policies.len());
         let mut keys =
             was.map_or_else(PrincipalKeys::default, |was| PrincipalKeys::clone(was.keys));
@@ -69,14 +71,19 @@ impl Binding {
             keys.intern(&placed.policy.rule.scope.principal);
         }
         let Environment { catalogue, declared, .. } = &environment;
-        let slots = catalogue.tools().map(|tool| {
+        let mut slots = Slots::new();
+        for tool in catalogue.tools() {
+            watch.go_on()?;
             let known = was.and_then(|was| was.slots.get(tool.id.as_str()));
-            (tool.id.as_str().to_owned(), Slot::build(&policies, declared, tool, known, &mut keys))
-        });
-        let slots = slots.collect();
-        let check = |placed: &Placed| check::names_of(&placed.policy, catalogue, declared);
-        let mut checks: Vec<NameCheck> = policies.iter().map(check).collect();
-        for (number, warning) in redundant::warnings(&policies) {
+            let slot = Slot::build(&policies, declared, tool, known, &mut keys, watch)?;
+            slots.insert(tool.id.as_str().to_owned(), slot);
+        }
+        let mut checks: Vec<NameCheck> = Vec::with_capacity(policies.len());
+        for placed in policies.iter() {
+            watch.go_on()?;
+            checks.push(check::names_of(&placed.policy, catalogue, declared));
+        }
+        for (number, warning) in redundant::warnings(&policies, watch)? {
             if let Some(check) = checks.get_mut(number) {
                 check.warnings.push(warning);
             }
@@ -85,7 +92,7 @@ impl Binding {
             Some(same) => Arc::clone(same.keys),
             None => Arc::new(keys),
         };
-        Self { policies, environment, slots, keys, checks }
+        Ok(Self { policies, environment, slots, keys, checks })
     }
 
     /// Everything that keeps the policies from being loaded.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::{
-    EntityUid, PolicySet, Schema, ValidationError, ValidationMode, ValidationWarning, Validator,
+    EntityUid, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator,
 };
 use miette::Diagnostic;
 
@@ -17,6 +17,7 @@ use crate::policy::{
         facts::Declared,
         schema::{self, Shapes},
     },
+    watch::Watch,
 };
 
 /// Something that keeps a policy from being used.
@@ -153,32 +154,44 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
     }
 }
 
+/// Policies that are validated together: between two lots the work can be stopped.
+const LOT: usize = 64;
+
 /// Validates the policies strictly as far as they concern one tool; findings in their order.
-pub(in crate::policy) fn against_tool(
+pub(in crate::policy) fn against_tool<W: Watch>(
     policies: &[&Compiled],
     tool: &ToolFacts,
     shapes: &Shapes,
-) -> Vec<ToolCheck> {
+    watch: &W,
+) -> Result<Vec<ToolCheck>, W::Stop> {
     if policies.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mentioned = policies.iter().flat_map(|policy| &policy.literals);
     let actions = mentioned.filter(|uid| *uid.type_name() == entity_types().action);
     let ids: BTreeSet<&str> = actions.map(|uid| uid.id().unescaped()).collect();
     match schema::of_tool(tool, shapes, ids) {
-        Ok(schema) => validate(policies, schema),
+        Ok(schema) => {
+            let validator = Validator::new(schema);
+            let mut found = Vec::with_capacity(policies.len());
+            for lot in policies.chunks(LOT) {
+                watch.go_on()?;
+                found.extend(validate(lot, &validator));
+            }
+            Ok(found)
+        }
         Err(error) => {
             let message = format!("the tool's schema cannot be used for policies: {error}");
             let finding = |_: &&Compiled| ToolCheck {
                 problems: vec![Problem::new(0, "tool_schema", message.clone())],
                 ..ToolCheck::default()
             };
-            policies.iter().map(finding).collect()
+            Ok(policies.iter().map(finding).collect())
         }
     }
 }
 
-fn validate(policies: &[&Compiled], schema: Schema) -> Vec<ToolCheck> {
+fn validate(policies: &[&Compiled], validator: &Validator) -> Vec<ToolCheck> {
     let mut findings: BTreeMap<&str, ToolCheck> = BTreeMap::new();
     let mut set = PolicySet::new();
     for policy in policies {
@@ -188,7 +201,7 @@ fn validate(policies: &[&Compiled], schema: Schema) -> Vec<ToolCheck> {
         }
         findings.insert(&policy.id, finding);
     }
-    let result = Validator::new(schema).validate(&set, ValidationMode::Strict);
+    let result = validator.validate(&set, ValidationMode::Strict);
     for error in result.validation_errors() {
         if let Some(finding) = findings.get_mut::<str>(error.policy_id().as_ref()) {
             finding.problems.push(problem(error));

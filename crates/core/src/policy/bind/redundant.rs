@@ -10,11 +10,14 @@ use crate::policy::{
     language::entity_types::EVERYTHING,
     load::compiled::Compiled,
     terms::{Effect, Phase, Status},
+    watch::Watch,
 };
 
 /// Number of wider policies that are looked at for one; a lint may overlook one, a reload may not
 /// wait.
 const LOOKED_AT: usize = 100;
+/// The most pairs of actions that are compared for two policies.
+const COMPARED: usize = 1_000;
 
 /// Policies that always hold where their scope matches, by what they ask of the principal.
 struct Wide<'a> {
@@ -22,7 +25,10 @@ struct Wide<'a> {
 }
 
 /// Warnings about redundant policies, by the number of the policy.
-pub(in crate::policy) fn warnings(policies: &Policies) -> HashMap<usize, String> {
+pub(in crate::policy) fn warnings<W: Watch>(
+    policies: &Policies,
+    watch: &W,
+) -> Result<HashMap<usize, String>, W::Stop> {
     let all = || policies.iter().map(|placed| &*placed.policy);
     let mut wide = Wide { by_principal: HashMap::new() };
     for policy in all().filter(|policy| holds_always(policy)) {
@@ -39,7 +45,12 @@ pub(in crate::policy) fn warnings(policies: &Policies) -> HashMap<usize, String>
         let text = format!("it changes no decision: `{}` {does} all it does", wider.id);
         Some((number, text))
     };
-    active.filter_map(warning).collect()
+    let mut found = HashMap::new();
+    for one in active {
+        watch.go_on()?;
+        found.extend(warning(one));
+    }
+    Ok(found)
 }
 
 fn is_active(policy: &Compiled) -> bool {
@@ -88,7 +99,8 @@ fn covers_action(wide: &ActionScope, narrow: &ActionScope) -> bool {
     match (wide, narrow) {
         (ActionScope::Any, _) => true,
         (ActionScope::In(groups), ActionScope::In(actions)) => {
-            actions.iter().all(|action| groups.iter().any(|group| holds(group, action)))
+            groups.len().saturating_mul(actions.len()) <= COMPARED
+                && actions.iter().all(|action| groups.iter().any(|group| holds(group, action)))
         }
         (ActionScope::In(groups), ActionScope::Eq(action)) => {
             groups.iter().any(|group| holds(group, action))

@@ -26,6 +26,7 @@ use crate::policy::{
         schema::Shapes,
         values::Unreadable,
     },
+    watch::Watch,
 };
 use crate::tool::Tool;
 
@@ -64,13 +65,14 @@ pub(in crate::policy) struct Slot {
 impl Slot {
     /// Finds the candidates, validates them against the tool and sorts them into lanes. What `was`
     /// known about the same tool is taken over; when all of it is the same, `was` itself is given.
-    pub(in crate::policy) fn build(
+    pub(in crate::policy) fn build<W: Watch>(
         policies: &Policies,
         declared: &Declared,
         tool: &Tool,
         was: Option<&Arc<Self>>,
         keys: &mut PrincipalKeys,
-    ) -> Arc<Self> {
+        watch: &W,
+    ) -> Result<Arc<Self>, W::Stop> {
         let labels = declared.labels_of(&tool.id);
         let computed = declared.facts_of(&tool.id);
         let was = was.filter(|slot| {
@@ -82,17 +84,17 @@ impl Slot {
         let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
         let fitting = if reserved { Vec::new() } else { policies.fitting(&facts.place) };
         if let Some(same) = was.filter(|slot| slot.has_the_same(&fitting)) {
-            return Arc::clone(same);
+            return Ok(Arc::clone(same));
         }
         let shapes = Shapes::of(tool, computed);
-        let candidates = candidates(fitting, &facts, &shapes, was.map(|slot| &**slot));
+        let candidates = candidates(fitting, &facts, &shapes, was.map(|slot| &**slot), watch)?;
         let stage = |phase, keys: &mut PrincipalKeys| Stage::of(&candidates, phase, keys);
         let (request, response) = (stage(Phase::Request, keys), stage(Phase::Response, keys));
         let mut reads = Paths::default();
         for candidate in &candidates {
             reads.merge(&candidate.policy.paths);
         }
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             listing: reads.listing().into(),
             reads,
             labels: labels.into_iter().map(str::to_owned).collect(),
@@ -104,7 +106,7 @@ impl Slot {
             candidates,
             request,
             response,
-        })
+        }))
     }
 
     fn has_the_same(&self, fitting: &[(Arc<Compiled>, Closeness)]) -> bool {
@@ -158,12 +160,13 @@ impl Slot {
 }
 
 /// Validates those that were not validated against the same tool before.
-fn candidates(
+fn candidates<W: Watch>(
     fitting: Vec<(Arc<Compiled>, Closeness)>,
     facts: &ToolFacts,
     shapes: &Shapes,
     was: Option<&Slot>,
-) -> Vec<Candidate> {
+    watch: &W,
+) -> Result<Vec<Candidate>, W::Stop> {
     let known: HashMap<*const Compiled, &Arc<ToolCheck>> = was
         .into_iter()
         .flat_map(|slot| &slot.candidates)
@@ -172,7 +175,7 @@ fn candidates(
     let is_new = |policy: &Arc<Compiled>| !known.contains_key(&Arc::as_ptr(policy));
     let new: Vec<&Compiled> =
         fitting.iter().map(|(policy, _)| policy).filter(|p| is_new(p)).map(|p| &**p).collect();
-    let mut findings = check::against_tool(&new, facts, shapes).into_iter().map(Arc::new);
+    let mut findings = check::against_tool(&new, facts, shapes, watch)?.into_iter().map(Arc::new);
     let candidate = |(policy, fit): (Arc<Compiled>, Closeness)| {
         let finding = match known.get(&Arc::as_ptr(&policy)) {
             Some(finding) => Arc::clone(finding),
@@ -180,7 +183,7 @@ fn candidates(
         };
         Candidate { policy, fit, finding }
     };
-    fitting.into_iter().map(candidate).collect()
+    Ok(fitting.into_iter().map(candidate).collect())
 }
 
 /// The candidates of one phase.

@@ -19,6 +19,7 @@ use crate::policy::{
         faults::Fault,
     },
     terms::Effect,
+    watch::Watch,
 };
 
 /// Parser of policy files, with the names it checks and the policies it may take over.
@@ -31,44 +32,47 @@ pub(in crate::policy) struct Parser<'a> {
 impl Parser<'_> {
     /// Parses all files. Policies of files with errors elsewhere are given too, so that one run
     /// finds every error.
-    pub(in crate::policy) fn parse(
+    pub(in crate::policy) fn parse<W: Watch>(
         &self,
         files: Vec<PolicyFile>,
-    ) -> (Vec<Placed>, Vec<PolicyError>) {
+        watch: &W,
+    ) -> Result<(Vec<Placed>, Vec<PolicyError>), W::Stop> {
         let mut policies = Vec::new();
         let mut errors = Vec::new();
         let mut conditions = Conditions::default();
         for file in files {
             let file = Arc::new(SourceFile::new(file));
-            self.file(&file, &mut conditions, &mut policies, &mut errors);
+            self.file(&file, &mut conditions, &mut policies, &mut errors, watch)?;
         }
         errors.extend(duplicates(&policies));
         policies.sort_by(|a: &Placed, b| a.policy.id.cmp(&b.policy.id));
         policies.dedup_by(|a, b| a.policy.id == b.policy.id);
-        (policies, errors)
+        Ok((policies, errors))
     }
 
-    fn file(
+    fn file<W: Watch>(
         &self,
         file: &Arc<SourceFile>,
         conditions: &mut Conditions,
         policies: &mut Vec<Placed>,
         errors: &mut Vec<PolicyError>,
-    ) {
+        watch: &W,
+    ) -> Result<(), W::Stop> {
         if file.text().len() > MAX_FILE_BYTES {
             let message = format!("the file is larger than {MAX_FILE_BYTES} bytes; split it");
             errors.push(file.error(0, "file_too_large", None, message));
-            return;
+            return Ok(());
         }
         let statements = match nesting::statements(file.text()) {
             Ok(statements) => statements,
             Err(offset) => {
                 let message = "the policy nests too deeply here; split it".to_owned();
                 errors.push(file.error(offset, "too_deep", None, message));
-                return;
+                return Ok(());
             }
         };
         for statement in statements {
+            watch.go_on()?;
             let text = file.text().get(statement.clone()).unwrap_or_default();
             let placed = |policy| Placed { policy, file: Arc::clone(file), start: statement.start };
             match self.known.get(text) {
@@ -79,6 +83,7 @@ impl Parser<'_> {
                 },
             }
         }
+        Ok(())
     }
 
     fn statement(

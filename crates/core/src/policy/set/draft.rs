@@ -12,6 +12,8 @@ use crate::policy::{
     load::{compiled::Placed, parser::Parser},
     set::PolicySet,
     terms::Status,
+    tool::catalogue::ToolFacts,
+    watch::{DraftBounds, DraftError, DraftSize, Unwatched, Watch},
 };
 use crate::{clock::Timestamp, tool::Tool};
 
@@ -43,14 +45,27 @@ impl PolicySet {
     /// a name that no policy has is an error too. What no longer fits among policies that stay is
     /// marked, as when a tool changes.
     pub fn draft(&self, changes: &Changes, now: Timestamp) -> Result<Self, Vec<PolicyError>> {
-        with_stack(|| self.drafted(changes, now))
+        let Ok(drafted) = with_stack(|| self.drafted(changes, now, &Unwatched));
+        drafted
+    }
+
+    /// The same within bounds. Says no to a draft whose own policies need more checks against the
+    /// tools than that, before any of them, and stops between two policies or tools.
+    pub fn draft_within(
+        &self,
+        changes: &Changes,
+        now: Timestamp,
+        bounds: &DraftBounds<'_>,
+    ) -> Result<Self, DraftError> {
+        with_stack(|| self.drafted(changes, now, bounds))?.map_err(DraftError::Policies)
     }
 
     /// No policies, bound to the same tools: everything is denied.
     #[must_use]
     pub fn emptied(&self, now: Timestamp) -> Self {
         let around = self.environment.clone();
-        Self::of(Binding::of(Arc::default(), around, Some(self.bound())), Some(self), now)
+        let Ok(binding) = Binding::of(Arc::default(), around, Some(self.bound()), &Unwatched);
+        Self::of(binding, Some(self), now)
     }
 
     /// Returns the difference of this set from `base`.
@@ -81,9 +96,14 @@ impl PolicySet {
         Arc::ptr_eq(&self.slot(tool), &other.slot(tool))
     }
 
-    fn drafted(&self, changes: &Changes, now: Timestamp) -> Result<Self, Vec<PolicyError>> {
+    fn drafted<W: Watch>(
+        &self,
+        changes: &Changes,
+        now: Timestamp,
+        watch: &W,
+    ) -> Result<Result<Self, Vec<PolicyError>>, W::Stop> {
         let parser = Parser { names: self.environment.names(), known: HashMap::new() };
-        let (new, mut errors) = parser.parse(changes.upsert.clone());
+        let (new, mut errors) = parser.parse(changes.upsert.clone(), watch)?;
         let replaced: HashSet<&str> = new.iter().map(|placed| &*placed.policy.id).collect();
         let stays = |placed: &&Placed| {
             let id = &*placed.policy.id;
@@ -100,12 +120,36 @@ impl PolicySet {
             }
         }
         errors.extend(self.unknown(changes, &all));
+        self.admit(&all, watch)?;
         let policies = Arc::new(Policies::new(all));
-        let binding = Binding::of(policies, self.environment.clone(), Some(self.bound()));
+        let binding = Binding::of(policies, self.environment.clone(), Some(self.bound()), watch)?;
         let is_new =
             |error: &PolicyError| error.policy.as_deref().is_some_and(|id| replaced.contains(id));
         errors.extend(binding.errors().into_iter().filter(is_new));
-        if errors.is_empty() { Ok(Self::of(binding, Some(self), now)) } else { Err(sorted(errors)) }
+        Ok(if errors.is_empty() {
+            Ok(Self::of(binding, Some(self), now))
+        } else {
+            Err(sorted(errors))
+        })
+    }
+
+    /// Counts the checks of the policies that this set does not have against the tools.
+    fn admit<W: Watch>(&self, all: &[Placed], watch: &W) -> Result<(), W::Stop> {
+        let known = |placed: &Placed| {
+            let here = self.policies.find(&placed.policy.id);
+            here.is_some_and(|here| Arc::ptr_eq(&here.policy, &placed.policy))
+        };
+        let own = Policies::new(all.iter().filter(|placed| !known(placed)).cloned().collect());
+        let catalogue = &self.environment.catalogue;
+        let (policies, tools) = (own.len(), catalogue.tools().count());
+        let mut checks = 0;
+        for tool in catalogue.tools() {
+            watch.go_on()?;
+            let labels = self.environment.declared.labels_of(&tool.id);
+            checks += own.fitting(&ToolFacts::of(tool, &labels).place).len();
+            watch.admit(DraftSize { policies, tools, checks })?;
+        }
+        Ok(())
     }
 
     /// Names of policies that are not there to be removed or changed.

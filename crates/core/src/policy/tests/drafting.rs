@@ -1,5 +1,7 @@
 //! Sets that are other sets with changes.
 
+use std::cell::Cell;
+
 use super::*;
 
 const RULES: &str = r#"
@@ -179,4 +181,71 @@ fn a_reload_reads_what_the_files_say_whatever_status_was_set_beside_them() {
         draft.reload(vec![file(RULES)], &catalogue(&tools()), &DETECTORS, Timestamp::default());
 
     assert_eq!(again.unwrap().version(), set.version());
+}
+
+/// Policies `p0` to `p{count-1}` that concern every tool.
+fn many(count: usize) -> Changes {
+    let policy = |n| format!("@id(\"p{n}\") permit (principal, action, resource);\n");
+    upsert(&(0..count).map(policy).collect::<String>())
+}
+
+fn within(set: &PolicySet, changes: &Changes, max_checks: usize) -> Result<PolicySet, DraftError> {
+    let bounds = DraftBounds { max_checks, stop: &|| false };
+    set.draft_within(changes, Timestamp::default(), &bounds)
+}
+
+#[test]
+fn a_draft_of_more_checks_than_it_may_take_is_refused_with_its_size() {
+    let set = loaded(RULES, &tools());
+    let size = DraftSize { policies: 3, tools: 2, checks: 6 };
+
+    assert_eq!(within(&set, &many(3), 5).err(), Some(DraftError::TooLarge { size, max_checks: 5 }));
+    assert!(within(&set, &many(3), 6).is_ok());
+    // Only what a policy may apply to counts, and only what the set does not have.
+    let one = upsert(r#"@id("x") permit (principal, action == Mcp::Action::"a:list", resource);"#);
+    assert!(within(&set, &one, 1).is_ok());
+    let restated =
+        Changes { statuses: [("base".to_owned(), Status::Shadow)].into(), ..Changes::default() };
+    assert!(matches!(within(&set, &restated, 1), Err(DraftError::TooLarge { .. })));
+    assert!(within(&set, &restated, 2).is_ok());
+    // From nothing, it is the policies of the draft alone.
+    assert!(within(&set.emptied(Timestamp::default()), &many(3), 6).is_ok());
+}
+
+#[test]
+fn a_draft_can_be_stopped_between_any_two_policies_and_tools() {
+    let (set, policies) = (loaded(RULES, &tools()), 200);
+    let asked = Cell::new(0_usize);
+    let stopped_after = |looks: usize| {
+        asked.set(0);
+        let stop = || asked.replace(asked.get() + 1) >= looks;
+        let bounds = DraftBounds { max_checks: usize::MAX, stop: &stop };
+        set.draft_within(&many(policies), Timestamp::default(), &bounds).err()
+    };
+
+    assert_eq!(stopped_after(usize::MAX), None);
+    let all = asked.get();
+
+    // Each policy is parsed; each tool is counted, bound and validated in several lots.
+    assert!(all >= policies + 2 * tools().len() * 3, "{all}");
+    for looks in [0, 1, policies / 2, policies, policies + 3, all - 1] {
+        assert_eq!(stopped_after(looks), Some(DraftError::Stopped), "{looks}");
+        assert_eq!(asked.get(), looks + 1, "nothing goes on after it");
+    }
+}
+
+#[test]
+fn an_earlier_set_can_be_stopped_while_it_is_loaded() {
+    let set = loaded(RULES, &tools());
+    let bounds = DraftBounds { max_checks: 0, stop: &|| true };
+
+    let stopped = set.reload_within(
+        vec![file(RULES)],
+        &catalogue(&tools()),
+        &DETECTORS,
+        Timestamp::default(),
+        &bounds,
+    );
+
+    assert_eq!(stopped.err(), Some(DraftError::Stopped));
 }
