@@ -6,7 +6,11 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::meta;
-use crate::{hidden::is_hidden, oauth::is_loopback};
+use crate::{
+    hidden::is_hidden,
+    json::{JsonValue, Kind},
+    oauth::is_loopback,
+};
 
 /// Questions, and answers, that one leg of a call may hold.
 pub const MOST_QUESTIONS: usize = 16;
@@ -52,10 +56,10 @@ impl ClientCapabilities {
     /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as
     /// extensions, are left out, so they are never declared to an upstream.
     #[must_use]
-    pub fn read(declared: &Value) -> Self {
-        let member = |name: &str| declared.get(name).filter(|value| value.is_object());
-        let has = |value: Option<&Value>, name: &str| {
-            value.and_then(|value| value.get(name)).is_some_and(Value::is_object)
+    pub fn read<'a>(declared: impl JsonValue<'a>) -> Self {
+        let member = |name: &str| declared.get(name).filter(|value| is_object(*value));
+        let has = |value: Option<_>, name: &str| {
+            value.and_then(|value| JsonValue::get(value, name)).is_some_and(is_object)
         };
         let (elicitation, sampling) = (member("elicitation"), member("sampling"));
         let url = has(elicitation, "url");
@@ -209,6 +213,10 @@ impl Interaction {
         let asks: Value = object([("requests", requests), ("state", Value::String(state))]);
         Value::Object(Map::from_iter([("interaction".to_owned(), asks)]))
     }
+}
+
+fn is_object<'a>(value: impl JsonValue<'a>) -> bool {
+    matches!(value.kind(), Kind::Object(_))
 }
 
 /// True for a question that a client could take for one of the gateway about an approval: by its name, or

@@ -1,16 +1,17 @@
 //! A client's message: one JSON-RPC request or notification, held against the headers that mirror it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Era, MODERN, Method, OFFERED, code,
     header::{self, decode},
     meta,
 };
-use crate::json::{Document, Members};
+use crate::json::{Document, JsonValue as _, Kind, Node};
 
-/// The member of a message that holds its parameters, and the parameter that holds a call's arguments.
-const PARAMS: &str = "params";
+/// The members of a message.
+const MEMBERS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+/// The parameter that holds a call's arguments.
 const ARGUMENTS: &str = "arguments";
 /// Longest id of a request in bytes: it is echoed.
 const LONGEST_ID: usize = 256;
@@ -61,12 +62,12 @@ pub struct Request {
     pub id: RequestId,
     /// The method, if it is one of ours.
     pub method: Option<Method>,
-    /// The parameters without `_meta` and the arguments of a call.
-    pub params: Map<String, Value>,
+    /// The parameters; `null` if there are none.
+    pub params: Document,
     /// The arguments of a call.
     pub arguments: Option<Document>,
-    /// `_meta` of the parameters.
-    pub meta: Map<String, Value>,
+    /// `_meta` of the parameters; `null` if there is none.
+    pub meta: Document,
     /// The era of the version that the request names.
     pub era: Era,
 }
@@ -147,70 +148,42 @@ pub fn mismatch(name: &str, problem: &str) -> ProtocolError {
 }
 
 impl Message {
-    /// Reads a message. Says no to what is no single request or notification, to a version that is
+    /// Reads a message. Nothing of it is copied: what a client adds costs no more than its parsing. Says no to what is no single request or notification, to a version that is
     /// not spoken, and to headers that differ from the body.
     pub fn read(body: &Document, headers: &MirroredHeaders<'_>) -> Result<Self, ProtocolError> {
-        let Some(members) = body.root().members() else {
+        let root = body.root();
+        if !root.is_object() {
             let message = "Send one JSON-RPC message per request; batches are not taken.";
             return Err(ProtocolError::bad(code::INVALID_REQUEST, message));
-        };
-        let (mut members, arguments) = taken_arguments(body, members);
-        let id = members.remove("id").map(request_id).transpose()?;
-        let Some(id) = id else {
-            let (method, mut params) = method_and_params(members)?;
-            compare(header::METHOD, headers.method, Some(&method), false)?;
-            era(&taken_meta(&mut params)?, headers)?;
+        }
+        let Some(id) = root.get("id").map(request_id).transpose()? else {
+            let (method, params) = method_and_params(root)?;
+            compare(header::METHOD, headers.method, Some(method), false)?;
+            era(meta_of(params)?, headers)?;
             return Ok(Self::Notification);
         };
-        let read = request(members, headers, &id).map(|read| Request { arguments, ..read });
+        let read = request(body, headers, &id);
         read.map(|read| Self::Request(Box::new(read))).map_err(|error| error.about(&id))
     }
 }
 
-/// The members of a message as a tree, but for the arguments of a call, which stay as they came.
-fn taken_arguments(
-    body: &Document,
-    members: Members<'_>,
-) -> (Map<String, Value>, Option<Document>) {
-    let mut arguments = None;
-    let mut tree = Map::new();
-    for (name, member) in members {
-        let inner = if name == PARAMS { member.members() } else { None };
-        let value = match inner {
-            None => member.to_value(),
-            Some(inner) => {
-                let mut params = Map::new();
-                for (name, param) in inner {
-                    if name == ARGUMENTS {
-                        arguments = Some(body.part(param));
-                    } else {
-                        params.insert(name.to_owned(), param.to_value());
-                    }
-                }
-                Value::Object(params)
-            }
-        };
-        tree.insert(name.to_owned(), value);
-    }
-    (tree, arguments)
-}
-
 fn request(
-    members: Map<String, Value>,
+    body: &Document,
     headers: &MirroredHeaders<'_>,
     id: &RequestId,
 ) -> Result<Request, ProtocolError> {
-    let (method, mut params) = method_and_params(members)?;
-    let meta = taken_meta(&mut params)?;
-    let era = era(&meta, headers)?;
+    let (method, params) = method_and_params(body.root())?;
+    let meta = meta_of(params)?;
+    let era = era(meta, headers)?;
     let modern = era == Era::Modern;
-    if modern && !meta.get(meta::CLIENT_CAPABILITIES).is_some_and(Value::is_object) {
+    let declared = meta.and_then(|meta| meta.get(meta::CLIENT_CAPABILITIES));
+    if modern && !declared.is_some_and(Node::is_object) {
         return Err(required(meta::CLIENT_CAPABILITIES));
     }
-    compare(header::METHOD, headers.method, Some(&method), modern)?;
-    let found = Method::find(&method);
+    compare(header::METHOD, headers.method, Some(method), modern)?;
+    let found = Method::find(method);
     let named_by = found.and_then(Method::named_by);
-    let named = named_by.and_then(|param| params.get(param)).and_then(Value::as_str);
+    let named = params.zip(named_by).and_then(|(params, name)| params.get(name)?.text());
     match (headers.name, named) {
         // Other methods have names of their own, which are not read here.
         (_, None) => {}
@@ -220,69 +193,63 @@ fn request(
         }
         (told, Some(_)) => compare(header::NAME, told, named, modern)?,
     }
-    Ok(Request { id: id.clone(), method: found, params, arguments: None, meta, era })
+    let part = |node: Option<Node<'_>>| node.map(|node| body.part(node));
+    Ok(Request {
+        id: id.clone(),
+        method: found,
+        arguments: part(params.and_then(|params| params.get(ARGUMENTS))),
+        params: part(params).unwrap_or_default(),
+        meta: part(meta).unwrap_or_default(),
+        era,
+    })
 }
 
-fn request_id(id: Value) -> Result<RequestId, ProtocolError> {
-    let fits = match &id {
-        Value::String(text) => text.len() <= LONGEST_ID,
-        Value::Number(number) => number.is_i64() || number.is_u64(),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+fn request_id(id: Node<'_>) -> Result<RequestId, ProtocolError> {
+    let value = match id.kind() {
+        Kind::Text(text) if text.len() <= LONGEST_ID => Some(Value::from(text)),
+        Kind::Number(_) => Some(id.to_value()).filter(|number| number.is_i64() || number.is_u64()),
+        Kind::Text(_) | Kind::Null | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => None,
     };
     let message = "`id` has to be an integer or a text of at most 256 bytes.";
-    if fits { Ok(RequestId(id)) } else { Err(invalid(message)) }
+    value.map(RequestId).ok_or_else(|| invalid(message))
 }
 
 fn invalid(message: &str) -> ProtocolError {
     ProtocolError::bad(code::INVALID_REQUEST, message)
 }
 
-fn method_and_params(
-    mut members: Map<String, Value>,
-) -> Result<(String, Map<String, Value>), ProtocolError> {
-    if members.remove("jsonrpc").as_ref().and_then(Value::as_str) != Some("2.0") {
+fn method_and_params(root: Node<'_>) -> Result<(&str, Option<Node<'_>>), ProtocolError> {
+    if root.get("jsonrpc").and_then(Node::text) != Some("2.0") {
         return Err(invalid("`jsonrpc` has to be \"2.0\"."));
     }
-    let Some(Value::String(method)) = members.remove("method") else {
+    let Some(method) = root.get("method").and_then(Node::text) else {
         return Err(invalid("`method` has to be a text; answers are not expected here."));
     };
-    let params = match members.remove("params") {
-        None => Map::new(),
-        Some(Value::Object(params)) => params,
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => {
-            return Err(ProtocolError::bad_params("`params` has to be an object."));
-        }
-    };
-    if !members.is_empty() {
+    let params = root.get("params");
+    if params.is_some_and(|params| !params.is_object()) {
+        return Err(ProtocolError::bad_params("`params` has to be an object."));
+    }
+    let known = |(name, _): (&str, _)| MEMBERS.contains(&name);
+    if !root.members().into_iter().flatten().all(known) {
         return Err(invalid("A message holds `jsonrpc`, `id`, `method` and `params` only."));
     }
     Ok((method, params))
 }
 
-fn taken_meta(params: &mut Map<String, Value>) -> Result<Map<String, Value>, ProtocolError> {
-    match params.remove(meta::META) {
-        None => Ok(Map::new()),
-        Some(Value::Object(meta)) => Ok(meta),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_),
-        ) => Err(ProtocolError::bad_params("`_meta` has to be an object.")),
+fn meta_of(params: Option<Node<'_>>) -> Result<Option<Node<'_>>, ProtocolError> {
+    let meta = params.and_then(|params| params.get(meta::META));
+    if meta.is_some_and(|meta| !meta.is_object()) {
+        return Err(ProtocolError::bad_params("`_meta` has to be an object."));
     }
+    Ok(meta)
 }
 
 /// The era of the version that is named, in the body or in the header. A request that names none is
 /// of the older era, in whose handshake a version is agreed on that its clients need not repeat.
-fn era(meta: &Map<String, Value>, headers: &MirroredHeaders<'_>) -> Result<Era, ProtocolError> {
-    let in_body = match meta.get(meta::PROTOCOL_VERSION) {
-        None => None,
-        Some(Value::String(version)) => Some(version.as_str()),
-        Some(
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
-        ) => {
-            return Err(required(meta::PROTOCOL_VERSION));
-        }
-    };
+fn era(meta: Option<Node<'_>>, headers: &MirroredHeaders<'_>) -> Result<Era, ProtocolError> {
+    let version = meta.and_then(|meta| meta.get(meta::PROTOCOL_VERSION));
+    let in_body = version.map(|version| version.text().ok_or(version)).transpose();
+    let in_body = in_body.map_err(|_| required(meta::PROTOCOL_VERSION))?;
     let in_header = match headers.version {
         Mirror::Absent => None,
         Mirror::Once(version) => Some(version),
@@ -353,7 +320,8 @@ mod tests {
         let request = read(call, &told("2026-07-28", "tools/call", "add"));
 
         assert_eq!((request.method, request.era), (Some(Method::CallTool), Era::Modern));
-        assert_eq!(request.params, *json!({"name": "add"}).as_object().unwrap());
+        assert_eq!(request.params.root().get("name").and_then(Node::text), Some("add"));
+        assert!(request.meta.root().get(meta::CLIENT_CAPABILITIES).is_some());
         assert_eq!(request.arguments, Some(Document::of(&json!({}))));
         assert_eq!(serde_json::to_string(&request.id).unwrap(), "1");
     }
@@ -451,6 +419,24 @@ mod tests {
         ] {
             assert_eq!(refused(value.clone(), &none), (code, 400), "{value}");
         }
+    }
+
+    #[test]
+    fn what_a_client_adds_is_not_copied() {
+        let mut list = modern("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
+        let many = (0..10_000).map(|n| (format!("example/{n}"), json!({"n": n})));
+        list["params"]["_meta"].as_object_mut().unwrap().extend(many);
+        let body = Document::of(&list);
+
+        let read = Message::read(&body, &told("2026-07-28", "tools/call", "add")).unwrap();
+
+        let Message::Request(request) = read else { panic!("it is a request") };
+        let text = body.root().raw().as_bytes().as_ptr_range();
+        for part in [Some(&request.params), Some(&request.meta), request.arguments.as_ref()] {
+            assert!(text.contains(&part.unwrap().root().raw().as_ptr()), "it is a copy");
+        }
+        let added = request.meta.root().get("example/9999").unwrap();
+        assert_eq!(added.get("n").and_then(Node::number), Some("9999"));
     }
 
     #[test]

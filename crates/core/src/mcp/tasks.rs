@@ -1,10 +1,13 @@
 //! Tasks (`io.modelcontextprotocol/tasks`): a client asks later for the answer of a call, here of one
 //! that waits for people, as SEP-2848 drafts it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::meta;
-use crate::refusal::Executed;
+use crate::{
+    json::{JsonValue as _, Node},
+    refusal::Executed,
+};
 
 /// The extension by which clients ask for answers later.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -17,10 +20,10 @@ pub const IMMEDIATE: &str = "io.modelcontextprotocol/model-immediate-response";
 
 /// Returns true if the client of a request declared that it asks for answers later.
 #[must_use]
-pub fn is_declared(meta: &Map<String, Value>) -> bool {
+pub fn is_declared(meta: Node<'_>) -> bool {
     let declared = meta.get(meta::CLIENT_CAPABILITIES);
     let extensions = declared.and_then(|declared| declared.get("extensions"));
-    extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Value::is_object)
+    extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Node::is_object)
 }
 
 /// The capability that a client of tasks has to declare.
@@ -76,6 +79,7 @@ impl Disposition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Document;
 
     #[test]
     fn only_a_client_that_says_so_is_given_tasks() {
@@ -88,9 +92,9 @@ mod tests {
             (json!({}), false),
         ] {
             let members = json!({"io.modelcontextprotocol/clientCapabilities": capabilities});
-            assert_eq!(is_declared(members.as_object().unwrap()), declared, "{capabilities}");
+            assert_eq!(is_declared(Document::of(&members).root()), declared, "{capabilities}");
         }
-        assert!(!is_declared(&Map::new()));
+        assert!(!is_declared(Document::default().root()));
     }
 
     #[test]

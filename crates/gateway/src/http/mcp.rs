@@ -26,7 +26,7 @@ use axum::{
 use bytes::Bytes;
 use portcullis_app::{Ctx, Stage};
 use portcullis_core::{
-    json::{Bounds, Document},
+    json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
         header, meta, tasks,
@@ -327,7 +327,7 @@ fn discovered(gateway: &Gateway) -> Value {
 
 /// No session is opened, so that any node may answer the next request.
 fn initialized(gateway: &Gateway, asking: &Asking) -> Result<Value, ProtocolError> {
-    let Some(Value::String(wanted)) = asking.params.get("protocolVersion") else {
+    let Some(wanted) = asking.params.root().get("protocolVersion").and_then(Node::text) else {
         return Err(ProtocolError::bad_params("`protocolVersion` has to be a text."));
     };
     Ok(with_instructions(

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
 use portcullis_app::{
-    Answered, Attendance, Ctx, Invocation, OfferedTool, Stopped, View, tool_named,
+    Answered, Attendance, Conversation, Ctx, Invocation, OfferedTool, Stopped, View, tool_named,
 };
 use portcullis_core::{
     idempotency::IdempotencyKey,
-    json::{Document, Node},
+    json::{Document, JsonValue as _, Node},
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
     refusal::Refusal,
     tool::ToolId,
     trace::TraceParent,
 };
-use serde_json::{Map, Value};
+use serde_json::json;
 
 use super::{Face, mirror, question, search, stream, task};
 use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
@@ -61,30 +61,30 @@ pub(super) async fn call(
     asking: Asking,
     (exchange, arrived): (&Arc<Exchange>, Arrived),
 ) -> Result<Response, Outcome> {
-    let Asking { mut params, arguments, meta, era, .. } = asking;
-    let shown = question::was_shown(&params);
-    let conversation = match question::taken(&mut params, &meta, era) {
+    let Asking { params, arguments, meta, era, .. } = asking;
+    let shown = question::was_shown(params.root());
+    let conversation = match conversation(gateway, &ctx, &params, &meta, (era, &arrived)).await {
         Ok(conversation) => conversation,
-        Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
+        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let called = (&mut params, arguments);
+    let called = (params.root(), arguments);
     let wanted = match wanted(gateway, &ctx, face, called, (era, &arrived.headers)).await {
         Ok(wanted) => wanted,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let token = match stream::Token::of(&meta) {
+    let token = match stream::Token::of(meta.root()) {
         Ok(token) => token,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let opens_urls = question::may_open_urls(&conversation);
-    let waits = task::is_wanted((&meta, era), &conversation, opens_urls && !shown);
+    let waits = task::is_wanted((meta.root(), era), &conversation, opens_urls && !shown);
     if let Some(asked) = exchange.message() {
         asked.calls(&wanted.tool);
         if opens_urls {
             asked.may_open_urls();
         }
     }
-    let ctx = traced(ctx, &meta);
+    let ctx = traced(ctx, meta.root());
     let Arrived { headers, bytes } = arrived;
     let waits = waits.then(|| task::WaitingCall::of(&ctx, (&wanted.tool, &wanted.input), bytes));
     let waits = waits.flatten();
@@ -92,7 +92,7 @@ pub(super) async fn call(
     let invocation = move || Invocation {
         tool: wanted.named(),
         view: Ok(View::Mcp),
-        key: key(&headers, &meta),
+        key: key(&headers, meta.root()),
         body: Ok((wanted.input, size)),
         conversation,
         task: None,
@@ -117,28 +117,39 @@ pub(super) fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
     }
 }
 
+/// What the call says about questions. Large answers do not keep the thread that serves.
+async fn conversation(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    params: &Document,
+    meta: &Document,
+    (era, arrived): (Era, &Arrived),
+) -> Result<Conversation, Outcome> {
+    let (params, meta, org) = (params.clone(), meta.clone(), ctx.caller().org_id);
+    let taken = move || question::taken(params.root(), meta.root(), era);
+    Ok(gateway.app.base.worked(org, arrived.bytes, taken).await??)
+}
+
 /// The tool that is called and its input. What is answered here already is no call.
 async fn wanted(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
-    (params, arguments): (&mut Map<String, Value>, Option<Document>),
+    (params, arguments): (Node<'_>, Option<Document>),
     (era, headers): (Era, &HeaderMap),
 ) -> Result<Wanted, Outcome> {
-    let Some(Value::String(name)) = params.remove("name") else {
+    let Some(name) = params.get("name").and_then(Node::text).map(str::to_owned) else {
         return Err(ProtocolError::bad_params("`name` has to be a text.").into());
     };
-    let input = arguments.unwrap_or_else(|| Document::of(&Value::Object(Map::new())));
+    let input = arguments.unwrap_or_else(|| Document::of(&json!({})));
     if !input.root().is_object() {
         return Err(ProtocolError::bad_params("`arguments` has to be an object.").into());
     }
     if let Face::All(_) = face {
-        let tree = || input.root().members().into_iter().flatten();
-        let tree = || tree().map(|(name, it)| (name.to_owned(), it.to_value())).collect();
         match name.as_str() {
-            search::FIND => return Err(answer(search::find(gateway, ctx, &tree(), era).await)),
+            search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
             search::DESCRIBE => {
-                return Err(answer(search::describe(gateway, ctx, &tree(), era).await));
+                return Err(answer(search::describe(gateway, ctx, &input, era).await));
             }
             search::CALL => {
                 let called = search::called(&input);
@@ -221,10 +232,10 @@ fn mirrored(
 }
 
 /// The idempotency key, told in the header or in `_meta`.
-fn key(headers: &HeaderMap, meta: &Map<String, Value>) -> Result<Option<IdempotencyKey>, Refusal> {
+fn key(headers: &HeaderMap, meta: Node<'_>) -> Result<Option<IdempotencyKey>, Refusal> {
     let in_header = idempotency_key(headers)?;
     let Some(value) = meta.get(meta::IDEMPOTENCY_KEY) else { return Ok(in_header) };
-    let in_meta = value.as_str().and_then(IdempotencyKey::parse).ok_or_else(|| {
+    let in_meta = value.text().and_then(IdempotencyKey::parse).ok_or_else(|| {
         let form = "has 1 to 255 visible ASCII characters, bare or in quotes";
         Refusal::bad_request(format!("`_meta[\"{}\"]` {form}.", meta::IDEMPOTENCY_KEY))
     })?;
@@ -235,9 +246,9 @@ fn key(headers: &HeaderMap, meta: &Map<String, Value>) -> Result<Option<Idempote
 }
 
 /// The trace that the message continues, unless a header says one.
-fn traced(mut ctx: Ctx, meta: &Map<String, Value>) -> Ctx {
+fn traced(mut ctx: Ctx, meta: Node<'_>) -> Ctx {
     if ctx.origin.traceparent.is_none() {
-        let told = meta.get(meta::TRACEPARENT).and_then(Value::as_str);
+        let told = meta.get(meta::TRACEPARENT).and_then(Node::text);
         if let Some(parent) = told.and_then(|text| TraceParent::parse(text.as_bytes())) {
             Arc::make_mut(&mut ctx.origin).traceparent = Some(parent);
         }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use portcullis_app::{Ctx, ListedNames, PageQuery};
-use portcullis_core::mcp::{Era, ProtocolError, Request as Asking};
+use portcullis_core::{
+    json::JsonValue as _,
+    mcp::{Era, ProtocolError, Request as Asking},
+};
 use serde_json::{Value, json};
 
 use super::{Face, Listed, common, reply::List, search};
@@ -59,17 +62,9 @@ impl Listing<'_> {
     }
 
     fn after(&self) -> Result<Option<String>, ProtocolError> {
-        let cursor = match self.asking.params.get("cursor") {
-            None => return Ok(None),
-            Some(Value::String(cursor)) => cursor,
-            Some(
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_),
-            ) => return Err(ProtocolError::bad_params("`cursor` has to be a text.")),
-        };
+        let Some(cursor) = self.asking.params.root().get("cursor") else { return Ok(None) };
+        let wrong = || ProtocolError::bad_params("`cursor` has to be a text.");
+        let cursor = cursor.text().ok_or_else(wrong)?;
         let now = self.gateway.app.base.now();
         let opened = self.bound(|list| self.gateway.cursors.open(list, cursor, now));
         opened.map(Some).map_err(|refusal| ProtocolError::bad_params(refusal.to_string()))

@@ -17,6 +17,7 @@ use futures_util::stream;
 use portcullis_app::{Ctx, Purpose, Stages};
 use portcullis_core::{
     id::{OrgId, PrincipalId},
+    json::{JsonValue as _, Node},
     mcp::{Request as Asking, RequestId, meta},
     principal::Caller,
     refusal::{Refusal, Unavailable},
@@ -123,9 +124,9 @@ pub(super) fn open(
     face: Face,
     (asking, bearer): (&Asking, Secret),
 ) -> Result<Response, Refusal> {
-    let wanted = asking.params.get("notifications");
+    let wanted = asking.params.root().get("notifications");
     let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));
-    let of_tools = of_tools.and_then(Value::as_bool).unwrap_or(false);
+    let of_tools = of_tools.and_then(Node::as_bool).unwrap_or(false);
     let open = Open::count(gateway, ctx.caller())
         .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
     let id = asking.id.clone();

@@ -3,6 +3,7 @@
 use portcullis_app::{Conversation, Questions};
 use portcullis_core::{
     approval::Status,
+    json::{JsonValue as _, Node},
     mcp::{
         Era, ProtocolError,
         interaction::{APPROVAL, ClientCapabilities, responses},
@@ -19,16 +20,16 @@ use crate::http::outcome::Failure;
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need
 /// an open stream for it.
 pub(super) fn taken(
-    params: &mut Map<String, Value>,
-    meta: &Map<String, Value>,
+    params: Node<'_>,
+    meta: Node<'_>,
     era: Era,
 ) -> Result<Conversation, ProtocolError> {
-    let answers = params.remove("inputResponses");
-    let state = match (params.remove("requestState"), era) {
+    let answers = params.get("inputResponses");
+    let state = match (params.get("requestState"), era) {
         (None, _) => None,
-        (Some(Value::String(state)), Era::Modern) => Some(state),
-        (Some(_), Era::Modern) => {
-            return Err(ProtocolError::bad_params("`requestState` has to be a text."));
+        (Some(state), Era::Modern) => {
+            let wrong = || ProtocolError::bad_params("`requestState` has to be a text.");
+            Some(state.text().ok_or_else(wrong)?.to_owned())
         }
         (Some(_), Era::Legacy(_)) => {
             return Err(ProtocolError::bad_params("`requestState` is none of this gateway."));
@@ -38,7 +39,7 @@ pub(super) fn taken(
         return Ok(Conversation::default());
     }
     let responses = match (answers, &state) {
-        (Some(answers), Some(_)) => responses(answers)
+        (Some(answers), Some(_)) => responses(answers.to_value())
             .ok_or_else(|| ProtocolError::bad_params("`inputResponses` has to be an object."))?,
         (Some(_) | None, _) => Map::new(),
     };
@@ -54,7 +55,7 @@ pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
 }
 
 /// True if the client was asked to open the address of an approval, and says what came of it.
-pub(super) fn was_shown(params: &Map<String, Value>) -> bool {
+pub(super) fn was_shown(params: Node<'_>) -> bool {
     params.get("inputResponses").is_some_and(|answers| answers.get(APPROVAL).is_some())
 }
 

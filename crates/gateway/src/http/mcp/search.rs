@@ -2,10 +2,10 @@
 
 use portcullis_app::{Ctx, OfferedTool, OfferedTools};
 use portcullis_core::{
-    json::{Document, JsonValue},
+    json::{Document, JsonValue as _, Node},
     mcp::{Era, listed::described, meta},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::reply;
 use crate::http::{Gateway, outcome::Outcome};
@@ -94,14 +94,15 @@ fn providers(offered: &OfferedTools) -> String {
 pub(super) async fn find(
     gateway: &Gateway,
     ctx: &Ctx,
-    arguments: &Map<String, Value>,
+    arguments: &Document,
     era: Era,
 ) -> Result<Outcome, Outcome> {
-    let question = arguments.get("query").and_then(Value::as_str);
+    let question = arguments.root().get("query").and_then(Node::text);
     let Some(question) = question.filter(|text| text.len() <= LONGEST_QUESTION) else {
         return Ok(wrong("`query` has to be a text of at most 1024 bytes.", era));
     };
-    let limit = arguments.get("limit").map_or(Some(DEFAULT_LIMIT), Value::as_u64);
+    let whole = |limit: Node<'_>| limit.number()?.parse().ok();
+    let limit = arguments.root().get("limit").map_or(Some(DEFAULT_LIMIT), whole);
     let Some(limit) = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit)) else {
         return Ok(wrong("`limit` has to be an integer from 1 to 50.", era));
     };
@@ -115,10 +116,10 @@ pub(super) async fn find(
 pub(super) async fn describe(
     gateway: &Gateway,
     ctx: &Ctx,
-    arguments: &Map<String, Value>,
+    arguments: &Document,
     era: Era,
 ) -> Result<Outcome, Outcome> {
-    let Some(id) = arguments.get("id").and_then(Value::as_str) else {
+    let Some(id) = arguments.root().get("id").and_then(Node::text) else {
         return Ok(wrong("`id` has to be a text.", era));
     };
     let offered = gateway.app.tools.offered_tools(ctx, None).await?;

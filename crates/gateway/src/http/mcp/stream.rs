@@ -11,11 +11,12 @@ use bytes::Bytes;
 use futures_util::stream;
 use portcullis_app::{Attending, ClearedProgress};
 use portcullis_core::{
+    json::{JsonValue as _, Kind, Node},
     mcp::{ProtocolError, meta},
     refusal::Refusal,
 };
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use tokio::sync::oneshot;
 
 use super::{reply, sse};
@@ -34,15 +35,17 @@ pub(super) struct Token(Value);
 impl Token {
     /// The token of a request, if it has one. Says no to what is neither a text nor an integer, and
     /// to a text that is too long.
-    pub(super) fn of(meta: &Map<String, Value>) -> Result<Option<Self>, ProtocolError> {
+    pub(super) fn of(meta: Node<'_>) -> Result<Option<Self>, ProtocolError> {
         let Some(token) = meta.get(meta::PROGRESS_TOKEN) else { return Ok(None) };
-        let is_good = match token {
-            Value::String(text) => text.len() <= LONGEST_TOKEN,
-            Value::Number(number) => number.is_i64() || number.is_u64(),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+        let good = match token.kind() {
+            Kind::Text(text) if text.len() <= LONGEST_TOKEN => Some(Value::from(text)),
+            Kind::Number(_) => {
+                Some(token.to_value()).filter(|number| number.is_i64() || number.is_u64())
+            }
+            Kind::Text(_) | Kind::Null | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => None,
         };
-        if is_good {
-            return Ok(Some(Self(token.clone())));
+        if let Some(token) = good {
+            return Ok(Some(Self(token)));
         }
         let form = format!("has to be an integer, or a text of at most {LONGEST_TOKEN} bytes");
         Err(ProtocolError::bad_params(format!("`progressToken` {form}.")))

@@ -7,7 +7,7 @@ use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, tool
 use portcullis_core::{
     approval::Status,
     clock::Timestamp,
-    json::Document,
+    json::{Document, JsonValue as _, Node},
     mcp::{Era, Method, ProtocolError, Request as Asking, code, refused, tasks},
     principal::Scope,
     refusal::Refusal,
@@ -44,7 +44,7 @@ pub(super) struct WaitingCall {
 /// Returns true if the client of a call asks later for its answer. One that still has to be shown an
 /// address, and one that goes on with a conversation, does not.
 pub(super) fn is_wanted(
-    (meta, era): (&Map<String, Value>, Era),
+    (meta, era): (Node<'_>, Era),
     conversation: &Conversation,
     to_be_shown: bool,
 ) -> bool {
@@ -95,12 +95,13 @@ pub(super) fn is_about(asking: &Asking) -> bool {
 
 /// Says no to a client that wants to hear of tasks and did not declare them.
 pub(super) fn may_listen(asking: &Asking) -> Result<(), ProtocolError> {
-    let wanted = asking.params.get("notifications").and_then(|wanted| wanted.get("taskIds"));
+    let wanted = asking.params.root().get("notifications");
+    let wanted = wanted.and_then(|wanted| wanted.get("taskIds"));
     if wanted.is_some() { declared(asking) } else { Ok(()) }
 }
 
 fn declared(asking: &Asking) -> Result<(), ProtocolError> {
-    if tasks::is_declared(&asking.meta) {
+    if tasks::is_declared(asking.meta.root()) {
         return Ok(());
     }
     let message = format!("Declare the extension `{}` to ask for tasks.", tasks::EXTENSION);
@@ -117,7 +118,7 @@ pub(super) async fn answer(
 ) -> Result<Outcome, Outcome> {
     declared(asking)?;
     ctx.require(Scope::McpsInvoke)?;
-    let Some(Value::String(id)) = asking.params.get("taskId") else {
+    let Some(id) = asking.params.root().get("taskId").and_then(Node::text) else {
         return Err(ProtocolError::bad_params("`taskId` has to be a text.").into());
     };
     let calls = &gateway.app.calls;
