@@ -7,6 +7,7 @@
 //! **Invariant:** an approval never changes the call that it is bound to; another call has another
 //! [`digest`](BoundCall::digest).
 
+mod audience;
 mod bound;
 mod decide;
 mod terms;
@@ -15,6 +16,7 @@ mod terms;
 mod tests;
 
 pub use self::{
+    audience::Audience,
     bound::BoundCall,
     decide::{Approver, Decider, DecisionError, OPERATOR, Vote},
     terms::ApprovalTerms,
@@ -181,7 +183,8 @@ pub struct Approval {
     pub connection: ProviderId,
     /// Conditions of the policy.
     pub terms: ApprovalTerms,
-    /// The input as approvers see it.
+    /// The input as approvers see it; `null` where it was not read.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
     /// What DLP found in the input.
     #[serde(default)]

@@ -10,19 +10,21 @@ mod uses;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
-    approval::{Approval, Status},
+    approval::{Approval, Audience, Status},
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId},
 };
 
-use self::rows::StoredRow;
+use serde_json::json;
+
+use self::rows::{GlanceRow, RowWithoutInput, StoredRow};
 pub(crate) use self::{
     rows::{ApprovalRow, INSERT, TAKE, UPDATE},
     uses::{TakenUses, Uses},
 };
 use crate::{
     Store,
-    db::{change, read},
+    db::{Db, change, read, text_list},
     error::StoreError,
     unreadable::{Found, Readable as _},
 };
@@ -43,6 +45,39 @@ pub struct StoredApproval {
     pub approval: Approval,
     /// Grows with each change and each use.
     pub revision: i64,
+}
+
+/// The part of an approval that lists are filtered by. What is shown is read afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalGlance {
+    /// The approval.
+    pub id: ApprovalId,
+    /// The principal whose call it is for.
+    pub principal_id: PrincipalId,
+    /// The tool; `None` in rows of earlier releases.
+    pub tool_id: Option<String>,
+    /// Who may see it; `None` in rows of earlier releases.
+    pub audience: Option<Audience>,
+    /// Bytes that it takes to read it, at most.
+    pub bytes: usize,
+}
+
+/// Extent to which approvals are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApprovalParts {
+    /// All of them.
+    All,
+    /// All but the input, which is `null`.
+    WithoutInput,
+}
+
+/// Limits on the approvals that an org keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApprovalLimits {
+    /// Number of them.
+    pub count: u32,
+    /// Their bytes together.
+    pub bytes: u64,
 }
 
 /// Filter of a list of approvals. Empty parts let everything through.
@@ -177,8 +212,70 @@ impl Store {
         Ok(self.readable(rows))
     }
 
+    /// The same, as far as a list is filtered by it.
+    #[boxed]
+    pub async fn glance_at_approvals(
+        &self,
+        org: OrgId,
+        filter: &ApprovalFilter,
+        after: Option<ApprovalId>,
+        limit: u32,
+    ) -> Result<Vec<ApprovalGlance>, StoreError> {
+        let open = filter.status.is_some_and(Status::is_open);
+        let list = if open { GLANCE_OPEN } else { GLANCE };
+        let rows: Vec<Found<GlanceRow>> = read!(self, org, |conn| {
+            sqlx::query_as(list)
+                .bind(org.to_string())
+                .bind(filter.status.map(Status::as_str))
+                .bind(filter.now.as_micros())
+                .bind(filter.requester.map(|id| id.to_string()))
+                .bind(after.map(|id| id.to_string()))
+                .bind(i64::from(limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(rows))
+    }
+
+    /// Those of the org's approvals that have these ids, newest first.
+    #[boxed]
+    pub async fn approvals_among(
+        &self,
+        org: OrgId,
+        ids: &[ApprovalId],
+        parts: ApprovalParts,
+    ) -> Result<Vec<StoredApproval>, StoreError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sqlite = match &self.db {
+            Db::Sqlite { .. } => true,
+            Db::Postgres(_) => false,
+        };
+        let ids = json!(ids).to_string();
+        match parts {
+            ApprovalParts::All => {
+                let find = if sqlite { AMONG_SQLITE } else { AMONG_POSTGRES };
+                let rows: Vec<Found<StoredRow>> = read!(self, org, |conn| {
+                    let find = sqlx::query_as(find).bind(org.to_string()).bind(&ids);
+                    find.fetch_all(&mut *conn).await?
+                });
+                Ok(self.readable(rows))
+            }
+            ApprovalParts::WithoutInput => {
+                let find = if sqlite { LIGHT_SQLITE } else { LIGHT_POSTGRES };
+                let rows: Vec<Found<RowWithoutInput>> = read!(self, org, |conn| {
+                    let find = sqlx::query_as(find).bind(org.to_string()).bind(&ids);
+                    find.fetch_all(&mut *conn).await?
+                });
+                Ok(self.readable(rows))
+            }
+        }
+    }
+
     /// The open approvals of all orgs, those that expire first before the others, at most `limit`;
-    /// with `due` only those whose time is over at that moment. For the jobs that end them.
+    /// with `due` only those whose time is over at that moment. For the jobs that end them; the inputs
+    /// are not read.
     #[boxed]
     pub async fn open_approvals(
         &self,
@@ -187,7 +284,7 @@ impl Store {
     ) -> Result<Vec<StoredApproval>, StoreError> {
         let mut skipped = 0_i64;
         loop {
-            let rows: Vec<Found<StoredRow>> = read!(self, installation, |conn| {
+            let rows: Vec<Found<RowWithoutInput>> = read!(self, installation, |conn| {
                 sqlx::query_as(OPEN)
                     .bind(due.map(Timestamp::as_micros))
                     .bind(i64::from(limit))
@@ -225,11 +322,76 @@ impl Store {
             }
         }
     }
+
+    /// Forgets the oldest of an org's approvals that have ended, in every org that has more than
+    /// these. Gives how many.
+    #[boxed]
+    pub async fn forget_surplus_approvals(&self, most: ApprovalLimits) -> Result<u64, StoreError> {
+        let (count, bytes) = (i64::from(most.count), i64::try_from(most.bytes).unwrap_or(i64::MAX));
+        let crowded: Vec<String> = read!(self, installation, |conn| {
+            sqlx::query_scalar(CROWDED).bind(count).bind(bytes).fetch_all(&mut *conn).await?
+        });
+        let mut forgotten = 0;
+        for org in crowded {
+            loop {
+                let gone = change!(self, installation, |tx| {
+                    sqlx::query(FORGET_SURPLUS)
+                        .bind(&org)
+                        .bind(count)
+                        .bind(bytes)
+                        .bind(BATCH)
+                        .execute(&mut *tx)
+                        .await?
+                        .rows_affected()
+                });
+                forgotten += gone;
+                if gone < u64::try_from(BATCH).unwrap_or(0) {
+                    break;
+                }
+            }
+        }
+        Ok(forgotten)
+    }
 }
 
 macro_rules! select {
     () => {
+        "SELECT org_id, id, digest, status, revision, uses_left, expires_at, state, input \
+         FROM approvals "
+    };
+}
+
+macro_rules! select_without_input {
+    () => {
         "SELECT org_id, id, digest, status, revision, uses_left, expires_at, state FROM approvals "
+    };
+}
+
+macro_rules! glance {
+    () => {
+        "SELECT org_id, id, principal_id, tool_id, audience, size FROM approvals "
+    };
+}
+
+macro_rules! among {
+    ($dialect:ident) => {
+        concat!("WHERE org_id = $1 AND id IN ", text_list!($dialect, "$2"), " ORDER BY id DESC")
+    };
+}
+
+macro_rules! listed {
+    () => {
+        "WHERE org_id = $1 AND ($2 IS NULL OR $2 = CASE \
+         WHEN status IN ('pending', 'approved') AND expires_at <= $3 THEN 'expired' ELSE status END) \
+         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
+    };
+}
+
+/// Ended approvals are not looked at.
+macro_rules! listed_open {
+    () => {
+        "WHERE org_id = $1 AND status IN ('pending', 'approved') AND status = $2 AND expires_at > $3 \
+         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
     };
 }
 
@@ -241,22 +403,18 @@ const FIND_OF_CALL: &str = concat!(
      AND status IN ('pending', 'approved', 'denied') ORDER BY id DESC LIMIT 1"
 );
 
-const LIST: &str = concat!(
-    select!(),
-    "WHERE org_id = $1 AND ($2 IS NULL OR $2 = CASE \
-     WHEN status IN ('pending', 'approved') AND expires_at <= $3 THEN 'expired' ELSE status END) \
-     AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
-);
+const LIST: &str = concat!(select!(), listed!());
+const LIST_OPEN: &str = concat!(select!(), listed_open!());
+const GLANCE: &str = concat!(glance!(), listed!());
+const GLANCE_OPEN: &str = concat!(glance!(), listed_open!());
 
-/// Like [`LIST`]; ended approvals are not looked at.
-const LIST_OPEN: &str = concat!(
-    select!(),
-    "WHERE org_id = $1 AND status IN ('pending', 'approved') AND status = $2 AND expires_at > $3 \
-     AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
-);
+const AMONG_SQLITE: &str = concat!(select!(), among!(sqlite));
+const AMONG_POSTGRES: &str = concat!(select!(), among!(postgres));
+const LIGHT_SQLITE: &str = concat!(select_without_input!(), among!(sqlite));
+const LIGHT_POSTGRES: &str = concat!(select_without_input!(), among!(postgres));
 
 const OPEN: &str = concat!(
-    select!(),
+    select_without_input!(),
     "WHERE status IN ('pending', 'approved') AND ($1 IS NULL OR expires_at <= $1) \
      ORDER BY expires_at, org_id, id LIMIT $2 OFFSET $3"
 );
@@ -266,4 +424,18 @@ DELETE FROM approvals WHERE (org_id, id) IN (
     SELECT org_id, id FROM approvals
     WHERE status NOT IN ('pending', 'approved') AND expires_at < $1
     ORDER BY expires_at LIMIT $2
+)";
+
+const CROWDED: &str = "
+SELECT org_id FROM approvals GROUP BY org_id HAVING COUNT(*) > $1 OR SUM(size) > $2";
+
+const FORGET_SURPLUS: &str = "
+DELETE FROM approvals WHERE org_id = $1 AND id IN (
+    SELECT id FROM (
+        SELECT id, status, ROW_NUMBER() OVER newest AS place, SUM(size) OVER newest AS bytes
+        FROM approvals WHERE org_id = $1
+        WINDOW newest AS (ORDER BY id DESC)
+    ) AS placed
+    WHERE (place > $2 OR bytes > $3) AND status NOT IN ('pending', 'approved')
+    ORDER BY id LIMIT $4
 )";

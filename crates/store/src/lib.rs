@@ -48,7 +48,10 @@ mod unreadable;
 
 pub use crate::{
     access_changes::{AccessChange, AccessChanges, AccessMark},
-    approvals::{ApprovalChange, ApprovalFilter, ApprovalUse, PendingApprovals, StoredApproval},
+    approvals::{
+        ApprovalChange, ApprovalFilter, ApprovalGlance, ApprovalLimits, ApprovalParts, ApprovalUse,
+        PendingApprovals, StoredApproval,
+    },
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
         erasure::{Erased, Selection},

@@ -9,7 +9,7 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-use portcullis_store::StoredApproval;
+use portcullis_store::{ApprovalParts, StoredApproval};
 
 use super::Approvals;
 use crate::{ctx::Ctx, telemetry::counters};
@@ -30,15 +30,25 @@ impl Approvals {
         let now = self.base.now();
         counters::approvals_pending(self.base.store.pending_approvals(now).await?, now);
         for due in self.base.store.open_approvals(Some(now), PER_ROUND).await? {
-            if let Some(ended) = due.approval.expired(now) {
-                self.end(&ended, due.revision).await?;
+            if due.approval.expired(now).is_some() {
+                self.end_whole(&due).await?;
             }
         }
         let mut known = BTreeMap::new();
         for open in self.base.store.open_approvals(None, PER_ROUND).await? {
             if !self.is_bound(&open.approval, &mut known).await? {
-                self.end(&open.approval.ended(), open.revision).await?;
+                self.end_whole(&open).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads all of an approval and ends it, unless it was changed meanwhile.
+    async fn end_whole(&self, seen: &StoredApproval) -> Result<(), Refusal> {
+        let (org, id) = (seen.approval.org_id, seen.approval.id);
+        let whole = self.base.store.approvals_among(org, &[id], ApprovalParts::All).await?;
+        for found in whole.iter().filter(|found| found.revision == seen.revision) {
+            self.end(&found.approval.ended(), found.revision).await?;
         }
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use portcullis_core::{
     approval::{
-        Approval, ApprovalTerms, AskingPolicy, BoundTool, Decider, Decision, DecisionError,
-        FoundInput, Requester, Status,
+        Approval, ApprovalTerms, AskingPolicy, Audience, BoundTool, Decider, Decision,
+        DecisionError, FoundInput, Requester, Status,
     },
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
     principal::Role,
     refusal::Refusal,
 };
-use portcullis_store::{ApprovalFilter, StoredApproval};
+use portcullis_store::{ApprovalFilter, ApprovalGlance, ApprovalParts, StoredApproval};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -18,9 +18,11 @@ use utoipa::ToSchema;
 use super::Approvals;
 use crate::ctx::Ctx;
 
-/// Rows read at most for one page: what the caller may not see is passed over. The page then ends
-/// early, and the next one goes on behind it.
-const READ_AT_MOST: usize = 2_000;
+/// Rows looked at for one page: what the caller may not see is passed over. The page then ends early,
+/// and the next one goes on behind it.
+const LOOKED_AT: usize = 2_000;
+/// Bytes of the approvals of one page; the first is shown whatever it takes.
+const PAGE_BYTES: usize = 1 << 20;
 /// Rows read at a time.
 const READ_AT_ONCE: u32 = 200;
 /// Earlier approvals of the same tool that are shown with one.
@@ -149,53 +151,113 @@ impl Looking {
             || approval.requester.includes(self.id)
             || decides(approval.may_be_decided_by(&self.decider))
     }
+
+    /// Returns false if it surely does not see the approval.
+    fn may_see(&self, glance: &ApprovalGlance) -> bool {
+        let within = |audience: &Audience| audience.may_include(&self.decider);
+        self.all || glance.principal_id == self.id || glance.audience.as_ref().is_none_or(within)
+    }
+}
+
+/// Approvals of a page, before they are read.
+#[derive(Default)]
+struct Picked {
+    ids: Vec<ApprovalId>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Picked {
+    /// Takes the approval; false if the page is full.
+    fn take(&mut self, glance: &ApprovalGlance) -> bool {
+        let bytes = self.bytes.saturating_add(glance.bytes);
+        let room = self.ids.is_empty() || bytes <= PAGE_BYTES;
+        if self.ids.len() >= self.limit || !room {
+            return false;
+        }
+        self.bytes = bytes;
+        self.ids.push(glance.id);
+        true
+    }
 }
 
 impl Approvals {
-    /// The approvals that the caller may see.
+    /// The approvals that the caller may see. Only those that are shown are read.
     pub async fn list(&self, ctx: &Ctx, query: &ApprovalQuery) -> Result<ApprovalPage, Refusal> {
         let (looking, now) = (self.looking(ctx).await?, self.base.now());
-        let (org, filter) =
-            (ctx.caller().org_id, ApprovalFilter { status: query.status, requester: None, now });
-        let (mut items, mut after, mut read) = (Vec::new(), query.after, 0);
-        loop {
-            let rows = self.base.store.list_approvals(org, &filter, after, READ_AT_ONCE).await?;
-            if rows.is_empty() {
-                return Ok(ApprovalPage { items, end: None });
+        let org = ctx.caller().org_id;
+        let filter = ApprovalFilter { status: query.status, requester: None, now };
+        let mut picked = Picked { limit: query.limit, ..Picked::default() };
+        let end = self.pick(org, &looking, (&filter, query.after), &mut picked).await?;
+        let read = self.base.store.approvals_among(org, &picked.ids, ApprovalParts::All).await?;
+        let seen = read.into_iter().map(|it| it.approval).filter(|it| looking.sees(it));
+        Ok(ApprovalPage { items: seen.map(|it| ApprovalView::new(it, now)).collect(), end })
+    }
+
+    /// Picks the approvals of a page. Gives the one behind which the next page begins.
+    async fn pick(
+        &self,
+        org: OrgId,
+        looking: &Looking,
+        (filter, mut after): (&ApprovalFilter, Option<ApprovalId>),
+        picked: &mut Picked,
+    ) -> Result<Option<ApprovalId>, Refusal> {
+        let mut looked_at = 0;
+        while looked_at < LOOKED_AT {
+            let store = &self.base.store;
+            let glances = store.glance_at_approvals(org, filter, after, READ_AT_ONCE).await?;
+            if glances.is_empty() {
+                return Ok(None);
             }
-            read += rows.len();
-            for StoredApproval { approval, .. } in rows {
-                let sees = looking.sees(&approval);
-                if sees && items.len() == query.limit {
-                    return Ok(ApprovalPage { items, end: after });
+            looked_at += glances.len();
+            for glance in &glances {
+                if looking.may_see(glance) && !picked.take(glance) {
+                    return Ok(after);
                 }
-                after = Some(approval.id);
-                if sees {
-                    items.push(ApprovalView::new(approval, now));
-                }
-            }
-            if read >= READ_AT_MOST {
-                return Ok(ApprovalPage { items, end: after });
+                after = Some(glance.id);
             }
         }
+        Ok(after)
     }
 
     /// One approval, with earlier ones of the same tool.
     pub async fn get(&self, ctx: &Ctx, id: ApprovalId) -> Result<ApprovalView, Refusal> {
         let (looking, now, org) = (self.looking(ctx).await?, self.base.now(), ctx.caller().org_id);
         let found = self.seen(org, &looking, id).await?.approval;
+        let earlier = Some(self.earlier(org, &looking, &found, now).await?);
+        Ok(ApprovalView { earlier, ..ApprovalView::new(found, now) })
+    }
+
+    /// The latest approvals before this one of the same tool.
+    async fn earlier(
+        &self,
+        org: OrgId,
+        looking: &Looking,
+        found: &Approval,
+        now: Timestamp,
+    ) -> Result<Vec<EarlierApproval>, Refusal> {
+        let (store, tool) = (&self.base.store, &found.tool.id);
         let filter = ApprovalFilter { status: None, requester: None, now };
-        let before = self.base.store.list_approvals(org, &filter, Some(id), READ_AT_ONCE).await?;
-        let same = before.into_iter().map(|it| it.approval);
-        let same = same.filter(|it| it.tool.id == found.tool.id && looking.sees(it));
+        let before = store.glance_at_approvals(org, &filter, Some(found.id), READ_AT_ONCE).await?;
+        let may_be = |it: &&ApprovalGlance| {
+            it.tool_id.as_ref().is_none_or(|known| known == tool) && looking.may_see(it)
+        };
+        let mut picked = Picked { limit: EARLIER, ..Picked::default() };
+        for glance in before.iter().filter(may_be) {
+            if !picked.take(glance) {
+                break;
+            }
+        }
+        let read = store.approvals_among(org, &picked.ids, ApprovalParts::WithoutInput).await?;
+        let read = read.into_iter().map(|it| it.approval);
+        let same = read.filter(|it| it.tool.id == *tool && looking.sees(it));
         let short = |it: Approval| EarlierApproval {
             id: it.id,
             status: it.status_at(now),
             requester: it.requester,
             decisions: it.decisions,
         };
-        let earlier = Some(same.take(EARLIER).map(short).collect());
-        Ok(ApprovalView { earlier, ..ApprovalView::new(found, now) })
+        Ok(same.map(short).collect())
     }
 
     /// The approval of this id, unless the caller may not see it.

@@ -1,12 +1,17 @@
 //! Rows of approvals: how they are read, and how changes are written.
 
 use portcullis_core::{
-    approval::{Approval, Status},
+    approval::{Approval, Audience, Status},
     clock::Timestamp,
 };
+use serde_json::Value;
 
-use super::{ApprovalChange, StoredApproval};
-use crate::{db::row, error::StoreError, unreadable::Readable};
+use super::{ApprovalChange, ApprovalGlance, StoredApproval};
+use crate::{
+    db::{parse, row},
+    error::StoreError,
+    unreadable::Readable,
+};
 
 row!(pub(super) StoredRow {
     org_id: String,
@@ -17,6 +22,26 @@ row!(pub(super) StoredRow {
     uses_left: i64,
     expires_at: i64,
     state: String,
+    input: Option<String>,
+});
+
+row!(pub(super) RowWithoutInput {
+    org_id: String,
+    id: String,
+    digest: String,
+    status: String,
+    revision: i64,
+    uses_left: i64,
+    expires_at: i64,
+    state: String,
+});
+
+row!(pub(super) GlanceRow {
+    id: String,
+    principal_id: String,
+    tool_id: Option<String>,
+    audience: Option<String>,
+    size: i64,
 });
 
 impl Readable for StoredRow {
@@ -24,7 +49,56 @@ impl Readable for StoredRow {
     type Record = StoredApproval;
 
     /// A use by a call writes no state, so the columns hold.
+    fn read(mut self) -> Result<StoredApproval, StoreError> {
+        let input = self.input.take();
+        let mut stored = self.without_input()?;
+        let corrupt = || StoreError::Corrupt("approvals.input");
+        // Rows of earlier releases have it in their state.
+        if let Some(text) = input {
+            stored.approval.input = serde_json::from_str(&text).map_err(|_| corrupt())?;
+        }
+        // Nobody decides about a call that cannot be shown.
+        if stored.approval.input.is_null() { Err(corrupt()) } else { Ok(stored) }
+    }
+}
+
+impl Readable for RowWithoutInput {
+    const TABLE: &'static str = "approvals";
+    type Record = StoredApproval;
+
     fn read(self) -> Result<StoredApproval, StoreError> {
+        let Self { org_id, id, digest, status, revision, uses_left, expires_at, state } = self;
+        let input = None;
+        StoredRow { org_id, id, digest, status, revision, uses_left, expires_at, state, input }
+            .without_input()
+    }
+}
+
+impl Readable for GlanceRow {
+    const TABLE: &'static str = "approvals";
+    type Record = ApprovalGlance;
+
+    fn read(self) -> Result<ApprovalGlance, StoreError> {
+        let audience = self.audience.as_deref().map(serde_json::from_str).transpose();
+        let audience = audience.map_err(|_| StoreError::Corrupt("approvals.audience"))?;
+        Ok(ApprovalGlance {
+            id: parse(&self.id, "approvals.id")?,
+            principal_id: parse(&self.principal_id, "approvals.principal_id")?,
+            tool_id: self.tool_id,
+            bytes: match &audience {
+                Some(_) => usize::try_from(self.size).unwrap_or(MAX_BYTES),
+                None => MAX_BYTES,
+            },
+            audience,
+        })
+    }
+}
+
+/// Bytes of the largest approval.
+const MAX_BYTES: usize = 128 << 10;
+
+impl StoredRow {
+    fn without_input(self) -> Result<StoredApproval, StoreError> {
         let state: Approval = serde_json::from_str(&self.state)
             .ok()
             .filter(|state| self.is_of(state))
@@ -38,9 +112,7 @@ impl Readable for StoredRow {
         };
         Ok(StoredApproval { approval, revision: self.revision })
     }
-}
 
-impl StoredRow {
     /// Returns true if the state is that of the row's approval, for the row's call.
     fn is_of(&self, state: &Approval) -> bool {
         state.digest == self.digest
@@ -60,7 +132,12 @@ pub(crate) struct ApprovalRow {
     pub(crate) uses_left: i64,
     pub(crate) created_at: i64,
     pub(crate) expires_at: i64,
+    /// All of it but the input.
     pub(crate) state: String,
+    pub(crate) tool_id: String,
+    pub(crate) audience: String,
+    pub(crate) size: i64,
+    pub(crate) input: String,
     /// The revision that it replaces; `None` if it is new.
     pub(crate) replaces: Option<i64>,
 }
@@ -68,7 +145,11 @@ pub(crate) struct ApprovalRow {
 impl ApprovalRow {
     pub(crate) fn of(change: &ApprovalChange) -> Result<Self, StoreError> {
         let ApprovalChange { approval, from } = change;
-        let state = serde_json::to_string(approval);
+        let input = approval.input.to_string();
+        let rest = Approval { input: Value::Null, ..approval.clone() };
+        let conflict = |_| StoreError::Conflict("approvals".to_owned());
+        let state = serde_json::to_string(&rest).map_err(conflict)?;
+        let audience = serde_json::to_string(&Audience::of(approval)).map_err(conflict)?;
         Ok(Self {
             org_id: approval.org_id.to_string(),
             id: approval.id.to_string(),
@@ -78,7 +159,11 @@ impl ApprovalRow {
             uses_left: i64::from(approval.uses_left),
             created_at: approval.created_at.as_micros(),
             expires_at: approval.expires_at.as_micros(),
-            state: state.map_err(|_| StoreError::Conflict("approvals".to_owned()))?,
+            tool_id: approval.tool.id.clone(),
+            size: i64::try_from(state.len() + input.len()).unwrap_or(i64::MAX),
+            state,
+            audience,
+            input,
             replaces: *from,
         })
     }
@@ -89,19 +174,19 @@ impl ApprovalRow {
     }
 }
 
-/// Writes a new approval, unless as many requests of its principal are pending at its time as `$10` says.
+/// Writes a new approval, unless as many requests of its principal are pending at its time as `$14` says.
 pub(crate) const INSERT: &str = "
 INSERT INTO approvals (org_id, id, digest, principal_id, status, revision, uses_left, created_at,
-    expires_at, state)
-SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9
-WHERE $5 <> 'pending' OR $10 > (SELECT COUNT(*) FROM approvals
+    expires_at, state, tool_id, audience, size, input)
+SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13
+WHERE $5 <> 'pending' OR $14 > (SELECT COUNT(*) FROM approvals
     WHERE org_id = $1 AND principal_id = $4 AND status = 'pending' AND expires_at > $7)
 ON CONFLICT DO NOTHING";
 
 pub(crate) const UPDATE: &str = "
 UPDATE approvals SET status = $1, uses_left = $2, expires_at = $3, state = $4,
-    revision = revision + 1
-WHERE org_id = $5 AND id = $6 AND digest = $7 AND revision = $8
+    tool_id = $5, audience = $6, size = $7, input = $8, revision = revision + 1
+WHERE org_id = $9 AND id = $10 AND digest = $11 AND revision = $12
     AND status IN ('pending', 'approved')";
 
 /// Takes uses of an approval that is locked and has as many.

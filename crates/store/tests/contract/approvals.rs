@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use portcullis_core::{
-    approval::{Approval, Decider, Status, Vote},
+    approval::{Approval, Audience, Decider, Status, Vote},
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId},
 };
 use portcullis_store::{
-    ApprovalChange, ApprovalFilter, PendingApprovals, Store, StoreError, StoredApproval, Visibility,
+    ApprovalChange, ApprovalFilter, ApprovalLimits, ApprovalParts, PendingApprovals, Store,
+    StoreError, StoredApproval, Visibility,
 };
 use tokio::{
     task::{self, JoinSet},
@@ -355,5 +356,104 @@ on_both! {
         assert_eq!(numbers(&listed), [7, 6, 5, 4, 3]);
         assert_eq!(numbers(&open), [6]);
         assert!(store.take_unreadable().iter().all(|row| row.table == "approvals"));
+    }
+
+    async fn a_glance_tells_who_may_see_an_approval_without_reading_it(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+        let whole = store.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        // Whatever is not looked at cannot be in the way.
+        db.execute("UPDATE approvals SET state = 'none', input = 'none'").await;
+
+        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        let some = filter(Some(Status::Pending), None);
+        let pending = store.glance_at_approvals(org, &some, None, 10).await.unwrap();
+
+        for (glance, StoredApproval { approval, .. }) in seen.iter().zip(&whole) {
+            assert_eq!(glance.id, approval.id);
+            assert_eq!(glance.principal_id, approval.requester.principal_id);
+            assert_eq!(glance.tool_id.as_ref(), Some(&approval.tool.id));
+            assert_eq!(glance.audience, Some(Audience::of(approval)));
+            assert!((300..2_000).contains(&glance.bytes), "{}", glance.bytes);
+        }
+        assert_eq!((seen.len(), pending.len()), (7, 2));
+        let ids: Vec<ApprovalId> = seen.iter().map(|glance| glance.id).collect();
+        let unread = store.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
+        assert!(unread.is_empty(), "none of them can be read any more");
+    }
+
+    async fn those_that_are_named_are_read_with_or_without_their_inputs(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+        let ids = [given::id("apr", 2), given::id("apr", 5), given::id("apr", 99)];
+
+        let all = store.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
+        let light = store.approvals_among(org, &ids, ApprovalParts::WithoutInput).await.unwrap();
+        let other = given::org(store, 2).await;
+        let theirs = store.approvals_among(other, &ids, ApprovalParts::All).await.unwrap();
+
+        assert_eq!((numbers(&all), numbers(&light), theirs.len()), (vec![5, 2], vec![5, 2], 0));
+        assert_eq!(all[0].approval.input, serde_json::json!({ "amount": 7 }));
+        let expected = Approval { input: serde_json::Value::Null, ..all[0].approval.clone() };
+        assert_eq!(light[0].approval, expected);
+    }
+
+    async fn one_whose_input_is_gone_is_not_shown(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        one_of_each(store, org).await;
+
+        for (n, input) in [(1, "NULL"), (2, "'null'"), (3, "'{'")] {
+            let gone = format!("UPDATE approvals SET input = {input} WHERE id LIKE '%{n}'");
+            db.execute_text(gone).await;
+
+            let found = store.find_approval(org, given::id("apr", n)).await;
+
+            assert_eq!(found, Err(StoreError::Corrupt("approvals.input")), "{input}");
+        }
+    }
+
+    async fn rows_of_an_earlier_release_are_read_and_changed_as_ever(db: Database) {
+        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let (writer, _tasks) = writer(store);
+        let first = approval(org, 1, "call");
+        change(&writer, &first, None, 1).await;
+        let state = serde_json::to_string(&first).unwrap();
+        for column in ["tool_id", "audience", "size", "input"] {
+            db.execute_text(format!("ALTER TABLE approvals DROP COLUMN {column}")).await;
+        }
+        db.execute_text(format!("UPDATE approvals SET state = '{state}'")).await;
+        db.execute("DELETE FROM schema_migrations WHERE name LIKE '%approval_columns'").await;
+
+        let store = &Store::open(&db.settings).await.unwrap();
+
+        let same = Some(StoredApproval { approval: first.clone(), revision: 1 });
+        assert_eq!(find(store, org, 1).await, same);
+        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        assert_eq!(seen[0].audience.is_some(), db.is_sqlite(), "{seen:?}");
+        assert!(seen[0].bytes > 0);
+        let denied = decided(&first, Vote::Deny);
+        assert!(change(&writer, &denied, Some(1), 2).await);
+        let found = find(store, org, 1).await.unwrap();
+        assert_eq!((found.approval, found.revision), (denied, 2));
+        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        assert_eq!(seen[0].audience, Some(Audience::of(&first)));
+    }
+
+    async fn an_org_keeps_the_newest_ended_ones_within_count_and_bytes(db: Database) {
+        let store = &db.store;
+        let (ours, theirs) = (given::org(store, 1).await, given::org(store, 2).await);
+        one_of_each(store, ours).await;
+        let (writer, _tasks) = writer(store);
+        change(&writer, &approval(theirs, 11, "call").ended(), None, 11).await;
+        let all = filter(None, None);
+        let left = async || numbers(&store.list_approvals(ours, &all, None, 10).await.unwrap());
+        let most = |count, bytes| ApprovalLimits { count, bytes };
+
+        assert_eq!(store.forget_surplus_approvals(most(7, u64::MAX)).await.unwrap(), 0);
+        assert_eq!(store.forget_surplus_approvals(most(4, u64::MAX)).await.unwrap(), 1);
+        assert_eq!(left().await, [7, 6, 5, 4, 2, 1], "3 is the oldest that has ended");
+        assert_eq!(store.forget_surplus_approvals(most(10, 1_000)).await.unwrap(), 2);
+        assert_eq!(left().await, [7, 6, 2, 1], "those that are open stay");
+        assert_eq!(store.list_approvals(theirs, &all, None, 10).await.unwrap().len(), 1);
     }
 }

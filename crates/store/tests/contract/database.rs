@@ -132,7 +132,7 @@ impl Database {
         self.execute_text(format!("DROP TRIGGER refuse ON {table}; DROP FUNCTION refuse")).await;
     }
 
-    async fn execute_text(&self, statement: String) {
+    pub(crate) async fn execute_text(&self, statement: String) {
         let statement = AssertSqlSafe(statement);
         match &self.place {
             Place::File(_) => {

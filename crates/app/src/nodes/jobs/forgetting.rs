@@ -4,10 +4,15 @@
 
 use std::time::Duration;
 
+use portcullis_store::ApprovalLimits;
+
 use crate::nodes::Nodes;
 
 /// Days after which an ended approval is forgotten. Events of it stay.
 const APPROVALS_DAYS: i64 = 90;
+
+/// Approvals that an org keeps; the oldest that have ended are forgotten first.
+const KEPT_APPROVALS: ApprovalLimits = ApprovalLimits { count: 10_000, bytes: 256 << 20 };
 
 pub(super) const EVERY: Duration = Duration::from_mins(1);
 
@@ -24,6 +29,9 @@ pub(super) async fn forget(nodes: &Nodes) {
     }
     let long_ago = now.plus_seconds(-APPROVALS_DAYS * 86_400);
     if let Err(error) = nodes.base.store.forget_approvals(long_ago).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_surplus_approvals(KEPT_APPROVALS).await {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {

@@ -62,3 +62,27 @@ async fn a_list_takes_only_what_it_knows() {
         assert_eq!(told(&answer), (400, "invalid_request"), "{query}: {}", answer.text);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_large_approvals_end_by_their_bytes_and_miss_none() {
+    let it = Waiting::start().await;
+    let ana = it.person("ana", &[]).await;
+    let text = "a".repeat(60_000);
+    let mut ids = Vec::new();
+    for amount in 0..20 {
+        ids.push(it.ask(&ana, "pay", json!({ "amount": amount, "text": text })).await);
+    }
+    ids.reverse();
+
+    let (mut pages, mut path) = (Vec::new(), "/v1/approvals?limit=200".to_owned());
+    loop {
+        let page = it.gateway.get(&ana, &path).await;
+        assert_eq!(page.at("/data/items/0/input/text"), &json!(text));
+        pages.push(members(&page, "id").into_iter().map(str::to_owned).collect::<Vec<_>>());
+        let Some(next) = page.at("/meta/pagination/next_cursor").as_str() else { break };
+        path = format!("/v1/approvals?limit=200&cursor={next}");
+    }
+
+    assert_eq!(pages.concat(), ids);
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [17, 3]);
+}

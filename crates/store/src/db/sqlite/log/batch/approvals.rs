@@ -22,6 +22,7 @@ pub(super) fn change(open: &Connection, batch: &mut Batch<'_>) -> Result<(), Sto
 fn write(open: &Connection, row: &ApprovalRow) -> Result<bool, rusqlite::Error> {
     let ApprovalRow { org_id, id, digest, principal_id, status, .. } = row;
     let ApprovalRow { uses_left, created_at, expires_at, state, replaces, .. } = row;
+    let ApprovalRow { tool_id, audience, size, input, .. } = row;
     let written = match replaces {
         None => open.prepare_cached(INSERT)?.execute((
             org_id,
@@ -33,11 +34,16 @@ fn write(open: &Connection, row: &ApprovalRow) -> Result<bool, rusqlite::Error> 
             created_at,
             expires_at,
             state,
+            tool_id,
+            audience,
+            size,
+            input,
             i64::from(MAX_PENDING),
         )),
-        Some(revision) => open
-            .prepare_cached(UPDATE)?
-            .execute((status, uses_left, expires_at, state, org_id, id, digest, revision)),
+        Some(revision) => open.prepare_cached(UPDATE)?.execute((
+            status, uses_left, expires_at, state, tool_id, audience, size, input, org_id, id,
+            digest, revision,
+        )),
     };
     Ok(written? == 1)
 }
