@@ -149,6 +149,11 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
+/// Events that are read at a time for a page.
+const READ_AT_ONCE: usize = 50;
+/// Bytes of events after which a page ends, however few those are: payloads are read with them.
+const PAGE_BYTES: usize = 4 << 20;
+
 /// A page of events, without payloads and salts.
 #[derive(Debug)]
 pub struct Events {
@@ -258,15 +263,23 @@ impl Audit {
             self.note_access(ctx).await?;
         }
         self.seal(org).await?;
-        let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
-        let listed = self
-            .base
-            .store
-            .list_events(org, visibility(ctx), &query.filter, query.order, query.after, limit)
-            .await;
-        let page = listed?;
-        let shown = page.events.iter().map(|record| self.event_view(org, record, Shown::Named));
-        Ok(Events { items: shown.collect::<Result<_, _>>()?, more: page.more, last: page.reached })
+        let (store, seen) = (&self.base.store, visibility(ctx));
+        let (mut items, mut last, mut bytes) = (Vec::new(), query.after, 0);
+        loop {
+            let room = query.limit.saturating_sub(items.len()).min(READ_AT_ONCE);
+            let limit = u32::try_from(room).unwrap_or(u32::MAX);
+            let page =
+                store.list_events(org, seen, &query.filter, query.order, last, limit).await?;
+            for record in &page.events {
+                bytes += record.core.len() + record.detached.as_deref().map_or(0, str::len);
+                items.push(self.event_view(org, record, Shown::Named)?);
+            }
+            last = page.reached.or(last);
+            let ends = !page.more || page.events.len() < room;
+            if ends || items.len() >= query.limit || bytes >= PAGE_BYTES {
+                return Ok(Events { items, more: page.more, last });
+            }
+        }
     }
 
     /// One event in full, if the caller may see it; also when it has no place in the log yet.
@@ -296,13 +309,16 @@ impl Audit {
         };
         let record = object(&stored.core).ok_or_else(corrupt)?;
         let mismatch = self.mismatches_of(org, stored, shown, &record);
-        let parsed = |text: &Option<String>| text.as_deref().map_or(Some(Map::new()), object);
-        let mut kept = parsed(&stored.detached).ok_or_else(corrupt)?;
-        let salts = parsed(&stored.salts).ok_or_else(corrupt)?;
+        let kept = stored.detached.as_deref().unwrap_or("{}");
         let (detached, salts) = match shown {
-            Shown::Whole => (EventDetached::whole(kept), Some(salts)),
-            Shown::Named | Shown::Bare => (EventDetached::named(&mut kept), None),
+            Shown::Whole => {
+                let salts = object(stored.salts.as_deref().unwrap_or("{}"));
+                let whole = object(kept).map(EventDetached::whole);
+                (whole, Some(salts.ok_or_else(corrupt)?))
+            }
+            Shown::Named | Shown::Bare => (EventDetached::named_in(kept), None),
         };
+        let detached = detached.ok_or_else(corrupt)?;
         let place = stored.seal.as_ref();
         let integrity = EventIntegrity {
             log: self.log.origin(org),

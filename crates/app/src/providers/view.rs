@@ -167,9 +167,10 @@ impl Providers {
         };
         self.declared_connections(caller.org_id).await?;
         let (mut found, mut after) = (Vec::new(), query.after.clone());
+        let batch = u32::try_from(query.limit.saturating_add(1)).unwrap_or(BATCH).clamp(20, BATCH);
         loop {
             let from = after.as_ref().map(|(slug, id)| (slug.as_str(), id.as_str()));
-            let page = ProviderPage { owner, after: from, limit: BATCH };
+            let page = ProviderPage { owner, after: from, limit: batch };
             let records = self.base.store.page_providers(caller.org_id, page).await;
             let records = records?;
             let last = records.last().map(|it| (it.slug.as_str().to_owned(), it.id.to_string()));

@@ -1,8 +1,10 @@
 //! An event as it is shown: the answer and its schema.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use portcullis_core::{audit::RecordedEvent, clock::Timestamp, id::PrincipalId};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 use utoipa::ToSchema;
 
 /// An audit event. Its leaf in the log is the canonical JSON of all but `detached` and `integrity`.
@@ -126,8 +128,25 @@ impl EventView {
 }
 
 impl EventDetached {
+    /// Actor and source of an erasable part as it is stored; of its payloads nothing is made. `None` if
+    /// it is no object.
+    pub(super) fn named_in(stored: &str) -> Option<Self> {
+        let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(stored).ok()?;
+        let value = |name: &str| match members.get(name) {
+            Some(value) => serde_json::from_str(value.get()).ok(),
+            None => Some(Value::Null),
+        };
+        Some(Self {
+            actor_name: value("actor_name")?,
+            label: value("label")?,
+            source_ip: value("source_ip")?,
+            user_agent: value("user_agent")?,
+            ..Self::default()
+        })
+    }
+
     /// Actor and source; takes them out of `kept`.
-    pub(super) fn named(kept: &mut Map<String, Value>) -> Self {
+    fn named(kept: &mut Map<String, Value>) -> Self {
         Self {
             actor_name: kept.remove("actor_name").unwrap_or_default(),
             label: kept.remove("label").unwrap_or_default(),
@@ -171,12 +190,13 @@ mod tests {
         let kept = json!({ "actor_name": "ana", "hold": null, "input": { "n": 1 }, "more": 1 });
         let Value::Object(kept) = kept else { unreachable!() };
 
-        let named = EventDetached::named(&mut kept.clone());
+        let named = EventDetached::named_in(&json!(kept).to_string()).unwrap();
         let whole = EventDetached::whole(kept);
 
         let mut shown =
             json!({ "actor_name": "ana", "label": null, "source_ip": null, "user_agent": null });
         assert_eq!(json!(named), shown);
+        assert!(EventDetached::named_in("[]").is_none());
         shown["input"] = json!({ "n": 1 });
         shown["output"] = Value::Null;
         shown["hold"] = Value::Null;
