@@ -101,7 +101,7 @@ impl App {
     #[expect(clippy::too_many_lines, reason = "the list of all rooms and what each works with")]
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
         let Parts { clock, random, store, node, workers, tasks, .. } = parts;
-        let base = Arc::new(Base { clock, random, store, node, workers, tasks });
+        let base = Arc::new(Base::new(clock, random, store, node, workers, tasks));
         let webhooks = parts.webhooks.keys().cloned().collect();
         let catalogue = Arc::new(ToolCatalogue::new(parts.declared, webhooks, base.now()));
         let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);

@@ -1,6 +1,6 @@
 //! Clock, random source, store and executors of a node: what every room works with.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use portcullis_core::{
     clock::{Clock, Timestamp},
@@ -8,9 +8,11 @@ use portcullis_core::{
     random::Random,
     refusal::Refusal,
 };
-use portcullis_lanes::Workers;
+use portcullis_lanes::{FairLimits, Workers};
 use portcullis_store::Store;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::long_work::{LongWork, Party};
 
 /// Handles that every room of a node shares.
 pub struct Base {
@@ -21,7 +23,20 @@ pub struct Base {
     pub(crate) node: String,
     pub(crate) workers: Workers<OrgId>,
     pub(crate) tasks: TaskTracker,
+    /// Cancelled when the node begins to end: long computations stop.
+    pub(crate) ending: CancellationToken,
+    /// Computations on lists of tools.
+    pub(crate) listings: LongWork,
 }
+
+/// Computations on lists of tools at once: schemas are compiled, and policies bound to them.
+const LISTINGS: FairLimits = FairLimits {
+    slots: 2,
+    reserve: 1,
+    // A connection has one list under way at a time.
+    waiting: usize::MAX,
+    patience: Duration::from_hours(1),
+};
 
 impl fmt::Debug for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,6 +45,19 @@ impl fmt::Debug for Base {
 }
 
 impl Base {
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        store: Store,
+        node: String,
+        workers: Workers<OrgId>,
+        tasks: TaskTracker,
+    ) -> Self {
+        let ending = CancellationToken::new();
+        let listings = LongWork::new(LISTINGS, ending.clone());
+        Self { clock, random, store, node, workers, tasks, ending, listings }
+    }
+
     /// Does something of `bytes` bytes for an org: off the threads that serve if that is much.
     pub async fn worked<T: Send + 'static>(
         &self,
@@ -59,6 +87,21 @@ impl Base {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Refusal> {
         self.tasks.spawn(work).await.map_err(|_| Refusal::Internal)
+    }
+
+    /// Stops the long computations that requests wait for: the node is about to end.
+    pub fn end_long_work(&self) {
+        self.ending.cancel();
+    }
+
+    /// Computes something about a list of tools, when it is the turn of `party`, at low priority.
+    /// `None` if it panics.
+    pub(crate) async fn list_work<T: Send + 'static>(
+        &self,
+        party: Party,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.listings.to_the_end(party, work).await
     }
 
     /// Makes ids.

@@ -190,6 +190,7 @@ impl Calls {
             providers,
             approvals,
         } = handles;
+        let simulations = Simulations::new(base.ending.clone());
         let judging = Judging::new(parts.max_calls, base.workers.threads());
         Self {
             admissions: Arc::new(Admissions::new(judging, audit.writer.clone())),
@@ -202,7 +203,7 @@ impl Calls {
             tools,
             providers,
             approvals,
-            simulations: Simulations::default(),
+            simulations,
             capture: parts.capture,
             answer_key: parts.answer_key,
             state_key: parts.state_key,

@@ -22,6 +22,7 @@ mod attendance;
 mod base;
 mod ctx;
 mod dlp;
+mod long_work;
 mod low_priority;
 mod screening;
 

@@ -242,11 +242,11 @@ impl Tools {
     async fn bind_again(self: &Arc<Self>) {
         // Validating policies takes milliseconds: not on a thread that serves requests.
         let this = Arc::clone(self);
-        let bound = tokio::task::spawn_blocking(move || {
+        let bound = self.base.list_work(None, move || {
             this.catalogue_changed();
             this.policies.rehearse_again();
         });
-        if bound.await.is_err() {
+        if bound.await.is_none() {
             tracing::error!("binding the policies to the catalogue ended in a panic");
         }
     }
@@ -262,9 +262,8 @@ impl Tools {
         let seen = self.first_seen(provider, org, &definitions).await;
         let slug = provider.declared.slug.clone();
         // A thousand schemas take a while: not on a thread that serves requests.
-        let compiled =
-            tokio::task::spawn_blocking(move || listed::compile(&slug, definitions, seen));
-        compiled.await.unwrap_or_else(|_| {
+        let compiled = self.base.list_work(org, move || listed::compile(&slug, definitions, seen));
+        compiled.await.unwrap_or_else(|| {
             tracing::error!(provider = %provider.declared.slug, "compiling schemas ended in a panic");
             Vec::new()
         })

@@ -21,7 +21,7 @@ mod tokens;
 mod tools;
 mod trust;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use portcullis_core::principal::{ScopeError, ScopeSet};
@@ -117,11 +117,17 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return output::fail(&error),
     };
-    match runtime.block_on(run(cli.command)) {
+    let ended = runtime.block_on(run(cli.command));
+    // What has to be finished was waited for. A thread that computes for nobody is not.
+    runtime.shutdown_timeout(PATIENCE);
+    match ended {
         Ok(code) => code,
         Err(error) => output::fail(&*error),
     }
 }
+
+/// Time for blocking work to end with the command that began it.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {

@@ -127,6 +127,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     accept(&listening, &limits, &speech, (&lanes, &connections), &stop).await;
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
+    node.app.base.end_long_work();
     tracing::info!("shutting down; draining calls in flight");
     let drain = Duration::from_secs(config.server.drain_seconds);
     connections.close();

@@ -20,25 +20,29 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
-    id::{EventId, OrgId, PrincipalId},
-    policy::{OrgView, PolicyFile, PolicySet, Principal},
+    id::{EventId, PrincipalId},
+    policy::{DraftBounds, DraftError, OrgView, PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal},
     trust::Login,
 };
-use portcullis_lanes::{FairLimits, FairSlots};
+use portcullis_lanes::FairLimits;
 use serde_json::Value;
-use tokio::{runtime::Handle, time::Instant};
+use tokio::{
+    runtime::Handle,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
 
 pub use self::request::{
     Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
 };
 use self::{
-    answers::{case, identity},
+    answers::{Until, case, identity},
     judge::{Case, NodeDlp, Simulator},
     report::{BaselineSource, SimulatedSets, SimulationReport},
     request::refusal,
-    sets::Origins,
+    sets::{Origins, kept_set},
 };
 pub use self::{
     cases::{CaseFile, CaseRun},
@@ -48,7 +52,8 @@ use crate::{
     Ctx,
     calls::Calls,
     calls::admission::overloaded,
-    policies::reload::{Ground, reloaded},
+    long_work::{LongTurn, LongWork, Stop},
+    policies::reload::Ground,
     tools::tool_named,
 };
 
@@ -57,13 +62,18 @@ use crate::{
 const AT_ONCE: FairLimits =
     FairLimits { slots: 2, reserve: 1, waiting: 64, patience: Duration::from_mins(5) };
 
+/// The most checks of a draft's own policies against the tools there are: about two seconds.
+const MAX_CHECKS: usize = 200_000;
+/// The most policies that a report names beside its decisions.
+const MAX_NAMED: usize = 100_000;
+
 /// The simulations of this node.
 #[derive(Debug)]
-pub(crate) struct Simulations(Arc<FairSlots<OrgId>>);
+pub(crate) struct Simulations(LongWork);
 
-impl Default for Simulations {
-    fn default() -> Self {
-        Self(Arc::new(FairSlots::new(AT_ONCE)))
+impl Simulations {
+    pub(crate) fn new(ending: CancellationToken) -> Self {
+        Self(LongWork::new(AT_ONCE, ending))
     }
 }
 
@@ -89,7 +99,7 @@ impl Sets {
 }
 
 impl Calls {
-    /// Answers a simulation.
+    /// Answers a simulation. It ends with its time limit, with the request or with the node.
     pub async fn simulate(
         self: &Arc<Self>,
         ctx: &Ctx,
@@ -97,30 +107,30 @@ impl Calls {
     ) -> Result<SimulationReport, Refusal> {
         let Simulation { subject, draft, baseline, options } = simulation;
         let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
-        let slot = self.simulations.0.take(ctx.caller().org_id);
-        let slot = tokio::time::timeout_at(deadline, slot).await.ok().flatten();
-        let _one_of_few = slot.ok_or_else(overloaded)?;
+        let turn = self.simulations.0.turn(Some(ctx.caller().org_id), deadline).await;
+        let turn = turn.ok_or_else(overloaded)?;
         match subject {
             Subject::Asks(asks) => {
-                let cases = self.cases(ctx, &asks).await?;
-                let sets = self.sets(ctx, draft, baseline).await?;
+                let cases = timeout_at(deadline, self.cases(ctx, &asks)).await;
+                let cases = cases.map_err(|_| late(&options))??;
+                let sets = self.sets(ctx, draft, baseline, (&turn, &options)).await?;
                 let key = self.screening.fingerprints_of(ctx.caller().org_id);
                 let this = Arc::clone(self);
                 let runtime = Handle::current();
-                let work = move || {
+                let work = move |stop: &Stop| {
                     let dlp = this.screening.dlp();
                     let node = Some(NodeDlp { dlp: &dlp, runtime });
                     let simulator = Simulator { engine: dlp.engine(), key: &key, node };
-                    answers::answer(&simulator, &asks, &cases, &sets, &options, deadline)
+                    let until = Until { stop, named: MAX_NAMED };
+                    answers::answer(&simulator, &asks, &cases, &sets, &options, until)
                 };
-                let (report, recorded) = off_the_request(work).await?;
+                let (report, recorded) = turn.run(work).await?;
                 self.simulated(ctx, recorded).await?;
                 Ok(SimulationReport::Requests(report))
             }
             Subject::Replay(replay) => {
-                let sets = self.sets(ctx, draft, baseline).await?;
-                let (report, recorded) =
-                    self.replayed(ctx, &replay, sets, &options, deadline).await?;
+                let sets = self.sets(ctx, draft, baseline, (&turn, &options)).await?;
+                let (report, recorded) = self.replayed(ctx, &replay, sets, &options, &turn).await?;
                 self.simulated(ctx, recorded).await?;
                 Ok(SimulationReport::Replay(report))
             }
@@ -173,12 +183,13 @@ impl Calls {
         Ok(Principal::new(identity(who, org.to_string())))
     }
 
-    /// The sets to ask, loaded off the threads that serve requests.
+    /// The sets to ask, loaded within the time of the request.
     async fn sets(
         self: &Arc<Self>,
         ctx: &Ctx,
         draft: Draft,
         baseline: Option<Baseline>,
+        (turn, options): (&LongTurn, &Options),
     ) -> Result<Sets, Refusal> {
         let live = self.policies.current();
         let origins = match (draft.kept_base(), &draft.base) {
@@ -192,20 +203,27 @@ impl Calls {
         };
         let (catalogue, now, dlp) =
             (self.catalogue.for_policies(), self.base.now(), self.screening.dlp());
-        let sets = off_the_request(move || {
+        let options = options.clone();
+        let loaded = turn.run(move |stop| {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
-            let candidate = sets::drafted(&draft, &live, origins, ground).map_err(refusal)?;
+            let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
+            let candidate = sets::drafted(&draft, &live, origins, ground, &bounds)
+                .map_err(|error| not_drafted(&draft, &error, &options))?;
             let baseline = match (baseline, kept) {
-                (_, Some(files)) => Some((kept_set(&live, files, ground)?, BaselineSource::Kept)),
+                (_, Some(files)) => {
+                    let set = kept_set(&live, files, ground, &bounds);
+                    let set = set.map_err(|error| unfit_baseline(&error, &options))?;
+                    Some((set, BaselineSource::Kept))
+                }
                 (Some(Baseline::Live), None) => Some((Arc::clone(&live), BaselineSource::Live)),
                 (Some(Baseline::Recorded | Baseline::Kept(_)) | None, None) => None,
             };
-            Ok::<_, Refusal>(Sets { live, candidate, baseline, org: None })
+            let mut named = live.named_principals();
+            named.extend(candidate.named_principals());
+            Ok::<_, Refusal>((Sets { live, candidate, baseline, org: None }, named))
         });
-        let sets = sets.await??;
-        let mut named = sets.live.named_principals();
-        named.extend(sets.candidate.named_principals());
+        let (sets, named) = loaded.await??;
         let org = self.policies.org_view(ctx.caller().org_id, &named).await?;
         Ok(Sets { org: Some(Arc::new(org)), ..sets })
     }
@@ -247,25 +265,38 @@ impl Calls {
     }
 }
 
-fn kept_set(
-    live: &PolicySet,
-    files: Vec<PolicyFile>,
-    ground: Ground<'_>,
-) -> Result<Arc<PolicySet>, Refusal> {
-    reloaded(live, files, ground).map(Arc::new).map_err(|errors| {
-        let told = errors.iter().take(20).map(|error| {
-            members::violation("/baseline", format!("no longer fits the tools: {error}"))
-        });
-        refusal(told.collect())
-    })
+/// The answer when the time is over before anything could be judged.
+fn late(options: &Options) -> Refusal {
+    let message = format!(
+        "was over before the policies were loaded: {} ms do not suffice for this draft now",
+        options.timeout_ms
+    );
+    refusal(vec![members::violation("/options/timeout_ms", message)])
 }
 
-/// Runs on the blocking pool: what takes long must not hold up calls.
-async fn off_the_request<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Refusal> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| {
-        tracing::error!("a simulation ended in a panic");
-        Refusal::Internal
-    })
+fn not_drafted(draft: &Draft, error: &DraftError, options: &Options) -> Refusal {
+    match error {
+        DraftError::Policies(errors) => refusal(sets::told_all(draft, errors)),
+        DraftError::TooLarge { size, max_checks } => {
+            let message = format!(
+                "takes too many checks: {} policies against {} tools are more than {max_checks}; \
+                 leave out policies, or name tools in their scopes",
+                size.policies, size.tools
+            );
+            refusal(vec![members::violation("/policies", message)])
+        }
+        DraftError::Stopped => late(options),
+    }
+}
+
+fn unfit_baseline(error: &DraftError, options: &Options) -> Refusal {
+    match error {
+        DraftError::Policies(errors) => {
+            let told = errors.iter().take(20).map(|error| {
+                members::violation("/baseline", format!("no longer fits the tools: {error}"))
+            });
+            refusal(told.collect())
+        }
+        DraftError::TooLarge { .. } | DraftError::Stopped => late(options),
+    }
 }

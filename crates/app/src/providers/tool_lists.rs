@@ -90,8 +90,8 @@ impl Providers {
         if provider.learned(&tools, || self.connections.listed_of(provider)) {
             // Validating policies takes milliseconds: not on a thread that serves requests.
             let this = Arc::clone(self);
-            let bound = tokio::task::spawn_blocking(move || this.tools.catalogue_changed()).await;
-            if bound.is_err() {
+            let bound = self.base.list_work(Some(org), move || this.tools.catalogue_changed());
+            if bound.await.is_none() {
                 tracing::error!("binding the policies to the catalogue ended in a panic");
             }
         }

@@ -29,8 +29,8 @@ impl Tools {
         }
         let (slug, dlp) = (provider.declared.slug.clone(), self.screening.dlp());
         // A thousand schemas take a while: not on a thread that serves requests.
-        let looked = tokio::task::spawn_blocking(move || usable(&slug, &dlp, list.tools)).await;
-        let (definitions, unusable) = looked.unwrap_or_else(|_| {
+        let looked = self.base.list_work(org, move || usable(&slug, &dlp, list.tools)).await;
+        let (definitions, unusable) = looked.unwrap_or_else(|| {
             tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
             (Vec::new(), Vec::new())
         });

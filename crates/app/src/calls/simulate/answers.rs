@@ -15,9 +15,18 @@ use tokio::time::Instant;
 use super::{
     Sets,
     judge::{Case, Simulator},
-    report::{ComparedCall, RequestReport, SimulationCounts},
+    report::{ComparedCall, RequestReport, SimulatedCall, SimulationCounts},
     request::{Ask, Options, Who},
 };
+use crate::long_work::Stop;
+
+/// End of a report: what is judged after it is left out.
+#[derive(Clone, Copy)]
+pub(super) struct Until<'a> {
+    pub(super) stop: &'a Stop,
+    /// The most policies that it names beside its decisions: each call can list them all.
+    pub(super) named: usize,
+}
 
 /// The report, and the part of it that is recorded.
 pub(super) fn answer(
@@ -26,17 +35,19 @@ pub(super) fn answer(
     cases: &[Case],
     sets: &Sets,
     options: &Options,
-    deadline: Instant,
+    until: Until<'_>,
 ) -> (RequestReport, Value) {
     let started = Instant::now();
     let mut summary = SimulationCounts::default();
     let mut results = Vec::with_capacity(asks.len());
+    let mut named = 0_usize;
     for (ask, case) in asks.iter().zip(cases) {
-        if Instant::now() > deadline {
+        if until.stop.is_due() || named > until.named {
             break;
         }
         let call = judged(simulator, ask, case, sets, options).answered(options.include_shadow);
         summary.count(&call);
+        named = named.saturating_add(policies_named(&call));
         results.push(call);
     }
     let complete = results.len() == asks.len();
@@ -55,6 +66,15 @@ pub(super) fn answer(
         duration_ms,
     };
     (report, recorded)
+}
+
+/// Number of policies that a call names beside its decision.
+fn policies_named(call: &SimulatedCall) -> usize {
+    let explained = call.explain.as_ref().map_or(0, |explain| {
+        explain.near_misses.len() + explain.candidates.as_ref().map_or(0, Vec::len)
+    });
+    let shadow = call.shadow.as_ref().map_or(0, Vec::len);
+    explained + shadow + call.errors.len() + call.determining_policies.len()
 }
 
 fn judged<'a>(

@@ -4,20 +4,21 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     dlp::FingerprintKey,
-    policy::{PolicySet, Principal},
+    policy::{DraftBounds, DraftError, PolicySet, Principal},
     refusal::Refusal,
 };
 use tokio::time::Instant;
 
 use super::{
     Base, Baseline, Sets, Simulation, Subject, Who,
-    answers::{answer, case, identity},
+    answers::{Until, answer, case, identity},
     judge::Simulator,
     members::violation,
     report::{BaselineSource, RequestReport},
     request::refusal,
-    sets::{Origins, drafted},
+    sets::{Origins, drafted, told_all},
 };
+use crate::long_work::Stop;
 pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};
 
 /// The org of those who are only imagined.
@@ -43,7 +44,14 @@ impl Rehearsal<'_> {
             Base::Live => Origins::Live,
             Base::Kept(_) => return Err(elsewhere("/policies/base")),
         };
-        let candidate = drafted(&simulation.draft, live, origins, self.ground).map_err(refusal)?;
+        // What stands beside the policies is the operator's own: it may take what it takes.
+        let bounds = DraftBounds { max_checks: usize::MAX, stop: &|| false };
+        let draft = &simulation.draft;
+        let candidate = drafted(draft, live, origins, self.ground, &bounds);
+        let candidate = candidate.map_err(|error| match error {
+            DraftError::Policies(errors) => refusal(told_all(draft, &errors)),
+            DraftError::TooLarge { .. } | DraftError::Stopped => Refusal::Internal,
+        })?;
         let sets = Sets { live: Arc::clone(live), candidate, baseline, org: None };
         let mut cases = Vec::with_capacity(asks.len());
         for ask in asks {
@@ -56,7 +64,8 @@ impl Rehearsal<'_> {
         }
         let key = FingerprintKey::new([0; 32]);
         let simulator = Simulator { engine: self.engine, key: &key, node: None };
-        let deadline = Instant::now() + Duration::from_millis(simulation.options.timeout_ms);
-        Ok(answer(&simulator, asks, &cases, &sets, &simulation.options, deadline).0)
+        let stop = Stop::at(Instant::now() + Duration::from_millis(simulation.options.timeout_ms));
+        let until = Until { stop: &stop, named: usize::MAX };
+        Ok(answer(&simulator, asks, &cases, &sets, &simulation.options, until).0)
     }
 }

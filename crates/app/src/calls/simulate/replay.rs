@@ -18,11 +18,11 @@ use tokio::time::Instant;
 
 pub(super) use self::report::ReplayReport;
 use self::{player::Player, tally::Tallied};
-use super::{Options, Replay, Sets, off_the_request};
-use crate::{Ctx, audit::events::visibility, calls::Calls};
+use super::{Options, Replay, Sets};
+use crate::{Ctx, audit::events::visibility, calls::Calls, long_work::LongTurn};
 
-/// Number of events in one read.
-const PAGE: usize = 2_000;
+/// Number of events in one read: with payloads they may take a hundred megabytes.
+const PAGE: usize = 500;
 
 impl Calls {
     /// Asks the recorded calls that the caller may see again; gives the report and the part of it
@@ -33,12 +33,17 @@ impl Calls {
         replay: &Replay,
         sets: Sets,
         options: &Options,
-        deadline: Instant,
+        turn: &LongTurn,
     ) -> Result<(ReplayReport, Value), Refusal> {
         let started = Instant::now();
         let org = ctx.caller().org_id;
         self.audit.seal(org).await?;
-        let policy_set = sets.reported();
+        let (sets, policy_set) = turn
+            .run(move |_| {
+                let reported = sets.reported();
+                (sets, reported)
+            })
+            .await?;
         let versions = (
             sets.candidate.version().to_owned(),
             sets.baseline().map(|set| set.version().to_owned()),
@@ -47,9 +52,9 @@ impl Calls {
         let player = Player::new(sets, tools, org.to_string(), options, replay.sample);
         let run = Run { player, scanned: 0, next: None, complete: true };
         let run = if replay.event_ids.is_empty() {
-            self.play_pages(ctx, replay, run, deadline).await?
+            self.play_pages(ctx, replay, run, turn).await?
         } else {
-            self.play_named(ctx, replay, run, deadline).await?
+            self.play_named(ctx, replay, run, turn).await?
         };
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let tallied = run.player.tallied(run.complete);
@@ -77,7 +82,7 @@ impl Calls {
         ctx: &Ctx,
         replay: &Replay,
         mut run: Run,
-        deadline: Instant,
+        turn: &LongTurn,
     ) -> Result<Run, Refusal> {
         let org = ctx.caller().org_id;
         let (filter, seen) = (filter(replay), visibility(ctx));
@@ -96,7 +101,7 @@ impl Calls {
                 }
             };
             // The next page is read while this one is judged.
-            let (player, next) = tokio::join!(run.player.play(events, deadline), next);
+            let (player, next) = tokio::join!(run.player.play(events, turn), next);
             run.player = player?;
             match next? {
                 Some(page) if !run.player.is_late() => ahead = page,
@@ -128,7 +133,7 @@ impl Calls {
         ctx: &Ctx,
         replay: &Replay,
         mut run: Run,
-        deadline: Instant,
+        turn: &LongTurn,
     ) -> Result<Run, Refusal> {
         let mut events: Vec<EventRecord> = Vec::new();
         for id in &replay.event_ids {
@@ -137,7 +142,7 @@ impl Calls {
             events.push(found.ok_or_else(|| Refusal::not_found("event", &id.to_string()))?);
         }
         run.scanned = events.len();
-        run.player = run.player.play(events, deadline).await?;
+        run.player = run.player.play(events, turn).await?;
         run.complete = !run.player.is_late();
         Ok(run)
     }
@@ -153,9 +158,9 @@ struct Run {
 
 impl Player {
     /// Judges a page off the threads that serve requests.
-    async fn play(mut self, events: Vec<EventRecord>, deadline: Instant) -> Result<Self, Refusal> {
-        off_the_request(move || {
-            self.judge_all(&events, deadline);
+    async fn play(mut self, events: Vec<EventRecord>, turn: &LongTurn) -> Result<Self, Refusal> {
+        turn.run(move |stop| {
+            self.judge_all(&events, stop);
             self
         })
         .await

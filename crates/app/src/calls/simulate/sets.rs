@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{Changes, PolicyError, PolicyFile, PolicySet},
+    policy::{Changes, DraftBounds, DraftError, PolicyError, PolicyFile, PolicySet},
     refusal::Violation,
 };
 
 use super::request::{Base, Draft};
-use crate::policies::reload::{Ground, reloaded};
+use crate::policies::reload::Ground;
 
 /// Set that a draft may start from, read from its storage.
 pub(crate) enum Origins {
@@ -24,20 +24,18 @@ pub(crate) enum Origins {
 const DRAFT: &str = "upsert/";
 
 /// Makes the set of a draft, bound to the same tools as the set in force, from which it takes what
-/// is the same. Gives every error of it.
+/// is the same. Gives every error of it; says no to what is beyond `bounds`.
 pub(crate) fn drafted(
     draft: &Draft,
     live: &Arc<PolicySet>,
     origins: Origins,
     ground: Ground<'_>,
-) -> Result<Arc<PolicySet>, Vec<Violation>> {
-    let told = |errors: Vec<PolicyError>| -> Vec<Violation> {
-        errors.iter().take(100).map(|error| told(draft, error)).collect()
-    };
+    bounds: &DraftBounds<'_>,
+) -> Result<Arc<PolicySet>, DraftError> {
     let base = match origins {
         Origins::Live => Arc::clone(live),
         Origins::Empty => Arc::new(live.emptied(ground.now)),
-        Origins::Kept(files) => Arc::new(reloaded(live, files, ground).map_err(told)?),
+        Origins::Kept(files) => kept_set(live, files, ground, bounds)?,
     };
     if draft.is_base() {
         return Ok(base);
@@ -50,7 +48,23 @@ pub(crate) fn drafted(
         remove: draft.remove.iter().cloned().collect(),
         statuses: draft.set_status.iter().cloned().collect(),
     };
-    base.draft(&changes, ground.now).map(Arc::new).map_err(told)
+    base.draft_within(&changes, ground.now, bounds).map(Arc::new)
+}
+
+/// An earlier set, bound to the tools there are now.
+pub(super) fn kept_set(
+    live: &PolicySet,
+    files: Vec<PolicyFile>,
+    ground: Ground<'_>,
+    bounds: &DraftBounds<'_>,
+) -> Result<Arc<PolicySet>, DraftError> {
+    let Ground { catalogue, detectors, now } = ground;
+    live.reload_within(files, catalogue, detectors, now, bounds).map(Arc::new)
+}
+
+/// The errors of a draft, the first hundred, each at its place of the request.
+pub(super) fn told_all(draft: &Draft, errors: &[PolicyError]) -> Vec<Violation> {
+    errors.iter().take(100).map(|error| told(draft, error)).collect()
 }
 
 /// An error of a draft, at the place of the request it stands in.

@@ -8,7 +8,6 @@ use portcullis_core::{
     tool::Tool,
 };
 use portcullis_store::EventRecord;
-use tokio::time::Instant;
 
 use super::{
     compare::{Before, Call, Outcome, compare, recorded},
@@ -17,11 +16,10 @@ use super::{
 };
 use crate::{
     calls::simulate::{Options, Sets, report::SimulatedDecision},
+    long_work::Stop,
     tools::catalogue::ToolTable,
 };
 
-/// Number of events between two checks of the time limit.
-const STRIDE: usize = 128;
 /// A tool of the log.
 struct Subject {
     tool: Arc<Tool>,
@@ -75,18 +73,16 @@ impl Player {
         self.reached
     }
 
-    /// Judges these events, as far as the time suffices.
-    pub(super) fn judge_all(&mut self, events: &[EventRecord], deadline: Instant) {
-        for stride in events.chunks(STRIDE) {
-            if Instant::now() > deadline {
+    /// Judges these events until it has to stop.
+    pub(super) fn judge_all(&mut self, events: &[EventRecord], stop: &Stop) {
+        for event in events {
+            if stop.is_due() {
                 self.late = true;
                 return;
             }
-            for event in stride {
-                self.reached = event.seal.as_ref().map(|seal| seal.sequence).or(self.reached);
-                if self.sample.is_none_or(|share| is_sampled(&event.id.to_string(), share)) {
-                    self.judge(event);
-                }
+            self.reached = event.seal.as_ref().map(|seal| seal.sequence).or(self.reached);
+            if self.sample.is_none_or(|share| is_sampled(&event.id.to_string(), share)) {
+                self.judge(event);
             }
         }
     }
