@@ -1,6 +1,6 @@
 //! A file as an answer: streamed, in part (RFC 9110 §14), or compressed with gzip.
 
-use std::{io::SeekFrom, io::Write as _};
+use std::{io::SeekFrom, io::Write as _, sync::Arc};
 
 use axum::{
     body::Body,
@@ -10,8 +10,8 @@ use axum::{
 use bytes::{Bytes, BytesMut};
 use flate2::{Compression, write::GzEncoder};
 use futures_util::stream;
-use portcullis_app::ExportFile;
-use portcullis_core::refusal::Refusal;
+use portcullis_app::{App, ExportFile};
+use portcullis_core::{id::OrgId, refusal::Refusal};
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncSeekExt},
@@ -29,8 +29,12 @@ struct Part {
     last: u64,
 }
 
-/// The file, or what the client wants of it.
-pub(super) fn answer(export: ExportFile, headers: &HeaderMap) -> Result<Response, Refusal> {
+/// The file of an org, or what the client wants of it.
+pub(super) fn answer(
+    export: ExportFile,
+    headers: &HeaderMap,
+    whose: (&Arc<App>, OrgId),
+) -> Result<Response, Refusal> {
     let tag = format!("\"{}\"", export.sha256);
     let part = match range(headers, export.bytes, &tag) {
         Wanted::All => None,
@@ -41,7 +45,7 @@ pub(super) fn answer(export: ExportFile, headers: &HeaderMap) -> Result<Response
     let file = File::from_std(export.file);
     let mut response = Response::new(match part {
         Some(part) => plain(file, part.first, part.last + 1 - part.first),
-        None if zipped => compressed(file, export.bytes),
+        None if zipped => compressed(file, export.bytes, whose),
         None => plain(file, 0, export.bytes),
     });
     let told = response.headers_mut();
@@ -148,26 +152,39 @@ async fn piece(file: &mut File, left: u64) -> std::io::Result<Option<Bytes>> {
     Ok(Some(piece.freeze()))
 }
 
-fn compressed(file: File, length: u64) -> Body {
+fn compressed(file: File, length: u64, (app, org): (&Arc<App>, OrgId)) -> Body {
     let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let app = Arc::clone(app);
     let pieces = stream::try_unfold(
-        (file, Some(encoder), length),
-        |(mut file, encoder, mut left)| async move {
+        (file, Some(encoder), length, app),
+        move |(mut file, encoder, mut left, app)| async move {
             let Some(mut encoder) = encoder else { return Ok(None) };
             // The encoder may swallow several pieces before it gives one.
             while encoder.get_ref().is_empty() {
                 let Some(piece) = piece(&mut file, left).await? else {
                     let rest = Bytes::from(encoder.finish()?);
-                    return Ok(Some((rest, (file, None, 0))));
+                    return Ok(Some((rest, (file, None, 0, app))));
                 };
                 left = left.saturating_sub(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-                encoder.write_all(&piece)?;
+                encoder = compress(&app, org, encoder, piece).await?;
             }
             let written = Bytes::from(std::mem::take(encoder.get_mut()));
-            Ok::<_, std::io::Error>(Some((written, (file, Some(encoder), left))))
+            Ok::<_, std::io::Error>(Some((written, (file, Some(encoder), left, app))))
         },
     );
     Body::from_stream(pieces)
+}
+
+/// Compresses a piece when it is the org's turn, off the thread that serves: a file has gigabytes.
+async fn compress(
+    app: &App,
+    org: OrgId,
+    mut encoder: GzEncoder<Vec<u8>>,
+    piece: Bytes,
+) -> std::io::Result<GzEncoder<Vec<u8>>> {
+    let work = move || encoder.write_all(&piece).map(|()| encoder);
+    let written = app.base.worked(org, usize::MAX, work).await;
+    written.map_err(|refusal| std::io::Error::other(refusal.to_string()))?
 }
 
 #[cfg(test)]

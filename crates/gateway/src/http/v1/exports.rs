@@ -172,5 +172,6 @@ pub(crate) async fn file(
 ) -> Result<Response, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
-    Ok(download::answer(file, &headers)?)
+    let whose = (&gateway.app, ctx.caller().org_id);
+    Ok(download::answer(file, &headers, whose)?)
 }
