@@ -299,6 +299,10 @@ pub(crate) enum Attack {
     Renaming,
     /// Long lines of names and values of one org, which DLP reads, beside plain calls of another
     Assignments,
+    /// Simulations with large drafts, whose clients leave, beside plain calls of another org
+    Drafts,
+    /// Lists of many large approvals that their caller may not see, beside plain calls of another org
+    Approvals,
 }
 
 #[derive(Debug, Args)]

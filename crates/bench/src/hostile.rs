@@ -1,9 +1,11 @@
 //! Attacks, and what others notice of them. The first: calls of a healthy provider, alone and beside
 //! another one that hangs, drips and floods. The figure is the ratio of the 99th percentiles.
 
+mod approvals;
 mod bodies;
 mod bystanders;
 mod circuit;
+mod drafts;
 mod large;
 mod patterns;
 mod renaming;
@@ -69,6 +71,8 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         Attack::Circuit => circuit::run(args).await,
         Attack::Large => large::run(args).await,
         Attack::Renaming => renaming::run(args).await,
+        Attack::Drafts => drafts::run(args).await,
+        Attack::Approvals => approvals::run(args).await,
     }
 }
 

@@ -105,6 +105,16 @@ pub(super) async fn measure(
         calls.rotate_left(number % traps.len().max(1));
         attack.spawn(again_and_again(running.address, calls, answers));
     }
+    Ok((beside(running, token, attack, count).await?, answers))
+}
+
+/// Measures `count` plain calls, and as many probes, while an attack goes on; ends it.
+pub(super) async fn beside(
+    running: &Running,
+    token: &str,
+    mut attack: JoinSet<()>,
+    count: usize,
+) -> Result<Seen, Failure> {
     let plain = governed_call(running.address, token, &payload::of_size(1024))?;
     let probe = get(running.address, token, "/healthz")?;
     let (begun, cpu) = (Instant::now(), process::cpu_time(running.pid)?);
@@ -114,7 +124,7 @@ pub(super) async fn measure(
     )?;
     let cpu = process::cpu_time(running.pid)?.saturating_sub(cpu);
     attack.shutdown().await;
-    Ok((Seen { calls, probes, cpu, elapsed: begun.elapsed() }, answers))
+    Ok(Seen { calls, probes, cpu, elapsed: begun.elapsed() })
 }
 
 /// The calls of an attack.
@@ -146,13 +156,13 @@ impl Answers {
         }
     }
 
-    fn note(&self, status: StatusCode) {
+    pub(super) fn note(&self, status: StatusCode) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *counts.entry(status.as_u16()).or_default() += 1;
     }
 }
 
-async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answers: Answers) {
+pub(super) async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answers: Answers) {
     while let Ok(mut connection) = Connection::open(address).await {
         for call in calls.iter().cycle() {
             let Ok(answer) = connection.send(call.clone()).await else { break };
