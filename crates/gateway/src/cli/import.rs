@@ -4,6 +4,7 @@ mod document;
 mod http;
 mod program;
 mod provider;
+mod risks;
 mod secrets;
 
 use std::{
@@ -35,6 +36,9 @@ Headers and environment variables become references to variables of the gateway'
 does a URL that holds a secret; no value is printed. A comment above each entry names the variables to
 set. An entry that cannot be used, such as one with HTTP+SSE or with a secret among the arguments of its
 program, is left out; a comment says why and what to do.
+
+Entries that run code from their arguments, such as `sh -c`, or set variables that decide what code
+programs run, such as `LD_PRELOAD` and `PATH`, are written with a warning, which also goes to standard error.
 
 Example:
   portcullis import ~/.cursor/mcp.json >> portcullis.toml
@@ -73,7 +77,10 @@ impl Import {
         );
         for entry in &entries {
             match judge.import(entry, &mut taken) {
-                Ok(imported) => text.push_str(&imported.text()),
+                Ok(imported) => {
+                    imported.warnings.iter().for_each(|warning| Output::new(false).warn(warning));
+                    text.push_str(&imported.text());
+                }
                 Err(reason) => {
                     left_out += 1;
                     let line = format!("\n# Left out: {}: {reason}\n", secrets::shown(&entry.name));

@@ -3,6 +3,7 @@
 use super::{
     http::Remote,
     provider::{Imported, Members, SSE},
+    risks,
     secrets::{Detectors, Variable, is_expanded, is_secret_name, quoted},
 };
 
@@ -136,6 +137,8 @@ impl Program {
             return Err("its `command` is empty".to_owned());
         }
         self.check_arguments(detectors)?;
+        let names = self.env.iter().map(|(name, _)| name.as_str());
+        imported.warnings = risks::warnings(slug, &self.command, names);
         let command: Vec<_> = self.command.iter().map(|it| quoted(it)).collect();
         imported.set("command", &format!("[{}]", command.join(", ")));
         if let Some(cwd) = &self.cwd {

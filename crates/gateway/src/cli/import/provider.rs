@@ -16,6 +16,8 @@ pub(super) struct Imported {
     pub(super) entry: String,
     pub(super) variables: Vec<Variable>,
     pub(super) notes: Vec<String>,
+    /// What the operator has to read before the gateway runs it.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Imported {
@@ -25,7 +27,7 @@ impl Imported {
         if name != slug {
             entry.extend(["name = ", &quoted(name), "\n"]);
         }
-        Self { entry, variables: Vec::new(), notes: Vec::new() }
+        Self { entry, variables: Vec::new(), notes: Vec::new(), warnings: Vec::new() }
     }
 
     /// Adds a setting whose value is TOML already.
@@ -47,6 +49,9 @@ impl Imported {
     /// The entry under its notes.
     pub(super) fn text(&self) -> String {
         let mut text = String::from("\n");
+        for warning in &self.warnings {
+            text.extend(["# WARNING: ", warning, "\n"]);
+        }
         for variable in &self.variables {
             text.extend(["# Set ", &variable.name, ": ", &variable.holds, ".\n"]);
         }
