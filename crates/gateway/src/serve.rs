@@ -3,6 +3,7 @@
 //! Our own loop instead of `axum::serve`, which never times out a header or an idle connection.
 
 mod accept;
+mod framing;
 mod speech;
 mod turns;
 mod wire;

@@ -1,22 +1,22 @@
-//! The stream of a connection as hyper reads and writes it: behind what was read before, and with a
-//! note of what its client has not taken yet.
+//! The stream of a connection as hyper reads and writes it: behind what was read before, without what
+//! breaks the framing of HTTP/1, and with a note of what its client has not taken yet.
 
 use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use bytes::{Buf, Bytes};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     time::timeout,
 };
 
-use super::speech::PARTING;
+use super::{framing::Framing, speech::PARTING};
 use crate::connection::Connection;
 
 /// First bytes of a client that speaks HTTP/2 (RFC 9113 §3.4).
@@ -29,16 +29,34 @@ pub(super) enum Protocol {
     Http2,
 }
 
+/// The rest of a head whose framing is broken, in the place of the line that breaks it: a byte that no
+/// head may hold, so that hyper answers 400 in the turn of that request and closes the connection, and
+/// the end that hyper waits for before it looks.
+const BAD_REST: &[u8] = b"\0\r\n\r\n";
+
 /// A stream, and what was read of it ahead.
 pub(super) struct Wire<S> {
     ahead: Bytes,
     stream: TokioIo<S>,
+    guard: Guard,
     connection: Arc<Connection>,
+}
+
+/// The framing that a client keeps to.
+enum Guard {
+    /// The protocol is not known yet, or frames by itself.
+    Off,
+    /// HTTP/1.
+    Http1(Box<Framing>),
+    /// A head broke it: this is still to be read, and nothing else.
+    BrokenHead(&'static [u8]),
+    /// A body broke it: the connection is of no use.
+    BrokenBody,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>) -> Self {
-        Self { ahead: Bytes::new(), stream: TokioIo::new(stream), connection }
+        Self { ahead: Bytes::new(), stream: TokioIo::new(stream), guard: Guard::Off, connection }
     }
 
     /// Reads on until it is clear which protocol the client speaks. `None` if it said nothing.
@@ -56,6 +74,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Some(_) | None => Protocol::Http1,
             };
             self.ahead = Bytes::copy_from_slice(read);
+            if protocol == Protocol::Http1 {
+                self.guard = Guard::Http1(Box::new(Framing::new()));
+                if let Some(kept) = self.guard.check(read) {
+                    self.ahead = [read.get(..kept).unwrap_or_default(), BAD_REST].concat().into();
+                    self.guard = Guard::BrokenHead(&[]);
+                }
+            }
             return Ok(Some(protocol));
         }
     }
@@ -63,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     /// Waits until the client says something more. `false` if it went.
     pub(super) async fn is_woken(&mut self) -> io::Result<bool> {
         let mut first = [0];
-        let count = self.stream.inner_mut().read(&mut first).await?;
+        let count = self.guarded().read(&mut first).await?;
         self.ahead = Bytes::copy_from_slice(first.get(..count).unwrap_or_default());
         Ok(count > 0)
     }
@@ -85,6 +110,57 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
+impl<S> Wire<S> {
+    fn guarded(&mut self) -> Guarded<'_, S> {
+        Guarded { stream: self.stream.inner_mut(), guard: &mut self.guard }
+    }
+}
+
+impl Guard {
+    /// Number of these bytes that may be parsed, if what follows them may not.
+    fn check(&mut self, bytes: &[u8]) -> Option<usize> {
+        let Self::Http1(framing) = self else { return None };
+        let violation = framing.read(bytes).err()?;
+        *self = if violation.in_head { Self::BrokenHead(BAD_REST) } else { Self::BrokenBody };
+        Some(violation.after)
+    }
+}
+
+/// A stream as it is read: up to the first byte that breaks its framing.
+struct Guarded<'a, S> {
+    stream: &'a mut S,
+    guard: &'a mut Guard,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<'_, S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, guard } = self.get_mut();
+        let before = buffer.filled().len();
+        if let Guard::Off | Guard::Http1(_) = guard {
+            ready!(Pin::new(stream).poll_read(context, buffer))?;
+            let read = buffer.filled().get(before..).unwrap_or_default();
+            let Some(kept) = guard.check(read) else { return Poll::Ready(Ok(())) };
+            buffer.set_filled(before + kept);
+        }
+        match guard {
+            Guard::BrokenHead(rest) => {
+                let (now, later) = rest.split_at(rest.len().min(buffer.remaining()));
+                buffer.put_slice(now);
+                *rest = later;
+            }
+            Guard::BrokenBody if buffer.filled().len() == before => {
+                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+            }
+            Guard::BrokenBody | Guard::Off | Guard::Http1(_) => {}
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<S: AsyncRead + Unpin> Read for Wire<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -92,7 +168,7 @@ impl<S: AsyncRead + Unpin> Read for Wire<S> {
         mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         if self.ahead.is_empty() {
-            let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+            let read = Pin::new(&mut TokioIo::new(self.guarded())).poll_read(context, buffer);
             if read.is_ready() {
                 self.connection.heard();
             }
@@ -186,5 +262,6 @@ mod tests {
         assert_eq!(told(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r", b"x"]).await.0, http1);
         assert_eq!(told(&[b"PRI"]).await, (http1, Bytes::from_static(b"PRI")));
         assert_eq!(told(&[]).await, (None, Bytes::new()));
+        assert_eq!(told(&[b"G /\nx"]).await, (http1, Bytes::from_static(BAD_REST)));
     }
 }

@@ -1,6 +1,7 @@
 //! Clients that are slow, silent, many, or speak HTTP/2.
 
 mod addresses;
+mod framing;
 mod kept;
 mod resting;
 mod strangers;
@@ -12,15 +13,16 @@ use portcullis_testkit::Principal;
 use reqwest::Method;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, connect, exchange, rest},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, rest},
 };
 
-/// A gateway that waits for a client no longer than a second.
+/// A gateway that waits for a client no longer than a second; by default it would wait for longer
+/// than these tests do.
 const IMPATIENT: &str = "[server]\nheader_timeout_seconds = 1\nbody_timeout_seconds = 1";
 
 fn head(who: &Principal, more: &str) -> String {
@@ -34,7 +36,6 @@ fn head(who: &Principal, more: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_get_to_its_request_is_cut_off() {
     let gateway = gateway().config(IMPATIENT).start();
-    let begun = Instant::now();
     let slow: [&[u8]; 5] = [
         b"",
         b"G",
@@ -48,7 +49,6 @@ async fn a_client_that_does_not_get_to_its_request_is_cut_off() {
     for (bytes, answer) in slow.iter().zip(cut) {
         assert!(!answer.contains(" 200 "), "{bytes:?}: {answer}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,7 +74,7 @@ async fn a_header_that_drips_is_cut_off_although_it_never_pauses() {
             failed = dripping => { let _: std::io::Result<()> = failed; Vec::new() }
         }
     };
-    let answer = timeout(Duration::from_secs(5), cut).await.expect("a connection that ends");
+    let answer = timeout(PATIENCE, cut).await.expect("a connection that ends");
 
     assert!(!String::from_utf8_lossy(&answer).contains(" 200 "));
 }
@@ -89,12 +89,10 @@ async fn a_kept_connection_that_falls_silent_ends() {
         let read = stream.read(&mut some).await.unwrap();
         assert!(String::from_utf8_lossy(&some[..read]).contains(" 200 "), "it is kept");
     }
-    let begun = Instant::now();
 
     let more = rest(&mut stream).await;
 
     assert_eq!(more, "");
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,11 +101,10 @@ async fn a_silent_http2_connection_ends() {
     let mut stream = connect(&gateway).await;
     // The preface and empty settings; whatever the server says is not answered.
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
-    let begun = Instant::now();
 
-    rest(&mut stream).await;
+    let told = rest(&mut stream).await;
 
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    assert!(!told.is_empty(), "settings at least, and the end");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,12 +113,10 @@ async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
 
     for more in ["content-length: 100\r\n", "transfer-encoding: chunked\r\n"] {
-        let begun = Instant::now();
         let answer = exchange(&gateway, head(&who, more).as_bytes()).await;
 
         assert!(answer.starts_with("HTTP/1.1 400 "), "{more}: {answer}");
         assert!(answer.contains("did not arrive within 1 seconds"), "{more}: {answer}");
-        assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     }
 }
 
