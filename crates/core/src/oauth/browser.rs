@@ -136,6 +136,34 @@ impl Origin {
         let secure = url.scheme() == "https" || is_loopback(&url);
         (bare && secure && plain(&url)).then(|| Self(url.origin()))
     }
+
+    /// The origin that a browser names in the header `Origin`. None for `null` and for what is more
+    /// than scheme, host and port.
+    #[must_use]
+    pub fn named(header: &str) -> Option<Self> {
+        let (scheme, authority) = header.split_once("://")?;
+        let scheme = ["https", "http"].into_iter().find(|it| it.eq_ignore_ascii_case(scheme))?;
+        Self::at(scheme, authority)
+    }
+
+    /// The origin of pages at `host[:port]`, which is how a request names it.
+    #[must_use]
+    pub fn at(scheme: &str, authority: &str) -> Option<Self> {
+        // Parsers of URLs forgive backslashes, blanks and more, which no browser sends here.
+        let sent = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+        let exact = !authority.ends_with(':') && authority.bytes().all(sent);
+        let url = exact.then(|| Url::parse(&format!("{scheme}://{authority}")))?;
+        url.ok().filter(plain).map(|url| Self(url.origin()))
+    }
+
+    /// The name or address of its host, in lower case; an address of IPv6 in brackets.
+    #[must_use]
+    pub fn host(&self) -> Option<String> {
+        match &self.0 {
+            url::Origin::Tuple(_, host, _) => Some(host.to_string()),
+            url::Origin::Opaque(_) => None,
+        }
+    }
 }
 
 fn plain(url: &Url) -> bool {
@@ -248,6 +276,48 @@ mod tests {
             assert_eq!(State::hash_of(other), None);
         }
         assert!(!format!("{state:?}").contains(state.expose()));
+    }
+
+    #[test]
+    fn origins_are_the_same_if_scheme_host_and_port_are() {
+        for (header, listed, same) in [
+            ("https://app.acme.example", "https://app.acme.example", true),
+            ("HTTPS://APP.Acme.example", "https://app.acme.example/", true),
+            ("https://app.acme.example:443", "https://app.acme.example", true),
+            ("https://app.acme.example", "https://app.acme.example:443", true),
+            ("http://127.0.0.1:80", "http://127.0.0.1", true),
+            ("http://[::1]:8080", "http://[0:0:0:0:0:0:0:1]:8080", true),
+            ("https://b\u{fc}cher.example", "https://b\u{fc}cher.example", false),
+            ("https://xn--bcher-kva.example", "https://b\u{fc}cher.example", true),
+            ("http://app.acme.example", "https://app.acme.example", false),
+            ("http://app.acme.example:443", "https://app.acme.example", false),
+            ("https://app.acme.example:80", "https://app.acme.example", false),
+            ("https://app.acme.example:8443", "https://app.acme.example", false),
+            ("https://acme.example", "https://app.acme.example", false),
+            ("https://app.acme.example.", "https://app.acme.example", false),
+            ("https://app.acme.example.evil.example", "https://app.acme.example", false),
+            ("http://[::1]", "http://127.0.0.1", false),
+            ("https://app.acme.example/", "https://app.acme.example", false),
+            ("https://app.acme.example:", "https://app.acme.example", false),
+            ("https://app.acme.example/x", "https://app.acme.example", false),
+            ("https://x@app.acme.example", "https://app.acme.example", false),
+            ("https:\\\\app.acme.example", "https://app.acme.example", false),
+            ("https:app.acme.example", "https://app.acme.example", false),
+            (" https://app.acme.example", "https://app.acme.example", false),
+            ("https://app.acme.example https://x", "https://app.acme.example", false),
+            ("wss://app.acme.example", "https://app.acme.example", false),
+            ("https://", "https://app.acme.example", false),
+            ("app.acme.example", "https://app.acme.example", false),
+            ("null", "https://app.acme.example", false),
+            ("", "https://app.acme.example", false),
+        ] {
+            let listed = Origin::parse(listed).unwrap();
+
+            assert_eq!(Origin::named(header) == Some(listed), same, "{header}");
+        }
+        let host = |text: &str| Origin::parse(text).and_then(|it| it.host());
+        assert_eq!(host("https://Gate.acme.example:8443/").as_deref(), Some("gate.acme.example"));
+        assert_eq!(host("http://[::1]:80").as_deref(), Some("[::1]"));
     }
 
     #[test]

@@ -67,12 +67,12 @@ impl Mcp {
 
     /// The settings of the face of a gateway that serves as `server` says.
     pub(crate) fn settings(&self, server: &Server) -> McpSettings {
-        let public = server.public_url.as_deref();
-        let host = public.and_then(|url| url.split_once("://")).map(|(_, authority)| {
-            authority.rsplit_once(':').map_or(authority, |(name, _)| name).to_owned()
-        });
+        let public = server.public_url.as_deref().and_then(Origin::parse);
+        let host = public.as_ref().and_then(Origin::host);
         let hosts = self.hosts.iter().cloned().chain([server.public_host.clone()]).chain(host);
-        let origins = self.origins.iter().cloned().chain(public.map(str::to_owned));
+        let others = self.origins.iter().filter_map(|origin| Origin::parse(origin));
+        let origins = others.chain(public).collect();
+        let secure = server.tls.is_some() || server.behind_tls_proxy;
         let listen = address(&server.listen, "server.listen").ok();
         let tools = match self.tools {
             ToolsMode::Auto => Listed::Auto,
@@ -80,7 +80,7 @@ impl Mcp {
             ToolsMode::Search => Listed::Search,
         };
         let instructions = self.instructions.clone();
-        let guard = Guard::new(listen, hosts, origins);
+        let guard = Guard::new((listen, secure), hosts, origins);
         let ttl_ms = self.ttl_seconds.unwrap_or(TTL_SECONDS).saturating_mul(1_000);
         McpSettings { tools, instructions, ttl_ms, guard, listeners: Listeners::default() }
     }

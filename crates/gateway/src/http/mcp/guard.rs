@@ -7,7 +7,7 @@ use axum::{
     extract::Request,
     http::{HeaderMap, header, uri::Authority},
 };
-use portcullis_core::{mcp::ProtocolError, refusal::Refusal};
+use portcullis_core::{mcp::ProtocolError, oauth::Origin, refusal::Refusal};
 
 use super::super::{Gateway, exchange::Exchange, outcome::Outcome};
 
@@ -16,25 +16,25 @@ use super::super::{Gateway, exchange::Exchange, outcome::Outcome};
 pub(crate) struct Guard {
     /// Host names in lower case, without ports.
     hosts: Vec<String>,
-    /// Origins in lower case.
-    origins: Vec<String>,
+    /// Origins of other pages.
+    origins: Vec<Origin>,
+    /// Browsers reach the gateway by `https`.
+    secure: bool,
     /// Only programs of this machine can connect.
     on_loopback: bool,
 }
 
 impl Guard {
-    /// For a gateway that listens on `listen` and is known by these names besides.
+    /// For a gateway that listens on `listen`, is reached by these names besides, and by `https` if it
+    /// is `secure`.
     pub(crate) fn new(
-        listen: Option<SocketAddr>,
+        (listen, secure): (Option<SocketAddr>, bool),
         hosts: impl IntoIterator<Item = String>,
-        origins: impl IntoIterator<Item = String>,
+        origins: Vec<Origin>,
     ) -> Self {
-        let lower = |text: String| text.trim_end_matches('/').to_ascii_lowercase();
-        Self {
-            hosts: hosts.into_iter().map(lower).collect(),
-            origins: origins.into_iter().map(lower).collect(),
-            on_loopback: listen.is_some_and(|address| address.ip().is_loopback()),
-        }
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        let on_loopback = listen.is_some_and(|address| address.ip().is_loopback());
+        Self { hosts, origins, secure, on_loopback }
     }
 
     /// A name that is known, or an address: no name resolves to that which its owner could change.
@@ -52,10 +52,12 @@ impl Guard {
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = origins.next() else { return Ok(()) };
-        let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        let same = known && host.is_some_and(|host| Some(&*host.to_ascii_lowercase()) == authority);
-        if origins.next().is_none() && (same || self.origins.contains(&origin)) {
+        let origin = origin.to_str().ok().and_then(Origin::named);
+        let scheme = if self.secure { "https" } else { "http" };
+        let own = host.filter(|_| known).and_then(|host| Origin::at(scheme, host));
+        let may_ask =
+            |origin: Origin| Some(&origin) == own.as_ref() || self.origins.contains(&origin);
+        if origins.next().is_none() && origin.is_some_and(may_ask) {
             return Ok(());
         }
         Err(
@@ -104,16 +106,16 @@ mod tests {
         guard.check(Some(host), &headers).is_ok()
     }
 
-    fn guard(listen: &str) -> Guard {
+    fn guard(listen: &str, secure: bool) -> Guard {
         let hosts = ["Gate.acme.example".to_owned()];
-        let origins =
-            ["https://gate.acme.example".to_owned(), "https://app.acme.example/".to_owned()];
-        Guard::new(listen.parse().ok(), hosts, origins)
+        let origins = ["https://gate.acme.example", "https://app.acme.example:443/"];
+        let origins = origins.iter().filter_map(|origin| Origin::parse(origin)).collect();
+        Guard::new((listen.parse().ok(), secure), hosts, origins)
     }
 
     #[test]
     fn a_host_is_known_by_its_name_or_is_an_address() {
-        let open = guard("0.0.0.0:443");
+        let open = guard("0.0.0.0:443", true);
 
         for host in ["gate.acme.example", "GATE.acme.example:8443", "192.0.2.1", "[::1]:80"] {
             assert!(check(&open, host, &[]), "{host}");
@@ -121,22 +123,44 @@ mod tests {
         for host in ["evil.example", "gate.acme.example.evil.example", "x:80"] {
             assert!(!check(&open, host, &[]), "{host}");
         }
-        assert!(check(&guard("127.0.0.1:80"), "whatever", &[]));
+        assert!(check(&guard("127.0.0.1:80", false), "whatever", &[]));
     }
 
     #[test]
-    fn an_origin_is_our_own_or_listed() {
-        for guard in [guard("0.0.0.0:443"), guard("127.0.0.1:80")] {
-            assert!(check(&guard, "gate.acme.example", &["https://gate.acme.example"]));
-            assert!(check(&guard, "localhost:8080", &["http://localhost:8080"]));
-            assert!(check(&guard, "gate.acme.example", &["https://APP.acme.example"]));
-            for origin in ["https://evil.example", "null", "", "http://localhost:9"] {
-                assert!(!check(&guard, "localhost:8080", &[origin]), "{origin}");
-            }
-            let twice = ["http://localhost:8080", "https://evil.example"];
-            assert!(!check(&guard, "localhost:8080", &twice));
+    fn an_origin_is_our_own_or_listed_with_its_scheme_host_and_port() {
+        let (plain, secure) = (guard("127.0.0.1:80", false), guard("0.0.0.0:443", true));
+
+        for (guard, host, origin, wanted) in [
+            (&secure, "gate.acme.example", "https://gate.acme.example", true),
+            (&secure, "gate.acme.example:443", "https://gate.acme.example", true),
+            (&secure, "GATE.acme.example:8443", "https://gate.acme.example:8443", true),
+            (&secure, "192.0.2.1", "https://192.0.2.1:443", true),
+            (&secure, "[2001:db8::1]:8443", "https://[2001:DB8:0::1]:8443", true),
+            (&secure, "192.0.2.1", "https://App.acme.example", true),
+            (&secure, "gate.acme.example", "http://gate.acme.example", false),
+            (&secure, "gate.acme.example", "https://gate.acme.example:80", false),
+            (&secure, "192.0.2.1", "http://app.acme.example", false),
+            (&secure, "192.0.2.1", "https://app.acme.example:8443", false),
+            (&secure, "192.0.2.1:8080", "http://192.0.2.1:8080", false),
+            (&plain, "localhost:8080", "http://localhost:8080", true),
+            (&plain, "localhost", "http://LOCALHOST:80", true),
+            (&plain, "localhost", "https://gate.acme.example", true),
+            (&plain, "localhost:8080", "https://localhost:8080", false),
+            (&plain, "localhost:443", "https://localhost", false),
+            (&plain, "localhost:8080", "http://localhost", false),
+            (&plain, "localhost:8080", "http://localhost:9", false),
+            (&plain, "localhost:8080", "ftp://localhost:8080", false),
+            (&plain, "localhost:8080", "http://localhost:8080/", false),
+            (&plain, "localhost:8080", "https://evil.example", false),
+            (&plain, "localhost:8080", "null", false),
+            (&plain, "localhost:8080", "", false),
+            // A name that was made to resolve here is the same in both headers.
+            (&plain, "evil.example", "http://evil.example", false),
+        ] {
+            assert_eq!(check(guard, host, &[origin]), wanted, "{host} {origin}");
         }
-        // A name that was made to resolve here is the same in both headers.
-        assert!(!check(&guard("127.0.0.1:80"), "evil.example", &["http://evil.example"]));
+        let twice = ["http://localhost:8080", "https://evil.example"];
+        assert!(!check(&plain, "localhost:8080", &twice));
+        assert!(!check(&plain, "localhost:8080", &[twice[0], twice[0]]));
     }
 }

@@ -81,7 +81,15 @@ async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
     assert_eq!(ask(&[]).await.status, 200);
     assert_eq!(ask(&[("origin", &format!("http://{authority}"))]).await.status, 200);
     assert_eq!(ask(&[("origin", "https://app.acme.example")]).await.status, 200);
-    for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
+    assert_eq!(ask(&[("origin", "https://APP.acme.example:443")]).await.status, 200);
+    for origin in [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1:1",
+        &format!("https://{authority}"),
+        "http://app.acme.example",
+        "https://app.acme.example:8443",
+    ] {
         let answer = ask(&[("origin", origin)]).await;
         assert_eq!((error(&answer), answer.at("/id")), ((403, -32600), &Value::Null), "{origin}");
         assert_framed(&answer, origin);
