@@ -185,6 +185,7 @@ impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         self.server.check().map_err(ConfigError::Wrong)?;
         self.mcp.check().map_err(ConfigError::Wrong)?;
+        self.limits.patience()?;
         self.tokens.check().map_err(ConfigError::Wrong)?;
         self.audit.check().map_err(ConfigError::Wrong)?;
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();

@@ -17,7 +17,7 @@ use crate::{
 /// start: until it does every request is refused.
 pub(crate) async fn counters(config: &Config) -> Result<Option<SharedCounters>, BootError> {
     let Some(url) = config.limits.counters()? else { return Ok(None) };
-    let made = SharedCounters::new(&url);
+    let made = SharedCounters::new(&url, config.limits.patience()?);
     let (counters, task) = made.map_err(|error| BootError::Other(error.to_string()))?;
     keep(url.to_string(), task);
     let _ = tokio::time::timeout(Duration::from_secs(1), counters.reachable()).await;

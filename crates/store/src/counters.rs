@@ -2,7 +2,7 @@
 //!
 //! A script on the server decides by the server's clock, in one round trip, so any
 //! number of nodes let pass exactly what a plan or a rate allows. All keys of an org carry its id
-//! as hash tag. **Invariant:** without an answer within [`PATIENCE`] the
+//! as hash tag. **Invariant:** without an answer within the patience that they are made with the
 //! counters count as unreachable; nothing passes uncounted.
 
 mod keeper;
@@ -23,9 +23,6 @@ use redis::{Client, FromRedisValue, IntoConnectionInfo, Script, aio::Multiplexed
 use tokio::{sync::watch, time::timeout};
 
 use self::keeper::Trouble;
-
-/// Time limit of an answer: with everything else, a request is refused within 250 ms.
-pub const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The most rates that one call can take from.
 const MOST_RATES: usize = 64;
@@ -137,6 +134,7 @@ pub struct SharedCounters {
     live: watch::Receiver<Option<Live>>,
     trouble: Arc<Trouble>,
     scripts: Arc<Scripts>,
+    patience: Duration,
 }
 
 /// A connection, and which one it is since the start.
@@ -165,19 +163,22 @@ impl fmt::Debug for SharedCounters {
 }
 
 impl SharedCounters {
-    /// The counters at `url` and the task that keeps the connection, which the caller runs.
-    /// Nothing is dialled before that.
-    pub fn new(url: &CountersUrl) -> Result<(Self, CountersTask), CountersError> {
+    /// The counters at `url`, which have `patience` for each answer, and the task that keeps the
+    /// connection, which the caller runs. Nothing is dialled before that.
+    pub fn new(
+        url: &CountersUrl,
+        patience: Duration,
+    ) -> Result<(Self, CountersTask), CountersError> {
         let client = Client::open(url.0.clone()).map_err(|error| CountersError::of(&error))?;
         let (sender, live) = watch::channel(None);
         let trouble = Arc::new(Trouble::default());
-        let task = CountersTask::new(client, sender, Arc::clone(&trouble));
+        let task = CountersTask::new(client, sender, Arc::clone(&trouble), patience);
         let scripts = Arc::new(Scripts {
             charge: Script::new(scripts::CHARGE),
             rates: Script::new(scripts::RATES),
             give_back: Script::new(scripts::GIVE_BACK),
         });
-        Ok((Self { live, trouble, scripts }, task))
+        Ok((Self { live, trouble, scripts, patience }, task))
     }
 
     /// Returns true if there is a connection.
@@ -263,7 +264,7 @@ impl SharedCounters {
     ) -> Result<T, CountersError> {
         let live = self.live.borrow().clone();
         let Live { mut connection, number } = live.ok_or(CountersError::Unreachable)?;
-        let answered = timeout(PATIENCE, asked.invoke_async(&mut connection)).await;
+        let answered = timeout(self.patience, asked.invoke_async(&mut connection)).await;
         let error = match answered {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(error)) => CountersError::of(&error),

@@ -70,7 +70,7 @@ pub use crate::{
     },
     counters::{
         Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
-        PATIENCE as COUNTERS_PATIENCE, SharedCounters,
+        SharedCounters,
     },
     db::{Durability, Store, Weakness},
     error::StoreError,

@@ -1,6 +1,6 @@
-//! A TCP wire that can be cut or frozen.
+//! A TCP wire that can be cut, frozen, or slow.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -24,6 +24,8 @@ pub enum Condition {
     Cut,
     /// Nothing arrives, and neither end notices.
     Frozen,
+    /// Everything arrives this much later.
+    Late(Duration),
 }
 
 /// A wire from a port of its own to `server`.
@@ -90,8 +92,12 @@ async fn carry(
 ) {
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes).await {
-        if condition.wait_for(|it| *it != Condition::Frozen).await.is_err() {
-            return;
+        let carries = match condition.wait_for(|it| *it != Condition::Frozen).await {
+            Ok(condition) => *condition,
+            Err(_) => return,
+        };
+        if let Condition::Late(by) = carries {
+            tokio::time::sleep(by).await;
         }
         if to.write_all(bytes.get(..count).unwrap_or_default()).await.is_err() {
             return;

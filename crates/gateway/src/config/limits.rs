@@ -1,9 +1,16 @@
 //! `[limits]`: where the limits of plans and policies are counted.
 
+use std::{ops::RangeInclusive, time::Duration};
+
 use portcullis_store::CountersUrl;
 use serde::Deserialize;
 
 use super::{ConfigError, providers::SecretSource};
+
+/// Milliseconds that a node waits for an answer of the server.
+const TIMEOUT_MS: u64 = 200;
+/// The least is that of a network, the most what callers wait for an answer anyway.
+const POSSIBLE_MS: RangeInclusive<u64> = 10..=10_000;
 
 /// `[limits]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -11,6 +18,8 @@ use super::{ConfigError, providers::SecretSource};
 pub(crate) struct Limits {
     /// The Redis or Valkey server in which nodes count together; each node by itself when absent.
     redis: Option<SecretSource>,
+    /// Milliseconds to wait for an answer of that server before a request is refused.
+    timeout_ms: Option<u64>,
 }
 
 impl Limits {
@@ -20,6 +29,17 @@ impl Limits {
         let wrong = |error: String| ConfigError::Wrong(format!("`limits.redis`: {error}"));
         let url = source.read().map_err(wrong)?;
         url.expose().parse().map(Some).map_err(|error| wrong(format!("{error}")))
+    }
+
+    /// Time to wait for an answer of the server. Refuses times in which none can come, and those
+    /// that callers would not wait for.
+    pub(crate) fn patience(&self) -> Result<Duration, ConfigError> {
+        let timeout = self.timeout_ms.unwrap_or(TIMEOUT_MS);
+        if POSSIBLE_MS.contains(&timeout) {
+            return Ok(Duration::from_millis(timeout));
+        }
+        let (least, most) = (POSSIBLE_MS.start(), POSSIBLE_MS.end());
+        Err(ConfigError::Wrong(format!("`limits.timeout_ms` has to be {least} to {most}")))
     }
 }
 
@@ -57,6 +77,21 @@ mod tests {
             let refused = counters(text).unwrap_err().to_string();
 
             assert!(refused.contains("`limits.redis`"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_waited_for_as_long_as_is_set_within_bounds() {
+        let patience = |text: &str| toml::from_str::<Limits>(text).unwrap().patience();
+
+        assert_eq!(patience("").unwrap(), Duration::from_millis(200));
+        for timeout in [10, 1_500, 10_000] {
+            let text = format!("timeout_ms = {timeout}");
+            assert_eq!(patience(&text).unwrap(), Duration::from_millis(timeout));
+        }
+        for timeout in [0, 9, 10_001] {
+            let refused = patience(&format!("timeout_ms = {timeout}")).unwrap_err().to_string();
+            assert!(refused.contains("`limits.timeout_ms` has to be 10 to 10000"), "{refused}");
         }
     }
 }

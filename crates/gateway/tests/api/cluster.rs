@@ -42,12 +42,13 @@ impl Common {
         fs::rename(fresh, self.path("policies/policies.cedar")).unwrap();
     }
 
-    /// A node of this name, counting at `redis`.
+    /// A node of this name, counting at `redis`, which may take its time on a busy machine.
     pub(crate) fn node(&self, name: &str, redis: &str) -> Builder {
         let [key, audit_key, exports, policies] =
             ["key", "audit-key", "exports", "policies"].map(|name| self.path(name));
         gateway().env("COUNTERS", redis).config(&format!(
             "[server]\nnode = \"{name}\"\npublic_url = \"{PUBLIC}\"\n[limits]\nredis = {{ env = \"COUNTERS\" }}\n\
+             timeout_ms = 5000\n\
              [keys]\nfile = {key:?}\n[audit]\nsigning_key = {{ file = {audit_key:?} }}\n\
              [audit.exports]\npath = {exports:?}\nshared = true\n[policies]\npath = {policies:?}\n"
         ))

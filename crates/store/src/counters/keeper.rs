@@ -14,10 +14,11 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{CountersError, Live, PATIENCE};
+use super::{CountersError, Live};
 
-/// Time limit for connecting.
+/// Time limit for connecting, which takes several answers.
 const CONNECTING: Duration = Duration::from_secs(1);
+const ANSWERS_TO_CONNECT: u32 = 5;
 /// The pause after a failure, and what it grows to: the server is back for a second at most
 /// before it is used again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -52,6 +53,7 @@ pub struct CountersTask {
     client: Client,
     live: watch::Sender<Option<Live>>,
     trouble: Arc<Trouble>,
+    patience: Duration,
 }
 
 impl CountersTask {
@@ -59,8 +61,9 @@ impl CountersTask {
         client: Client,
         live: watch::Sender<Option<Live>>,
         trouble: Arc<Trouble>,
+        patience: Duration,
     ) -> Self {
-        Self { client, live, trouble }
+        Self { client, live, trouble, patience }
     }
 
     /// Keeps a connection until every [`super::SharedCounters`] is gone. Tells of every change:
@@ -70,7 +73,7 @@ impl CountersTask {
         let mut pause = PAUSE;
         let mut told = false;
         while !self.live.is_closed() {
-            let failed = match connect(&self.client).await {
+            let failed = match self.connect().await {
                 Ok(connection) => {
                     number += 1;
                     tell(None);
@@ -111,23 +114,24 @@ impl CountersTask {
             }
             let command = redis::cmd("PING");
             let ping = command.query_async::<()>(&mut connection);
-            match timeout(PATIENCE, ping).await {
+            match timeout(self.patience, ping).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => return CountersError::of(&error),
                 Err(_) => return CountersError::Slow,
             }
         }
     }
-}
 
-async fn connect(client: &Client) -> Result<MultiplexedConnection, CountersError> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(CONNECTING))
-        .set_response_timeout(Some(CONNECTING));
-    let connecting = client.get_multiplexed_async_connection_with_config(&config);
-    match timeout(CONNECTING, connecting).await {
-        Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(error)) => Err(CountersError::of(&error)),
-        Err(_) => Err(CountersError::Slow),
+    async fn connect(&self) -> Result<MultiplexedConnection, CountersError> {
+        let limit = CONNECTING.max(self.patience.saturating_mul(ANSWERS_TO_CONNECT));
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(limit))
+            .set_response_timeout(Some(limit));
+        let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
+        match timeout(limit, connecting).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) => Err(CountersError::of(&error)),
+            Err(_) => Err(CountersError::Slow),
+        }
     }
 }
