@@ -286,11 +286,10 @@ async fn a_result_that_must_not_leave_is_withheld() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_mcp_view_is_masked_in_its_other_members_too() {
+async fn the_mcp_view_is_masked_in_its_meta_too() {
     let result = json!({
         "content": [{"type": "resource", "resource": {"uri": "file:///a", "blob": base64(TOKEN)}}],
-        "_meta": {"note": TOKEN},
-        "more": [format!("see {TOKEN}")],
+        "_meta": {"note": TOKEN, "more": [format!("see {TOKEN}")]},
         "structuredContent": {"a": 1},
     });
     let scene = scene(vec![giving("leak", &result)]).await;
@@ -303,8 +302,7 @@ async fn the_mcp_view_is_masked_in_its_other_members_too() {
         "content": [
             {"type": "resource", "resource": {"uri": "file:///a", "blob": "[REDACTED:github_token]"}},
         ],
-        "_meta": {"note": "[REDACTED:github_token]"},
-        "more": ["see [REDACTED:github_token]"],
+        "_meta": {"note": "[REDACTED:github_token]", "more": ["see [REDACTED:github_token]"]},
         "structuredContent": {"a": 1},
     });
     assert_eq!(answer.at("/result"), &masked);
