@@ -36,7 +36,7 @@ use crate::http::{
     params(
         ("id" = String, Path, description = "`<provider>:<tool_name>`"),
         ("view" = Option<String>, Query, description = "`structured` (default) or `mcp`", pattern = "^(structured|mcp)$"),
-        ("Prefer" = Option<String>, Header, description = "`wait=N`: a call that waits for an approval is held for at most N seconds, 1 to 300, until people decided (RFC 7240)"),
+        ("Prefer" = Option<String>, Header, description = "`wait=N`: a call that waits for an approval is held for at most N seconds, 1 to 300, until people decided (RFC 7240); anything else is ignored", min_length = 0),
         ("Idempotency-Key" = Option<String>, Header, description = "1 to 255 visible ASCII characters, bare or quoted: for 24 hours the same request with the same key is given the same answer and reaches no tool", pattern = "^(\"[!#-~]{1,253}\"|[!#-~][!-~]{0,254})$"),
     ),
     request_body = InvokeRequest,
