@@ -232,6 +232,9 @@ impl Outcome {
         if let Some(refusal) = self.refusal() {
             refusal_headers(refusal, headers);
         }
+        if let Content::Failed(Failure::Replayed { http_status: 503, .. }) = &self.content {
+            insert(headers, header::RETRY_AFTER, RETRY_UNAVAILABLE);
+        }
     }
 }
 
@@ -321,5 +324,35 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::Unanswerable { .. }
         | Refusal::UpstreamTimeout { .. }
         | Refusal::Interrupted { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use portcullis_core::refusal::Unavailable;
+
+    use super::*;
+
+    fn retry_after(content: Content) -> Option<HeaderValue> {
+        let mut headers = HeaderMap::new();
+        Outcome::of(content).set_headers(&mut headers);
+        headers.remove(header::RETRY_AFTER)
+    }
+
+    #[test]
+    fn every_503_says_when_to_come_back_also_one_that_is_answered_again() {
+        for reason in [Unavailable::Audit, Unavailable::Limits, Unavailable::Overloaded] {
+            let refused = Failure::Refused(Refusal::Unavailable { reason });
+            assert!(retry_after(Content::Failed(refused)).is_some(), "{reason:?}");
+        }
+        let replayed = |http_status| {
+            let (code, message) = ("unavailable".to_owned(), "It was so.".to_owned());
+            let error = ReplayedError { code, message, details: Map::new() };
+            retry_after(Content::Failed(Failure::Replayed { http_status, error }))
+        };
+
+        assert!(replayed(503).is_some());
+        assert_eq!(replayed(504), None);
     }
 }
