@@ -14,6 +14,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
+import { ask } from './ask.mjs';
+
 // The answers are all that may stand on standard output.
 console.info = console.warn;
 console.log = console.warn;
@@ -112,14 +114,13 @@ async function consent({ url: address, subject, until }) {
   subjects.set(subject, cookies);
   for (let url = new URL(address), steps = 0; steps < 10; steps += 1) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
-    for (const set of response.headers.getSetCookie()) {
+    const { cookies: told, location, text } = await ask(url, { headers: { cookie } });
+    for (const set of told) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(set);
       if (value) cookies.set(name, value);
       else cookies.delete(name);
     }
-    const location = response.headers.get('location');
-    if (!location) throw new Error(`no redirect from ${url}: ${await response.text()}`);
+    if (!location) throw new Error(`no redirect from ${url}: ${text}`);
     url = new URL(location, url);
     if (url.href.startsWith(until)) return { url: url.href };
   }

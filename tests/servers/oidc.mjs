@@ -20,6 +20,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
+import { ask } from './ask.mjs';
+
 // The answers are all that may stand on standard output.
 console.info = console.warn;
 console.log = console.warn;
@@ -132,23 +134,12 @@ await listen(0);
 const { port } = server.address();
 const issuer = `http://127.0.0.1:${port}`;
 
-// The provider closes each connection after its answer, and a request may get lost on one that is just
-// being closed: it is made again rather than waited for.
-async function ask(url, options) {
-  for (let left = 3; ; left -= 1) {
-    try {
-      return await fetch(url, { ...options, signal: AbortSignal.timeout(10_000) });
-    } catch (error) {
-      if (error.name !== 'TimeoutError' || left === 1) throw error;
-    }
-  }
-}
-
 async function post(path, form) {
-  const response = await ask(issuer + path, { method: 'POST', body: new URLSearchParams(form) });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(JSON.stringify(answer));
-  return answer;
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = new URLSearchParams(form).toString();
+  const { status, text } = await ask(issuer + path, { method: 'POST', headers, body });
+  if (status !== 200) throw new Error(text);
+  return JSON.parse(text);
 }
 
 async function serviceToken() {
@@ -166,13 +157,12 @@ async function browse(address) {
   const cookies = new Map();
   for (let url = new URL(address), steps = 0; steps < 10; steps += 1) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await ask(url, { redirect: 'manual', headers: { cookie } });
-    for (const set of response.headers.getSetCookie()) {
+    const { cookies: told, location, text } = await ask(url, { headers: { cookie } });
+    for (const set of told) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(set);
       cookies.set(name, value);
     }
-    const location = response.headers.get('location');
-    if (!location) throw new Error(`no redirect from ${url}: ${await response.text()}`);
+    if (!location) throw new Error(`no redirect from ${url}: ${text}`);
     url = new URL(location, url);
     if (url.href.startsWith(REDIRECT)) return url;
   }
