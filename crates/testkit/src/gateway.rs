@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::{Answer, PostgresDatabase};
 
 /// The longest a test waits for anything.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(5);
 
 /// Policies that permit every tool to everybody.

@@ -15,6 +15,7 @@ mod balancer;
 mod database;
 mod disk;
 mod driven;
+mod eventually;
 mod gateway;
 mod hostile;
 mod mcp;
@@ -34,6 +35,7 @@ pub use self::{
     balancer::LoadBalancer,
     database::DatabaseLock,
     disk::{SmallDisk, printing, unsignalled},
+    eventually::eventually,
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},

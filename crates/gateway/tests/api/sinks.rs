@@ -2,13 +2,13 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use portcullis_testkit::{Builder, Gateway, Manner, Principal, Receiver, printing};
+use portcullis_testkit::{Builder, Gateway, Manner, Principal, Receiver, eventually, printing};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
+    given::{ALL_SCOPES, ENOUGH, failure},
     planted::plant,
 };
 
@@ -24,14 +24,7 @@ async fn call(gateway: &Gateway, who: &Principal) -> String {
 
 /// Looks until it is as wanted.
 async fn wait<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < until, "it never came to: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually(what, async || look()).await
 }
 
 /// The events in a file of whole lines.
@@ -246,13 +239,13 @@ async fn a_dead_receiver_blocks_no_call_and_gets_everything_when_it_is_back() {
         }
         let took = begun.elapsed();
         let _ = gateway.wait_for_log("a sink takes no events");
-        let until = Instant::now() + PATIENCE;
-        while metric(&gateway, "portcullis_audit_sink_lag_events").await < 40.0
-            || metric(&gateway, "portcullis_audit_sink_lag_seconds").await <= 0.0
-            || metric(&gateway, "portcullis_audit_sink_up").await != 0.0
-        {
-            assert!(Instant::now() < until, "{manner:?}: it does not say that it is behind");
-        }
+        eventually("word that it is behind", async || {
+            let behind = metric(&gateway, "portcullis_audit_sink_lag_events").await >= 40.0
+                && metric(&gateway, "portcullis_audit_sink_lag_seconds").await > 0.0
+                && metric(&gateway, "portcullis_audit_sink_up").await == 0.0;
+            behind.then_some(())
+        })
+        .await;
         if manner == Manner::Hangs {
             // What it was sent and did not take comes again after a restart as well.
             gateway.kill();
@@ -268,12 +261,12 @@ async fn a_dead_receiver_blocks_no_call_and_gets_everything_when_it_is_back() {
         assert_no_gap(&sequences(&all, &who.org));
         assert!(sequences(&all, &who.org).len() >= 40);
         assert!(took < Duration::from_secs(5), "{manner:?}: calls took {took:?}");
-        let until = Instant::now() + PATIENCE;
-        while metric(&gateway, "portcullis_audit_sink_lag_events").await != 0.0
-            || metric(&gateway, "portcullis_audit_sink_up").await < 1.0
-        {
-            assert!(Instant::now() < until, "it does not say that it caught up");
-        }
+        eventually("word that it caught up", async || {
+            let behind = metric(&gateway, "portcullis_audit_sink_lag_events").await != 0.0
+                || metric(&gateway, "portcullis_audit_sink_up").await < 1.0;
+            (!behind).then_some(())
+        })
+        .await;
         assert!(metric(&gateway, "portcullis_audit_sink_lag_seconds").await.abs() < f64::EPSILON);
     }
 }

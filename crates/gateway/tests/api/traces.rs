@@ -3,14 +3,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use portcullis_testkit::{Manner, Receiver, Script};
+use portcullis_testkit::{Manner, Receiver, Script, eventually};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
+    given::{ALL_SCOPES, ENOUGH, failure},
     metrics::scrape,
     scene::{SUCCESS, Scene, scene_with, tool},
 };
@@ -45,17 +45,13 @@ fn parent(flags: &str) -> String {
 
 /// Waits for the spans of a call in this trace, by name; it comes with all of its parts.
 async fn spans(receiver: &Receiver, trace: &str) -> BTreeMap<String, Value> {
-    let until = Instant::now() + PATIENCE;
-    loop {
+    eventually("a call of this trace", async || {
         let of_it = receiver.records().into_iter().filter(|span| span["traceId"] == trace);
         let all: BTreeMap<_, _> =
             of_it.map(|span| (span["name"].as_str().unwrap().to_owned(), span)).collect();
-        if all.contains_key(ROUTE) {
-            return all;
-        }
-        assert!(Instant::now() < until, "no call of {trace} came: {all:#?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        all.contains_key(ROUTE).then_some(all)
+    })
+    .await
 }
 
 fn attribute<'a>(span: &'a Value, key: &str) -> &'a str {
@@ -258,17 +254,13 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
 
     assert!(took < Duration::from_secs(5), "{took:?}");
     let _ = scene.gateway.wait_for_log("sending traces failed");
-    let until = Instant::now() + PATIENCE;
-    loop {
+    eventually("a count of what is lost", async || {
         let text = scrape(url).await;
         let dropped = "portcullis_trace_spans_total{outcome=\"dropped\"} ";
-        let lost = text.lines().find_map(|line| line.strip_prefix(dropped));
-        if lost.is_some_and(|lost| lost.parse::<u64>().unwrap() >= 20 * 12) {
-            break;
-        }
-        assert!(Instant::now() < until, "it does not count what is lost:\n{text}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        let lost = text.lines().find_map(|line| line.strip_prefix(dropped))?;
+        (lost.parse::<u64>().unwrap() >= 20 * 12).then_some(())
+    })
+    .await;
     receiver.be(Manner::Takes);
     let answer = scene.gateway.send(call(&scene, &json!({}))).await;
     let event = scene.check(&answer, SUCCESS).await;

@@ -1,10 +1,7 @@
 //! A tool that changes while people decide about a call of it.
 
-use std::time::Duration;
-
 use portcullis_testkit::{McpServer, tool};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 
 use super::{PENDING, approver, asked, decide};
 use crate::{
@@ -47,11 +44,7 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     check(&gateway, &who, &answer, PENDING).await;
     assert_ne!(asked(&answer), before, "another version is another call");
     let path = format!("/v1/approvals/{before}");
-    let end = Instant::now() + Duration::from_secs(30);
-    while gateway.get(&admin, &path).await.at("/data/status") != "expired" {
-        assert!(Instant::now() < end, "what nobody can use any more goes on");
-        sleep(Duration::from_millis(100)).await;
-    }
+    until(|| gateway.get(&admin, &path), |it| it.at("/data/status") == "expired").await;
     let calls = server.seen();
     assert!(calls.iter().all(|(_, message)| message["method"] != "tools/call"), "{calls:?}");
 }

@@ -6,7 +6,7 @@ use portcullis_core::audit::{
     checkpoint::Checkpoint,
     note::{KeyKind, SigningKey},
 };
-use portcullis_testkit::{Gateway, LogWitness, Principal};
+use portcullis_testkit::{Gateway, LogWitness, Principal, eventually};
 use tokio::time::Instant;
 
 use super::{Files, invoke, keys, verify};
@@ -31,11 +31,8 @@ fn witnessed(witness: &LogWitness) -> String {
 
 /// Waits until the witness has seen so much of the log.
 async fn seen(witness: &LogWitness, origin: &str, size: u64) {
-    let end = Instant::now() + PATIENCE;
-    while witness.seen(origin).is_none_or(|seen| seen < size) {
-        assert!(Instant::now() < end, "{:?} of {size}", witness.seen(origin));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let seen = async || witness.seen(origin).filter(|seen| *seen >= size);
+    eventually("a checkpoint of that size at the witness", seen).await;
 }
 
 async fn size(gateway: &Gateway, who: &Principal) -> u64 {
@@ -59,11 +56,8 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     for _ in 0..3 {
         invoke(&gateway, &who).await;
         let size = size(&gateway, &who).await;
-        let end = Instant::now() + PATIENCE;
-        while sizes().last().is_none_or(|last| *last < size) {
-            assert!(Instant::now() < end, "{:?} of {size}", sizes());
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let anchored = async || sizes().last().copied().filter(|last| *last >= size);
+        eventually("a checkpoint of that size", anchored).await;
         grown.push(size);
     }
     let older = Files::of(&gateway, &who).await;

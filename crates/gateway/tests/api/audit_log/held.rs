@@ -1,16 +1,15 @@
 //! A database that somebody changed: set back, searched by other columns than the records say, or with
 //! other records than the log holds.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
-use portcullis_testkit::{Gateway, Principal};
+use portcullis_testkit::{Gateway, Principal, eventually};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{files::write, invoke, keys, logged, verify, verify_in_python};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, items, run, until},
+    given::{ALL_SCOPES, ENOUGH, items, run, until},
     metrics::scrape,
     planted::plant,
 };
@@ -29,17 +28,13 @@ async fn size(gateway: &Gateway, who: &Principal) -> u64 {
 
 /// Waits until a checkpoint of `size` events of this org is in the anchor file.
 async fn anchored(file: &Path, org: &str, size: u64) {
-    let end = Instant::now() + PATIENCE;
     let last = || {
         let text = fs::read_to_string(file).unwrap_or_default();
         let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let ours = lines.filter(|line| line["log"].as_str().is_some_and(|log| log.ends_with(org)));
         ours.filter_map(|line| line["size"].as_u64()).max()
     };
-    while last().is_none_or(|last| last < size) {
-        assert!(Instant::now() < end, "{:?} of {size}", last());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    eventually("a checkpoint of that size", async || last().filter(|last| *last >= size)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use portcullis_testkit::{Hostile, Principal, Script};
+use portcullis_testkit::{Hostile, Principal, Script, eventually};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::{Trio, trio};
 use crate::{
     approvals::{POLICIES, approver, asked, decide},
+    given::until,
     scene::{AMPLE, list, tool},
 };
 
@@ -20,12 +21,8 @@ const ROUNDS: usize = 6;
 
 /// Waits until every node decides by the policies.
 async fn in_force(trio: &Trio, who: &Principal) {
-    let until = Instant::now() + Duration::from_secs(30);
     for node in &trio.nodes {
-        while node.get(who, "/v1/policies/payouts").await.status != 200 {
-            assert!(Instant::now() < until, "a node does not load the policy");
-            sleep(Duration::from_millis(100)).await;
-        }
+        until(|| node.get(who, "/v1/policies/payouts"), |it| it.status == 200).await;
     }
 }
 
@@ -85,22 +82,16 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
 /// Waits until an event names each of these approvals, and fails if one is named twice: what a killed
 /// node left open is closed by another.
 async fn every_use_is_named(trio: &Trio, who: &Principal, used: &[String]) {
-    let until = Instant::now() + Duration::from_mins(1);
-    loop {
+    let named = eventually("an event that names each approval", async || {
         let events = list(&trio.nodes[0], who, "").await;
-        let named: Vec<String> = events
-            .iter()
-            .filter_map(|event| event["governance"]["approvals"][0]["id"].as_str())
-            .map(str::to_owned)
-            .collect();
-        if used.iter().all(|id| named.contains(id)) {
-            let mut once = named.clone();
-            once.sort();
-            once.dedup();
-            assert_eq!(once.len(), named.len(), "an approval was used twice: {named:?}");
-            return;
-        }
-        assert!(Instant::now() < until, "{used:?} are not all in {named:?}");
-        sleep(Duration::from_millis(500)).await;
-    }
+        let approvals =
+            events.iter().filter_map(|it| it["governance"]["approvals"][0]["id"].as_str());
+        let named: Vec<String> = approvals.map(str::to_owned).collect();
+        used.iter().all(|id| named.contains(id)).then_some(named)
+    })
+    .await;
+    let mut once = named.clone();
+    once.sort();
+    once.dedup();
+    assert_eq!(once.len(), named.len(), "an approval was used twice: {named:?}");
 }

@@ -14,10 +14,11 @@ use std::{
 };
 
 use portcullis_testkit::{
-    Condition, Gateway, Hostile, LoadBalancer, PostgresServer, Principal, RedisServer, Script, Wire,
+    Condition, Gateway, Hostile, LoadBalancer, PostgresServer, Principal, RedisServer, Script,
+    Wire, eventually,
 };
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::task::JoinSet;
 
 use super::Common;
 use crate::{
@@ -127,14 +128,13 @@ impl Load {
     /// Waits until so many more calls were answered.
     async fn goes_on(&mut self, after: &str) {
         let wanted = self.answered.load(Ordering::SeqCst) + 100;
-        let begun = Instant::now();
-        while self.answered.load(Ordering::SeqCst) < wanted {
-            assert!(begun.elapsed() < PATIENCE, "no calls are answered after {after}");
+        eventually(&format!("a hundred answers after {after}"), async || {
             if let Some(ended) = self.callers.try_join_next() {
                 ended.unwrap();
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+            (self.answered.load(Ordering::SeqCst) >= wanted).then_some(())
+        })
+        .await;
     }
 
     async fn end(mut self) -> Vec<String> {
@@ -266,14 +266,11 @@ async fn while_everything_fails_in_turn_nothing_answered_is_lost_and_the_log_ver
 /// An export of everything, once what the dead left open is closed.
 async fn settled(storm: &Storm) -> String {
     let reached = storm.upstream.calls().len();
-    let begun = Instant::now();
-    loop {
+    eventually("an event for each call", async || {
         let file = storm.export().await;
         let recorded = events(&file);
         let dispatched = recorded.iter().filter(|(_, status)| status != "denied").count();
-        if dispatched >= reached {
-            return file;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{reached} calls, {dispatched} events");
-    }
+        (dispatched >= reached).then_some(file)
+    })
+    .await
 }

@@ -1,19 +1,21 @@
 //! Connections beyond what the node holds, or an address may.
 
-use std::time::Duration;
+use std::io;
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
 use portcullis_testkit::Gateway;
 use reqwest::Method;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    time::{Instant, timeout},
+    time::timeout,
 };
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, connect, exchange, rest},
+    given::{
+        ALL_SCOPES, ENOUGH, PATIENCE, assert_enveloped, assert_framed, connect, exchange, rest,
+    },
 };
 
 /// Slow sockets that one address opens.
@@ -29,13 +31,26 @@ async fn slow(gateway: &Gateway, count: usize) -> Vec<TcpStream> {
     .await
 }
 
-/// Counts those that the gateway closes within a moment.
-async fn closed(streams: &mut [TcpStream]) -> usize {
-    let ends = streams.iter_mut().map(async |stream| {
-        let ended = timeout(Duration::from_secs(1), stream.read(&mut [0])).await;
-        usize::from(matches!(ended, Ok(Ok(0) | Err(_))))
-    });
-    join_all(ends).await.into_iter().sum()
+/// Waits until the gateway has closed this many of them.
+async fn closed(streams: &mut [TcpStream], count: usize) {
+    let mut ends: FuturesUnordered<_> =
+        streams.iter_mut().map(async |stream| stream.read(&mut [0]).await).collect();
+    let closing = async {
+        for _ in 0..count {
+            let end = ends.next().await;
+            assert!(matches!(end, Some(Ok(0) | Err(_))), "fewer than {count}: {end:?}");
+        }
+    };
+    timeout(PATIENCE, closing).await.unwrap_or_else(|_| panic!("fewer than {count} are closed"));
+}
+
+/// Number of those that are still open.
+fn open(streams: &[TcpStream]) -> usize {
+    let waits = |stream: &&TcpStream| {
+        let read = stream.try_read(&mut [0]);
+        read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    };
+    streams.iter().filter(waits).count()
 }
 
 /// A client at another loopback address.
@@ -47,28 +62,22 @@ fn neighbour() -> reqwest::Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn three_hundred_slow_sockets_of_one_address_leave_another_client_alone() {
     // No more than those sockets: without a share for each address they would hold them all.
-    let config = "[server]\nmax_connections = 290\nunauthenticated_idle_seconds = 15";
+    let config = "[server]\nmax_connections = 290\nunauthenticated_idle_seconds = 120\n\
+                  header_timeout_seconds = 120";
     let gateway = gateway().config(config).start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     let mut slow = slow(&gateway, SLOW).await;
-    let closed = closed(&mut slow).await;
+    closed(&mut slow, SLOW - 256 - 4).await;
     let (client, url) = (neighbour(), format!("{}/v1/mcps", gateway.url()));
 
-    let mut best = Duration::MAX;
-    for _ in 0..3 {
-        let mut times = Vec::new();
-        for _ in 0..100 {
-            let begun = Instant::now();
-            let answer = client.get(&url).bearer_auth(&who.token).send().await.unwrap();
-            assert_eq!(answer.status(), 200);
-            times.push(begun.elapsed());
-        }
-        times.sort_unstable();
-        best = best.min(times[98]);
+    for _ in 0..100 {
+        let answer = client.get(&url).bearer_auth(&who.token).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
     }
 
-    assert!((SLOW - 256 - 4..=SLOW - 256).contains(&closed), "{closed} were closed at once");
-    assert!(best < Duration::from_millis(50), "{best:?}");
+    // The share of the address, and up to four of the reserve for probes.
+    let open = open(&slow);
+    assert!((256..=256 + 4).contains(&open), "{open} are held");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -78,13 +87,15 @@ async fn refused_connections_are_counted_by_the_limit_that_they_met() {
     let (_, metrics) = gateway.starting_log().split_once("metrics on ").unwrap();
     let metrics = metrics.lines().next().unwrap().to_owned();
     let mut slow = slow(&gateway, 10).await;
-    let closed = closed(&mut slow).await;
+    // Two are held, and four of the reserve for a moment.
+    closed(&mut slow, 4).await;
 
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let shown = client.get(&metrics).send().await.unwrap().text().await.unwrap();
 
-    let counted = format!("portcullis_connections_refused_total{{limit=\"address\"}} {closed}");
-    assert!(closed >= 4 && shown.contains(&counted), "{closed}: {shown}");
+    let counted = shown.split("portcullis_connections_refused_total{limit=\"address\"} ").nth(1);
+    let counted = counted.and_then(|rest| rest.lines().next()).unwrap_or("0");
+    assert!((4..=8).contains(&counted.parse().unwrap()), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,12 +163,10 @@ async fn a_connection_is_kept_for_longer_once_somebody_has_authenticated() {
     let mut some = [0; 8192];
     assert!(kept.read(&mut some).await.unwrap() > 0);
 
-    let begun = Instant::now();
     let refused = exchange(&gateway, request("").as_bytes()).await;
     let silent = exchange(&gateway, b"").await;
 
     assert!(refused.starts_with("HTTP/1.1 401 ") && silent.is_empty(), "{refused}{silent}");
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     kept.write_all(known.as_bytes()).await.unwrap();
     let read = kept.read(&mut some).await.unwrap();
     assert!(String::from_utf8_lossy(&some[..read]).starts_with("HTTP/1.1 200 "), "it is kept");

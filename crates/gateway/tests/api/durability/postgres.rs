@@ -3,17 +3,16 @@
 //! ready. Each not done, and done while the word of it was lost.
 
 use portcullis_testkit::{
-    Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script,
+    Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script, eventually,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::assert_unrecorded;
 use crate::{
     audit_log::keys,
     gateway,
-    given::{PATIENCE, until},
+    given::until,
     scene::{AMPLE, list, tool},
 };
 
@@ -97,10 +96,8 @@ impl Wired {
     /// Outcomes of all calls but for those that had to wait, in order, also after one more start;
     /// there are `wanted`.
     async fn outcomes(&mut self, wanted: usize) -> Vec<Value> {
-        let begun = Instant::now();
-        while self.settled().await.len() < wanted {
-            assert!(begun.elapsed() < PATIENCE, "fewer than {wanted} events");
-        }
+        let enough = async || (self.settled().await.len() >= wanted).then_some(());
+        eventually("an event for each call", enough).await;
         self.gateway.kill();
         self.gateway.start();
         self.settled().await

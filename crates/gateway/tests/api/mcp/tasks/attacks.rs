@@ -4,7 +4,6 @@ use futures_util::future::join_all;
 use portcullis_testkit::{Hostile, Script};
 use reqwest::Method;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 
 use super::{
     about, approval_of, begun, call_as, disposition, error, got, id_of, modern, status, tasks,
@@ -12,6 +11,7 @@ use super::{
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
     cluster::trio,
+    given::until,
     scene::{AMPLE, tool},
 };
 
@@ -163,12 +163,8 @@ async fn any_node_makes_the_call_of_a_task_and_one_of_them_does() {
     let who = one.service(&org, "mcps:read mcps:invoke");
     let admin = approver(one, &org);
     trio.common.policies(POLICIES);
-    let end = Instant::now() + std::time::Duration::from_secs(30);
     for node in &trio.nodes {
-        while node.get(&admin, "/v1/policies/payouts").await.status != 200 {
-            assert!(Instant::now() < end, "a node does not load the policy");
-            sleep(std::time::Duration::from_millis(100)).await;
-        }
+        until(|| node.get(&admin, "/v1/policies/payouts"), |it| it.status == 200).await;
     }
     let task = call_as((one, &who), ("/mcp/up", "pay"), json!({"n": 1}), &tasks()).await;
     let id = id_of(&task);

@@ -1,11 +1,10 @@
 //! One provider's misery is not another's, and no call gets another's answer.
 
-use std::time::Duration;
+use std::cell::Cell;
 
 use futures_util::future::join_all;
 use portcullis_testkit::Script;
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::{
     gateway,
@@ -67,25 +66,29 @@ async fn a_provider_in_misery_takes_no_other_down() {
             json!({}),
         )
     });
-    let started = Instant::now();
+    let ended = Cell::new(false);
+    let wretched = async {
+        let answers = join_all(wretched).await;
+        ended.set(true);
+        answers
+    };
     let healthy = async {
-        let mut slowest = Duration::ZERO;
-        while started.elapsed() < Duration::from_secs(2) {
+        let mut answered = 0;
+        while !ended.get() {
             for (tool, input) in
                 [("up:echo", json!({"a": 1})), ("sample:list_items", json!({"limit": 1}))]
             {
-                let begun = Instant::now();
                 let answer = gateway.invoke(who, tool, input).await;
                 assert_eq!(answer.status, 200, "{}", answer.text);
-                slowest = slowest.max(begun.elapsed());
+                answered += usize::from(!ended.get());
             }
         }
-        slowest
+        answered
     };
 
-    let (wretched, slowest) = tokio::join!(join_all(wretched), healthy);
+    let (wretched, answered) = tokio::join!(wretched, healthy);
 
-    assert!(slowest < Duration::from_secs(2), "the slowest healthy call took {slowest:?}");
+    assert!(answered >= 4, "{answered} healthy calls were answered before the wretched ones");
     for (child, answer) in children.iter().zip(&wretched) {
         let ending = if *child == "dies" || answer.status == 502 { FAILED } else { LATE };
         let executed = match answer.at("/error/details/reason").as_str() {
