@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use super::IMPATIENT;
@@ -59,14 +59,15 @@ async fn a_head_that_drips_after_an_answer_is_cut_off() {
     let mut stream = connect(&gateway).await;
     stream.write_all(PROBE).await.unwrap();
     answered(&mut stream, 1).await;
-    let begun = Instant::now();
 
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ").await.unwrap();
-    while stream.write_all(b"a").await.is_ok() && begun.elapsed() < PATIENCE {
-        sleep(Duration::from_millis(50)).await;
-    }
+    let dripping = async {
+        while stream.write_all(b"a").await.is_ok() {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
 
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    timeout(PATIENCE, dripping).await.expect("a connection that ends");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,14 +76,12 @@ async fn a_rest_does_not_give_the_next_head_more_time() {
     let mut stream = connect(&gateway).await;
     stream.write_all(PROBE).await.unwrap();
     answered(&mut stream, 1).await;
-    let begun = Instant::now();
     sleep(Duration::from_millis(800)).await;
     stream.write_all(&PROBE[..9]).await.unwrap();
 
     let more = rest(&mut stream).await;
 
     assert!(!more.contains(" 200 "), "{more}");
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,11 +93,13 @@ async fn a_body_that_nobody_reads_is_no_request_later() {
     let mut sent = b"GET /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 20000\r\n\r\n".to_vec();
     sent.extend_from_slice(&[b' '; 100]);
     stream.write_all(&sent).await.unwrap();
+    let mut read = vec![0; 1 << 20];
+    let first = timeout(PATIENCE, stream.read(&mut read)).await.expect("an answer").unwrap();
+    read.truncate(first);
     sleep(A_WHILE).await;
 
     let inner = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
     let _ = stream.write_all(&inner.repeat(20)).await;
-    let mut read = Vec::new();
     let _ = timeout(A_WHILE, stream.read_to_end(&mut read)).await;
 
     let read = String::from_utf8_lossy(&read);
