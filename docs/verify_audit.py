@@ -302,7 +302,7 @@ def verify(path, vkey, old=None):
     first, last, size = (int(span[n]) for n in ("first", "last", "checkpoint_size")) if span \
         else (0, -1, 0)
     run, then, proofs, missing, seen, before = Tree(first), None, set(), None, 0, first - 1
-    trailer = None
+    trailer, times = None, []
     for line in lines:
         if trailer is not None:
             raise Fault(10, "there are lines behind the checkpoint")
@@ -316,6 +316,7 @@ def verify(path, vkey, old=None):
         if complete and at != before + 1:
             missing = missing or f"event {before + 1} is missing"
         before, seen = at, seen + 1
+        times = times[:1] + [time_of(event["recorded_at"])]
         check_values(event)
         if complete:
             if old and run.end == old[1]:
@@ -339,11 +340,34 @@ def verify(path, vkey, old=None):
             raise Fault(10, "the events are not those of the signed tree")
     elif proofs - {root}:
         raise Fault(10, "a proof does not lead to the signed root")
+    proven = complete and whole_period(manifest, trailer, (first, last), times, (signed_size, root))
     if old:
         if complete and run.end == old[1]:
             then = run.subtrees
         check_continuation(old, (origin, signed_size, root), trailer, prefix, run, then)
-    return seen, origin, complete
+    return seen, origin, complete, proven
+
+
+def whole_period(manifest, trailer, span, times, signed):
+    """Whether the events beside the range show that the log has no other one between `from` and `to`;
+    without them that is only said."""
+    start, end = time_of(manifest["from"]), time_of(manifest["to"])
+    if times and (times[0] < start or times[-1] >= end):
+        raise Fault(10, "an event lies outside of `from` and `to`")
+    begins, ends = 0, signed[0]
+    for name in ("before", "after"):
+        if name not in trailer:
+            continue
+        event, path = trailer[name]["event"], hashes(trailer[name]["proof"])
+        at, time = int(event["sequence"]), time_of(event["recorded_at"])
+        if root_of_path(at, signed[0], leaf(event), path) != signed[1]:
+            raise Fault(10, "an event beside the range is not the one that the log holds there")
+        if time >= start if name == "before" else time < end:
+            raise Fault(13, "an event beside the range lies between `from` and `to`")
+        begins, ends = (at + 1, ends) if name == "before" else (begins, at)
+    if manifest["range"] is None:
+        return begins == ends
+    return (begins, ends) == (span[0], span[1] + 1)
 
 
 def check_continuation(old, new, trailer, prefix, run, then):
@@ -449,8 +473,11 @@ def checked(arguments):
     if len(arguments) not in (2, 3):
         return None
     old = open(arguments[2], encoding="utf-8").read() if len(arguments) == 3 else None
-    events, log, complete = verify(arguments[0], arguments[1], old)
-    return f"{events} events of {log}, {'complete' if complete else 'filtered'}"
+    events, log, complete, proven = verify(arguments[0], arguments[1], old)
+    if not complete:
+        return f"{events} events of {log}, filtered"
+    period = "all of the period" if proven else "that they are all of the period is only said"
+    return f"{events} events of {log}, complete, {period}"
 
 
 def main(arguments):

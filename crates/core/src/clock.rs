@@ -54,6 +54,19 @@ impl Timestamp {
         Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
     }
 
+    /// The whole millisecond at or before this moment: the moment that its text tells.
+    #[must_use]
+    pub const fn floor_to_millis(self) -> Self {
+        Self(self.0.saturating_sub(self.0.rem_euclid(1000)))
+    }
+
+    /// The first whole millisecond at or after this moment. As the bound of a range it selects the
+    /// same of those moments that are written in milliseconds, and is itself written without loss.
+    #[must_use]
+    pub const fn ceil_to_millis(self) -> Self {
+        Self(self.0.saturating_add(999)).floor_to_millis()
+    }
+
     /// Parses an RFC 3339 date-time with any offset; `None` for anything else.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Self> {

@@ -113,8 +113,9 @@ impl Audit {
         )
     }
 
+    /// A whole millisecond, as `before` is recorded.
     fn ago(&self, seconds: i64) -> Timestamp {
-        self.base.clock.now().plus_seconds(-seconds)
+        self.base.clock.now().floor_to_millis().plus_seconds(-seconds)
     }
 
     fn pruned(&self, org: OrgId, details: Value) -> NewEvent {

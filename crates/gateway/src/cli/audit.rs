@@ -70,8 +70,9 @@ async fn actor(
     Ok(Some(office.shell.principal_of(Some(&org.to_string()), named).await?.id))
 }
 
-/// A moment in RFC 3339, such as `2026-11-20T11:02:15Z`.
+/// The bound of a range of moments in RFC 3339, such as `2026-11-20T11:02:15Z`. It is recorded in
+/// milliseconds, so it is rounded up to one.
 fn moment(text: &str) -> Result<Timestamp, String> {
     let wrong = || "a moment is written like 2026-11-20T11:02:15Z".to_owned();
-    Timestamp::parse_rfc3339(text).ok_or_else(wrong)
+    Timestamp::parse_rfc3339(text).map(Timestamp::ceil_to_millis).ok_or_else(wrong)
 }

@@ -93,12 +93,14 @@ impl Query {
         self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
     }
 
-    /// An RFC 3339 date-time, if it was given. A `+` that was not encoded reads as one.
+    /// The bound of a range of moments, an RFC 3339 date-time, if it was given: the moments are told
+    /// in milliseconds, so it is rounded up to one. A `+` that was not encoded reads as one.
     pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Refusal> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let parsed = Timestamp::parse_rfc3339(&text.replace(' ', "+"));
         let message = format!("`{name}` has to be an RFC 3339 time such as 2026-11-20T11:02:15Z.");
-        parsed.map(Some).ok_or_else(|| Refusal::bad_parameter(name, message))
+        let bound = parsed.map(Timestamp::ceil_to_millis);
+        bound.map(Some).ok_or_else(|| Refusal::bad_parameter(name, message))
     }
 }
 

@@ -77,7 +77,8 @@ impl Format {
 #[derive(Debug, Clone, Default, ToSchema)]
 #[schema(as = ExportAsked)]
 pub struct ExportAsk {
-    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default.
+    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default. Fractions of a
+    /// millisecond are rounded up.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
     /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
@@ -100,7 +101,7 @@ pub struct ExportAsk {
 /// An export that can be made.
 #[derive(Debug, Clone)]
 pub struct ExportRequest {
-    /// From when on.
+    /// From when on. **Invariant:** both bounds are whole milliseconds, as they are written.
     pub from: Timestamp,
     /// Until when; not included.
     pub to: Timestamp,
@@ -119,8 +120,10 @@ pub struct ExportRequest {
 impl ExportAsk {
     /// Fills in what was not given. Says no to what cannot be made, naming the member.
     pub fn read(self, now: Timestamp) -> Result<ExportRequest, Wrong> {
-        let to = self.to.unwrap_or(now);
-        let from = self.from.unwrap_or(to.plus_seconds(-USUAL_DAYS * DAY));
+        // Not rounded up: what is recorded later in this millisecond is the next export's.
+        let to = self.to.map_or(now.floor_to_millis(), Timestamp::ceil_to_millis);
+        let usual = || to.plus_seconds(-USUAL_DAYS * DAY);
+        let from = self.from.map_or_else(usual, Timestamp::ceil_to_millis);
         if from >= to {
             return Err(Wrong::new("to", "has to be later than `from`"));
         }
@@ -167,7 +170,7 @@ impl ExportRequest {
     pub fn whole(now: Timestamp) -> Self {
         Self {
             from: Timestamp::default(),
-            to: now.plus_seconds(MOST_DAYS * DAY),
+            to: now.plus_seconds(MOST_DAYS * DAY).ceil_to_millis(),
             format: Format::Jsonl,
             filter: EventFilter::default(),
             given: Given::new(),

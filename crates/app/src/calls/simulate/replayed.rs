@@ -47,8 +47,8 @@ pub struct Replay {
 impl Replay {
     pub(super) fn read(mut members: Members<'_>) -> Read<Self> {
         let mut replay = Self {
-            from: members.time("from")?,
-            to: members.time("to")?,
+            from: members.time("from")?.map(Timestamp::ceil_to_millis),
+            to: members.time("to")?.map(Timestamp::ceil_to_millis),
             sample: members.share("sample")?,
             limit: size(members.whole("limit", 1, MAX_EVENTS)?.unwrap_or(USUAL_EVENTS)),
             ..Self::default()
