@@ -278,7 +278,8 @@ where
 }
 
 impl Store {
-    /// The token with this hash, with its principal and org, in whatever state they are.
+    /// The token with this hash, with its principal and org, in whatever state they are. One of which
+    /// a row cannot be read is left out.
     #[boxed]
     pub async fn find_token_by_hash(
         &self,
@@ -288,10 +289,10 @@ impl Store {
             Db::Sqlite { .. } => known_tokens!(sqlite, "t.hash = $1"),
             Db::Postgres(_) => known_tokens!(postgres, "t.hash = $1"),
         };
-        let row: Option<KnownRow> = read!(self, installation, |conn| {
-            sqlx::query_as(find).bind(hash.as_bytes().as_slice()).fetch_optional(&mut *conn).await?
+        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(find).bind(hash.as_bytes().as_slice()).fetch_all(&mut *conn).await?
         });
-        row.map(KnownRow::read).transpose()
+        Ok(self.readable(rows).pop())
     }
 
     /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone

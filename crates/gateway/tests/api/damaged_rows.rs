@@ -166,6 +166,14 @@ async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_
     scene.neighbours_go_on().await;
     let log = scene.gateway.wait_for_log(id);
     assert!(log.contains("unreadable value in `providers.status`"), "{log}");
+    for bearer in [&ben.token, &cid.token] {
+        let request = scene.gateway.request(reqwest::Method::GET, "/v1/mcps");
+        let refused = scene.gateway.send(request.bearer_auth(bearer)).await;
+        assert_eq!((refused.status.as_u16(), refused.code()), (401, "invalid_token"));
+    }
+    let _ = scene.gateway.wait_for_log(&cid.token_id);
+    assert!(scene.gateway.log().contains("unreadable value in `principals.role`"));
+    assert!(scene.metrics().await.contains("portcullis_unreadable_rows_total{table=\"tokens\"}"));
     assert_eq!(of(&scene.connections().await, "spoilt"), &Value::Null);
     assert_eq!(scene.call("spoilt:a").await.code(), "not_found");
     let tokens = scene.gateway.admin(&["token", "list", "--org", "acme"]);

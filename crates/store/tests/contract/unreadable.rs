@@ -63,6 +63,9 @@ on_both! {
         let ids = [given::id("tok", 1), given::id("tok", 2)];
         let known = store.find_tokens(&ids).await.unwrap();
         assert_eq!((known.len(), known[0].org.id, told(store)), (1, good, vec!["tokens"]));
+        assert_eq!(store.find_token_by_hash(&hash(1)).await, Ok(None));
+        assert_eq!(told(store), ["tokens"]);
+        assert!(store.find_token_by_hash(&hash(2)).await.unwrap().is_some());
         let page = TokenPage { limit: 10, ..TokenPage::default() };
         assert!(store.list_tokens(bad, page).await.unwrap().is_empty());
         assert!(store.list_principals(bad).await.unwrap().is_empty());

@@ -7,7 +7,7 @@ use portcullis_core::{
     principal::{AuthMethod, ScopeSet},
     token::{CidrList, Token, TokenKind},
 };
-use portcullis_store::{Principal, TokenPage, TokenRecord};
+use portcullis_store::{Principal, StoreError, TokenPage, TokenRecord};
 use serde::Serialize;
 
 use super::{Shell, ShellError};
@@ -149,9 +149,13 @@ impl Shell {
         let unknown = |shown: &str| ShellError::NoToken(shown.to_owned());
         if let Ok(token) = Token::parse(id_or_token) {
             let found = self.store.find_token_by_hash(&token.hash()).await?;
+            if let Some(known) = found {
+                return self.inspected(known.token).await;
+            }
             // A secret is not printed back.
-            let record = found.ok_or_else(|| unknown(token.kind().prefix()))?.token;
-            return self.inspected(record).await;
+            let unreadable = !self.store.take_unreadable().is_empty();
+            let corrupt = ShellError::Store(StoreError::Corrupt("tokens"));
+            return Err(if unreadable { corrupt } else { unknown(token.kind().prefix()) });
         }
         let id: TokenId = id_or_token.parse().map_err(|_| ShellError::NotAToken)?;
         for org in self.store.list_orgs().await? {
