@@ -203,12 +203,25 @@ impl Calls {
         };
         let (catalogue, now, dlp) =
             (self.catalogue.for_policies(), self.base.now(), self.screening.dlp());
+        let (given, time) = (draft.clone(), options.clone());
+        let based = turn.run(move |stop| {
+            let detectors = dlp.engine().names();
+            let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
+            let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
+            let base = sets::based(&live, origins, ground, &bounds)
+                .map_err(|error| not_drafted(&given, &error, &time))?;
+            drop(detectors);
+            Ok::<_, Refusal>((live, base, catalogue, dlp))
+        });
+        let (live, base, catalogue, dlp) = based.await??;
+        let caller = ctx.caller().org_id;
+        let org = self.policies.org_view(caller, &base.named_principals()).await?;
         let options = options.clone();
         let loaded = turn.run(move |stop| {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
-            let candidate = sets::drafted(&draft, &live, origins, ground, &bounds)
+            let candidate = sets::drafted(&draft, &base, Some(&org), now, &bounds)
                 .map_err(|error| not_drafted(&draft, &error, &options))?;
             let baseline = match (baseline, kept) {
                 (_, Some(files)) => {
@@ -224,7 +237,7 @@ impl Calls {
             Ok::<_, Refusal>((Sets { live, candidate, baseline, org: None }, named))
         });
         let (sets, named) = loaded.await??;
-        let org = self.policies.org_view(ctx.caller().org_id, &named).await?;
+        let org = self.policies.org_view(caller, &named).await?;
         Ok(Sets { org: Some(Arc::new(org)), ..sets })
     }
 

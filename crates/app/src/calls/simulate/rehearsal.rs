@@ -16,7 +16,7 @@ use super::{
     members::violation,
     report::{BaselineSource, RequestReport},
     request::refusal,
-    sets::{Origins, drafted, told_all},
+    sets::{Origins, based, drafted, told_all},
 };
 use crate::long_work::Stop;
 pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};
@@ -47,7 +47,8 @@ impl Rehearsal<'_> {
         // What stands beside the policies is the operator's own: it may take what it takes.
         let bounds = DraftBounds { max_checks: usize::MAX, stop: &|| false };
         let draft = &simulation.draft;
-        let candidate = drafted(draft, live, origins, self.ground, &bounds);
+        let candidate = based(live, origins, self.ground, &bounds)
+            .and_then(|base| drafted(draft, &base, None, self.ground.now, &bounds));
         let candidate = candidate.map_err(|error| match error {
             DraftError::Policies(errors) => refusal(told_all(draft, &errors)),
             DraftError::TooLarge { .. } | DraftError::Stopped => Refusal::Internal,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    policy::{Changes, DraftBounds, DraftError, PolicyError, PolicyFile, PolicySet},
+    clock::Timestamp,
+    policy::{Changes, DraftBounds, DraftError, OrgView, PolicyError, PolicyFile, PolicySet},
     refusal::Violation,
 };
 
@@ -23,23 +24,35 @@ pub(crate) enum Origins {
 /// Path of the files that a request brings along.
 const DRAFT: &str = "upsert/";
 
-/// Makes the set of a draft, bound to the same tools as the set in force, from which it takes what
-/// is the same. Gives every error of it; says no to what is beyond `bounds`.
-pub(crate) fn drafted(
-    draft: &Draft,
+/// Makes the set that a draft changes, bound to the same tools as the set in force, from which it
+/// takes what is the same. Gives every error of it; says no to what is beyond `bounds`.
+pub(crate) fn based(
     live: &Arc<PolicySet>,
     origins: Origins,
     ground: Ground<'_>,
     bounds: &DraftBounds<'_>,
 ) -> Result<Arc<PolicySet>, DraftError> {
-    let base = match origins {
-        Origins::Live => Arc::clone(live),
-        Origins::Empty => Arc::new(live.emptied(ground.now)),
-        Origins::Kept(files) => kept_set(live, files, ground, bounds)?,
-    };
-    if draft.is_base() {
-        return Ok(base);
+    match origins {
+        Origins::Live => Ok(Arc::clone(live)),
+        Origins::Empty => Ok(Arc::new(live.emptied(ground.now))),
+        Origins::Kept(files) => kept_set(live, files, ground, bounds),
     }
+}
+
+/// Makes the set of a draft from its base. Gives every error of it; says no to what is beyond `bounds`.
+/// Policies that can never concern the `org` are to it as if they were not there.
+pub(crate) fn drafted(
+    draft: &Draft,
+    base: &Arc<PolicySet>,
+    org: Option<&OrgView>,
+    now: Timestamp,
+    bounds: &DraftBounds<'_>,
+) -> Result<Arc<PolicySet>, DraftError> {
+    if draft.is_base() {
+        return Ok(Arc::clone(base));
+    }
+    let named = draft.remove.iter().chain(draft.set_status.iter().map(|(id, _)| id));
+    let hidden = named.filter(|id| org.is_some_and(|org| !base.can_concern(id, org)));
     let fresh = draft.upsert.iter().enumerate();
     let changes = Changes {
         upsert: fresh
@@ -47,8 +60,9 @@ pub(crate) fn drafted(
             .collect(),
         remove: draft.remove.iter().cloned().collect(),
         statuses: draft.set_status.iter().cloned().collect(),
+        hidden: hidden.cloned().collect(),
     };
-    base.draft_within(&changes, ground.now, bounds).map(Arc::new)
+    base.draft_within(&changes, now, bounds).map(Arc::new)
 }
 
 /// An earlier set, bound to the tools there are now.
@@ -65,6 +79,14 @@ pub(super) fn kept_set(
 /// The errors of a draft, the first hundred, each at its place of the request.
 pub(super) fn told_all(draft: &Draft, errors: &[PolicyError]) -> Vec<Violation> {
     errors.iter().take(100).map(|error| told(draft, error)).collect()
+}
+
+/// An error of the files of an earlier set.
+fn misfit(error: &PolicyError) -> Violation {
+    let PolicyError { path, line, column, message, .. } = error;
+    let message = format!("{path}:{line}:{column}: {message}");
+    let keyword = Some(error.code.to_owned());
+    Violation { path: "/policies/base".to_owned(), keyword, message }
 }
 
 /// An error of a draft, at the place of the request it stands in.
@@ -85,7 +107,7 @@ fn told(draft: &Draft, error: &PolicyError) -> Violation {
             let token = id.replace('~', "~0").replace('/', "~1");
             (format!("/policies/set_status/{token}"), message.clone())
         }
-        (None, file) => ("/policies/base".to_owned(), format!("{file}:{line}:{column}: {message}")),
+        (None, _) => return misfit(error),
     };
     Violation { path, keyword, message }
 }

@@ -27,6 +27,8 @@ pub struct Changes {
     pub remove: BTreeSet<String>,
     /// The status that policies get, whatever their `@mode` says.
     pub statuses: BTreeMap<String, Status>,
+    /// Names of policies that are there and answered as if they were not, because they are of others.
+    pub hidden: BTreeSet<String>,
 }
 
 /// Difference between two sets, by policy name.
@@ -119,7 +121,7 @@ impl PolicySet {
                 placed.policy = Arc::new(placed.policy.with_status(*status));
             }
         }
-        errors.extend(self.unknown(changes, &all));
+        errors.extend(self.unknown(changes, &replaced));
         self.admit(&all, watch)?;
         let policies = Arc::new(Policies::new(all));
         let binding = Binding::of(policies, self.environment.clone(), Some(self.bound()), watch)?;
@@ -153,10 +155,13 @@ impl PolicySet {
     }
 
     /// Names of policies that are not there to be removed or changed.
-    fn unknown(&self, changes: &Changes, all: &[Placed]) -> Vec<PolicyError> {
-        let removed = changes.remove.iter().filter(|id| self.policies.find(id).is_none());
-        let names: HashSet<&str> = all.iter().map(|placed| &*placed.policy.id).collect();
-        let restated = changes.statuses.keys().filter(|id| !names.contains(id.as_str()));
+    fn unknown(&self, changes: &Changes, new: &HashSet<&str>) -> Vec<PolicyError> {
+        let is_there =
+            |id: &String| self.policies.find(id).is_some() && !changes.hidden.contains(id);
+        let removed = changes.remove.iter().filter(|id| !is_there(id));
+        let stays = |id: &String| is_there(id) && !changes.remove.contains(id);
+        let restated =
+            changes.statuses.keys().filter(|id| !stays(id) && !new.contains(id.as_str()));
         let error = |place: &str, id: &String| PolicyError {
             path: place.to_owned(),
             line: 1,

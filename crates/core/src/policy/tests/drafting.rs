@@ -69,6 +69,27 @@ fn a_changed_status_is_as_if_the_annotation_said_so() {
 }
 
 #[test]
+fn a_policy_of_others_is_answered_as_one_that_is_not_there() {
+    let set = loaded(RULES, &tools());
+    let errors = |id: &str| {
+        let changes = Changes {
+            remove: [id.to_owned()].into(),
+            statuses: [(id.to_owned(), Status::Active)].into(),
+            hidden: ["later".to_owned()].into(),
+            ..Changes::default()
+        };
+        let errors = set.draft(&changes, Timestamp::default()).unwrap_err();
+        errors.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+
+    let (theirs, nobodys) = (errors("later"), errors("other"));
+
+    assert_eq!(theirs.len(), 2, "{theirs:?}");
+    let renamed: Vec<_> = theirs.iter().map(|error| error.replace("later", "other")).collect();
+    assert_eq!(renamed, nobodys);
+}
+
+#[test]
 fn a_draft_with_the_same_text_is_the_same_set() {
     let set = loaded(RULES, &tools());
 

@@ -467,3 +467,67 @@ async fn sigterm_is_obeyed_while_a_large_draft_is_loaded() {
     assert_eq!(code, Some(0));
     assert_eq!(running.join_next().await.unwrap().unwrap(), Some(503));
 }
+
+/// The answer without what is of this request alone, and with one name in the place of the other.
+fn told_of(answer: &Answer, id: &str) -> String {
+    let mut text = answer.text.replace(id, "the-policy");
+    // The digest of a set with another name in it is another one.
+    if let Some(version) = answer.at("/data/policy_set/candidate/version").as_str() {
+        text = text.replace(version, "-");
+    }
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    value.as_object_mut().unwrap().remove("meta");
+    if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut) {
+        data.remove("duration_ms");
+    }
+    format!("{} {value}", answer.status)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
+    let mut gateway = gateway().sample().policies("").prepare();
+    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
+    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
+    let policies = format!(
+        "@id(\"base\") permit (principal, action, resource);\n\
+         @id(\"x-org\") permit (principal in Mcp::Org::\"{}\", action, resource);\n\
+         @id(\"x-user\") @mode(\"shadow\") forbid (principal == Mcp::User::\"{}\", action, resource);",
+        orgs[1], theirs.id,
+    );
+    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
+    gateway.start();
+    let source = |id: &str| {
+        format!(
+            "@id(\"{id}\") @reason(\"no\") forbid (principal, \
+             action == Mcp::Action::\"sample:list_items\", resource);"
+        )
+    };
+    let drafts = |id: &str| {
+        let upsert = json!([{ "source": source(id) }]);
+        [
+            json!({"remove": [id]}),
+            json!({"set_status": {id: "disabled"}}),
+            json!({"set_status": {id: "active"}, "remove": [id, "nothing"]}),
+            json!({"upsert": upsert}),
+            json!({"upsert": upsert, "remove": [id]}),
+            json!({"upsert": upsert, "set_status": {id: "shadow"}}),
+        ]
+    };
+    for known in ["x-org", "x-user"] {
+        for (draft, same) in drafts(known).into_iter().zip(drafts("y-none")) {
+            let asked = async |draft: &Value| {
+                let mut body = call(5);
+                body["policies"] = draft.clone();
+                simulate(&gateway, &ours, &body).await
+            };
+
+            let (theirs, nobodys) = (asked(&draft).await, asked(&same).await);
+
+            assert_eq!(told_of(&theirs, known), told_of(&nobodys, "y-none"), "{draft}");
+        }
+    }
+    let mut body = call(5);
+    body["policies"] = json!({"remove": ["x-org"]});
+    let owner = simulate(&gateway, &theirs, &body).await;
+    assert_eq!(said(&owner), ["allow base"], "to whom it belongs it is there");
+}

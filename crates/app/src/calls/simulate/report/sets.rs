@@ -85,7 +85,14 @@ impl SimulatedSets {
         };
         let change = SetChange::between(live, candidate).only(shown);
         let warnings = warnings(candidate, &change);
-        let SetChange { added, changed, removed } = change;
+        let SetChange { mut added, changed, removed } = change;
+        // Who takes the name of a policy of others has added one.
+        let is_known = |id: &Arc<str>| org.is_none_or(|org| live.can_concern(id, org));
+        let (changed, others): (Vec<_>, Vec<_>) = changed.into_iter().partition(is_known);
+        if !others.is_empty() {
+            added.extend(others);
+            added.sort_unstable();
+        }
         Self {
             candidate: CandidateSet {
                 version: candidate.version().to_owned(),
