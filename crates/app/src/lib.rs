@@ -76,9 +76,9 @@ pub use self::{
         Nodes,
         cluster::{Cluster, JoinError},
         commands::{
-            ERASABLE, ErasureRequest, HoldRequest, IndexFault, Indexed, Inspected, LogIdentity,
-            NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, VerifiedLog, Waiting,
-            hold_record, told,
+            ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewToken,
+            Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed, hold_record,
+            told,
         },
     },
     policies::{

@@ -57,7 +57,7 @@ pub use crate::{
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
-            Visibility, indexed::IndexedEvent,
+            Visibility, indexed::IndexedEvent, strays::LogEnds,
         },
         holds::Hold,
         intents::OpenIntent,

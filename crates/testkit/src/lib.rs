@@ -23,6 +23,7 @@ mod ocsf;
 mod oidc;
 mod postgres;
 mod power;
+mod python;
 mod receiver;
 mod redis;
 mod saas;
@@ -43,6 +44,7 @@ pub use self::{
     oidc::{Fetches, Oidc, OldKeys, Wanted},
     postgres::{Fault, PostgresDatabase, PostgresServer, PostgresWire},
     power::PowerCut,
+    python::run_python,
     receiver::{Manner, Receiver},
     redis::RedisServer,
     saas::{CLIENT_ID, CLIENT_SECRET, Habits, Saas},

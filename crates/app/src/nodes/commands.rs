@@ -9,13 +9,15 @@ mod orgs;
 mod principals;
 mod tokens;
 mod tools;
+mod verification;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
-    indexes::{IndexFault, Indexed, VerifiedLog},
+    indexes::Indexed,
     logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
     tools::Waiting,
+    verification::Witnessed,
 };
 
 use std::{fmt, sync::Arc};

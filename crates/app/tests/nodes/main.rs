@@ -1,7 +1,11 @@
-//! Whole nodes in this process: what calls and tokens meet as time goes by.
+//! Whole nodes in this process: what calls and tokens meet as time goes by, and what is proven of
+//! their logs.
 
 #![cfg(test)]
 
 mod aging;
+mod bounds;
+mod log;
 mod node;
+mod tampered;
 mod unreachable;

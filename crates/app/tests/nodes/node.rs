@@ -40,13 +40,21 @@ use portcullis_upstream::{Endpoint, Outbound, Protocol, Server, ServerSettings, 
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
 
 /// A clock that stands still until it is put forward.
 #[derive(Debug)]
 pub(crate) struct Stopped(AtomicI64);
 
 impl Stopped {
+    pub(crate) const fn at(moment: Timestamp) -> Self {
+        Self(AtomicI64::new(moment.as_micros()))
+    }
+
+    pub(crate) fn set(&self, moment: Timestamp) {
+        self.0.store(moment.as_micros(), Ordering::Relaxed);
+    }
+
     pub(crate) fn forward(&self, seconds: i64) {
         self.0.fetch_add(seconds * 1_000_000, Ordering::Relaxed);
     }

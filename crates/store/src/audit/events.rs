@@ -1,8 +1,10 @@
 //! Reading the audit log: one event by id here, pages by sequence in [`list`],
-//! columns beside their records in [`indexed`].
+//! columns beside their records in [`indexed`], events and places that do not belong together in
+//! [`strays`].
 
 pub(crate) mod indexed;
 mod list;
+pub(crate) mod strays;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
@@ -170,6 +172,8 @@ macro_rules! seal_of_event {
         "s.event_id = e.id"
     };
 }
+
+use seal_of_event;
 
 /// The SQL for the ids of a token of the org `$1` and of everything made from it.
 macro_rules! made_from {

@@ -40,7 +40,10 @@ pub enum ExportError {
     #[error("The log's tree could not be read, so nothing can be proven.")]
     Tree,
     /// Events of the range are not there, so that it cannot be complete.
-    #[error("Events of the range are not kept any more; ask for a later range, or with a filter.")]
+    #[error(
+        "Events of the range or beside it are not there; where they are not kept any more, ask for a \
+         later range, or with a filter; otherwise `portcullis audit verify --org` tells which."
+    )]
     Gap,
     /// The log is shorter than the tree that somebody kept.
     #[error("`since` is larger than the log: either the number is wrong or the log was cut.")]
@@ -60,6 +63,13 @@ pub enum ExportError {
     /// Somebody else declared it failed.
     #[error("The export was given up.")]
     GivenUp,
+}
+
+impl ExportError {
+    /// What failed, with the detail that only the operator is told.
+    pub(crate) fn detail(&self) -> String {
+        std::error::Error::source(self).map_or_else(|| self.to_string(), ToString::to_string)
+    }
 }
 
 /// Receiver of a writing's progress, which may slow it down or end it.
@@ -119,7 +129,18 @@ pub async fn export_log(
     (out, file): (Box<dyn Write + Send>, Option<File>),
     progress: &mut impl Progress,
 ) -> Result<Written, ExportError> {
-    let (first, end) = log.store.sealed_range(log.org, request.from, request.to).await?;
+    let range = log.store.sealed_range(log.org, request.from, request.to).await?;
+    export_places(log, request, range, (out, file), progress).await
+}
+
+/// Writes the places of the log from the first up to, not including, the end of this range.
+pub(crate) async fn export_places(
+    log: ExportedLog<'_>,
+    request: &ExportRequest,
+    (first, end): (i64, i64),
+    (out, file): (Box<dyn Write + Send>, Option<File>),
+    progress: &mut impl Progress,
+) -> Result<Written, ExportError> {
     // What was sealed after it was signed is the next export's.
     let end = end.min(i64::try_from(log.signed.size).unwrap_or(i64::MAX));
     let first = first.min(end);

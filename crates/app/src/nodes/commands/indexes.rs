@@ -1,38 +1,38 @@
 //! Holds what a log is searched and proven by against its events: the columns of filters, the
-//! positions that listing skips by, the tiles of the tree, and the trees that somebody kept.
+//! positions that listing skips by, the values beside the records, the tiles of the tree, and the
+//! trees that somebody kept. Names events that have no place, and places without an event.
 //!
 //! The events themselves are verified before, as an export of the whole log. Here every one of them
 //! is read once more, so memory does not grow with the log.
+
+mod removals;
 
 use std::collections::BTreeMap;
 
 use portcullis_core::{
     audit::{
-        EventType, Hash,
+        Hash,
         tiles::{GrowingTree, TileId, Tiles},
     },
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{
-    EventFilter, EventOrder, EventRecord, IndexedEvent, StoreError, Visibility,
-};
-use serde_json::Value;
+use portcullis_store::{IndexedEvent, StoreError};
+use serde_json::{Map, Value};
 
+use self::removals::Removals;
 use super::Shell;
 use crate::audit::events::object;
 
 /// Leaves of a tile, and bytes of a hash.
 const WIDTH: u64 = 256;
 const HASH: usize = 32;
-/// Events that are read at a time where few are looked for.
-const PAGE: u32 = 200;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
 
 /// A difference between what a log is searched or proven by and its events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IndexFault {
+pub(super) enum IndexFault {
     /// A column of an event is not what its record says: filters show or hide it wrongly.
     #[error(
         "event {id} at place {sequence}: the column `{column}`, which filters compare, is not what \
@@ -49,6 +49,25 @@ pub enum IndexFault {
     /// A position is not that of the order of the log: listing passes over the event.
     #[error("the event at place {0} has a position that is out of order; lists pass over it")]
     Position(i64),
+    /// An event is neither in the log nor waits to come into it: somebody added it.
+    #[error("the event {0} stands among those that have a place in the log and has none")]
+    Stray(String),
+    /// A place whose event is not there.
+    #[error("the event at place {0} is missing")]
+    Empty(i64),
+    /// A detached value is not as the log tells.
+    #[error("event {id} at place {sequence}: {wrong}")]
+    Value {
+        /// Its id, as the record has it.
+        id: String,
+        /// Its place.
+        sequence: i64,
+        /// Which value, and what about it.
+        wrong: String,
+    },
+    /// More is erased than was recorded.
+    #[error("more events have lost values of `{0}` than the `audit.erased` events of it tell")]
+    Erasures(String),
     /// The tree has another leaf than the event.
     #[error("the tree has another leaf at place {0} than the event there")]
     Leaf(i64),
@@ -73,7 +92,7 @@ pub enum IndexFault {
 
 /// The part of a log that was verified as an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VerifiedLog {
+pub(super) struct VerifiedLog {
     /// Place of the first event that is kept.
     pub first: u64,
     /// Size of the tree.
@@ -94,17 +113,18 @@ pub struct Indexed {
 impl Shell {
     /// Compares the `verified` log of the org with the columns and tiles that were made of it, and
     /// with the trees that were `kept`.
-    pub async fn check_indexes(
+    pub(super) async fn check_indexes(
         &self,
         org: OrgId,
         verified: VerifiedLog,
         kept: &BTreeMap<u64, Vec<Hash>>,
     ) -> Result<Result<Indexed, IndexFault>, StoreError> {
-        let VerifiedLog { first, size, root } = verified;
-        if !self.removal_is_told(org, first).await? {
-            return Ok(Err(IndexFault::Hidden(first)));
+        let VerifiedLog { first: kept_from, size, root } = verified;
+        let removals = self.removals(org).await?;
+        if !removals.tell_of_events_before(kept_from) {
+            return Ok(Err(IndexFault::Hidden(kept_from)));
         }
-        let mut walk = Walk::new()?;
+        let mut walk = Walk::new(removals)?;
         for index in 0..size.div_ceil(WIDTH) {
             let (first, end) = (index * WIDTH, size.min((index + 1) * WIDTH));
             let id = TileId { level: 0, index };
@@ -112,7 +132,12 @@ impl Shell {
                 return Ok(Err(IndexFault::Tile { level: 0, index }));
             };
             let events = self.store.indexed_events(org, place(first), place(end)).await?;
+            let after = walk.position;
             if let Err(fault) = walk.compare(first, &leaves, &events) {
+                return Ok(Err(fault));
+            }
+            let places = (place(first.max(kept_from)), place(end));
+            if let Some(fault) = self.stray(org, places, after, &events).await? {
                 return Ok(Err(fault));
             }
             walk.grow(&leaves, kept)?;
@@ -124,27 +149,34 @@ impl Shell {
         if walk.root()? != root {
             return Ok(Err(IndexFault::Root));
         }
-        let Walk { tree, found, .. } = walk;
+        if let Some(id) = self.store.stray_event(org, walk.position, None).await? {
+            return Ok(Err(IndexFault::Stray(id)));
+        }
+        let Walk { tree, found, removals, .. } = walk;
+        if let Err(fault) = removals.suffice() {
+            return Ok(Err(fault));
+        }
         let partial = tree.into_changed();
         Ok(self.differing(org, partial).await?.map_or(Ok(found), Err))
     }
 
-    /// True if an event of the log tells that all before the place `first` was removed. The one that
-    /// does is younger than what it tells of, so it is kept longer.
-    async fn removal_is_told(&self, org: OrgId, first: u64) -> Result<bool, StoreError> {
-        let kinds = vec![EventType::AuditPruned.as_str().to_owned()];
-        let filter = EventFilter { kinds, ..EventFilter::default() };
-        let (all, order) = (Visibility::All, EventOrder::Descending);
-        let (mut told, mut after) = (first == 0, None);
-        while !told {
-            let page = self.store.list_events(org, all, &filter, order, after, PAGE).await?;
-            told = page.events.iter().filter_map(removed).any(|end| end >= first);
-            after = page.reached;
-            if !page.more || after.is_none() {
-                break;
-            }
+    /// An event between these `events`, which stand behind the position `after`, that has no place;
+    /// or one of these places without an event.
+    async fn stray(
+        &self,
+        org: OrgId,
+        (first, end): (i64, i64),
+        after: i64,
+        events: &[IndexedEvent],
+    ) -> Result<Option<IndexFault>, StoreError> {
+        let Some(last) = events.last().map(|event| event.positions.0) else { return Ok(None) };
+        let count = self.store.count_events(org, after, last).await?;
+        if usize::try_from(count) != Ok(events.len())
+            && let Some(id) = self.store.stray_event(org, after, Some(last)).await?
+        {
+            return Ok(Some(IndexFault::Stray(id)));
         }
-        Ok(told)
+        Ok(self.store.stray_seal(org, first, end).await?.map(IndexFault::Empty))
     }
 
     /// The first of these tiles that is not stored like this. What is stored beyond was appended
@@ -182,13 +214,16 @@ impl Shell {
 struct Walk {
     tree: GrowingTree,
     position: i64,
+    recorded_at: Option<i64>,
+    removals: Removals,
     found: Indexed,
 }
 
 impl Walk {
-    fn new() -> Result<Self, StoreError> {
+    fn new(removals: Removals) -> Result<Self, StoreError> {
         let tree = GrowingTree::open(0, Tiles::default()).map_err(|_| damaged())?;
-        Ok(Self { tree, position: i64::MIN, found: Indexed::default() })
+        let found = Indexed::default();
+        Ok(Self { tree, position: i64::MIN, recorded_at: None, removals, found })
     }
 
     fn compare(
@@ -208,7 +243,11 @@ impl Walk {
             if leaf.map(<[u8; HASH]>::as_slice) != Some(event.leaf_hash.as_slice()) {
                 return Err(IndexFault::Leaf(event.sequence));
             }
-            compare_columns(event)?;
+            let record = object(&event.core).unwrap_or_default();
+            compare_columns(event, &record, self.recorded_at)?;
+            self.recorded_at = Some(event.recorded_at);
+            self.removals.compare(event, &record)?;
+            compare_payload(event, &record)?;
             self.found.events += 1;
         }
         Ok(())
@@ -237,10 +276,14 @@ const fn damaged() -> StoreError {
     StoreError::Corrupt("audit_tiles")
 }
 
-/// Refuses an event of which a column does not say what the record says.
-fn compare_columns(event: &IndexedEvent) -> Result<(), IndexFault> {
-    let record = object(&event.core).map(Value::Object).unwrap_or_default();
-    let said = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
+/// Refuses an event of which a column does not say what the record says, or another time than the
+/// log; the one in front was recorded at `before`.
+fn compare_columns(
+    event: &IndexedEvent,
+    record: &Map<String, Value>,
+    before: Option<i64>,
+) -> Result<(), IndexFault> {
+    let said = |pointer: &str| text_at(record, pointer);
     let wrong = |column| IndexFault::Column {
         id: said("/id").unwrap_or_default().to_owned(),
         sequence: event.sequence,
@@ -255,13 +298,34 @@ fn compare_columns(event: &IndexedEvent) -> Result<(), IndexFault> {
     if said("/occurred_at") != Some(&occurred_at) {
         return Err(wrong("occurred_at"));
     }
+    if before.is_some_and(|before| before > event.recorded_at) {
+        return Err(wrong("recorded_at"));
+    }
+    // Recorded later than the one in front is only what was committed later.
+    let is_later = before.is_some_and(|before| before < event.recorded_at);
+    if event.committed_at > event.recorded_at || is_later && event.committed_at != event.recorded_at
+    {
+        return Err(wrong("committed_at"));
+    }
     Ok(())
 }
 
-/// The first place that was left by the removal that this event tells of.
-fn removed(event: &EventRecord) -> Option<u64> {
-    let detached = object(event.detached.as_deref()?)?;
-    detached.get("pruning")?.get("last")?.as_u64()?.checked_add(1)
+/// Refuses an event that retention passes over, or takes too early.
+fn compare_payload(event: &IndexedEvent, record: &Map<String, Value>) -> Result<(), IndexFault> {
+    let kept = removals::keeps_payload(event).then_some(event.committed_at);
+    let wrong = || IndexFault::Column {
+        id: text_at(record, "/id").unwrap_or_default().to_owned(),
+        sequence: event.sequence,
+        column: "payload_at",
+    };
+    if event.payload_at == kept { Ok(()) } else { Err(wrong()) }
+}
+
+/// The text at this place of a record.
+fn text_at<'a>(record: &'a Map<String, Value>, pointer: &str) -> Option<&'a str> {
+    let mut names = pointer.split('/').skip(1);
+    let first = record.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.get(name))?.as_str()
 }
 
 fn place(sequence: u64) -> i64 {

@@ -44,7 +44,7 @@ pub struct Tail {
 }
 
 impl Shell {
-    fn signer(&self, identity: LogIdentity) -> LogSigner {
+    pub(super) fn signer(&self, identity: LogIdentity) -> LogSigner {
         LogSigner::new(identity.host, Arc::clone(&self.clock), identity.keys)
     }
 
@@ -71,8 +71,7 @@ impl Shell {
         Ok(written)
     }
 
-    /// Writes the same without recording it: for whoever looks at nothing but whether it holds.
-    pub async fn write_log(
+    async fn write_log(
         &self,
         (org, identity): (&Org, LogIdentity),
         request: &ExportRequest,

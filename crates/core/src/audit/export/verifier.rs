@@ -158,13 +158,19 @@ impl Verifier {
 
     /// Returns what the file proves. Fails if its last line was no checkpoint.
     pub fn finish(self) -> Result<Report, Fault> {
-        let cut = || Fault::Incomplete("the file ends before its checkpoint line".to_owned());
         let begun = self.manifest.is_some() || self.report.is_some();
         if !begun {
             return Err(Fault::unreadable("the file is empty"));
         }
-        let missing = self.seen.missing.map(Fault::Incomplete);
-        self.report.ok_or_else(|| missing.unwrap_or_else(cut))
+        let cut = || "the file ends before its checkpoint line".to_owned();
+        let lacks = || self.seen.missing.clone().or_else(|| self.missing_end()).unwrap_or_else(cut);
+        self.report.clone().ok_or_else(|| Fault::Incomplete(lacks()))
+    }
+
+    /// Names the events that a complete file lacks at the end of its range, if it does.
+    fn missing_end(&self) -> Option<String> {
+        let manifest = self.manifest.as_ref().filter(|manifest| manifest.complete)?;
+        missing(self.seen.next(manifest.range?.first), manifest.range?.last)
     }
 
     fn begin(&mut self, manifest: Manifest) -> Result<(), Fault> {
@@ -224,7 +230,20 @@ impl Verifier {
     }
 }
 
+/// Names the places from `first` up to `last`, if there are any.
+fn missing(first: u64, last: u64) -> Option<String> {
+    match last.checked_sub(first)? {
+        0 => Some(format!("event {first} is missing")),
+        _ => Some(format!("events {first} to {last} are missing")),
+    }
+}
+
 impl Seen {
+    /// The place of the next event of a range that begins at `first`.
+    fn next(&self, first: u64) -> u64 {
+        self.last.map_or(first, |(last, _)| last.saturating_add(1))
+    }
+
     /// Checks that the event belongs here. A gap is reported at the end, for only then it is known
     /// whether the events that are not here stand elsewhere.
     fn in_order(
@@ -234,10 +253,8 @@ impl Seen {
         range: Range,
         complete: bool,
     ) -> Result<(), Fault> {
-        let (expected, earliest) = match self.last {
-            Some((last, time)) => (last + 1, time),
-            None => (range.first, recorded_at),
-        };
+        let expected = self.next(range.first);
+        let earliest = self.last.map_or(recorded_at, |(_, time)| time);
         if at < expected {
             return Err(Fault::Root(format!(
                 "event {at} stands where {expected} or a later one belongs: the order was changed"
@@ -249,12 +266,8 @@ impl Seen {
         if recorded_at < earliest {
             return Err(Fault::Root(format!("event {at} is recorded before the one in front")));
         }
-        if complete && at > expected {
-            let what = match at - expected {
-                1 => format!("event {expected} is missing"),
-                _ => format!("events {expected} to {} are missing", at - 1),
-            };
-            self.missing.get_or_insert(what);
+        if complete && self.missing.is_none() && at > expected {
+            self.missing = missing(expected, at - 1);
         }
         self.last = Some((at, recorded_at));
         self.first_time.get_or_insert(recorded_at);

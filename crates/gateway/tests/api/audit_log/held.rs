@@ -202,6 +202,64 @@ async fn events_that_are_missing_or_unreadable_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_log_that_somebody_cut_off_is_missed() {
+    let (gateway, who) = logged(4).await;
+    let note = gateway.get(&who, "/v1/audit/checkpoint").await.text;
+    let kept = write(&gateway.folder().join("kept.txt"), &note);
+    for _ in 0..4 {
+        invoke(&gateway, &who).await;
+    }
+    let grown = size(&gateway, &who).await;
+    let since = ["--since", kept.to_str().unwrap()];
+    let (code, told) = live(&gateway, &since).await;
+    assert_eq!(code, 0, "{told}");
+    let (of_event, of_seal) = if gateway.database_url().starts_with("sqlite:") {
+        ("position", "position")
+    } else {
+        ("id", "event_id")
+    };
+    let newest = format!("org_id = '{}' AND sequence >= {}", who.org, grown - 3);
+
+    gateway.tamper(&format!(
+        "DELETE FROM audit_events WHERE {of_event} IN (SELECT {of_seal} FROM audit_seals WHERE {newest})"
+    ));
+
+    let missing = format!("events {} to {} are missing", grown - 3, grown - 1);
+    let (code, told) = live(&gateway, &since).await;
+    assert_eq!(code, 13, "places without events: {told}");
+    assert!(told.contains(&missing), "{told}");
+    gateway.tamper(&format!("DELETE FROM audit_seals WHERE {newest}"));
+    for since in [&since[..], &[]] {
+        let (code, told) = live(&gateway, since).await;
+        assert_eq!(code, 13, "{told}");
+        assert!(told.contains(&missing), "{told}");
+    }
+    // Nor does an export pass for complete that ends where the log was cut.
+    let made = gateway.post(&who, "/v1/audit/export", "{}").await;
+    let path = format!("/v1/audit/exports/{}", made.at("/data/id").as_str().unwrap());
+    let made =
+        until(|| gateway.get(&who, &path), |made| made.at("/data/status") != "pending").await;
+    assert_eq!(made.at("/data/status"), "failed", "{}", made.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_vanished_without_an_erasure_are_named() {
+    let (gateway, who) = logged(3).await;
+    let (erased, emptied) = (invoke(&gateway, &who).await, invoke(&gateway, &who).await);
+    size(&gateway, &who).await;
+    let erase = ["audit", "erase", "--org", "acme", "--event", &erased, "--reason", "Art. 17"];
+    assert!(run(&gateway, &erase).await.status.success());
+    let (code, told) = live(&gateway, &[]).await;
+    assert_eq!(code, 0, "an erasure is told: {told}");
+
+    gateway.tamper(&format!("UPDATE audit_events SET detached = NULL WHERE id = '{emptied}'"));
+
+    let (code, told) = live(&gateway, &[]).await;
+    assert_eq!(code, 14, "{told}");
+    assert!(told.contains(&emptied) && told.contains("`actor_name`"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tile_that_is_not_that_of_the_events_is_found() {
     let (mut gateway, who) = logged(1).await;
     plant(&gateway, &who, 300).await;

@@ -479,6 +479,10 @@ fn told_of(answer: &Answer, id: &str) -> String {
     value.as_object_mut().unwrap().remove("meta");
     if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut) {
         data.remove("duration_ms");
+        let results = data.get_mut("results").and_then(Value::as_array_mut);
+        for result in results.into_iter().flatten() {
+            result.as_object_mut().unwrap().remove("evaluated_us");
+        }
     }
     format!("{} {value}", answer.status)
 }

@@ -16,6 +16,9 @@ row!(IndexedRow {
     id: String,
     kind: String,
     occurred_at: i64,
+    committed_at: i64,
+    recorded_at: i64,
+    payload_at: Option<i64>,
     actor_id: Option<String>,
     via: Option<String>,
     token_id: Option<String>,
@@ -26,6 +29,8 @@ row!(IndexedRow {
     outcome: Option<String>,
     request_id: Option<String>,
     core: String,
+    detached: Option<String>,
+    salts: Option<String>,
     leaf_hash: Vec<u8>,
 });
 
@@ -39,10 +44,20 @@ pub struct IndexedEvent {
     pub positions: (i64, i64),
     /// Moment at which it happened, in microseconds.
     pub occurred_at: i64,
+    /// Moment at which it was committed, in microseconds: holds and erasures select by it.
+    pub committed_at: i64,
+    /// The same, or that of the event in front if that is later.
+    pub recorded_at: i64,
+    /// Moment at which its payload was committed, if one is kept: retention selects by it.
+    pub payload_at: Option<i64>,
     /// Each column that a filter compares, with the JSON pointer of its value in the record.
     pub columns: [(&'static str, Option<String>, &'static str); 11],
     /// The record.
     pub core: String,
+    /// The erasable part, as JSON.
+    pub detached: Option<String>,
+    /// The salts of the erasable part, as JSON.
+    pub salts: Option<String>,
     /// Hash of its leaf, as the seal has it.
     pub leaf_hash: Vec<u8>,
 }
@@ -53,6 +68,9 @@ impl IndexedRow {
             sequence: self.sequence,
             positions: (self.position, self.sealed_position),
             occurred_at: self.occurred_at,
+            committed_at: self.committed_at,
+            recorded_at: self.recorded_at,
+            payload_at: self.payload_at,
             columns: [
                 ("id", Some(self.id), "/id"),
                 ("type", Some(self.kind), "/type"),
@@ -67,6 +85,8 @@ impl IndexedRow {
                 ("request_id", self.request_id, "/request/id"),
             ],
             core: self.core,
+            detached: self.detached,
+            salts: self.salts,
             leaf_hash: self.leaf_hash,
         }
     }
@@ -77,8 +97,8 @@ macro_rules! indexed_sql {
         concat!(
             "
 SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
-    e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
-    e.request_id, e.core, s.leaf_hash
+    e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
+    e.request_id, e.core, e.detached, e.salts, s.leaf_hash
 FROM ",
             events_of_seals!($dialect),
             "

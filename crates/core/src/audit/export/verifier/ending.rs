@@ -1,6 +1,6 @@
 //! The last line: whether what was read is what the log signed.
 
-use super::{Report, Verifier, refused};
+use super::{Report, Verifier, missing, refused};
 use crate::{
     audit::{
         checkpoint::Checkpoint,
@@ -73,10 +73,10 @@ impl Verifier {
         if let Some(missing) = &self.seen.missing {
             return Err(Fault::Incomplete(missing.clone()));
         }
-        let last = self.seen.last.map(|(last, _)| last);
         let range = manifest.range.filter(|_| manifest.complete);
-        if range.is_some_and(|range| Some(range.last) != last) {
-            return Err(Fault::Incomplete("the last events of the range are missing".to_owned()));
+        let end = range.and_then(|range| missing(self.seen.next(range.first), range.last));
+        if let Some(missing) = end {
+            return Err(Fault::Incomplete(missing));
         }
         if trailer.events != self.seen.events {
             let (said, seen) = (trailer.events, self.seen.events);

@@ -1,16 +1,13 @@
-//! The log of an installation as it is: exported into a pipe and verified as a file would be, then
-//! held against what it is searched and proven by.
+//! The log of an installation as it is, held against what was kept of it.
 
-use std::{collections::BTreeMap, io, process::ExitCode};
+use std::process::ExitCode;
 
-use portcullis_app::{
-    ExportError, ExportRequest, IndexFault, LogIdentity, Progress, VerifiedLog, origin,
-};
-use portcullis_core::audit::export::{Fault, Report};
-use portcullis_store::{ExportBeat, Org};
+use portcullis_app::{Indexed, LogIdentity, Witnessed, origin};
+use portcullis_core::audit::export::{Report, Since};
+use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{Kept, Lines, Verify, finish, kept::KeptLog, report_text};
+use super::{Kept, Verify, finish, kept::KeptLog, report_text};
 use crate::{boot::Office, cli::Failure};
 
 impl Verify {
@@ -37,7 +34,7 @@ impl Verify {
     }
 
     async fn hold(
-        self,
+        &self,
         office: &Office,
         org: &Org,
         identity: LogIdentity,
@@ -48,114 +45,30 @@ impl Verify {
             Ok(kept) => kept,
             Err(fault) => return Ok(self.tell(Err(fault))),
         };
-        let (verify, report) = self.through_pipe(office, org, identity, kept.as_ref()).await?;
-        let held = match report {
-            Ok(report) => verify.indexes(office, org, report, kept).await?,
-            Err(fault) => Err(fault),
-        };
-        Ok(verify.tell(held))
-    }
-
-    async fn through_pipe(
-        self,
-        office: &Office,
-        org: &Org,
-        identity: LogIdentity,
-        kept: Option<&KeptLog>,
-    ) -> Result<(Self, Result<Report, Fault>), Failure> {
-        let (reader, writer) = io::pipe()?;
-        let newest = kept.map(|kept| kept.newest.clone());
-        let size = newest.as_ref().map(|since| since.checkpoint().size);
-        let verifying = tokio::task::spawn_blocking(move || {
-            let mut lines = Lines::of(reader);
-            let first = lines.next().map(|line| line.unwrap_or_default().to_vec());
-            let report = first.and_then(|first| self.read_export(lines, &first, newest));
-            (self, report)
+        let (newest, trees) = kept.map(|kept| (kept.newest, kept.trees)).unzip();
+        let witnessed =
+            Witnessed { keys: self.keys.clone(), newest, trees: trees.unwrap_or_default() };
+        let found = office.shell.verify_log((org, identity), &witnessed).await?;
+        let held = found.and_then(|(report, indexed)| {
+            if let Some(path) = &self.since {
+                KeptLog::refuse(path, &indexed.strangers, &self.keys)?;
+            }
+            Ok(told(&report, &indexed, witnessed.newest))
         });
-        let request = ExportRequest::whole(office.shell.clock.now()).continuing(size);
-        let out = (Box::new(writer) as _, None);
-        let written = office.shell.write_log((org, identity), &request, out, &mut Silent).await;
-        let (verify, report) = verifying.await?;
-        match (report, written) {
-            (_, Err(ExportError::Shorter)) => {
-                let now = office.shell.store.sealed_size(org.id).await?;
-                let then = size.unwrap_or_default();
-                let what = format!(
-                    "the log was set back: a checkpoint of {then} events was kept, and it has \
-                     {now} now"
-                );
-                Ok((verify, Err(Fault::Inconsistent(what))))
-            }
-            (Err(Fault::Incomplete(_)), Err(ExportError::Stored(event))) => {
-                Ok((verify, Err(Fault::Root(event.to_string()))))
-            }
-            // Nothing came to be verified, or not all: a log that cannot be read to its end looks
-            // cut off.
-            (
-                Err(Fault::Unreadable(_) | Fault::Incomplete(_)),
-                Err(error @ (ExportError::Store(_) | ExportError::Tree)),
-            )
-            | (Ok(_), Err(error)) => Err(error.into()),
-            // A verifier that says no stops reading: what it found comes first.
-            (report, _) => Ok((verify, report)),
-        }
-    }
-
-    /// Holds columns, tiles and kept trees against the events that were verified.
-    async fn indexes(
-        &self,
-        office: &Office,
-        org: &Org,
-        report: Report,
-        kept: Option<KeptLog>,
-    ) -> Result<Result<(Value, String), Fault>, Failure> {
-        let verified = VerifiedLog {
-            // Without a range all that the tree has is passed over.
-            first: report.range.map_or(report.checkpoint_size, |range| range.first),
-            size: report.checkpoint_size,
-            root: report.checkpoint_root,
-        };
-        let (newest, trees) =
-            kept.map_or((None, BTreeMap::new()), |kept| (Some(kept.newest), kept.trees));
-        let indexed = match office.shell.check_indexes(org.id, verified, &trees).await? {
-            Ok(indexed) => indexed,
-            Err(fault) => return Ok(Err(fault_of(&fault))),
-        };
-        if let Some(path) = &self.since
-            && let Err(fault) = KeptLog::refuse(path, &indexed.strangers, &self.keys)
-        {
-            return Ok(Err(fault));
-        }
-        let (mut found, mut text) = (json!(report), report_text(&report));
-        if let Value::Object(members) = &mut found {
-            members.insert("indexed".to_owned(), json!(indexed.events));
-        }
-        text.push(format!(
-            "columns and tiles are those of {} event{}",
-            indexed.events,
-            if indexed.events == 1 { "" } else { "s" }
-        ));
-        let kept = newest.map(|since| Kept { newest: since.checkpoint().size, since });
-        Ok(Ok(finish(&mut found, text, kept.as_ref())))
+        Ok(self.tell(held))
     }
 }
 
-fn fault_of(fault: &IndexFault) -> Fault {
-    match fault {
-        IndexFault::Root => Fault::Root(fault.to_string()),
-        IndexFault::Column { .. }
-        | IndexFault::Position(_)
-        | IndexFault::Leaf(_)
-        | IndexFault::Hidden(_)
-        | IndexFault::Tile { .. } => Fault::Index(fault.to_string()),
+fn told(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (Value, String) {
+    let (mut found, mut text) = (json!(report), report_text(report));
+    if let Value::Object(members) = &mut found {
+        members.insert("indexed".to_owned(), json!(indexed.events));
     }
-}
-
-/// Nobody is told how far it is.
-struct Silent;
-
-impl Progress for Silent {
-    async fn reached(&mut self, _: ExportBeat) -> Result<(), ExportError> {
-        Ok(())
-    }
+    text.push(format!(
+        "columns and tiles are those of {} event{}",
+        indexed.events,
+        if indexed.events == 1 { "" } else { "s" }
+    ));
+    let kept = newest.map(|since| Kept { newest: since.checkpoint().size, since });
+    finish(&mut found, text, kept.as_ref())
 }

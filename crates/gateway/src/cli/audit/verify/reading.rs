@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, IsTerminal, PipeReader, Read, Write},
+    io::{self, BufRead, BufReader, IsTerminal, Read, Write},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -64,19 +64,6 @@ impl Lines {
             Ok(Self { path, reader, line, whole: true, size, read, shows })
         };
         opened().map_err(|error| unreadable(path, &error))
-    }
-
-    /// Input from a pipe.
-    pub(super) fn of(pipe: PipeReader) -> Self {
-        Self {
-            path: PathBuf::from("the log"),
-            reader: Box::new(BufReader::with_capacity(1 << 18, pipe)),
-            line: Vec::new(),
-            whole: true,
-            size: 0,
-            read: Arc::default(),
-            shows: false,
-        }
     }
 
     /// The next line without its line feed; `None` at the end.

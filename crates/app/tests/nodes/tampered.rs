@@ -1,0 +1,341 @@
+//! The log of an org after somebody changed its database: whatever a verifier with an older
+//! checkpoint could notice is noticed.
+
+mod changes;
+
+use std::{cell::Cell, collections::BTreeMap, fs, path::PathBuf};
+
+use portcullis_app::{ErasureRequest, HoldRequest};
+use portcullis_core::{
+    audit::{
+        export::{Fault, Since},
+        keyring::Keyring,
+    },
+    clock::Timestamp,
+    id::PrincipalId,
+};
+use portcullis_store::{Org, Pruned, Selection};
+use proptest::{
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use rusqlite::{Connection, types::Value};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use self::changes::{Change, changes};
+use crate::{
+    log::Log,
+    node::{NOW, SystemRandom},
+};
+
+struct Scene {
+    folder: TempDir,
+    keys: Keyring,
+    org: Org,
+    /// Checkpoints that are kept elsewhere.
+    older: Since,
+    newest: Since,
+    /// What is evidence, by place.
+    evidence: BTreeMap<i64, Vec<Value>>,
+}
+
+impl Scene {
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Two orgs; of the one a pruned beginning, payloads that were let go, an erasure, and one of
+    /// which a hold kept a part.
+    async fn new() -> Self {
+        let (folder, keys) = (tempfile::tempdir().unwrap(), Keyring::generate(&SystemRandom, NOW));
+        let live = folder.path().join("live.db");
+        let copy = |name: &str| {
+            let copy = format!("VACUUM INTO '{}'", folder.path().join(name).display());
+            Connection::open(&live).unwrap().execute(&copy, ()).unwrap();
+        };
+        let log = Log::open(&live, &keys).await;
+        let (org, other) = (log.org("acme").await, log.org("other").await);
+        let (ann, bob) = (log.principal(), log.principal());
+        for _ in 0..3 {
+            log.calls(&org, &[ann, bob, bob], 50).await;
+            log.calls(&other, &[bob], 10).await;
+        }
+        let older = log.checkpoint(&org).await;
+        copy("older.db");
+        log.clock.forward(3_600);
+        remove(&log, &org, ann).await;
+        log.clock.forward(3_600);
+        log.calls(&org, &[ann, bob], 120).await;
+        log.calls(&other, &[bob], 10).await;
+        hold(&log, &org).await;
+        let newest = log.checkpoint(&org).await;
+        copy("newest.db");
+        log.close().await;
+        let evidence = evidence(&Connection::open(&live).unwrap(), &org);
+        Self { folder, keys, org, older, newest, evidence }
+    }
+
+    /// A copy of the newest database with these changes; true if any of them could be made.
+    fn tamper(&self, changes: &[Change]) -> PathBuf {
+        let file = self.file("case.db");
+        for more in ["", "-wal", "-shm"] {
+            let _ = fs::remove_file(format!("{}{more}", file.display()));
+        }
+        fs::copy(self.file("newest.db"), &file).unwrap();
+        let open = Connection::open(&file).unwrap();
+        open.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        let older = format!("ATTACH '{}' AS older", self.file("older.db").display());
+        open.execute(&older, ()).unwrap();
+        for change in changes {
+            for statement in self.statements(change) {
+                // What the schema refuses is not done, as for anybody else.
+                let _ = open.execute(&statement, ());
+            }
+        }
+        file
+    }
+
+    /// What the verifier says who kept this checkpoint, and what is there afterwards.
+    async fn verified(
+        &self,
+        file: &PathBuf,
+        kept: &Since,
+    ) -> (Result<u64, Fault>, BTreeMap<i64, Vec<Value>>) {
+        let log = Log::open(file, &self.keys).await;
+        let found = log.verify(&self.org, Some(kept.clone())).await;
+        log.close().await;
+        (found, evidence(&Connection::open(file).unwrap(), &self.org))
+    }
+
+    /// Fails if the verifier holds a log for sound that is not the one that was kept.
+    async fn judge(&self, changes: &[Change], noticed: &Cell<u32>) -> Result<(), TestCaseError> {
+        for kept in [&self.older, &self.newest] {
+            let file = self.tamper(changes);
+            let (found, there) = self.verified(&file, kept).await;
+            let size = i64::try_from(kept.checkpoint().size).unwrap();
+            let differs = (0..size).find(|place| there.get(place) != self.evidence.get(place));
+            let differs = differs.or_else(|| {
+                there.iter().find(|(at, row)| self.evidence.get(at) != Some(row)).map(|it| *it.0)
+            });
+            match found {
+                Ok(_) => prop_assert_eq!(differs, None, "a change at this place was not noticed"),
+                Err(fault) => {
+                    noticed.set(noticed.get() + 1);
+                    prop_assert_ne!(fault.exit_code(), 1, "nobody can tell what: {}", fault);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Retention lets the beginning go, and payloads behind it; what is of `who` is erased.
+async fn remove(log: &Log, org: &Org, who: PrincipalId) {
+    let first = Timestamp::from_micros(NOW.as_micros() + 15_000);
+    let told = |pruned: &Pruned| {
+        let (events, last) = (pruned.events(), pruned.size - 1);
+        let pruned = json!({
+            "what": "events", "events": events, "before": first, "first": pruned.first, "last": last,
+            "stopped_by_hold": pruned.held,
+        });
+        log.pruned(org.id, pruned)
+    };
+    let pruned = log.shell.store.prune(org.id, first, told).await.unwrap().unwrap();
+    assert!(pruned.events() > 10, "{pruned:?}");
+    let second = Timestamp::from_micros(NOW.as_micros() + 30_000);
+    let told = |events: u64| {
+        log.pruned(org.id, json!({ "what": "payloads", "events": events, "before": second }))
+    };
+    assert!(log.shell.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
+    let request = ErasureRequest {
+        org: org.id,
+        selection: Selection { actor: Some(who), ..Selection::default() },
+        members: vec!["actor_name".to_owned(), "input".to_owned()],
+        reason: "Art. 17".to_owned(),
+    };
+    let erased = log.shell.erase(&request).await.unwrap();
+    assert!(erased.erased > 10 && erased.held == 0, "{erased:?}");
+}
+
+/// A hold covers the newest events, so that an erasure passes over them.
+async fn hold(log: &Log, org: &Org) {
+    let from = log.shell.clock.now();
+    let from = Timestamp::from_micros(from.as_micros() - 20_000).floor_to_millis();
+    let (reason, actor, from, to) = ("case 4711".to_owned(), None, Some(from), None);
+    log.shell.lay_hold(HoldRequest { org: org.id, reason, actor, from, to }).await.unwrap();
+    let request = ErasureRequest {
+        org: org.id,
+        selection: Selection { from: from.map(|it| it.plus_seconds(-1)), ..Selection::default() },
+        members: vec!["label".to_owned()],
+        reason: "a ticket".to_owned(),
+    };
+    let erased = log.shell.erase(&request).await.unwrap();
+    assert!(erased.erased > 10 && erased.held > 10, "{erased:?}");
+}
+
+/// All that is evidence of the org's events, by their places; those without one stand below 0.
+fn evidence(open: &Connection, org: &Org) -> BTreeMap<i64, Vec<Value>> {
+    let columns = "e.id, e.type, e.occurred_at, e.committed_at, e.payload_at, e.actor_id, e.via, \
+                   e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome, \
+                   e.request_id, e.core, e.detached, e.salts, s.leaf_hash, s.recorded_at / 1000";
+    let sql = format!(
+        "SELECT COALESCE(s.sequence, -e.position), {columns} FROM audit_seals s FULL JOIN audit_events e \
+         ON s.position = e.position AND e.org_id = s.org_id \
+         WHERE COALESCE(s.org_id, e.org_id) = ?1 AND COALESCE(s.sequence, 1000000) >= \
+         COALESCE((SELECT size FROM audit_pruned WHERE org_id = ?1), 0)"
+    );
+    let mut select = open.prepare(&sql).unwrap();
+    let rows = select.query_map([org.id.to_string()], |row| {
+        let values: Result<Vec<Value>, _> = (1..20).map(|column| row.get(column)).collect();
+        Ok((row.get(0)?, values?))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn whatever_a_verifier_with_an_older_checkpoint_could_notice_is_noticed() {
+    let runtime = Runtime::new().unwrap();
+    let scene = runtime.block_on(Scene::new());
+    for kept in [&scene.older, &scene.newest] {
+        let (found, there) = runtime.block_on(scene.verified(&scene.tamper(&[]), kept));
+        assert_eq!(found, Ok(scene.newest.checkpoint().size));
+        assert_eq!(there, scene.evidence);
+    }
+    let config = Config { cases: 150, failure_persistence: None, ..Config::default() };
+    let seed = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+
+    let mut runner = TestRunner::new_with_rng(config, seed);
+    let noticed = Cell::new(0);
+    let judge = |changes: Vec<Change>| runtime.block_on(scene.judge(&changes, &noticed));
+    let held = runner.run(&changes(), judge);
+
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+    assert!(noticed.get() > 150, "of 300 databases {noticed:?} were found out");
+}
+
+/// What is done, how, and with which code and words it is named.
+type Attack = (&'static str, Vec<String>, u8, String);
+
+#[expect(clippy::too_many_lines, reason = "the table of all attacks")]
+fn attacks(scene: &Scene) -> Vec<Attack> {
+    let org = format!("org_id = '{}'", scene.org.id);
+    let size = scene.newest.checkpoint().size;
+    let at = |place: u64| {
+        format!("(SELECT position FROM audit_seals WHERE {org} AND sequence = {place})")
+    };
+    let middle = size - 60;
+    vec![
+        (
+            "the end is cut",
+            vec![
+                format!("DELETE FROM audit_events WHERE position >= {}", at(size - 5)),
+                format!("DELETE FROM audit_seals WHERE {org} AND sequence >= {}", size - 5),
+            ],
+            13,
+            format!("events {} to {} are missing", size - 5, size - 1),
+        ),
+        (
+            "the newest seal is gone",
+            vec![format!("DELETE FROM audit_seals WHERE {org} AND sequence = {}", size - 1)],
+            13,
+            format!("event {} is missing", size - 1),
+        ),
+        (
+            "the newest event is gone",
+            vec![format!("DELETE FROM audit_events WHERE position = {}", at(size - 1))],
+            13,
+            format!("event {} is missing", size - 1),
+        ),
+        (
+            "a seal in the middle is gone",
+            vec![format!("DELETE FROM audit_seals WHERE {org} AND sequence = {middle}")],
+            13,
+            format!("event {middle} is missing"),
+        ),
+        (
+            "an event in the middle is gone",
+            vec![format!("DELETE FROM audit_events WHERE position = {}", at(middle))],
+            13,
+            format!("event {middle} is missing"),
+        ),
+        (
+            "detached is null",
+            vec![format!(
+                "UPDATE audit_events SET detached = NULL WHERE position = {}",
+                at(middle)
+            )],
+            14,
+            format!("at place {middle}: the detached value `actor_name`"),
+        ),
+        (
+            "detached and salts look erased",
+            vec![format!(
+                "UPDATE audit_events SET detached = replace(detached, '\"203.0.113.7\"', 'null'), \
+                 salts = json_remove(salts, '$.source_ip') WHERE position = {}",
+                at(middle)
+            )],
+            14,
+            "`source_ip` is gone, and no `audit.erased`".to_owned(),
+        ),
+        (
+            "what was held looks erased",
+            vec![format!(
+                "UPDATE audit_events SET detached = replace(detached, '\"claude-code\"', 'null'), \
+                 salts = json_remove(salts, '$.label') WHERE {org} AND type = 'mcp.invocation'
+                 AND position >= {}",
+                at(size - 30)
+            )],
+            14,
+            "more events have lost values".to_owned(),
+        ),
+        (
+            "what was erased is back",
+            vec![format!(
+                "INSERT OR REPLACE INTO audit_events SELECT * FROM older.audit_events WHERE {org} \
+                 AND position IN (SELECT position FROM audit_events WHERE {org} \
+                 AND detached LIKE '%\"actor_name\":null%' ORDER BY position DESC LIMIT 1)"
+            )],
+            14,
+            "was erased, as the log tells, and is there again".to_owned(),
+        ),
+        (
+            "an event was added",
+            scene.statements(&Change::Adopt),
+            10,
+            "stands among those that have a place in the log and has none".to_owned(),
+        ),
+        (
+            "the head is beyond its seals",
+            vec![format!("UPDATE audit_heads SET last_position = last_position + 9 WHERE {org}")],
+            14,
+            "the head of the log".to_owned(),
+        ),
+    ]
+}
+
+#[test]
+fn each_attack_on_the_rows_is_named_with_its_code() {
+    let runtime = Runtime::new().unwrap();
+    let scene = runtime.block_on(Scene::new());
+    for (attack, statements, code, word) in attacks(&scene) {
+        let file = scene.tamper(&[]);
+        let open = Connection::open(&file).unwrap();
+        open.execute(&format!("ATTACH '{}' AS older", scene.file("older.db").display()), ())
+            .unwrap();
+        open.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        for statement in statements {
+            assert!(open.execute(&statement, ()).unwrap() > 0, "{attack}: {statement}");
+        }
+        drop(open);
+
+        let (found, _) = runtime.block_on(scene.verified(&file, &scene.older));
+
+        let fault = found.expect_err(attack);
+        assert_eq!(fault.exit_code(), code, "{attack}: {fault}");
+        assert!(fault.to_string().contains(&word), "{attack}: {fault}");
+    }
+}
