@@ -14,11 +14,26 @@ fn spent() -> Duration {
     Duration::new(now.tv_sec.try_into().unwrap(), now.tv_nsec.try_into().unwrap())
 }
 
+/// Violations, and the least processor time of a few looks: what else runs on the machine makes one
+/// longer, but none shorter than the work takes.
 fn timed(compiled: &Schema, value: &Value) -> (Vec<Violation>, Duration) {
-    let before = spent();
-    let found = compiled.violations(Document::of(value).root());
-    (found, spent().saturating_sub(before))
+    let look = || {
+        let before = spent();
+        let found = compiled.violations(Document::of(value).root());
+        (spent().saturating_sub(before), found)
+    };
+    let (mut least, found) = look();
+    for _ in 0..4 {
+        if least < SHORT {
+            break;
+        }
+        least = least.min(look().0);
+    }
+    (found, least)
 }
+
+/// Time that is short in any case, and need not be measured again.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// Time limit: a multiple of what a plain schema takes for a value of 19,000 plain numbers. The
 /// machine is shared, and tests are not optimised.
@@ -27,7 +42,7 @@ fn patience() -> Duration {
     let (found, elapsed) =
         timed(&of_x(json!({"items": {"type": "integer", "minimum": 0}})), &plain);
     assert!(found.is_empty());
-    elapsed * 40 + Duration::from_millis(500)
+    elapsed * 40 + SHORT
 }
 
 #[test]
