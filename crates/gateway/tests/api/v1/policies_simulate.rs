@@ -1,16 +1,15 @@
 //! `POST /v1/policies/simulate` with hypothetical calls.
 
+mod long_work;
+
 use std::fs;
 
-use portcullis_testkit::{Answer, Gateway, Hostile, Principal, Script};
-use reqwest::Method;
+use portcullis_testkit::{Answer, Gateway, Principal};
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::timeout};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, assert_enveloped, items},
-    scene::tool,
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items},
 };
 
 const PATH: &str = "/v1/policies/simulate";
@@ -348,124 +347,6 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
     assert_eq!(candidates.len(), 1, "{}", full.text);
     assert_eq!(candidates[0]["clauses"].as_array().unwrap().len(), 2, "{}", full.text);
     assert_eq!(none.at("/data/results/0").get("explain"), None);
-}
-
-/// A draft of so many policies that concern every tool.
-fn draft(policies: usize) -> Value {
-    let mut texts = vec![String::new()];
-    for number in 0..policies {
-        if texts.last().unwrap().len() > 60_000 {
-            texts.push(String::new());
-        }
-        let policy = format!("@id(\"{number}\")permit(principal,action,resource);");
-        texts.last_mut().unwrap().push_str(&policy);
-    }
-    let upsert: Vec<Value> = texts.iter().map(|text| json!({"source": text})).collect();
-    let mut body = call(5);
-    body["policies"] = json!({"upsert": upsert});
-    body
-}
-
-/// Number of threads that compute something long.
-fn long_work(gateway: &Gateway) -> usize {
-    let threads = fs::read_dir(format!("/proc/{}/task", gateway.pid())).unwrap();
-    let names = threads.filter_map(|it| fs::read_to_string(it.ok()?.path().join("comm")).ok());
-    names.filter(|name| name.trim() == "aside").count()
-}
-
-/// Waits until so many threads compute something long.
-async fn until_long_work(gateway: &Gateway, count: usize) {
-    let reached = async {
-        while long_work(gateway) != count {
-            tokio::task::yield_now().await;
-        }
-    };
-    timeout(PATIENCE, reached).await.expect("other long work");
-}
-
-/// Begins a simulation that takes a minute; the client leaves when the set is dropped.
-fn begun(gateway: &Gateway, who: &Principal, body: &Value) -> JoinSet<Option<u16>> {
-    let request = gateway.request(Method::POST, PATH).bearer_auth(&who.token);
-    let request = request.body(body.to_string());
-    let mut running = JoinSet::new();
-    running.spawn(async move { request.send().await.ok().map(|it| it.status().as_u16()) });
-    running
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_leaves_stops_its_simulation_and_only_then_frees_its_slot() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 60_000});
-    let mut hurried = call(5);
-    hurried["options"] = json!({"timeout_ms": 50});
-
-    // An org alone has both slots; a third simulation waits as long as its time lasts.
-    let left = [begun(&gateway, &who, &slow), begun(&gateway, &who, &slow)];
-    until_long_work(&gateway, 2).await;
-    let refused = simulate(&gateway, &who, &hurried).await;
-    drop(left);
-    until_long_work(&gateway, 0).await;
-    let answered = simulate(&gateway, &who, &call(5)).await;
-
-    assert_eq!(refused.status, 503, "{}", refused.text);
-    assert_eq!(said(&answered), ["allow base"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_time_limit_covers_the_loading_of_a_draft() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 300});
-
-    let late = simulate(&gateway, &who, &slow).await;
-
-    assert_eq!(late.status, 400, "{}", late.text);
-    assert_eq!(late.at("/error/details/violations/0/path"), "/options/timeout_ms");
-    until_long_work(&gateway, 0).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_draft_of_too_many_checks_is_refused_with_the_figures() {
-    let tools: Vec<_> = (0..300).map(|n| tool(&format!("t{n}"), Script::Echo)).collect();
-    let upstream = Hostile::start(tools).await;
-    let all = "@id(\"all\") permit (principal, action, resource);";
-    let gateway = gateway().policies(all).http("up", &upstream.url(), "").start();
-    let who = admin(&gateway);
-    let simulated = async |policies: usize| {
-        let policies = draft(policies)["policies"].clone();
-        let call = json!({"tool": "up:t0", "input": {}, "policies": policies});
-        simulate(&gateway, &who, &call).await
-    };
-
-    let refused = simulated(700).await;
-    let answered = simulated(3).await;
-
-    assert_eq!(refused.status, 400, "{}", refused.text);
-    let violation = refused.at("/error/details/violations/0");
-    assert_eq!(violation["path"], "/policies");
-    let message = violation["message"].as_str().unwrap();
-    assert!(message.contains("700 policies against 300 tools"), "{message}");
-    assert!(message.contains("more than 200000"), "{message}");
-    assert_eq!(answered.status, 200, "{}", answered.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sigterm_is_obeyed_while_a_large_draft_is_loaded() {
-    let mut gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 60_000});
-    assert!(slow.to_string().len() > 850_000);
-    let mut running = begun(&gateway, &who, &slow);
-    until_long_work(&gateway, 1).await;
-
-    let code = gateway.stop();
-
-    assert_eq!(code, Some(0));
-    assert_eq!(running.join_next().await.unwrap().unwrap(), Some(503));
 }
 
 /// The answer without what is of this request alone, and with one name in the place of the other.
