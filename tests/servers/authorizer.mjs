@@ -8,13 +8,13 @@
 //   {"do": "document", "url": "", "text": ""}                  what an https address holds
 //   {"do": "clients"}                                          who has registered
 
-import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
 import { ask } from './ask.mjs';
+import { newKey } from './keys.mjs';
 
 // The answers are all that may stand on standard output.
 console.info = console.warn;
@@ -32,7 +32,7 @@ const ended = new Set();
 const server = createServer();
 await new Promise((done) => server.listen(0, '127.0.0.1', done));
 const issuer = `http://127.0.0.1:${server.address().port}`;
-const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' });
+const key = newKey('rsa', { modulusLength: 2048 });
 
 const provider = new Provider(issuer, {
   jwks: { keys: [{ ...key, kid: 'signing', use: 'sig', alg: 'RS256' }] },

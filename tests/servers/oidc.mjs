@@ -14,13 +14,14 @@
 // replace `sub`, as a CI system's would. A user token is an ID token by the authorization code flow
 // with PKCE, through the provider's own endpoints; the person at the login page is played here.
 
-import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
 import { ask } from './ask.mjs';
+import { newKey } from './keys.mjs';
 
 // The answers are all that may stand on standard output.
 console.info = console.warn;
@@ -43,12 +44,12 @@ let counts = { discovery: 0, jwks: 0 };
 
 function newKeys() {
   const made = [
-    ['RS256', generateKeyPairSync('rsa', { modulusLength: 2048 })],
-    ['ES256', generateKeyPairSync('ec', { namedCurve: 'P-256' })],
-    ['EdDSA', generateKeyPairSync('ed25519')],
+    ['RS256', newKey('rsa', { modulusLength: 2048 })],
+    ['ES256', newKey('ec', { namedCurve: 'P-256' })],
+    ['EdDSA', newKey('ed25519')],
   ];
-  return made.map(([name, { privateKey }]) => ({
-    ...privateKey.export({ format: 'jwk' }),
+  return made.map(([name, key]) => ({
+    ...key,
     kid: `${name}-${randomBytes(6).toString('hex')}`,
     use: 'sig',
   }));
