@@ -72,9 +72,17 @@ impl Cluster {
         let me = NodeRecord { name: name.to_owned(), lease, place, counts_alone, policy_set: None };
         let patience = Duration::from_secs(LEASE_SECONDS.unsigned_abs()) + BEAT;
         let since = Instant::now();
-        while !nodes.hold(&me).await? {
-            if since.elapsed() > patience {
-                return Err(JoinError::NameTaken(me.name));
+        loop {
+            let is_late = since.elapsed() > patience;
+            match nodes.hold(&me).await {
+                Ok(true) => break,
+                Ok(false) if is_late => return Err(JoinError::NameTaken(me.name)),
+                Ok(false) => {}
+                // A machine that is busy at this moment is no reason not to start.
+                Err(StoreError::Unavailable(reason)) if !is_late => {
+                    tracing::warn!(reason, "the register of nodes does not answer yet");
+                }
+                Err(error) => return Err(error.into()),
             }
             tokio::time::sleep(BEAT).await;
         }
