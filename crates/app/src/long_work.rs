@@ -43,7 +43,7 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// Returns true once the time is over or nobody waits for the result.
+    /// Returns true once the time is over or no request waits for the result.
     pub(crate) fn is_due(&self) -> bool {
         self.left.is_cancelled() || Instant::now() >= self.deadline
     }

@@ -186,7 +186,7 @@ pub struct Approval {
     /// The input as approvers see it; `null` where it was not read.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    /// What DLP found in the input.
+    /// Findings of DLP in the input.
     #[serde(default)]
     pub findings: Vec<FoundInput>,
     /// Decisions so far.
@@ -228,7 +228,7 @@ pub struct NewApproval {
     pub terms: ApprovalTerms,
     /// The input as approvers see it.
     pub input: Value,
-    /// What DLP found in the input.
+    /// Findings of DLP in the input.
     pub findings: Vec<FoundInput>,
 }
 

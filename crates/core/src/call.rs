@@ -97,12 +97,12 @@ pub struct Cleared<T, Mode = Actual> {
     mode: PhantomData<Mode>,
 }
 
-/// What became of a scan that had to keep a pace.
+/// Result of a scan at a pace.
 #[derive(Debug)]
 pub enum ScanAttempt<T> {
-    /// It was scanned, or cannot be.
+    /// The payload was scanned, or cannot be.
     Done(Result<Scanned<T>, Denial>),
-    /// The pace ended the scan: nothing is known.
+    /// The pace ended the scan before anything was known.
     Unfinished(T),
 }
 

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(spelled_value(value), expected);
     }
 
-    /// What a reader of the form reads.
+    /// The text that a reader of the form reads.
     fn read(written: &str) -> String {
         let (mut text, mut rest) = (String::new(), written);
         while let Some((before, form)) = rest.split_once(OPENS) {

@@ -56,7 +56,7 @@ pub struct ApprovalGlance {
     pub principal_id: PrincipalId,
     /// The tool; `None` in rows of earlier releases.
     pub tool_id: Option<String>,
-    /// Who may see it; `None` in rows of earlier releases.
+    /// Its readers; `None` in rows of earlier releases.
     pub audience: Option<Audience>,
     /// Bytes that it takes to read it, at most.
     pub bytes: usize,

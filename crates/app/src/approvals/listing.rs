@@ -54,7 +54,7 @@ pub struct ApprovalView {
     /// Characters that a reader would not see are written as `[U+202E]`.
     #[schema(value_type = Object)]
     pub input: Value,
-    /// What data-loss prevention found in the input; at most 20.
+    /// Findings of data-loss prevention in the input; at most 20.
     pub findings: Vec<FoundInput>,
     /// Decisions so far.
     pub decisions: Vec<Decision>,

@@ -37,7 +37,7 @@ struct Scene {
     /// Checkpoints that are kept elsewhere.
     older: Since,
     newest: Since,
-    /// What is evidence, by place.
+    /// Evidence, by place.
     evidence: BTreeMap<i64, Vec<Value>>,
 }
 
@@ -97,7 +97,7 @@ impl Scene {
         file
     }
 
-    /// What the verifier says who kept this checkpoint, and what is there afterwards.
+    /// Answer of a verifier who kept this checkpoint, and the state of the database afterwards.
     async fn verified(
         &self,
         file: &PathBuf,
@@ -217,7 +217,7 @@ fn whatever_a_verifier_with_an_older_checkpoint_could_notice_is_noticed() {
     assert!(noticed.get() > 150, "of 300 databases {noticed:?} were found out");
 }
 
-/// What is done, how, and with which code and words it is named.
+/// An attack, its statements, and the code and words with which it is named.
 type Attack = (&'static str, Vec<String>, u8, String);
 
 #[expect(clippy::too_many_lines, reason = "the table of all attacks")]

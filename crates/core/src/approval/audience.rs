@@ -1,4 +1,4 @@
-//! Who may see an approval, without the rest of it.
+//! Readers of an approval: what decides who may see it, without the rest of it.
 
 use std::collections::BTreeSet;
 

@@ -37,18 +37,18 @@ pub struct RequiredApproval<'a> {
 pub struct ShownCall {
     /// The input, with the answers to questions of the tool if there are some.
     pub input: Value,
-    /// What DLP found in it, and what was done about it before it is sent.
+    /// Findings of DLP in it, and what was done about them before it is sent.
     pub findings: Vec<FoundInput>,
 }
 
 impl RequiredApproval<'_> {
-    /// The denial of a call that nobody has approved yet, or that somebody denied.
+    /// The denial of a call that is not approved yet, or was denied.
     #[must_use]
     pub fn awaited(&self, ruling: &Ruling, approval: AskedApproval) -> Denial {
         self.denial(Grounds::Approval(approval), ruling, self.reason.to_owned())
     }
 
-    /// The denial of a call that nobody can look at before it runs.
+    /// The denial of a call that cannot be shown whole before it runs.
     #[must_use]
     pub fn unshowable(&self, ruling: &Ruling) -> Denial {
         let reason = "the input is too large to be shown to approvers, who see at most 64 KiB";

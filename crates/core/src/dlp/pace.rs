@@ -1,7 +1,7 @@
 //! Pace of a scan: how much of it is done at once.
 //!
 //! A scan counts steps: one is what a byte of clean text takes. Between windows it tells how many there
-//! were, so that whoever runs it can let others have their turn, or end it here and run it elsewhere.
+//! were, so that its thread can let others have their turn, or end it here and run it elsewhere.
 
 use std::cell::Cell;
 

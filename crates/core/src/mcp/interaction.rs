@@ -239,7 +239,7 @@ fn may_be_opened(address: &str) -> bool {
 }
 
 /// Reads the answers of a client; `None` for what is no object. Answers to what was not asked are among them
-/// until somebody who knows the questions takes them out.
+/// until the holder of the questions takes them out.
 #[must_use]
 pub fn responses(value: Value) -> Option<Map<String, Value>> {
     match value {

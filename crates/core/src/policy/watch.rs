@@ -57,7 +57,7 @@ pub enum DraftError {
     /// Its policies have errors.
     #[error("the policies have {} errors", .0.len())]
     Policies(Vec<PolicyError>),
-    /// It is larger than its bounds.
+    /// The draft is larger than its bounds.
     #[error(
         "{} policies for {} tools need more than {max_checks} checks", .size.policies, .size.tools
     )]
@@ -67,7 +67,7 @@ pub enum DraftError {
         /// The most checks.
         max_checks: usize,
     },
-    /// It was told to stop.
+    /// The work was told to stop.
     #[error("the work was stopped")]
     Stopped,
 }

@@ -15,7 +15,7 @@ const KEPT: usize = 64;
 pub(super) struct Violation {
     /// Number of the bytes that were given that may be parsed.
     pub(super) after: usize,
-    /// It lies in a head, and not in a body.
+    /// True for a place in a head, and not in a body.
     pub(super) in_head: bool,
 }
 

@@ -66,7 +66,7 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// What failed, with the detail that only the operator is told.
+    /// The failure, with the detail that only the operator is told.
     pub(crate) fn detail(&self) -> String {
         std::error::Error::source(self).map_or_else(|| self.to_string(), ToString::to_string)
     }

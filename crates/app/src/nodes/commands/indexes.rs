@@ -62,7 +62,7 @@ pub(super) enum IndexFault {
         id: String,
         /// Its place.
         sequence: i64,
-        /// Which value, and what about it.
+        /// The value, and the fault of it.
         wrong: String,
     },
     /// More is erased than was recorded.

@@ -27,7 +27,7 @@ use crate::audit::exports::{
 /// Bytes that are read at once from the export.
 const CHUNK: usize = 1 << 18;
 
-/// What a log is held against: all of it comes from outside of the database.
+/// Evidence that a log is held against: all of it comes from outside of the database.
 #[derive(Debug, Clone, Default)]
 pub struct Witnessed {
     /// The verifier keys of the log.

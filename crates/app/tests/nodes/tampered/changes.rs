@@ -1,4 +1,4 @@
-//! What somebody may do to the rows of a log: changes at random, and their statements.
+//! Changes of the rows of a log, at random, and their statements.
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ const COLUMNS: [(&str, &str); 23] = [
     ("audit_seals", "leaf_hash"),
 ];
 
-/// One thing that somebody does to the rows of the org.
+/// One change of the rows of the org.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     /// Rows of events, seals or both are deleted: so many from this share of the log on.

@@ -16,7 +16,7 @@ pub(super) struct Imported {
     pub(super) entry: String,
     pub(super) variables: Vec<Variable>,
     pub(super) notes: Vec<String>,
-    /// What the operator has to read before the gateway runs it.
+    /// Warnings that the operator has to read before the gateway runs it.
     pub(super) warnings: Vec<String>,
 }
 

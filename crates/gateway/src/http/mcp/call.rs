@@ -117,7 +117,7 @@ pub(super) fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
     }
 }
 
-/// What the call says about questions. Large answers do not keep the thread that serves.
+/// Answers and state of the call for questions of the tool. Large answers do not keep the thread that serves.
 async fn conversation(
     gateway: &Gateway,
     ctx: &Ctx,
@@ -192,7 +192,7 @@ async fn named(
     Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, name)))
 }
 
-/// What a name without a tool is called by: the id that it would have, under which the call is refused and
+/// Target of a name without a tool: the id that it would have, under which the call is refused and
 /// recorded, unless a tool of another name has that id.
 fn unlisted(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> (String, Name) {
     let id = guessed(face, name.clone());

@@ -333,7 +333,7 @@ fn by_words(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)
     None
 }
 
-/// What stands at an offset, as far as it tells whether a value is all of a line or a command.
+/// The bytes at an offset that tell whether a value is all of a line or a command.
 fn near(text: &[u8], at: usize) -> &[u8] {
     text.get(at..text.len().min(at + SPACE)).unwrap_or_default()
 }
