@@ -13,7 +13,7 @@ use std::{
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
-use tokio::task::JoinSet;
+use tokio::{sync::OnceCell, task::JoinSet};
 
 /// Whom the store signs in as.
 const ROLE: &str = "portcullis_store";
@@ -42,6 +42,41 @@ pub(crate) enum Blocked {
     Postgres(PgConnection),
 }
 
+/// The name of a database with the schema, made once: a copy of it costs less than the migrations do.
+async fn template(server: &str) -> &'static str {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+    let make = async || {
+        let name = format!("portcullis_test_{}_template", process::id());
+        let mut admin = PgConnection::connect(server).await.unwrap();
+        let role = format!(
+            "DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'; \
+             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
+        );
+        sqlx::raw_sql(AssertSqlSafe(role)).execute(&mut admin).await.unwrap();
+        make_database(&mut admin, &name, "template1").await;
+        let settings = DatabaseSettings::new(url_of(server, &name).parse().unwrap());
+        Store::open(&settings).await.unwrap().close().await;
+        name
+    };
+    TEMPLATE.get_or_init(make).await
+}
+
+/// Makes the database, in place of one that a run left behind.
+async fn make_database(admin: &mut PgConnection, name: &str, template: &str) {
+    for statement in [
+        format!("DROP DATABASE IF EXISTS {name}"),
+        format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE}"),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *admin).await.unwrap();
+    }
+}
+
+fn url_of(server: &str, name: &str) -> String {
+    let (place, _) = server.rsplit_once('/').unwrap();
+    let (_, host) = place.rsplit_once('@').unwrap();
+    format!("postgres://{ROLE}:{ROLE}@{host}/{name}")
+}
+
 impl Database {
     /// Runs the test on a database in a fresh folder.
     pub(crate) async fn on_sqlite<F: Future<Output = ()> + Send + 'static>(
@@ -64,19 +99,9 @@ impl Database {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("portcullis_test_{}_{number}", process::id());
         let mut admin = PgConnection::connect(&server).await.unwrap();
-        for statement in [
-            format!(
-                "DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'; \
-                 EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
-            ),
-            format!("DROP DATABASE IF EXISTS {name}"),
-            format!("CREATE DATABASE {name} OWNER {ROLE}"),
-        ] {
-            sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut admin).await.unwrap();
-        }
+        make_database(&mut admin, &name, template(&server).await).await;
         let (place, _) = server.rsplit_once('/').unwrap();
-        let (_, host) = place.rsplit_once('@').unwrap();
-        let url = format!("postgres://{ROLE}:{ROLE}@{host}/{name}");
+        let url = url_of(&server, &name);
         let place = Place::Server { url: url.clone(), admin: format!("{place}/{name}") };
         let settings = DatabaseSettings::new(url.parse().unwrap());
         let store = Store::open(&settings).await.unwrap();
