@@ -159,7 +159,10 @@ mod tests {
     use rustls::{
         RootCertStore, ServerConfig, crypto::aws_lc_rs::default_provider, pki_types::PrivateKeyDer,
     };
-    use tokio::{net::TcpListener, time::Instant};
+    use tokio::{
+        net::TcpListener,
+        time::{Instant, timeout},
+    };
     use tokio_rustls::TlsAcceptor;
     use tokio_util::task::TaskTracker;
 
@@ -184,10 +187,10 @@ mod tests {
             (format!("https://{}/", silent.local_addr().unwrap()), direct(Reach::Named));
         let begun = Instant::now();
 
-        let error = asked(&direct, &url).await;
+        let error = timeout(Duration::from_mins(1), asked(&direct, &url)).await.expect("an end");
 
         assert!(error.is_connect(), "{error:?}");
-        assert!((PATIENCE..20 * PATIENCE).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= PATIENCE, "{:?}", begun.elapsed());
     }
 
     #[tokio::test]

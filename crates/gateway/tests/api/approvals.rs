@@ -6,13 +6,11 @@ mod offline;
 mod sdk;
 mod waiting;
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Gateway, Principal, Script};
+use portcullis_testkit::{Answer, Gateway, Principal, Script, eventually};
 use serde_json::{Value, json};
 
 use crate::{
-    given,
+    given::{self, until},
     mcp::modern,
     scene::{AMPLE, Ending, Scene, check, events, request_id, scene_with, tool},
 };
@@ -134,14 +132,10 @@ async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
     let edited = POLICIES.replace("ttl=15m", "ttl=20m");
     std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
     scene.gateway.hang_up();
-    let until = tokio::time::Instant::now() + Duration::from_secs(30);
-    let ended = async |id: &str| {
-        let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{id}")).await;
-        shown.at("/data/status") == "expired"
-    };
-    while !(ended(&waits).await && ended(&granted).await) {
-        assert!(tokio::time::Instant::now() < until, "they never end");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    for id in [&waits, &granted] {
+        let path = format!("/v1/approvals/{id}");
+        let shown = || scene.gateway.get(&admin, &path);
+        until(shown, |it| it.at("/data/status") == "expired").await;
     }
 
     for (input, before) in [(pending, waits), (approved, granted)] {
@@ -168,7 +162,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     let edited = POLICIES.replace("approvers=finance ttl=15m", "approvers=treasury ttl=15m");
     std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
     scene.gateway.hang_up();
-    given::until(policy, |it| *it.at("/data/version") != version).await;
+    until(policy, |it| *it.at("/data/version") != version).await;
 
     for (id, vote) in waiting.iter().zip(["approve", "deny"]) {
         let decided = decide(&scene.gateway, &admin, id, vote).await;
@@ -203,11 +197,10 @@ async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named
 
     {
         let call = scene.invoke("pay", input.clone());
-        tokio::pin!(call);
-        while scene.upstream.calls().is_empty() {
-            let step = tokio::time::sleep(Duration::from_millis(20));
-            tokio::select! { _ = &mut call => panic!("it was held"), () = step => {} }
-        }
+        let arrives = eventually("a call at the server", async || {
+            (!scene.upstream.calls().is_empty()).then_some(())
+        });
+        tokio::select! { _ = call => panic!("it was held"), () = arrives => {} }
         scene.gateway.kill_at_once();
     }
     scene.gateway.kill();

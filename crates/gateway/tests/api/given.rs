@@ -8,7 +8,7 @@ use portcullis_core::{
     limits::{Window, window_offset},
 };
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
-use portcullis_testkit::{Answer, Gateway};
+use portcullis_testkit::{Answer, Gateway, eventually};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::{
@@ -54,30 +54,16 @@ pub(crate) async fn org_with_time_left(gateway: &Gateway, plan: &[&str]) -> Stri
     unreachable!("one of all orgs has time left")
 }
 
-/// The longest that the gateway may take to come to what is asked for until it is so, on a machine
-/// with other work.
-const AT_LAST: Duration = Duration::from_mins(1);
-
-/// Asks until the answer is as wanted; the time it took is bounded by [`AT_LAST`].
+/// Asks until the answer is as wanted.
 pub(crate) async fn until<F: Future<Output = Answer>>(
     ask: impl Fn() -> F,
     wanted: impl Fn(&Answer) -> bool,
 ) -> Answer {
-    let mut last = None;
-    let asking = async {
-        loop {
-            let answer = ask().await;
-            if wanted(&answer) {
-                return answer;
-            }
-            last = Some(answer);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let Ok(answer) = timeout(AT_LAST, asking).await else {
-        panic!("it never became so; last: {last:?}")
-    };
-    answer
+    eventually("an answer as it is wanted", async || {
+        let answer = ask().await;
+        wanted(&answer).then_some(answer)
+    })
+    .await
 }
 
 /// Fails unless the answer has all that every answer has to have.

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH},
+    given::{ALL_SCOPES, ENOUGH, until},
 };
 
 pub(crate) async fn scrape(url: &str) -> String {
@@ -228,9 +228,5 @@ async fn a_token_in_use_is_looked_up_again_once_something_changed() {
 
     // By another process on the same file.
     gateway.admin(&["token", "revoke", &who.token_id]);
-    let begun = Instant::now();
-    while gateway.get(&who, "/v1/mcps").await.status != 401 {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(|| gateway.get(&who, "/v1/mcps"), |it| it.status == 401).await;
 }

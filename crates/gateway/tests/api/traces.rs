@@ -1,7 +1,7 @@
 //! Traces from the caller through the stages of the gateway to the tool, at a receiver that is
 //! there, slow or gone.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use portcullis_testkit::{Manner, Receiver, Script, eventually};
 use reqwest::{Method, RequestBuilder};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
     metrics::scrape,
     scene::{SUCCESS, Scene, scene_with, tool},
 };
@@ -252,7 +252,7 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
     }
     let took = begun.elapsed();
 
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < PATIENCE, "{took:?}");
     let _ = scene.gateway.wait_for_log("sending traces failed");
     eventually("a count of what is lost", async || {
         let text = scrape(url).await;
@@ -279,7 +279,7 @@ async fn what_is_not_sent_yet_is_sent_at_the_end_and_a_receiver_that_hangs_stops
         let begun = Instant::now();
         assert_eq!(scene.gateway.stop(), Some(0));
 
-        assert!(begun.elapsed() < Duration::from_secs(5), "{manner:?}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < PATIENCE, "{manner:?}: {:?}", begun.elapsed());
         let came = receiver.records().iter().any(|span| span["name"] == ROUTE);
         assert_eq!(came, manner == Manner::Takes);
     }

@@ -10,6 +10,9 @@ use crate::{
     given::{self, NOW, intent, soon, writer_of},
 };
 
+/// How long news may take on a machine with other work.
+const PATIENCE: Duration = Duration::from_mins(1);
+
 fn node(name: &str, lease: &str, place: &str) -> NodeRecord {
     NodeRecord {
         name: name.to_owned(),
@@ -107,7 +110,7 @@ async fn what_a_living_node_has_open_is_nobody_elses() {
 }
 
 async fn heard(listener: &mut Listener) -> News {
-    timeout(Duration::from_secs(5), listener.next()).await.expect("news").unwrap()
+    timeout(PATIENCE, listener.next()).await.expect("news").unwrap()
 }
 
 #[tokio::test]
@@ -148,7 +151,7 @@ async fn a_wire_that_breaks_says_so() {
         )
         .await;
 
-        let ended = timeout(Duration::from_secs(5), listener.next()).await.expect("an end");
+        let ended = timeout(PATIENCE, listener.next()).await.expect("an end");
         assert!(ended.is_err(), "{ended:?}");
     })
     .await;

@@ -6,7 +6,6 @@ use portcullis_core::refusal::{Executed, UpstreamReason};
 use portcullis_upstream::{CallErrorKind, Forms, Protocol, Server, ServerSettings, Transport};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
-use tokio::time::Instant;
 
 use crate::support::{
     call, call_with_forms, failure, form, hostile, server, settings, text, upstream,
@@ -95,11 +94,9 @@ async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
         let server = server(hurried(hostile(&[era, "blocks", file.to_str().unwrap()])));
         server.list_tools().await.unwrap();
         let process = diary(&file, " started")[0];
-        let begun = Instant::now();
 
         let (hung, waited) =
             tokio::join!(call(&server, json!({"ms": 3_600_000})), call(&server, json!({"ms": 0})),);
-        let waits = begun.elapsed();
         while !has_ended(process) {
             tokio::task::yield_now().await;
         }
@@ -110,7 +107,6 @@ async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
             let error = ended.unwrap_err();
             assert_eq!(error.kind, CallErrorKind::Timeout { after }, "{era}");
         }
-        assert!(waits < Duration::from_secs(3), "nobody waits longer than their time: {waits:?}");
         assert_eq!(text(&next.unwrap()), "at last", "{era}");
         assert_eq!(diary(&file, " started").len(), 2, "{era}");
         assert!(diary(&file, " tools/call").len() <= 3, "no call is sent twice");

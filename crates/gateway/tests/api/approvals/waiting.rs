@@ -5,10 +5,13 @@ use std::time::Duration;
 use portcullis_testkit::Answer;
 use reqwest::Method;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::{PENDING, asking_scene, decide};
-use crate::{given::items, scene::Scene};
+use crate::{
+    given::{items, until},
+    scene::Scene,
+};
 
 async fn patient(scene: &Scene, seconds: u32) -> Answer {
     let request = scene.gateway.request(Method::POST, "/v1/mcps/up:pay/invoke");
@@ -22,18 +25,11 @@ async fn patient(scene: &Scene, seconds: u32) -> Answer {
 
 /// Waits until there is an approval to decide about, and decides.
 async fn decided(scene: &Scene, admin: &portcullis_testkit::Principal, vote: &str) {
-    let until = Instant::now() + Duration::from_secs(20);
-    loop {
-        let listed = scene.gateway.get(admin, "/v1/approvals?status=pending").await;
-        if let Some(first) = items(&listed).first() {
-            let id = first["id"].as_str().expect("an id");
-            let answer = decide(&scene.gateway, admin, id, vote).await;
-            assert_eq!(answer.status, 200, "{}", answer.text);
-            return;
-        }
-        assert!(Instant::now() < until, "nobody asks");
-        sleep(Duration::from_millis(20)).await;
-    }
+    let listed = || scene.gateway.get(admin, "/v1/approvals?status=pending");
+    let listed = until(listed, |it| !items(it).is_empty()).await;
+    let id = items(&listed)[0]["id"].as_str().expect("an id");
+    let answer = decide(&scene.gateway, admin, id, vote).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -73,11 +69,7 @@ async fn a_wait_ends_when_its_time_is_over() {
 async fn a_token_that_is_revoked_while_its_caller_waits_opens_nothing() {
     let (scene, admin) = asking_scene().await;
     let revoked = async {
-        let until = Instant::now() + Duration::from_secs(20);
-        while items(&scene.gateway.get(&admin, "/v1/approvals").await).is_empty() {
-            assert!(Instant::now() < until, "nobody asks");
-            sleep(Duration::from_millis(20)).await;
-        }
+        until(|| scene.gateway.get(&admin, "/v1/approvals"), |it| !items(it).is_empty()).await;
         let request = scene.gateway.request(Method::DELETE, "/v1/auth/token");
         let answer = scene.gateway.send(request.bearer_auth(&scene.who.token)).await;
         assert!(answer.status.is_success(), "{}", answer.text);

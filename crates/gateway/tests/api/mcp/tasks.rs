@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{ask, ask_legacy, error, modern, own};
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
-    given::items,
+    given::{items, until},
     scene::{Scene, events, scene_with, tool},
 };
 
@@ -280,15 +280,7 @@ async fn a_tool_that_takes_long_is_asked_for_again() {
     }
     assert_eq!(cancelled(&scene, &id).await.at("/result/resultType"), "complete");
     scene.upstream.release();
-    let end = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
-    let done = loop {
-        let answer = got(&scene, &id).await;
-        if status(&answer) != "working" {
-            break answer;
-        }
-        assert!(tokio::time::Instant::now() < end, "{}", answer.text);
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    };
+    let done = until(|| got(&scene, &id), |it| status(it) != "working").await;
     assert_eq!(done.at("/result/result/structuredContent"), &json!({"n": 1}), "{}", done.text);
     assert_eq!(scene.upstream.calls().len(), 1, "what is under way is not given up");
 }

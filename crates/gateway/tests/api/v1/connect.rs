@@ -112,13 +112,21 @@ impl Scene {
             &["--role", "auditor"],
             &["--scopes", "audit:read"],
         );
-        let page = self.gateway.get(&auditor, "/v1/audit/events?order=asc&limit=200").await;
+        let types = [
+            "connect_failed",
+            "connect_started",
+            "connected",
+            "disconnected",
+            "needs_auth",
+            "refreshed",
+        ];
+        let types = types.map(|kind| format!("provider.{kind}")).join(",");
+        let path = format!("/v1/audit/events?order=asc&limit=200&type={types}");
+        let page = self.gateway.get(&auditor, &path).await;
         let mut found = Vec::new();
         for item in items(&page) {
-            if item["type"].as_str().unwrap().starts_with("provider.") {
-                let path = format!("/v1/audit/events/{}", item["id"].as_str().unwrap());
-                found.push(self.gateway.get(&auditor, &path).await.at("/data").clone());
-            }
+            let path = format!("/v1/audit/events/{}", item["id"].as_str().unwrap());
+            found.push(self.gateway.get(&auditor, &path).await.at("/data").clone());
         }
         found
     }

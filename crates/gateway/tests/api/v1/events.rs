@@ -165,8 +165,12 @@ async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other(
     }
 
     let list = || gateway.get(&who, "/v1/audit/events?order=asc&limit=200");
-    // Orgs are told of providers by the way.
-    let told = |it: &Answer| members(it, "type").contains(&"provider.connected");
+    // Orgs are told of nodes and providers by the way, and a list has the reading of the one before it.
+    let told = |it: &Answer| {
+        let types = members(it, "type");
+        let late = ["audit.accessed", "provider.connected", "system.started"];
+        late.iter().all(|kind| types.contains(kind))
+    };
     let sealed = |it: &Answer| items(it).iter().all(|event| event["integrity"]["sealed"] == true);
     let list = until(list, |it| it.status == 200 && told(it) && sealed(it)).await;
 
@@ -190,6 +194,7 @@ async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other(
             "org.changed",
             "principal.changed",
             "provider.connected",
+            "system.started",
             "token.issued"
         ]
     );

@@ -1,10 +1,9 @@
 //! Ends of tasks other than a result.
 
-use std::{fs, time::Duration};
+use std::fs;
 
-use portcullis_testkit::Script;
+use portcullis_testkit::{Script, eventually};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
 
 use super::{
     about, approval_of, assert_not_called, assert_replayed, begun, call_as, cancelled, disposition,
@@ -12,6 +11,7 @@ use super::{
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
+    given::until,
     scene::{Scene, events, giving, scene_with, tool},
 };
 
@@ -19,11 +19,8 @@ use crate::{
 async fn in_force(scene: &Scene, admin: &portcullis_testkit::Principal, cedar: &str, seen: &str) {
     fs::write(scene.gateway.folder().join("policies/test.cedar"), cedar).expect("a policy");
     scene.gateway.hang_up();
-    let end = Instant::now() + Duration::from_secs(30);
-    while scene.gateway.get(admin, &format!("/v1/policies/{seen}")).await.status != 200 {
-        assert!(Instant::now() < end, "`{seen}` does not come into force");
-        sleep(Duration::from_millis(50)).await;
-    }
+    let path = format!("/v1/policies/{seen}");
+    until(|| scene.gateway.get(admin, &path), |it| it.status == 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -196,11 +193,10 @@ async fn a_call_that_a_crash_cut_off_is_not_made_again() {
 
     {
         let asks = got(&scene, &id);
-        tokio::pin!(asks);
-        while scene.upstream.calls().is_empty() {
-            let step = sleep(Duration::from_millis(20));
-            tokio::select! { _ = &mut asks => panic!("it was held"), () = step => {} }
-        }
+        let arrives = eventually("a call at the server", async || {
+            (!scene.upstream.calls().is_empty()).then_some(())
+        });
+        tokio::select! { _ = asks => panic!("it was held"), () = arrives => {} }
         scene.gateway.kill_at_once();
     }
     scene.gateway.kill();

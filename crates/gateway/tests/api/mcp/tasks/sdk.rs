@@ -1,7 +1,6 @@
 //! An official SDK client that declares tasks: the Rust SDK.
 
-use std::time::Duration;
-
+use portcullis_testkit::eventually;
 use rmcp::{
     ClientLifecycleMode, RoleClient,
     model::{
@@ -63,11 +62,11 @@ async fn the_rust_sdk_asks_for_a_call_until_it_is_approved() {
     let approval = items(&pending)[0]["id"].as_str().expect("an id").to_owned();
     decide(&scene.gateway, &admin, &approval, "approve").await;
 
-    let mut done = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
-    while !done.task.status().is_terminal() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        done = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
-    }
+    let done = eventually("an end of the task", async || {
+        let seen = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
+        seen.task.status().is_terminal().then_some(seen)
+    })
+    .await;
 
     let TaskPayload::Completed { result } = &done.task.payload else { panic!("{done:?}") };
     assert_eq!(result["structuredContent"], json!({"amount": 7}), "{done:?}");

@@ -1,7 +1,7 @@
 //! Connections with a key, and with nothing.
 
 use portcullis_core::clock::Timestamp;
-use portcullis_testkit::{Gateway, McpServer, Principal, tool};
+use portcullis_testkit::{Gateway, McpServer, Principal, eventually, tool};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -168,9 +168,10 @@ async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_f
     assert_eq!(gateway.invoke(&ana, "keyed:a", json!({})).await.status, 404);
     let store = store(&gateway).await;
     let far = Timestamp::from_micros(i64::MAX);
-    while store.missing_providers(far, 1).await.unwrap().is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    eventually("a provider that is missed", async || {
+        (!store.missing_providers(far, 1).await.unwrap().is_empty()).then_some(())
+    })
+    .await;
     assert_eq!(secrets(&gateway), 1, "kept a while");
     gateway.stop();
     std::fs::write(gateway.config_file(), &with).unwrap();
