@@ -15,8 +15,8 @@ pub use self::{
     challenge::Challenge,
     grant::{GrantError, TokenGrant, TokenRefusal, authorization_url, who},
     metadata::{
-        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, issuer_urls,
-        resource_urls,
+        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, is_same_issuer,
+        issuer_urls, resource_urls,
     },
 };
 

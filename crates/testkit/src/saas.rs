@@ -41,6 +41,8 @@ pub struct Habits {
     pub thinks: Duration,
     /// True if every refresh token is invalid from now on.
     pub ended: bool,
+    /// True if a renewal that names a resource is refused.
+    pub refuses_resource: bool,
     /// `iss` in the callback.
     pub iss: Option<String>,
     /// The scope that the MCP server asks for.
@@ -61,6 +63,7 @@ impl Default for Habits {
             token_status: None,
             thinks: Duration::ZERO,
             ended: false,
+            refuses_resource: false,
             iss: None,
             needs_scope: None,
             documents: BTreeMap::new(),
@@ -317,6 +320,10 @@ async fn token(inside: &Mutex<Inside>, text: &str) -> Response {
     // A habit of its own: refusals come with status 200.
     if get("client_id") != CLIENT_ID || get("client_secret") != CLIENT_SECRET {
         return json(&json!({"error": "incorrect_client_credentials"}));
+    }
+    let renews = get("grant_type") == "refresh_token";
+    if inside.habits.refuses_resource && renews && asked.contains_key("resource") {
+        return json(&json!({"error": "invalid_target"}));
     }
     let granted = match get("grant_type") {
         "authorization_code" => inside

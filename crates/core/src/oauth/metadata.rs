@@ -154,10 +154,23 @@ pub fn issuer_urls(issuer: &Url) -> Vec<Url> {
     urls
 }
 
+/// Returns true if two issuer identifiers are the same to the letter, but for the last slash of one that has
+/// no path: servers write it or not, and nobody else can be meant.
+#[must_use]
+pub fn is_same_issuer(one: &str, other: &str) -> bool {
+    let bare = |issuer: &str| {
+        let without = issuer.strip_suffix('/').unwrap_or(issuer);
+        let host = without.split_once("://").map(|(_, host)| host);
+        let has_path = host.is_none_or(|host| host.contains(['/', '?', '#']));
+        (if has_path { issuer } else { without }).to_owned()
+    };
+    one == other || bare(one) == bare(other)
+}
+
 /// An authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerMetadata {
-    /// Issuer identifier, compared exactly.
+    /// Issuer identifier, as whoever named it wrote it.
     pub issuer: String,
     /// Where browsers go.
     pub authorization_endpoint: String,
@@ -177,14 +190,14 @@ pub struct ServerMetadata {
 }
 
 impl ServerMetadata {
-    /// Reads the document of `issuer`: the names have to agree to the letter, and PKCE with S256
-    /// has to be offered.
+    /// Reads the document of `issuer`: the names have to be of the [same issuer](is_same_issuer), and PKCE
+    /// with S256 has to be offered.
     pub fn parse(document: &Value, issuer: &str) -> Result<Self, MetadataError> {
         let required =
             |member: &'static str| text(document, member).ok_or(MetadataError::Member(member));
         let optional = |member: &str| text(document, member).map(str::to_owned);
         let flag = |member: &str| document.get(member).and_then(Value::as_bool) == Some(true);
-        if required("issuer")? != issuer {
+        if !is_same_issuer(required("issuer")?, issuer) {
             return Err(MetadataError::Issuer);
         }
         let pkce = texts(document, "code_challenge_methods_supported").unwrap_or_default();
@@ -233,6 +246,8 @@ impl Registration {
         let secret = secret.filter(|secret| secret.len() <= MAX_TOKEN_BYTES);
         let method = match text(document, "token_endpoint_auth_method") {
             Some(name) => TokenMethod::from_name(name).ok_or(MetadataError::Method)?,
+            // Who gives no secret wants none.
+            None if secret.is_none() => TokenMethod::None,
             None => asked,
         };
         if method != TokenMethod::None && secret.is_none() {
@@ -274,8 +289,30 @@ mod tests {
         let parse = |issuer: &str| ServerMetadata::parse(&server(), issuer);
 
         assert_eq!(parse("https://id.example").unwrap().methods, [TokenMethod::Post]);
-        for other in ["https://id.example/", "https://ID.example", "https://id.example:443"] {
+        for other in [
+            "https://id.example/a",
+            "https://ID.example",
+            "https://id.example:443",
+            "https://id.example//",
+        ] {
             assert_eq!(parse(other), Err(MetadataError::Issuer), "{other}");
+        }
+        assert_eq!(parse("https://id.example/").unwrap().issuer, "https://id.example/");
+    }
+
+    #[test]
+    fn only_without_a_path_the_last_slash_means_nothing() {
+        for (one, other, same) in [
+            ("https://id.example", "https://id.example/", true),
+            ("https://id.example:8443/", "https://id.example:8443", true),
+            ("https://id.example/t", "https://id.example/t/", false),
+            ("https://id.example/t/", "https://id.example/t/", true),
+            ("https://id.example?", "https://id.example?/", false),
+            ("https://id.example", "http://id.example/", false),
+            ("id.example", "id.example/", false),
+        ] {
+            assert_eq!(is_same_issuer(one, other), same, "{one} {other}");
+            assert_eq!(is_same_issuer(other, one), same, "{other} {one}");
         }
     }
 
@@ -352,7 +389,10 @@ mod tests {
         let public = json!({"client_id": "a", "token_endpoint_auth_method": "none"});
         assert!(parse(public).is_ok_and(|it| it.client_secret.is_none()));
         let missing = |member| Err(MetadataError::Member(member));
-        assert_eq!(parse(json!({"client_id": "a"})), missing("client_secret"));
+        let bare = parse(json!({"client_id": "a"}));
+        assert!(bare.is_ok_and(|it| it.method == TokenMethod::None), "nothing is said of a secret");
+        let secret = json!({"client_id": "a", "token_endpoint_auth_method": "client_secret_post"});
+        assert_eq!(parse(secret), missing("client_secret"));
         assert_eq!(parse(json!({"client_secret": "a"})), missing("client_id"));
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     Store,
     db::{change, read, row},
     error::StoreError,
-    secrets::{SealedSecret, put_secret},
+    secrets::{SealedSecret, drop_secrets, put_secret},
 };
 
 /// Kind under which secrets of clients are stored, without an org.
@@ -92,7 +92,27 @@ impl Store {
         });
         Ok(())
     }
+
+    /// Forgets a registration, with its secret. Says no if it is not the one that is remembered.
+    #[boxed]
+    pub async fn forget_oauth_client(
+        &self,
+        issuer: &str,
+        client_id: &str,
+    ) -> Result<bool, StoreError> {
+        let forgotten = change!(self, installation, |tx| {
+            let rows: Vec<(String,)> =
+                sqlx::query_as(FORGET).bind(issuer).bind(client_id).fetch_all(&mut *tx).await?;
+            for (row,) in &rows {
+                drop_secrets!(tx, "", CLIENT, row);
+            }
+            !rows.is_empty()
+        });
+        Ok(forgotten)
+    }
 }
+
+const FORGET: &str = "DELETE FROM oauth_clients WHERE issuer = $1 AND client_id = $2 RETURNING id";
 
 const KEEP: &str = "
 INSERT INTO oauth_clients (issuer, redirect_uri, id, client_id, method, registered_at, expires_at)

@@ -295,6 +295,12 @@ on_both! {
         };
         assert_eq!(find("https://id.example").await.unwrap(), Some(again));
         assert_eq!(find("https://id.example/").await.unwrap(), None);
+
+        let forget = |client| db.store.forget_oauth_client("https://id.example", client);
+        assert!(!forget("x").await.unwrap(), "it was replaced meanwhile");
+        assert!(forget("y").await.unwrap());
+        assert!(!forget("y").await.unwrap());
+        assert_eq!(find("https://id.example").await.unwrap(), None);
     }
 
     async fn a_list_of_tools_is_kept_as_long_as_a_connection_lists_it(db: Database) {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use portcullis_core::{
     id::GrantId,
     oauth::{
-        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, issuer_urls,
-        resource_urls,
+        MetadataError, Registration, ResourceMetadata, ServerMetadata, TokenMethod, is_same_issuer,
+        issuer_urls, resource_urls,
     },
     refusal::{Refusal, UpstreamReason},
     secret::Secret,
@@ -147,7 +147,8 @@ impl Providers {
                     let resource = resource.unwrap_or_else(|| endpoint.as_str().to_owned());
                     return self.described(name, issuer, Some(resource)).await;
                 };
-                let others = (!told.servers.contains(name)).then(|| told.server_origins());
+                let is_named = told.servers.iter().any(|server| is_same_issuer(server, name));
+                let others = (!is_named).then(|| told.server_origins());
                 let resource = resource.unwrap_or(told.resource);
                 let server = self.described(name, issuer, Some(resource)).await?;
                 Ok(Server { wanted, listed: told.scopes, others, ..server })
@@ -171,23 +172,44 @@ impl Providers {
     ) -> Result<(ResourceMetadata, Vec<String>), Unknown> {
         let challenge = self.outbound.challenge_of(endpoint).await.map_err(http(RESOURCE))?;
         let challenge = challenge.unwrap_or_default();
-        let named = challenge.resource_metadata.iter().cloned();
-        let usual = resource_urls(endpoint.address()).into_iter().map(String::from);
-        let mut last = OAuthError::Form;
-        for address in named.chain(usual) {
-            let place = Endpoint::found(&address, endpoint);
-            let place = place.map_err(|error| http(RESOURCE)(error.into()))?;
-            match self.outbound.fetch_json(&place).await {
-                Ok(document) => {
-                    let parsed = ResourceMetadata::parse(&document, endpoint.address());
-                    return Ok((parsed.map_err(metadata(RESOURCE))?, challenge.scopes));
+        // Some name it as a path.
+        let named = challenge.resource_metadata.iter();
+        let named = named.filter_map(|name| endpoint.address().join(name).ok());
+        let places = named.chain(resource_urls(endpoint.address())).map(String::from).collect();
+        let read = |document: &Value| {
+            ResourceMetadata::parse(document, endpoint.address()).map_err(metadata(RESOURCE))
+        };
+        let found = self.first_document(RESOURCE, places, endpoint, read).await?;
+        Ok((found, challenge.scopes))
+    }
+
+    /// The first document that can be read at one of these places. At some of them servers answer with an
+    /// error or a page; if there is none, what is most telling is said.
+    async fn first_document<T>(
+        &self,
+        what: &'static str,
+        places: Vec<String>,
+        near: &Endpoint,
+        read: impl Fn(&Value) -> Result<T, Unknown>,
+    ) -> Result<T, Unknown> {
+        let (mut unread, mut last) = (None, OAuthError::Form);
+        for place in places {
+            let place = match Endpoint::found(&place, near) {
+                Ok(place) => place,
+                Err(error) => {
+                    last = error.into();
+                    continue;
                 }
+            };
+            match self.outbound.fetch_json(&place).await.map(|document| read(&document)) {
+                Ok(Ok(found)) => return Ok(found),
+                Ok(Err(unknown)) => unread = unread.or(Some(unknown)),
                 // It would let whoever asked wait at the next address, too.
-                Err(error @ OAuthError::Timeout) => return Err(http(RESOURCE)(error)),
+                Err(error @ OAuthError::Timeout) => return Err(http(what)(error)),
                 Err(error) => last = error,
             }
         }
-        Err(http(RESOURCE)(last))
+        Err(unread.unwrap_or_else(|| http(what)(last)))
     }
 
     /// The authorization server of this name, as it describes itself.
@@ -197,21 +219,29 @@ impl Providers {
         near: &Endpoint,
         resource: Option<String>,
     ) -> Result<Server, Unknown> {
-        let mut last = OAuthError::Form;
-        for address in issuer_urls(near.address()) {
-            let place = Endpoint::found(address.as_str(), near);
-            let place = place.map_err(|error| http(ISSUER)(error.into()))?;
-            match self.outbound.fetch_json(&place).await {
-                Ok(document) => {
-                    let described = ServerMetadata::parse(&document, issuer);
-                    return server_of(described.map_err(metadata(ISSUER))?, near, resource);
-                }
-                // It would let whoever asked wait at the next address, too.
-                Err(error @ OAuthError::Timeout) => return Err(http(ISSUER)(error)),
-                Err(error) => last = error,
-            }
+        let read =
+            |document: &Value| ServerMetadata::parse(document, issuer).map_err(metadata(ISSUER));
+        let places = issuer_urls(near.address()).into_iter().map(String::from).collect();
+        let described = self.first_document(ISSUER, places, near, read).await?;
+        server_of(described, near, resource)
+    }
+
+    /// Drops the registration under which an authorization server does not know the gateway any more, so
+    /// that the next connect registers anew. Says no if the client is none that the gateway registered.
+    pub(super) async fn forget_client(
+        &self,
+        provider: &Provider,
+        server: &Server,
+        client: &Client,
+    ) -> Result<bool, Refusal> {
+        let forgotten = self.base.store.forget_oauth_client(&server.issuer, &client.id).await?;
+        if forgotten {
+            tracing::warn!(
+                provider = %provider.declared.slug, issuer = %server.issuer,
+                "the authorization server does not know the gateway any more: the next connect registers anew"
+            );
         }
-        Err(http(ISSUER)(last))
+        Ok(forgotten)
     }
 
     /// Client of the gateway at this server: from the configuration, from its metadata document, or

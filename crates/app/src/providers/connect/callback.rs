@@ -5,12 +5,12 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
     audit::{EventType, OutcomeStatus},
-    oauth::{Confirmation, ReturnTo, State, TokenGrant},
+    oauth::{Confirmation, ReturnTo, State, TokenGrant, TokenRefusal, is_same_issuer},
     refusal::Refusal,
     secret::Secret,
 };
 use portcullis_store::{ATTEMPT, Attempt, Grant, NewCredential};
-use portcullis_upstream::Client;
+use portcullis_upstream::{Client, OAuthError};
 use serde_json::{Value, json};
 
 use super::{
@@ -165,7 +165,7 @@ impl Providers {
         let Some(settings) = provider.declared.auth.oauth() else { return Ok(Err("server_error")) };
         let known = self.authorizer(provider, settings).await;
         let server = match known {
-            Ok(server) if server.issuer == begun.issuer => server,
+            Ok(server) if is_same_issuer(&server.issuer, &begun.issuer) => server,
             Ok(_) => return Ok(Err("issuer_mismatch")),
             Err(unknown) => {
                 provider.unknown(&unknown);
@@ -174,7 +174,7 @@ impl Providers {
         };
         // Before anything is redeemed: a code of another server must not go to this one (RFC 9207).
         match callback.iss.as_deref() {
-            Some(iss) if iss != server.issuer => return Ok(Err("issuer_mismatch")),
+            Some(iss) if !is_same_issuer(iss, &server.issuer) => return Ok(Err("issuer_mismatch")),
             None if server.tells_issuer => return Ok(Err("issuer_mismatch")),
             Some(_) | None => {}
         }
@@ -191,6 +191,9 @@ impl Providers {
             Ok(granted) => granted,
             Err(error) => {
                 tracing::warn!(provider = %attempt.slug, %error, "a code was not redeemed");
+                if error == OAuthError::Refused(TokenRefusal::InvalidClient) {
+                    self.forget_client(provider, &server, &client).await?;
+                }
                 return Ok(Err("code_not_redeemed"));
             }
         };
@@ -204,7 +207,7 @@ impl Providers {
         client: &Client,
         begun: &Begun,
         code: &Secret,
-    ) -> Result<TokenGrant, portcullis_upstream::OAuthError> {
+    ) -> Result<TokenGrant, OAuthError> {
         let redirect_uri = self.connecting.redirect_uri().unwrap_or_default();
         let mut form: Vec<(&str, &str)> = vec![
             ("grant_type", "authorization_code"),

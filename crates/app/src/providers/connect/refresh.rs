@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
-    oauth::{TokenGrant, TokenRefusal},
+    oauth::{TokenGrant, TokenRefusal, is_same_issuer},
     random::{self, Random},
     refusal::Refusal,
 };
@@ -222,7 +222,7 @@ impl Providers {
         let Some(refresh) = stored.refresh.clone() else {
             return self.lost(connection, &record, "there is no refresh token").await;
         };
-        if stored.issuer.as_deref() != Some(server.issuer.as_str())
+        if !stored.issuer.as_deref().is_some_and(|issuer| is_same_issuer(issuer, &server.issuer))
             || stored.server != provider.declared.address()
         {
             // A token is shown to none but the server that granted it.
@@ -231,11 +231,19 @@ impl Providers {
                 .await;
         }
         let client = self.client_at(provider, settings, &server).await?;
-        let asked = ask(self, &server, settings, &client, &stored, refresh.expose()).await;
+        let asked = ask(self, &server, settings, &client, stored, refresh.expose()).await;
         match asked {
-            Ok(granted) => self.keep_new(connection, record, stored, granted, reason).await,
+            Ok((granted, stored)) => {
+                self.keep_new(connection, record, stored, granted, reason).await
+            }
             Err(OAuthError::Refused(TokenRefusal::InvalidGrant)) => {
                 self.lost(connection, &record, "the provider ended the grant").await
+            }
+            Err(OAuthError::Refused(TokenRefusal::InvalidClient))
+                if self.forget_client(provider, &server, &client).await? =>
+            {
+                // The grant was that client's.
+                self.lost(connection, &record, "the authorization server forgot the gateway").await
             }
             Err(error) => {
                 tracing::warn!(provider = connection.slug(), %error, "credentials are not renewed");
@@ -359,21 +367,32 @@ fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewed> {
     }
 }
 
+/// New credentials, with what is remembered beside them. Some servers refuse to hear of a resource again; then
+/// they are asked without, and that is remembered.
 async fn ask(
     providers: &Providers,
     server: &Server,
     settings: &OAuthSettings,
     client: &Client,
-    stored: &StoredCredential,
+    stored: StoredCredential,
     refresh: &str,
-) -> Result<TokenGrant, OAuthError> {
-    let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", refresh)];
-    if let Some(resource) = &stored.resource {
-        form.push(("resource", resource));
+) -> Result<(TokenGrant, StoredCredential), OAuthError> {
+    let ask = async |resource: Option<&str>| {
+        let mut form = vec![("grant_type", "refresh_token"), ("refresh_token", refresh)];
+        form.extend(resource.map(|resource| ("resource", resource)));
+        let more = settings.token_parameters.iter();
+        form.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
+        providers.outbound.request_token(&server.token, client, &form).await
+    };
+    match ask(stored.resource.as_deref()).await {
+        Err(OAuthError::Refused(TokenRefusal::Other | TokenRefusal::InvalidScope))
+            if stored.resource.is_some() =>
+        {
+            let granted = ask(None).await?;
+            Ok((granted, StoredCredential { resource: None, ..stored }))
+        }
+        asked => asked.map(|granted| (granted, stored)),
     }
-    let more = settings.token_parameters.iter();
-    form.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
-    providers.outbound.request_token(&server.token, client, &form).await
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod canary;
+mod deployed;
 mod discovery;
 mod issuers;
 mod keys;

@@ -131,8 +131,8 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
     type Lie = fn(&str, &mut Value, &mut Value);
     let lies: [(&str, Lie); 9] = [
         ("another issuer", |_, _, server| server["issuer"] = json!("https://evil.example")),
-        ("an issuer that differs by a slash", |origin, _, server| {
-            server["issuer"] = json!(format!("{origin}/"));
+        ("an issuer that differs by two slashes", |origin, _, server| {
+            server["issuer"] = json!(format!("{origin}//"));
         }),
         ("another resource", |_, resource, _| resource["resource"] = json!("https://evil.example")),
         ("PKCE is not offered", |_, _, server| {
