@@ -12,6 +12,7 @@ pub(crate) mod interaction;
 pub(crate) mod invoke;
 pub(crate) mod policy_cases;
 pub(crate) mod recorded;
+pub(crate) mod remarks;
 pub(crate) mod simulate;
 mod spans;
 pub(crate) mod task;

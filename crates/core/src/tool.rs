@@ -161,6 +161,24 @@ impl ToolDefinition {
         json::sha256(&[json::canonical(&self.to_json()).as_bytes()])
     }
 
+    /// The definition as clients and validators read it.
+    fn plain(&self) -> Self {
+        let mut annotations = self.annotations.clone();
+        if let Value::Object(members) = &mut annotations {
+            members.retain(|name, value| match name.as_str() {
+                "title" => value.is_string(),
+                name if name.ends_with("Hint") => value.is_boolean(),
+                _ => true,
+            });
+        }
+        Self {
+            input_schema: schema::plain(&self.input_schema),
+            output_schema: self.output_schema.as_ref().map(schema::plain),
+            annotations,
+            ..self.clone()
+        }
+    }
+
     /// The value of a boolean hint; `None` when the server does not say.
     #[must_use]
     pub fn hint(&self, name: &str) -> Option<bool> {
@@ -173,31 +191,62 @@ impl ToolDefinition {
 pub struct Tool {
     /// Id that callers name.
     pub id: ToolId,
-    /// Definition as the upstream declared it.
+    /// Definition as the upstream declared it, which people accept and versions are of.
     pub definition: ToolDefinition,
     /// [`ToolDefinition::version`].
     pub version: String,
     /// When this version was first seen.
     pub updated_at: Timestamp,
+    /// Where it differs from the definition.
+    shown: Option<Box<ToolDefinition>>,
     input: Schema,
+    output_error: Option<SchemaError>,
 }
 
 impl Tool {
     /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote
-    /// `$ref`). Says no to schemas that cannot be enforced.
+    /// `$ref`). Says no to input schemas that cannot be enforced within bounds.
     pub fn new(
         provider: &ProviderSlug,
         definition: ToolDefinition,
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
-        let input = Schema::compile(&definition.input_schema)?;
+        let mut shown = definition.plain();
+        let input = Schema::compile(&shown.input_schema)?;
+        let output = shown.output_schema.as_ref().map(Schema::compile_any);
+        let output_error = output.and_then(Result::err);
+        if output_error.is_some() {
+            shown.output_schema = None;
+        }
         Ok(Self {
             id: ToolId::new(provider, &definition.name),
             version: definition.version(),
+            shown: (shown != definition).then(|| Box::new(shown)),
             definition,
             updated_at,
             input,
+            output_error,
         })
+    }
+
+    /// The definition as clients and validators read it: with schemas in plain words, without an output
+    /// schema that cannot be compiled, and without hints of another type than theirs.
+    #[must_use]
+    pub fn shown(&self) -> &ToolDefinition {
+        self.shown.as_deref().unwrap_or(&self.definition)
+    }
+
+    /// JSON Pointers to the patterns of the input schema that are not enforced, because they take more than
+    /// linear time.
+    #[must_use]
+    pub fn unenforced(&self) -> &[String] {
+        self.input.unenforced()
+    }
+
+    /// Reason to leave its output schema out, if it has one that cannot be compiled.
+    #[must_use]
+    pub const fn output_error(&self) -> Option<&SchemaError> {
+        self.output_error.as_ref()
     }
 
     /// Violations of the tool's schema in `input`: at most 20, none echoing a value. Empty means it

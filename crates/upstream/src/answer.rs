@@ -61,6 +61,7 @@ impl CallAnswer {
             content,
             structured,
             is_error,
+            is_mended: reply.is_mended,
             more: more.into_iter().collect(),
         }))
     }
@@ -110,7 +111,11 @@ mod tests {
     use super::*;
 
     fn answer(result: &Value) -> Result<CallAnswer, CallError> {
-        CallAnswer::of(&Reply { result: Document::of(result), unreadable: Vec::new() })
+        CallAnswer::of(&Reply {
+            result: Document::of(result),
+            unreadable: Vec::new(),
+            is_mended: false,
+        })
     }
 
     fn result(of: &Value) -> CallResult {

@@ -14,7 +14,7 @@ use std::{
 use http::{HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
     json::Node,
-    mcp::{Era, Method, code::UNSUPPORTED_VERSION, header},
+    mcp::{Era, Method, header},
     oauth::Challenge,
     refusal::{Executed, UpstreamReason::SessionLost},
 };
@@ -27,7 +27,10 @@ pub(crate) use self::wire::{Hears, Stop, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
-    mcp::message::{Outgoing, Reply, cancelled, of_era},
+    mcp::{
+        era,
+        message::{Outgoing, Reply, cancelled, of_era},
+    },
     params,
     settings::{Credential, Protocol},
     tools::ParamHeaders,
@@ -70,21 +73,67 @@ impl Http {
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let session = self.session_by(deadline).await?;
-        match self.send(&session, request, deadline).await {
-            Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
-                self.forget(&session);
-                if request.method == Method::CallTool {
-                    // A server that does not know the session has not looked at the call. But the
-                    // session may have ended by the call itself, and somebody on the way may answer
-                    // 404 as well.
-                    return Err(CallError::upstream(SessionLost, Executed::Unknown));
-                }
-                let session = self.session_by(deadline).await?;
-                let second = self.send(&session, request, deadline).await;
-                second.map_err(|trouble| self.give_up(&session, trouble))
-            }
-            first => first.map_err(|trouble| self.give_up(&session, trouble)),
+        let trouble = match self.attempt(&session, request, deadline).await {
+            Ok(reply) => return Ok(reply),
+            Err(trouble) => trouble,
+        };
+        let is_forgotten =
+            session.has_id && matches!(trouble, Trouble::Status(StatusCode::NOT_FOUND));
+        if request.method == Method::CallTool {
+            // A server that does not know the session has not looked at the call. But the session may have
+            // ended by the call itself, and somebody on the way may answer 404 as well.
+            let lost = CallError::upstream(SessionLost, Executed::Unknown);
+            return Err(if is_forgotten { lost } else { trouble.to_call_error() });
         }
+        if !session.doubt.is_raised() || Instant::now() >= deadline {
+            return Err(trouble.to_call_error());
+        }
+        let renewed = self.session_by(deadline).await?;
+        if Arc::ptr_eq(&renewed, &session) {
+            return Err(trouble.to_call_error());
+        }
+        let second = self.attempt(&renewed, request, deadline).await;
+        second.map_err(|trouble| trouble.to_call_error())
+    }
+
+    /// Sends a request once and draws the conclusions for the session.
+    async fn attempt(
+        &self,
+        session: &Arc<Session>,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Reply, Trouble> {
+        let outcome = self.send(session, request, deadline).await;
+        match &outcome {
+            Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
+                session.doubt.raise();
+                self.forget(session);
+            }
+            Err(trouble) if trouble.is_about_the_session() => session.doubt.raise(),
+            Ok(_) | Err(_) => session.doubt.settle(),
+        }
+        outcome
+    }
+
+    /// Asks the server whether it knows the session, if there is doubt.
+    async fn is_known(&self, session: &Session) -> bool {
+        if !session.doubt.is_raised() {
+            return true;
+        }
+        if session.doubt.is_certain() {
+            return false;
+        }
+        let method = if session.era == Era::Modern { Method::Discover } else { Method::Ping };
+        let deadline = Instant::now() + self.call_timeout / 3;
+        let known = match self.send(session, &Outgoing::bare(method), deadline).await {
+            Ok(reply) => session.era != Era::Modern || era::is_modern(&Ok(reply)),
+            Err(Trouble::Rpc(error)) => session.era != Era::Modern && !error.is_about_the_session(),
+            Err(Trouble::Status(_) | Trouble::Refused(_) | Trouble::Call(_)) => false,
+        };
+        if known {
+            session.doubt.vouch();
+        }
+        known
     }
 
     /// The same server, with a credential and sessions of its own.
@@ -122,7 +171,7 @@ impl Http {
     }
 
     async fn session_by(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
-        if let Some(session) = self.current() {
+        if let Some(session) = self.current().filter(|session| !session.doubt.is_raised()) {
             return Ok(session);
         }
         match timeout_at(deadline, self.open()).await {
@@ -135,11 +184,15 @@ impl Http {
         self.session.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Opens a session; those who come meanwhile wait and share it.
+    /// Opens a session, unless the server still knows the one there is; those who come meanwhile wait and
+    /// share it.
     async fn open(&self) -> Result<Arc<Session>, CallError> {
         let _one_at_a_time = self.opening.lock().await;
         if let Some(session) = self.current() {
-            return Ok(session);
+            if self.is_known(&session).await {
+                return Ok(session);
+            }
+            self.forget(&session);
         }
         if self.wire.stop.is_cancelled() {
             return Err(CallError::connect_failed());
@@ -226,23 +279,6 @@ impl Http {
             self.wire.post_in_background(session.headers.clone(), cancelled(id));
         }
     }
-
-    /// Draws the conclusions of a failure for the call and for the session.
-    fn give_up(&self, session: &Arc<Session>, trouble: Trouble) -> CallError {
-        match trouble {
-            Trouble::Call(error) => error,
-            Trouble::Rpc(error) => {
-                if error.code == UNSUPPORTED_VERSION {
-                    self.forget(session);
-                }
-                error.to_call_error()
-            }
-            Trouble::Status(status) => {
-                self.forget(session);
-                CallError::protocol(executed_after(status))
-            }
-        }
-    }
 }
 
 /// The trace that a request is part of, for servers that look at headers only.
@@ -254,20 +290,6 @@ fn trace(request: &Outgoing<'_>, headers: &mut http::HeaderMap) {
     if let Some(Ok(value)) = request.tracestate.map(HeaderValue::from_str) {
         headers.insert(TRACESTATE, value);
     }
-}
-
-/// Execution of a request that was answered with this status only.
-fn executed_after(status: StatusCode) -> Executed {
-    const REFUSED: [StatusCode; 7] = [
-        StatusCode::NOT_FOUND,
-        StatusCode::METHOD_NOT_ALLOWED,
-        StatusCode::NOT_ACCEPTABLE,
-        StatusCode::PAYLOAD_TOO_LARGE,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        StatusCode::TOO_MANY_REQUESTS,
-        StatusCode::MISDIRECTED_REQUEST,
-    ];
-    if REFUSED.contains(&status) { Executed::No } else { Executed::Unknown }
 }
 
 /// The request that opens the stream of announcements in the modern era.

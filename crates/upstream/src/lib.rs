@@ -31,6 +31,7 @@ pub mod witness;
 mod breaker;
 mod clients;
 mod direct;
+mod doubt;
 mod http;
 mod ids;
 mod mcp;

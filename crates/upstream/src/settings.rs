@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
-use portcullis_core::{secret::Secret, tool::ProviderSlug};
+use portcullis_core::{mcp::LEGACY, secret::Secret, tool::ProviderSlug};
 
 use crate::{forms::Forms, reach::Endpoint};
 
@@ -50,6 +50,35 @@ pub enum Protocol {
     Modern,
     /// 2025-11-25 and before: `initialize` and sessions.
     Legacy,
+    /// One version of these and no other, from [`LEGACY`].
+    Version(&'static str),
+}
+
+impl Protocol {
+    /// Returns true if `server/discover` is to be asked.
+    pub(crate) const fn may_be_modern(self) -> bool {
+        match self {
+            Self::Auto | Self::Modern => true,
+            Self::Legacy | Self::Version(_) => false,
+        }
+    }
+
+    /// Returns true if `initialize` may be used.
+    pub(crate) const fn may_be_legacy(self) -> bool {
+        match self {
+            Self::Auto | Self::Legacy | Self::Version(_) => true,
+            Self::Modern => false,
+        }
+    }
+
+    /// The versions to ask for in `initialize`, one after the other until the server takes one.
+    pub(crate) fn versions(self) -> impl Iterator<Item = &'static str> {
+        let only = match self {
+            Self::Version(version) => Some(version),
+            Self::Auto | Self::Modern | Self::Legacy => None,
+        };
+        LEGACY.into_iter().filter(move |known| only.is_none_or(|only| only == *known))
+    }
 }
 
 /// Transport of a server.

@@ -26,12 +26,12 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{backoff::Backoff, pipe::Pipe};
+use self::{backoff::Backoff, handshake::Unstarted, pipe::Pipe};
 use crate::{
     error::CallError,
     forms::Forms,
     ids::Ids,
-    mcp::message::{Outgoing, Reply, of_era},
+    mcp::message::{Outgoing, Reply, RpcError, of_era},
     settings::{Program, Protocol},
 };
 
@@ -64,6 +64,14 @@ struct State {
     pipe: Option<Arc<Pipe>>,
     backoff: Backoff,
     started_before: bool,
+    /// Set when the program was found to want `initialize` as its first message.
+    initializes_first: bool,
+}
+
+impl State {
+    const fn protocol(&self, launch: &Launch) -> Protocol {
+        if self.initializes_first { Protocol::Legacy } else { launch.protocol }
+    }
 }
 
 impl Stdio {
@@ -77,12 +85,33 @@ impl Stdio {
         request: &Outgoing<'_>,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
+        let pipe = self.pipe_by(deadline).await?;
+        let first = self.attempt(&pipe, request, deadline).await;
+        if first.is_ok() || request.method == Method::CallTool || !pipe.doubt.is_raised() {
+            return first;
+        }
+        let renewed = self.pipe_by(deadline).await?;
+        if Arc::ptr_eq(&renewed, &pipe) {
+            return first;
+        }
+        self.attempt(&renewed, request, deadline).await
+    }
+
+    async fn pipe_by(&self, deadline: Instant) -> Result<Arc<Pipe>, CallError> {
         let pipe = tokio::select! {
             () = self.stop.cancelled() => return Err(CallError::connect_failed()),
             pipe = timeout_at(deadline, self.pipe()) => pipe,
         };
-        let out_of_time = CallError::timeout(self.launch.call_timeout, Executed::No);
-        let pipe = pipe.map_err(|_| out_of_time)??;
+        pipe.map_err(|_| CallError::timeout(self.launch.call_timeout, Executed::No))?
+    }
+
+    /// Sends a request once and draws the conclusions for the child.
+    async fn attempt(
+        &self,
+        pipe: &Pipe,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Reply, CallError> {
         let id = self.launch.ids.next();
         let request = &match pipe.era() {
             Era::Modern => Outgoing { forms: None, ..*request },
@@ -92,6 +121,11 @@ impl Stdio {
         let outcome = pipe.request(id, body, deadline, (self.launch.call_timeout, request)).await?;
         if request.method == Method::CallTool {
             pipe.proved_itself();
+        }
+        if outcome.as_ref().is_err_and(RpcError::is_about_the_session) {
+            pipe.doubt.raise();
+        } else {
+            pipe.doubt.settle();
         }
         let result = outcome.map_err(|error| error.to_call_error())?;
         of_era(result, pipe.era())
@@ -110,9 +144,10 @@ impl Stdio {
     async fn pipe(&self) -> Result<Arc<Pipe>, CallError> {
         let mut state = self.state.lock().await;
         if let Some(pipe) = &state.pipe {
-            if pipe.is_open() {
+            if pipe.is_open() && pipe.knows_us(&self.launch).await {
                 return Ok(pipe.clone());
             }
+            pipe.give_up();
             let proved = pipe.has_proved_itself();
             state.backoff.died(Instant::now(), proved);
             state.pipe = None;
@@ -121,7 +156,16 @@ impl Stdio {
             return Err(CallError::connect_failed());
         }
         state.backoff.starting(Instant::now());
-        let pipe = Arc::new(Pipe::start(&self.launch).await.map_err(CallError::before_the_call)?);
+        let pipe = match Pipe::start(&self.launch, state.protocol(&self.launch)).await {
+            // Some programs end at a first message that is not `initialize`.
+            Err(Unstarted { during_discovery: true, .. }) => {
+                let again = Pipe::start(&self.launch, Protocol::Legacy).await;
+                state.initializes_first = again.is_ok();
+                again
+            }
+            first => first,
+        };
+        let pipe = Arc::new(pipe.map_err(|it| it.error.before_the_call())?);
         state.backoff.started();
         state.pipe = Some(pipe.clone());
         if std::mem::replace(&mut state.started_before, true) {

@@ -27,7 +27,8 @@ pub struct ToolList {
     pub tools: Vec<ToolDefinition>,
     /// The tools that cannot be used; at most 100 of them are named.
     pub skipped: Vec<Skipped>,
-    /// True if the server has more than the 20 pages, 1000 tools or 2 MiB that are read.
+    /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
+    /// to a page of its own.
     pub truncated: bool,
     /// For how long the server says this stays true.
     pub fresh_for: Option<Duration>,
@@ -142,11 +143,12 @@ impl Collector {
         }
         match page.remove("nextCursor") {
             None | Some(Value::Null) => Ok(None),
+            // So servers say that there is no more.
+            Some(Value::String(cursor)) if cursor.is_empty() => Ok(None),
             Some(Value::String(cursor)) if cursor.len() <= MAX_CURSOR_BYTES => {
-                if !self.cursors.insert(cursor.clone()) {
-                    return Err(garbage);
-                }
-                self.list.truncated = self.cursors.len() >= MAX_PAGES;
+                // One that leads back to a page that was read leads nowhere.
+                let is_new = self.cursors.insert(cursor.clone());
+                self.list.truncated = !is_new || self.cursors.len() >= MAX_PAGES;
                 Ok((!self.list.truncated).then_some(cursor))
             }
             Some(_) => Err(garbage),
@@ -235,7 +237,7 @@ mod tests {
     use super::*;
 
     fn page(value: &Value) -> Reply {
-        Reply { result: Document::of(value), unreadable: Vec::new() }
+        Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false }
     }
 
     fn one_page(tools: &Value) -> ToolList {
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_end_at_the_twentieth_and_a_repeated_cursor_is_an_error() {
+    fn pages_end_at_the_twentieth_or_where_a_cursor_repeats_or_says_nothing() {
         let mut collector = Collector::new(Headers::None);
         let next = |n: usize| page(&json!({"tools": [], "nextCursor": format!("c{n}")}));
         let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
@@ -330,7 +332,14 @@ mod tests {
         assert!(collector.finish().0.truncated);
 
         let mut looping = Collector::new(Headers::None);
-        looping.add_page(&next(1)).unwrap();
-        assert!(looping.add_page(&next(1)).is_err());
+        let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
+        looping.add_page(&page(&json!({"tools": [tool], "nextCursor": "c1"}))).unwrap();
+        assert_eq!(looping.add_page(&next(1)).unwrap(), None);
+        let list = looping.finish().0;
+        assert_eq!((list.tools.len(), list.truncated), (1, true));
+
+        let mut ended = Collector::new(Headers::None);
+        assert_eq!(ended.add_page(&page(&json!({"tools": [], "nextCursor": ""}))).unwrap(), None);
+        assert!(!ended.finish().0.truncated);
     }
 }

@@ -33,6 +33,7 @@ use super::{
     idempotency::{Known, Replayed},
     interaction::Leg,
     recorded::{Done, Draft},
+    remarks::Remark,
     uninterrupted::Uninterrupted,
 };
 use crate::{
@@ -344,6 +345,7 @@ impl Calls {
         }
         connection.provider.called(&answered, begun, self.base.clock.now());
         ready.ctx.trace_answer(&answered);
+        let remarks = Remark::of(&ready.visible.tool, answered.as_ref());
         let done = match answered {
             Err(error) => {
                 connection.provider.fails();
@@ -365,7 +367,7 @@ impl Calls {
                 }
             }
         };
-        done.shown(forms.clone())
+        done.shown(forms.clone()).remarked(remarks)
     }
 
     /// The end of a call whose answer, or questions, must not leave.

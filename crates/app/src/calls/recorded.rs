@@ -27,6 +27,7 @@ use super::{
     claim::Claim,
     idempotency::{Kept, Known},
     invoke::Ready,
+    remarks::Remark,
     task::TaskTerms,
 };
 use crate::{
@@ -71,6 +72,7 @@ pub(crate) struct Done {
     capture: Option<Capture>,
     captured: Option<Box<Value>>,
     forms: Option<FormTally>,
+    remarks: Vec<Remark>,
     end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
 }
 
@@ -92,8 +94,8 @@ impl Done {
         governance: Option<Governance>,
         end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
     ) -> Self {
-        let (capture, captured, forms) = (None, None, None);
-        Self { governance, inputs: Arc::default(), capture, captured, forms, end }
+        let (capture, captured, forms, remarks) = (None, None, None, Vec::new());
+        Self { governance, inputs: Arc::default(), capture, captured, forms, remarks, end }
     }
 
     /// Adds how much of the result is kept, if policies say so, and what.
@@ -104,6 +106,11 @@ impl Done {
     /// Adds the forms that the server presented meanwhile, if they are answered.
     pub(crate) fn shown(self, forms: Option<FormTally>) -> Self {
         Self { forms, ..self }
+    }
+
+    /// Adds what was odd.
+    pub(crate) fn remarked(self, remarks: Vec<Remark>) -> Self {
+        Self { remarks, ..self }
     }
 
     /// Adds what the decision about the answer looked at.
@@ -214,6 +221,14 @@ impl Draft {
         if accepted + refused > 0 {
             let told = json!({"accepted": accepted, "refused": refused});
             self.detached.set("forms", &told, &*calls.base.random);
+        }
+    }
+
+    /// Notes what was odd.
+    fn remark(&mut self, calls: &Calls, remarks: &[Remark]) {
+        if !remarks.is_empty() {
+            let told: Vec<_> = remarks.iter().map(|remark| remark.as_str()).collect();
+            self.detached.set("remarks", &json!(told), &*calls.base.random);
         }
     }
 
@@ -398,6 +413,7 @@ impl Calls {
         if let Some(forms) = &done.forms {
             draft.shown(self, forms);
         }
+        draft.remark(self, &done.remarks);
         draft.governance = done.governance;
         if let Ok((result, _)) = &done.end {
             draft.capture_output(self, result.root(), done.capture, done.captured);

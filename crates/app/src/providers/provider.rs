@@ -60,6 +60,8 @@ pub struct Declared {
     pub server: Server,
     /// Treatment of tools that change.
     pub pinning: Pinning,
+    /// A tool stays out if patterns of its input schema cannot be enforced.
+    pub strict_patterns: bool,
     /// Tools that are remembered of it, for each org that has it to itself; what it lists beyond
     /// them stays out.
     pub max_pins: usize,

@@ -1,7 +1,7 @@
 //! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
 //! trial, and pinned.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -25,11 +25,13 @@ impl Tools {
     ) -> Result<Vec<ToolDefinition>, StoreError> {
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
-            left_out.push(LeftOut::new("", &"the list is longer than what is read of one"));
+            left_out.push(LeftOut::new("", &"the list does not end within what is read of one"));
         }
         let (slug, dlp) = (provider.declared.slug.clone(), self.screening.dlp());
         // A thousand schemas take a while: not on a thread that serves requests.
-        let looked = self.base.list_work(org, move || usable(&slug, &dlp, list.tools)).await;
+        let strict = provider.declared.strict_patterns;
+        let looked = move || usable(&slug, &dlp, strict, list.tools);
+        let looked = self.base.list_work(org, looked).await;
         let (definitions, unusable) = looked.unwrap_or_else(|| {
             tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
             (Vec::new(), Vec::new())
@@ -44,6 +46,7 @@ impl Tools {
 fn usable(
     slug: &ProviderSlug,
     dlp: &Arc<Dlp>,
+    strict: bool,
     all: Vec<ToolDefinition>,
 ) -> (Vec<ToolDefinition>, Vec<LeftOut>) {
     let (mut usable, mut left_out) = (Vec::with_capacity(all.len()), Vec::new());
@@ -58,8 +61,15 @@ fn usable(
             }
         };
         let trial = Tool::new(slug, cleared.clone(), Timestamp::default());
-        if let Err(error) = trial.and_then(|tool| patterns.admit(tool)) {
-            left_out.push(LeftOut::new(name.as_str(), &error));
+        let trial = match trial.and_then(|tool| patterns.admit(tool)) {
+            Ok(trial) => trial,
+            Err(error) => {
+                left_out.push(LeftOut::new(name.as_str(), &error));
+                continue;
+            }
+        };
+        if let Some(first) = trial.unenforced().first().filter(|_| strict) {
+            left_out.push(LeftOut::new(name.as_str(), &Unenforced(first)));
             continue;
         }
         if cleared.version() != version {
@@ -68,6 +78,20 @@ fn usable(
         usable.push(cleared);
     }
     (usable, left_out)
+}
+
+/// The first pattern of a tool that cannot be enforced, where all have to be.
+struct Unenforced<'a>(&'a str);
+
+impl fmt::Display for Unenforced<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the pattern at {} of its input schema cannot be matched in linear time; `patterns = \"note\"` \
+             of the provider uses the tool without it",
+            self.0
+        )
+    }
 }
 
 /// Compiles each definition; a tool whose schema cannot be enforced stays out.

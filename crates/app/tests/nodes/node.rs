@@ -172,6 +172,7 @@ fn declared(url: &str, outbound: &Outbound) -> Declared {
         server: Server::new(ServerSettings { protocol: Protocol::Legacy, ..settings }, outbound)
             .unwrap(),
         pinning: Pinning::On,
+        strict_patterns: false,
         max_pins: 2_000,
     }
 }

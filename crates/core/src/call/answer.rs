@@ -58,6 +58,8 @@ pub struct CallResult {
     pub structured: Option<Document>,
     /// The tool says that it failed.
     pub is_error: bool,
+    /// Parts of its texts were no characters and have become U+FFFD.
+    pub is_mended: bool,
     /// The other members, such as `_meta`.
     pub more: Vec<(String, Document)>,
 }
@@ -97,7 +99,7 @@ impl Answer {
     /// The MCP form, with whatever else the server put into its result.
     #[must_use]
     pub fn mcp(content: CallResult) -> Self {
-        let CallResult { content, structured, is_error, more } = content;
+        let CallResult { content, structured, is_error, more, is_mended: _ } = content;
         let mut result = ObjectWriter::default();
         match &content {
             Some(content) => result.member("content", content.root()),
@@ -269,7 +271,7 @@ impl<Mode> Permitted<Answer, Mode> {
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
             let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
-            let declared = tool.definition.output_schema.as_ref();
+            let declared = tool.shown().output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
             answer.result = engine.redact(&answer.result, &findings, schema.as_deref(), mask);

@@ -112,7 +112,7 @@ impl ToolCall {
 
     /// Schema of the payload.
     fn schema(&self) -> Cow<'_, Value> {
-        let declared = &self.tool.definition.input_schema;
+        let declared = &self.tool.shown().input_schema;
         if !self.answers {
             return Cow::Borrowed(declared);
         }

@@ -57,7 +57,7 @@ impl Index {
                     *words.entry(word).or_insert(0.0) += weight;
                 }
             };
-            let definition = &tool.definition;
+            let definition = tool.shown();
             add(tool.id.provider(), TEXT);
             add(tool.id.name(), NAME);
             add(definition.title.as_deref().unwrap_or_default(), TITLE);

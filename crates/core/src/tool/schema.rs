@@ -16,6 +16,10 @@ mod instance;
 mod keywords;
 mod meter;
 mod patterns;
+mod plain;
+mod relaxed;
+
+pub(super) use self::plain::plain;
 
 use std::sync::Arc;
 
@@ -28,6 +32,7 @@ use self::{
     keywords::Bound,
     meter::Prices,
     patterns::Patterns,
+    relaxed::Relaxed,
 };
 use crate::{
     json::{
@@ -57,42 +62,42 @@ const ROOM: usize = 16 << 20;
 /// The longest message or path of a violation, in bytes.
 const MAX_TEXT: usize = 1_000;
 
-/// The tool's input schema cannot be used; the tool stays out of the catalogue.
+/// A schema cannot be used: with its input schema, the tool stays out of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It is not an object, or its `type` is something else than `object`.
-    #[error("the input schema is not a schema of an object")]
+    #[error("the schema is not a schema of an object")]
     NotAnObject,
     /// It refers to something outside itself.
-    #[error("the input schema refers to something outside itself")]
+    #[error("the schema refers to something outside itself")]
     RemoteReference,
     /// It is larger than we compile.
-    #[error("the input schema has more than {MAX_SCHEMA_NODES} values")]
+    #[error("the schema has more than {MAX_SCHEMA_NODES} values")]
     TooLarge,
     /// It would take too long to apply.
-    #[error("the input schema applies to itself without end, or too often")]
+    #[error("the schema applies to itself without end, or too often")]
     Unbounded,
     /// It holds a number beyond the range of a double, or a `multipleOf` of more than 18 digits.
     #[error(
-        "the input schema has a number beyond the range of a double, or a `multipleOf` of more than \
+        "the schema has a number beyond the range of a double, or a `multipleOf` of more than \
          18 digits"
     )]
     NumberRange,
     /// One of its patterns is too large.
     #[error(
-        "a pattern of the input schema is longer than {} KiB, or takes more than {} KiB once compiled",
+        "a pattern of the schema is longer than {} KiB, or takes more than {} KiB once compiled",
         patterns::MAX_TEXT >> 10,
         patterns::MAX_STATES >> 10
     )]
     PatternTooLarge,
     /// Its patterns are too large together.
-    #[error("the patterns of the input schema take more than {} KiB", patterns::MAX_TOOL >> 10)]
+    #[error("the patterns of the schema take more than {} KiB", patterns::MAX_TOOL >> 10)]
     PatternsTooLarge,
     /// The patterns of the tools listed before it and its own are too large together.
     #[error("the patterns of all tools in the list take more than {} MiB", MAX_LIST_PATTERN_BYTES >> 20)]
     ListPatternsTooLarge,
     /// It is not a valid JSON Schema.
-    #[error("the input schema is not a valid JSON Schema")]
+    #[error("the schema is not a valid JSON Schema")]
     Invalid,
 }
 
@@ -104,29 +109,43 @@ pub(super) struct Schema {
     pattern_bytes: usize,
     /// The most schemas that follow from one another at one place of a value.
     steps: usize,
+    unenforced: Vec<String>,
 }
 
 impl Schema {
-    /// Compiles a schema (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`). Says no
-    /// to schemas that cannot be enforced, or not within bounds.
+    /// Compiles the schema of an object (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
+    /// Says no to schemas that cannot be enforced within bounds; patterns that cannot are left out and
+    /// named.
     pub(super) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let object = schema.as_object().ok_or(SchemaError::NotAnObject)?;
         if object.get("type").is_some_and(|kind| kind != "object") {
             return Err(SchemaError::NotAnObject);
         }
+        Self::compile_any(schema)
+    }
+
+    /// The same for a schema of anything.
+    pub(super) fn compile_any(schema: &Value) -> Result<Self, SchemaError> {
         let mut nodes = 0;
         inspect(schema, &mut nodes)?;
+        let Relaxed { schema: relaxed, unenforced } = Relaxed::of(schema);
+        let schema = relaxed.as_ref().unwrap_or(schema);
         let growth = growth::check(schema).map_err(|growth::Unbounded| SchemaError::Unbounded)?;
         let patterns = Patterns::of(schema)?;
         let prices = prices(growth, &patterns);
         let pattern_bytes = patterns.bytes();
-        let draft = match object.get("$schema").and_then(Value::as_str) {
+        let draft = match schema.get("$schema").and_then(Value::as_str) {
             Some(uri) if uri.contains("draft-07") => Draft::Draft7,
             _ => Draft::Draft202012,
         };
         let validator = options(draft, patterns).build(schema);
         let validator = validator.map_err(|_| SchemaError::Invalid)?;
-        Ok(Self { validator, prices, pattern_bytes, steps: growth.steps })
+        Ok(Self { validator, prices, pattern_bytes, steps: growth.steps, unenforced })
+    }
+
+    /// JSON Pointers to the patterns that are not enforced, because they take more than linear time.
+    pub(super) fn unenforced(&self) -> &[String] {
+        &self.unenforced
     }
 
     /// Bytes that its patterns count for.

@@ -65,6 +65,9 @@ pub(crate) struct Provider {
     max_in_flight: Option<usize>,
     /// Treatment of tools that change; as `[tools]` says when absent.
     pin: Option<Pin>,
+    /// Treatment of tools with patterns that cannot be enforced.
+    #[serde(default)]
+    patterns: Patterns,
     /// Tools that are remembered of it; as `[tools]` says when absent.
     max_pins: Option<usize>,
 }
@@ -114,6 +117,14 @@ enum Protocol {
     Auto,
     Modern,
     Legacy,
+    #[serde(rename = "2025-11-25")]
+    V20251125,
+    #[serde(rename = "2025-06-18")]
+    V20250618,
+    #[serde(rename = "2025-03-26")]
+    V20250326,
+    #[serde(rename = "2024-11-05")]
+    V20241105,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -122,6 +133,14 @@ enum Forms {
     #[default]
     Refuse,
     Defaults,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Patterns {
+    #[default]
+    Note,
+    Refuse,
 }
 
 impl From<Forms> for upstream::Forms {
@@ -139,6 +158,10 @@ impl From<Protocol> for upstream::Protocol {
             Protocol::Auto => Self::Auto,
             Protocol::Modern => Self::Modern,
             Protocol::Legacy => Self::Legacy,
+            Protocol::V20251125 => Self::Version("2025-11-25"),
+            Protocol::V20250618 => Self::Version("2025-06-18"),
+            Protocol::V20250326 => Self::Version("2025-03-26"),
+            Protocol::V20241105 => Self::Version("2024-11-05"),
         }
     }
 }
@@ -251,7 +274,20 @@ impl Provider {
         if !(1..=100_000).contains(&max_pins) {
             return Err("`max_pins` has to be 1 to 100000".to_owned());
         }
-        Ok(Declared { slug, name, org, auth, owners, account, endpoint, server, pinning, max_pins })
+        let strict_patterns = self.patterns == Patterns::Refuse;
+        Ok(Declared {
+            slug,
+            name,
+            org,
+            auth,
+            owners,
+            account,
+            endpoint,
+            server,
+            pinning,
+            strict_patterns,
+            max_pins,
+        })
     }
 
     /// Networks that addresses of this provider may reach.

@@ -8,6 +8,7 @@ mod law;
 mod lists;
 mod messages;
 mod nodes;
+mod odd;
 pub(crate) mod progress;
 mod questions;
 mod search;
@@ -82,7 +83,13 @@ async fn ask_legacy(
 }
 
 /// Calls a tool in the stateless era.
-async fn call(gateway: &Gateway, who: &Principal, path: &str, tool: &str, input: Value) -> Answer {
+pub(crate) async fn call(
+    gateway: &Gateway,
+    who: &Principal,
+    path: &str,
+    tool: &str,
+    input: Value,
+) -> Answer {
     ask(gateway, who, path, "tools/call", json!({"name": tool, "arguments": input})).await
 }
 

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     direct::Answer,
-    error::CallError,
+    error::{CallError, CallErrorKind},
     forms,
     mcp::{
         message::{self, Incoming, Outcome, Outgoing, RpcError},
@@ -35,8 +35,55 @@ pub(super) enum Trouble {
     Status(StatusCode),
     /// The server answered with a JSON-RPC error.
     Rpc(RpcError),
+    /// The same with a status that is none of success.
+    Refused(RpcError),
     /// Anything else.
     Call(CallError),
+}
+
+impl Trouble {
+    /// Returns true if a request fails so in a session that the server does not know.
+    pub(super) fn is_about_the_session(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::Refused(_) => true,
+            Self::Rpc(error) => error.is_about_the_session(),
+            Self::Call(error) => match error.kind {
+                CallErrorKind::Upstream(
+                    UpstreamReason::ResponseTooLarge | UpstreamReason::Cancelled,
+                )
+                | CallErrorKind::Unanswerable(_)
+                | CallErrorKind::Overloaded
+                | CallErrorKind::Resting { .. } => false,
+                CallErrorKind::Upstream(_)
+                | CallErrorKind::Timeout { .. }
+                | CallErrorKind::AuthRequired
+                | CallErrorKind::Forbidden => true,
+            },
+        }
+    }
+
+    /// The failure of the call.
+    pub(super) fn to_call_error(&self) -> CallError {
+        match self {
+            Self::Status(status) => CallError::protocol(executed_after(*status)),
+            Self::Rpc(error) | Self::Refused(error) => error.to_call_error(),
+            Self::Call(error) => *error,
+        }
+    }
+}
+
+/// Execution of a request that was answered with this status only.
+fn executed_after(status: StatusCode) -> Executed {
+    const REFUSED: [StatusCode; 7] = [
+        StatusCode::NOT_FOUND,
+        StatusCode::METHOD_NOT_ALLOWED,
+        StatusCode::NOT_ACCEPTABLE,
+        StatusCode::PAYLOAD_TOO_LARGE,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::MISDIRECTED_REQUEST,
+    ];
+    if REFUSED.contains(&status) { Executed::No } else { Executed::Unknown }
 }
 
 impl From<CallError> for Trouble {
@@ -65,8 +112,16 @@ impl Body {
         if encoding.is_some_and(|encoding| encoding != "identity") {
             return Self::Other;
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+        let kinds = response.headers().get_all(CONTENT_TYPE).iter();
+        let kinds = kinds.flat_map(|kinds| kinds.to_str().unwrap_or_default().split(','));
+        // Some say it twice.
+        let mut kinds = kinds.map(Self::named);
+        let first = kinds.next().unwrap_or(Self::Other);
+        if kinds.all(|kind| kind == first) { first } else { Self::Other }
+    }
+
+    fn named(kind: &str) -> Self {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("application/json") {
             Self::Json
         } else if kind.eq_ignore_ascii_case("text/event-stream") {
@@ -125,7 +180,7 @@ impl Wire {
             Ok(Incoming::Answer { id: found, outcome: Err(error) })
                 if found.is_none_or(|found| found == id) =>
             {
-                Ok(Err(error))
+                Err(Trouble::Refused(error))
             }
             Ok(_) | Err(_) => Err(Trouble::Status(status)),
         }
@@ -219,7 +274,12 @@ impl<'a> Stream<'a> {
         loop {
             let piece = match response.chunk().await {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return Ok(Piece::End),
+                Ok(None) => {
+                    // Of some servers the last event lacks its end. A message that can be read is whole.
+                    let last = self.parser.finish().filter(|it| message::parse(&it.data).is_ok());
+                    let outcome = last.and_then(|event| self.take(&event.data).transpose());
+                    return Ok(outcome.transpose()?.map_or(Piece::End, Piece::Answer));
+                }
                 Err(_) => return Ok(Piece::Lost),
             };
             self.bytes = self.bytes.saturating_add(piece.len());

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
-    mcp::{Era, LEGACY, MODERN, Method, header},
+    mcp::{Era, MODERN, Method, header},
     refusal::{Executed, UpstreamReason},
 };
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use tokio_util::sync::DropGuard;
 use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, wire::Wire};
 use crate::{
     direct::Answer,
+    doubt::Doubt,
     error::{CallError, CallErrorKind},
     forms::{FormCalls, Forms},
     mcp::{
@@ -34,6 +35,8 @@ pub(super) struct Session {
     pub(super) headers: HeaderMap,
     /// True if the server gave it an id, so that it can also forget it.
     pub(super) has_id: bool,
+    /// Whether the server still knows it.
+    pub(super) doubt: Doubt,
     /// The calls that wait in it, if forms of the server are answered.
     pub(super) forms: Option<Arc<FormCalls>>,
     _listener: Option<DropGuard>,
@@ -47,21 +50,25 @@ impl Session {
         protocol: Protocol,
         silence: Duration,
     ) -> Result<Self, CallError> {
-        if protocol.may_be_modern() {
-            let discovered = if protocol.may_be_legacy() {
-                timeout(silence, discover(wire)).await.unwrap_or(Ok(Verdict::Legacy))
-            } else {
-                discover(wire).await
-            };
-            match discovered? {
-                Verdict::Modern { announces } => return Ok(Self::modern(wire, announces)),
-                Verdict::Legacy if protocol.may_be_legacy() => {}
-                Verdict::Legacy | Verdict::Stranger => {
-                    return Err(CallError::protocol(Executed::No));
-                }
-            }
+        if !protocol.may_be_modern() {
+            return Self::legacy(wire, protocol).await;
         }
-        Self::legacy(wire).await
+        let discovered = if protocol.may_be_legacy() {
+            timeout(silence, discover(wire)).await.unwrap_or(Ok(Verdict::Legacy))
+        } else {
+            discover(wire).await
+        };
+        match discovered {
+            Ok(Verdict::Modern { announces }) => Ok(Self::modern(wire, announces)),
+            Ok(Verdict::Legacy) if protocol.may_be_legacy() => Self::legacy(wire, protocol).await,
+            Ok(Verdict::Legacy | Verdict::Stranger) => Err(CallError::protocol(Executed::No)),
+            // Some let in who initializes and nobody else.
+            Err(refused) if protocol.may_be_legacy() && is_about_access(refused) => {
+                let opened = Self::legacy(wire, protocol).await;
+                opened.map_err(|error| if is_about_access(error) { error } else { refused })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn modern(wire: &Arc<Wire>, announces: bool) -> Self {
@@ -72,20 +79,31 @@ impl Session {
         Self { headers, _listener: listener, ..Self::bare(Era::Modern) }
     }
 
-    async fn legacy(wire: &Arc<Wire>) -> Result<Self, CallError> {
+    /// Initializes in the newest version that the server takes.
+    async fn legacy(wire: &Arc<Wire>, protocol: Protocol) -> Result<Self, CallError> {
+        for version in protocol.versions() {
+            match Self::initialize(wire, version).await {
+                Ok(session) => return Ok(session),
+                Err(Trouble::Call(error)) => return Err(error),
+                Err(Trouble::Status(StatusCode::BAD_REQUEST) | Trouble::Refused(_)) => {}
+                Err(Trouble::Rpc(error)) if error.is_about_the_version() => {}
+                Err(Trouble::Rpc(_) | Trouble::Status(_)) => break,
+            }
+        }
+        Err(CallError::protocol(Executed::No))
+    }
+
+    async fn initialize(wire: &Arc<Wire>, version: &'static str) -> Result<Self, Trouble> {
         let id = wire.ids.next();
+        let era = Era::Legacy(version);
         let capabilities = wire.hears.forms.capabilities();
         let initialize = Outgoing { capabilities, ..Outgoing::bare(Method::Initialize) };
-        let body = initialize.encode(id, Era::Legacy(LEGACY[0]))?;
+        let body = initialize.encode(id, era)?;
         let response = wire.post(Wire::headers(), body).await?;
         let session_id = session_id(&response)?;
-        let bare = Self::bare(Era::Legacy(LEGACY[0]));
-        let received = wire.receive(response, id, &bare, &initialize).await;
-        let outcome = received.map_err(|trouble| match trouble {
-            Trouble::Call(error) => error,
-            Trouble::Status(_) | Trouble::Rpc(_) => CallError::protocol(Executed::No),
-        })?;
-        let reply = outcome.map_err(|_| CallError::protocol(Executed::No))?;
+        let bare = Self::bare(era);
+        let outcome = wire.receive(response, id, &bare, &initialize).await?;
+        let reply = outcome.map_err(Trouble::Rpc)?;
         let result = reply.members();
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
         let mut headers = bare.headers;
@@ -113,12 +131,14 @@ impl Session {
         } else {
             announces.then(|| listen::start(wire, stream))
         };
-        Ok(Self { era, headers, has_id, forms, _listener: listener })
+        let doubt = Doubt::default();
+        Ok(Self { era, headers, has_id, doubt, forms, _listener: listener })
     }
 
     /// State that is known before anything is agreed on.
     fn bare(era: Era) -> Self {
-        Self { era, headers: Wire::headers(), has_id: false, forms: None, _listener: None }
+        let (headers, doubt) = (Wire::headers(), Doubt::default());
+        Self { era, headers, has_id: false, doubt, forms: None, _listener: None }
     }
 }
 
@@ -134,12 +154,15 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
     let bare = Session { headers, ..Session::bare(Era::Modern) };
     match wire.receive(response, id, &bare, &discover).await {
         Ok(outcome) => Ok(era::discovered(&outcome)),
+        Err(Trouble::Refused(error)) => Ok(era::discovered(&Err(error))),
         Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),
         Err(Trouble::Call(error)) => match error.kind {
             // Older servers answer an unknown question in any way they like, also by failing.
-            CallErrorKind::Upstream(UpstreamReason::Http5xx | UpstreamReason::ProtocolError) => {
-                Ok(Verdict::Legacy)
-            }
+            CallErrorKind::Upstream(
+                UpstreamReason::Http5xx
+                | UpstreamReason::ProtocolError
+                | UpstreamReason::ConnectionReset,
+            ) => Ok(Verdict::Legacy),
             CallErrorKind::Upstream(_)
             | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
@@ -149,6 +172,11 @@ async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
             | CallErrorKind::Resting { .. } => Err(error),
         },
     }
+}
+
+/// Returns true if the server wants another credential.
+const fn is_about_access(error: CallError) -> bool {
+    matches!(error.kind, CallErrorKind::AuthRequired | CallErrorKind::Forbidden)
 }
 
 /// The id that the server gave to the session. Says no to one that is no visible ASCII.

@@ -25,7 +25,7 @@ use crate::{
     error::CallError,
     forms::Forms,
     ids::Ids,
-    settings::{Credential, Protocol},
+    settings::Credential,
 };
 
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -245,23 +245,5 @@ fn sending_failed(error: &legacy::Error) -> CallError {
         CallError::connect_failed()
     } else {
         CallError::reset(Executed::Unknown)
-    }
-}
-
-impl Protocol {
-    /// Returns true if `server/discover` is to be asked.
-    pub(crate) const fn may_be_modern(self) -> bool {
-        match self {
-            Self::Auto | Self::Modern => true,
-            Self::Legacy => false,
-        }
-    }
-
-    /// Returns true if `initialize` may be used.
-    pub(crate) const fn may_be_legacy(self) -> bool {
-        match self {
-            Self::Auto | Self::Legacy => true,
-            Self::Modern => false,
-        }
     }
 }

@@ -33,6 +33,11 @@ pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
     }
 }
 
+/// Returns true if the answer to `server/discover` says that the server speaks our modern version.
+pub(crate) fn is_modern(outcome: &Outcome) -> bool {
+    matches!(discovered(outcome), Verdict::Modern { .. })
+}
+
 fn judge(versions: &[&str], announces: bool) -> Verdict {
     if versions.contains(&MODERN) {
         Verdict::Modern { announces }
@@ -81,7 +86,7 @@ mod tests {
 
         let ok = |result: Map<String, Value>| {
             let result = Document::of(&Value::Object(result));
-            Ok(Reply { result, unreadable: Vec::new() })
+            Ok(Reply { result, unreadable: Vec::new(), is_mended: false })
         };
         assert_eq!(discovered(&ok(modern)), Verdict::Modern { announces: true });
         assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });

@@ -1,12 +1,15 @@
 //! JSON-RPC messages: requests are written once into one buffer, answers are parsed once.
 
-use std::future::pending;
+use std::{future::pending, ops::RangeInclusive};
 
 use portcullis_core::{
-    json::{self, Bounds, Document, JsonValue, Node},
+    json::{self, Bounds, Document, JsonValue, Kind, Node},
     mcp::{
-        Era, LEGACY, MODERN, Method,
-        code::{INVALID_PARAMS, METHOD_NOT_FOUND, MISSING_CAPABILITY, URL_ELICITATION},
+        Era, MODERN, Method,
+        code::{
+            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
+            UNSUPPORTED_VERSION, URL_ELICITATION,
+        },
         interaction::ClientCapabilities,
         meta,
     },
@@ -17,7 +20,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::reply::ServerRequest;
+use super::{mended::mended, reply::ServerRequest};
 use crate::{
     error::{CallError, CallErrorKind},
     forms::FormTally,
@@ -115,7 +118,10 @@ impl Outgoing<'_> {
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
-            version: initializes.then_some(LEGACY[0]),
+            version: match era {
+                Era::Legacy(version) if initializes => Some(version),
+                Era::Legacy(_) | Era::Modern => None,
+            },
             capabilities: initializes.then_some(Declared(self.capabilities)),
             client: initializes.then_some(CLIENT),
             meta: has_meta.then_some(meta),
@@ -276,6 +282,8 @@ pub(crate) struct Reply {
     /// The names of the definitions of tools that cannot be read and were left out. No result but a
     /// list of tools is of use with them.
     pub(crate) unreadable: Vec<String>,
+    /// True if parts of texts were no characters and have become U+FFFD.
+    pub(crate) is_mended: bool,
 }
 
 impl Reply {
@@ -292,6 +300,9 @@ impl Reply {
     }
 }
 
+/// Codes that JSON-RPC 2.0 leaves to servers, without those that MCP gives a meaning.
+const RESERVED_FOR_SERVERS: RangeInclusive<i64> = -32019..=-32000;
+
 /// A JSON-RPC error; its message is the upstream's text and is left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RpcError {
@@ -303,6 +314,17 @@ pub(crate) struct RpcError {
 }
 
 impl RpcError {
+    /// Returns true if servers say so to a client whose session they do not know.
+    pub(crate) fn is_about_the_session(&self) -> bool {
+        matches!(self.code, INVALID_REQUEST | UNSUPPORTED_VERSION)
+            || RESERVED_FOR_SERVERS.contains(&self.code)
+    }
+
+    /// Returns true if servers say so to a client whose version they do not speak.
+    pub(crate) const fn is_about_the_version(&self) -> bool {
+        matches!(self.code, INVALID_PARAMS | UNSUPPORTED_VERSION)
+    }
+
     /// Maps the error to that of a call.
     pub(crate) fn to_call_error(&self) -> CallError {
         use UpstreamReason::{InteractionRequired, JsonrpcError};
@@ -347,8 +369,22 @@ fn names_in(definitions: &[&[u8]]) -> Vec<String> {
     definitions.iter().map(name).collect()
 }
 
-/// Parses one message.
+/// Parses one message. Where parts of its texts are no characters, as in the results of programs that cut
+/// through a pair of surrogates, U+FFFD stands for them.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
+    let parsed = parse_strictly(bytes);
+    if parsed.is_ok() {
+        return parsed;
+    }
+    let mended = mended(bytes).ok_or(Malformed)?;
+    let mut parsed = parse_strictly(&mended)?;
+    if let Incoming::Answer { outcome: Ok(reply), .. } = &mut parsed {
+        reply.is_mended = true;
+    }
+    Ok(parsed)
+}
+
+fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
     let (message, unreadable) = match Document::parse(bytes, Bounds::UPSTREAM) {
         Ok(message) => (message, Vec::new()),
         Err(_) => json::parse_around(bytes, Bounds::UPSTREAM, &TOOLS).map_err(|_| Malformed)?,
@@ -379,14 +415,25 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
             (None, _) => Incoming::Notification,
         });
     }
-    let id = id.as_ref().and_then(Value::as_u64);
-    let result = root.get("result").map(|result| (result.is_object(), message.part(result)));
-    let outcome = match (result, root.get("error")) {
-        (Some((true, result)), None) => Ok(Reply { result, unreadable: names_in(&unreadable) }),
+    let id = id.as_ref().and_then(own_id);
+    // Some write out what is absent.
+    let given =
+        |name| root.get(name).filter(|value: &Node<'_>| !matches!(value.kind(), Kind::Null));
+    let result = given("result").map(|result| (result.is_object(), message.part(result)));
+    let outcome = match (result, given("error")) {
+        (Some((true, result)), None) => {
+            Ok(Reply { result, unreadable: names_in(&unreadable), is_mended: false })
+        }
         (None, Some(error)) => Err(rpc_error(&error.to_value())?),
         (Some(_) | None, _) => return Err(Malformed),
     };
     Ok(Incoming::Answer { id, outcome })
+}
+
+/// An id as we give them; some servers give it back as a text.
+fn own_id(id: &Value) -> Option<u64> {
+    let Some(digits) = id.as_str() else { return id.as_u64() };
+    digits.parse().ok().filter(|id: &u64| id.to_string() == digits)
 }
 
 fn rpc_error(error: &Value) -> Result<RpcError, Malformed> {
@@ -486,6 +533,30 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_read_in_one_way_only_is_read() {
+        let read = |text: &str| match parse(text.as_bytes()) {
+            Ok(Incoming::Answer { id: Some(5), outcome }) => outcome.map(|reply| reply.is_mended),
+            other => panic!("{text}: {other:?}"),
+        };
+        for answered in [
+            r#"{"jsonrpc":"2.0","id":"5","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":5,"result":{},"error":null}"#,
+        ] {
+            assert_eq!(read(answered), Ok(false), "{answered}");
+        }
+        let refused = r#"{"jsonrpc":"2.0","id":5,"result":null,"error":{"code":1,"message":"x"}}"#;
+        assert_eq!(read(refused).map_err(|error| error.code), Err(1));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","id":5,"result":{"a":"\ud83d"}}"#), Ok(true));
+        for other in ["\"05\"", "\"5 \"", "\"x\"", "5.0", "-5"] {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{other},"result":{{}}}}"#);
+            assert!(
+                matches!(parse(text.as_bytes()), Ok(Incoming::Answer { id: None, .. })),
+                "{other}"
+            );
+        }
+    }
+
+    #[test]
     fn what_can_be_read_in_two_ways_is_malformed() {
         for text in [
             "",
@@ -494,6 +565,9 @@ mod tests {
             r#"{"id":1,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":[]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"\ud800":1,"\udfff":2}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
             r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}}"#,

@@ -70,6 +70,14 @@ impl Parser {
         self.ready.pop_front()
     }
 
+    /// The event that the end of the stream completes, if one was begun.
+    pub(crate) fn finish(&mut self) -> Option<Event> {
+        if !self.line.is_empty() {
+            self.end_line().ok()?;
+        }
+        self.data.take().map(|data| Event { data })
+    }
+
     /// The id from which the stream could be resumed.
     pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()

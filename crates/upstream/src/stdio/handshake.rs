@@ -1,7 +1,7 @@
 //! Finding out what a child speaks.
 
 use portcullis_core::{
-    mcp::{Era, LEGACY, Method, interaction::ClientCapabilities},
+    mcp::{Era, Method, interaction::ClientCapabilities},
     refusal::Executed,
 };
 use tokio::time::{Instant, timeout};
@@ -13,26 +13,57 @@ use crate::{
         era::{self, Verdict},
         message::{INITIALIZED, Outcome, Outgoing},
     },
+    settings::Protocol,
 };
 
 /// Asks what only modern servers understand; any other answer, or silence, leads to `initialize`.
-pub(super) async fn agree(pipe: &Pipe, launch: &Launch) -> Result<Era, CallError> {
-    if !launch.protocol.may_be_modern() {
-        return initialize(pipe, launch).await;
+pub(super) async fn agree(
+    pipe: &Pipe,
+    launch: &Launch,
+    protocol: Protocol,
+) -> Result<Era, Unstarted> {
+    if !protocol.may_be_modern() {
+        return Ok(initialize(pipe, launch, protocol).await?);
     }
     let discovery = ask(pipe, launch, Method::Discover, Era::Modern);
     tokio::pin!(discovery);
-    if !launch.protocol.may_be_legacy() {
-        return judge(pipe, launch, discovery.await)?.ok_or(STRANGER);
+    if !protocol.may_be_legacy() {
+        return Ok(judge(pipe, launch, discovery.await)?.ok_or(STRANGER)?);
     }
     match timeout(launch.silence, &mut discovery).await {
-        Ok(outcome) => match judge(pipe, launch, outcome)? {
-            Some(era) => Ok(era),
-            None => initialize(pipe, launch).await,
+        Ok(outcome) => match judge(pipe, launch, outcome) {
+            Ok(Some(era)) => Ok(era),
+            Ok(None) => Ok(initialize(pipe, launch, protocol).await?),
+            Err(error) => Err(Unstarted { error, during_discovery: true }),
         },
         // Perhaps it does not answer strange questions, perhaps it is slow to start: whichever
         // answer comes first and means something decides.
-        Err(_) => either(pipe, launch, discovery).await,
+        Err(_) => Ok(either(pipe, launch, discovery).await?),
+    }
+}
+
+/// A child that was not agreed with.
+#[derive(Debug)]
+pub(super) struct Unstarted {
+    pub(super) error: CallError,
+    /// True if it ended at the question that only modern servers understand.
+    pub(super) during_discovery: bool,
+}
+
+impl From<CallError> for Unstarted {
+    fn from(error: CallError) -> Self {
+        Self { error, during_discovery: false }
+    }
+}
+
+/// Returns true if the child answers in its era as one that knows us.
+pub(super) async fn is_known(pipe: &Pipe, launch: &Launch) -> bool {
+    let era = pipe.era();
+    let method = if era == Era::Modern { Method::Discover } else { Method::Ping };
+    match timeout(launch.silence, ask(pipe, launch, method, era)).await {
+        Ok(Ok(outcome)) if era == Era::Modern => era::is_modern(&outcome),
+        Ok(Ok(outcome)) => !outcome.is_err_and(|error| error.is_about_the_session()),
+        Ok(Err(_)) | Err(_) => false,
     }
 }
 
@@ -44,7 +75,7 @@ async fn either(
     discovery: impl Future<Output = Result<Outcome, CallError>>,
 ) -> Result<Era, CallError> {
     tokio::pin!(discovery);
-    let initialization = initialize(pipe, launch);
+    let initialization = initialize(pipe, launch, launch.protocol);
     tokio::pin!(initialization);
     tokio::select! {
         biased;
@@ -80,12 +111,20 @@ fn judge(
     }
 }
 
-async fn initialize(pipe: &Pipe, launch: &Launch) -> Result<Era, CallError> {
-    let outcome = ask(pipe, launch, Method::Initialize, Era::Legacy(LEGACY[0])).await?;
-    let version =
-        outcome.ok().and_then(|reply| era::initialized(&reply.members())).ok_or(STRANGER)?;
-    pipe.notify(INITIALIZED.to_vec());
-    Ok(Era::Legacy(version))
+/// Initializes in the newest version that the child takes.
+async fn initialize(pipe: &Pipe, launch: &Launch, protocol: Protocol) -> Result<Era, CallError> {
+    for version in protocol.versions() {
+        match ask(pipe, launch, Method::Initialize, Era::Legacy(version)).await? {
+            Ok(reply) => {
+                let version = era::initialized(&reply.members()).ok_or(STRANGER)?;
+                pipe.notify(INITIALIZED.to_vec());
+                return Ok(Era::Legacy(version));
+            }
+            Err(error) if error.is_about_the_version() => {}
+            Err(_) => break,
+        }
+    }
+    Err(STRANGER)
 }
 
 async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<Outcome, CallError> {

@@ -25,12 +25,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     Launch,
     child::{self, Group, Process},
-    handshake,
+    handshake::{self, Unstarted},
     line::{self, Line},
     liveness::Liveness,
     pending::{Arrival, Pending, Size, Ticket},
 };
 use crate::{
+    doubt::Doubt,
     error::CallError,
     forms,
     ids::Ids,
@@ -38,6 +39,7 @@ use crate::{
         message::{self, Incoming, Outcome, Outgoing},
         scan::IdScanner,
     },
+    settings::Protocol,
 };
 
 /// Messages that wait to be written.
@@ -60,6 +62,8 @@ pub(super) struct Pipe {
     liveness: Arc<Liveness>,
     era: Arc<OnceLock<Era>>,
     proved: AtomicBool,
+    /// Whether the child still knows us, for what it runs may be started anew behind it.
+    pub(super) doubt: Doubt,
     /// Set when no more input will come, so that the child ends by itself.
     finishing: CancellationToken,
     /// Set to end the child by force.
@@ -79,7 +83,7 @@ struct Frame {
 
 impl Pipe {
     /// Starts the child and agrees on an era with it.
-    pub(super) async fn start(launch: &Launch) -> Result<Self, CallError> {
+    pub(super) async fn start(launch: &Launch, protocol: Protocol) -> Result<Self, Unstarted> {
         let started = child::start(&launch.slug, &launch.program)?;
         let (outgoing, frames) = mpsc::channel(QUEUE);
         let closing = CancellationToken::new();
@@ -89,6 +93,7 @@ impl Pipe {
             liveness: Arc::default(),
             era: Arc::default(),
             proved: AtomicBool::new(false),
+            doubt: Doubt::default(),
             finishing: CancellationToken::new(),
             closing: closing.clone(),
             gone: CancellationToken::new(),
@@ -118,7 +123,7 @@ impl Pipe {
         launch.tasks.spawn(reader.run(started.stdout, drained));
         launch.tasks.spawn(child::log_errors(launch.slug.clone(), started.stderr));
         launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), watchdog, ends));
-        let era = handshake::agree(&pipe, launch).await?;
+        let era = handshake::agree(&pipe, launch, protocol).await?;
         // Nothing else sets it.
         let _ = pipe.era.set(era);
         Ok(pipe)
@@ -130,6 +135,23 @@ impl Pipe {
 
     pub(super) fn era(&self) -> Era {
         self.era.get().copied().unwrap_or(Era::Modern)
+    }
+
+    /// Asks the child whether it knows us, if there is doubt.
+    pub(super) async fn knows_us(&self, launch: &Launch) -> bool {
+        if !self.doubt.is_raised() {
+            return true;
+        }
+        let known = handshake::is_known(self, launch).await;
+        if known {
+            self.doubt.settle();
+        }
+        known
+    }
+
+    /// Ends the child by force.
+    pub(super) fn give_up(&self) {
+        self.closing.cancel();
     }
 
     /// Remembers that the child has answered a call.

@@ -1,8 +1,9 @@
 //! An MCP server over standard input and output that behaves as badly as it is told to. Tests
 //! start it as a real child process.
 //!
-//! `portcullis-hostile-mcp <era> <behaviour> [file]`: era is `modern`, `legacy` or `silent` (which
-//! ignores what it does not know); the behaviour is what a `tools/call` meets.
+//! `portcullis-hostile-mcp <era> <behaviour> [file]`: era is `modern`, `legacy`, `silent` (which
+//! ignores what it does not know), `strict` (which ends at what it does not know) or `old` (which speaks
+//! the first version only); the behaviour is what a `tools/call` meets.
 
 use std::{env, io, process, time::Duration};
 
@@ -45,6 +46,9 @@ impl Hostile {
             let message: Value = serde_json::from_str(&line).unwrap_or_default();
             let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
             note(self.file.as_deref(), method).await?;
+            if self.era == "strict" && method == "server/discover" {
+                process::exit(2);
+            }
             let id = message.get("id").cloned();
             match (method, id) {
                 ("tools/call", Some(id)) => {
@@ -56,7 +60,11 @@ impl Hostile {
                     }
                 }
                 ("", Some(_)) => self.was_answered(&line).await?,
-                (method, Some(id)) => self.asked(method, id).await?,
+                (method, Some(id)) => {
+                    let version =
+                        message.pointer("/params/protocolVersion").and_then(Value::as_str);
+                    self.asked(method, version.unwrap_or_default(), id).await?;
+                }
                 (_, None) => {}
             }
         }
@@ -66,8 +74,19 @@ impl Hostile {
         Ok(())
     }
 
-    async fn asked(&mut self, method: &str, id: Value) -> io::Result<()> {
+    /// As a program does behind which another one was started anew.
+    fn has_forgotten_us(&self) -> bool {
+        self.behaviour == "forgets_us" && self.calls > 1
+    }
+
+    async fn asked(&mut self, method: &str, version: &str, id: Value) -> io::Result<()> {
         let modern = self.era == "modern";
+        if self.has_forgotten_us() {
+            return self.fail(id, -32000).await;
+        }
+        if self.era == "old" && method == "initialize" && version != "2024-11-05" {
+            return self.fail(id, -32602).await;
+        }
         let capabilities = json!({"tools": {"listChanged": true}});
         match method {
             "server/discover" if modern => {
@@ -79,7 +98,8 @@ impl Hostile {
             }
             "initialize" if !modern => {
                 let result = json!({
-                    "protocolVersion": "2025-06-18", "capabilities": capabilities,
+                    "protocolVersion": if self.era == "old" { version } else { "2025-06-18" },
+                    "capabilities": capabilities,
                     "serverInfo": {"name": "hostile", "version": "0"},
                 });
                 self.succeed(id, result).await
@@ -125,6 +145,8 @@ impl Hostile {
                 }
             }
             "reversed" => self.hold_three(id, &arguments).await,
+            "forgets_us" if self.has_forgotten_us() => self.fail(id, -32000).await,
+            "fails_oddly" => self.fail(id, -32000).await,
             "refuses" => self.fail(id, -32602).await,
             "breaks" => self.fail(id, -32603).await,
             _ => self.talk(id, &arguments).await,

@@ -11,6 +11,8 @@ mod jwks;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod stdio;
 #[cfg(test)]
 mod support;

@@ -76,6 +76,12 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     forms: Option<Value>,
+    /// Of calls with something odd that did not stop them: `patterns_unenforced`, if patterns of the tool's
+    /// input schema cannot be enforced, and `characters_replaced`, if parts of the result's texts were no
+    /// characters and became U+FFFD.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<String>>)]
+    remarks: Option<Value>,
     /// Of `audit.hold_changed`: the hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -173,6 +179,7 @@ impl EventDetached {
             log: kept.remove("log"),
             pruning: kept.remove("pruning"),
             reload: kept.remove("reload"),
+            remarks: kept.remove("remarks"),
             simulation: kept.remove("simulation"),
             ..named
         }

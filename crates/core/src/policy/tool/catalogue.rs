@@ -124,6 +124,8 @@ pub(in crate::policy) struct ToolFacts {
     pub(in crate::policy) groups: Vec<String>,
     pub(in crate::policy) place: RequestTarget,
     pub(in crate::policy) hints: Hints,
+    /// True unless its input schema has patterns that cannot be enforced.
+    schema_enforced: bool,
     name: String,
 }
 
@@ -190,6 +192,7 @@ impl ToolFacts {
             provider_group,
             groups,
             hints,
+            schema_enforced: tool.unenforced().is_empty(),
             name: tool.id.name().to_owned(),
         }
     }
@@ -210,6 +213,7 @@ impl ToolFacts {
             ("idempotent", flag(self.hints.idempotent)),
             ("open_world", flag(self.hints.open_world)),
             ("risk", RestrictedExpression::new_long(self.hints.risk())),
+            ("schema_enforced", flag(self.schema_enforced)),
         ];
         let attributes = attributes.map(|(name, value)| (name.to_owned(), value));
         let parents = resource.within.iter().cloned();

@@ -29,9 +29,10 @@ pub(in crate::policy) struct Shapes {
 
 impl Shapes {
     pub(in crate::policy) fn of(tool: &Tool, facts: Vec<Arc<Fact>>) -> Self {
-        let output = tool.definition.output_schema.as_ref();
+        let definition = tool.shown();
+        let output = definition.output_schema.as_ref();
         Self {
-            input: crate::policy::tool::shape::of_object(&tool.definition.input_schema),
+            input: crate::policy::tool::shape::of_object(&definition.input_schema),
             output: output.map(crate::policy::tool::shape::of_object),
             facts,
         }
@@ -104,6 +105,7 @@ fn entity_types() -> Value {
             ("idempotent", "Boolean", true),
             ("open_world", "Boolean", true),
             ("risk", "Long", true),
+            ("schema_enforced", "Boolean", true),
         ]),
     });
     json!({

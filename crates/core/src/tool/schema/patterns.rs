@@ -11,6 +11,7 @@ use regex_automata::{
     dfa::{Automaton, StartKind, dense},
     meta,
     nfa::thompson::{self, NFA, WhichCaptures},
+    util::syntax,
 };
 use serde_json::Value;
 
@@ -49,6 +50,14 @@ pub(super) struct Patterns {
 }
 
 impl Pattern {
+    /// Returns true if a pattern has lookaround or back references, which take more than linear time.
+    pub(super) fn is_beyond_us(text: &str) -> bool {
+        // The translation leaves such patterns as they are.
+        text.len() <= MAX_TEXT
+            && jsonschema_regex::to_rust_regex(text)
+                .is_ok_and(|translated| syntax::parse(&translated).is_err())
+    }
+
     /// Compiles a pattern of ECMA-262. `None` if it is none, or has features that cannot be matched in
     /// linear time; an error if it is too large.
     fn compile(text: &str) -> Result<Option<Self>, SchemaError> {

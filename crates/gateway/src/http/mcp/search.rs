@@ -129,7 +129,7 @@ pub(super) async fn describe(
             era,
         ));
     };
-    let mut members = described(&found.tool.definition);
+    let mut members = described(found.tool.shown());
     members.insert("id".to_owned(), json!(found.tool.id));
     Ok(structured(&Value::Object(members), era))
 }

@@ -112,6 +112,14 @@ pub(crate) struct Tool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     output_schema: Option<Option<&'a Value>>,
+    /// JSON Pointers to patterns of `input_schema` that are not enforced, because they have lookaround or back
+    /// references; left out if there are none. In full views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unenforced_patterns: Option<&'a [String]>,
+    /// Reason to leave out the JSON Schema that the tool declares for structured results, if it cannot be used.
+    /// In full views.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema_error: Option<String>,
     /// The connection that it is called through. In full views.
     #[serde(skip_serializing_if = "Option::is_none")]
     provider_id: Option<ProviderId>,
@@ -119,7 +127,7 @@ pub(crate) struct Tool<'a> {
 
 impl<'a> Tool<'a> {
     fn basic(view: &'a ToolView) -> Self {
-        let definition = &view.tool.definition;
+        let definition = view.tool.shown();
         Self {
             id: &view.tool.id,
             provider: view.tool.id.provider(),
@@ -133,15 +141,20 @@ impl<'a> Tool<'a> {
             updated_at: view.tool.updated_at,
             input_schema: None,
             output_schema: None,
+            unenforced_patterns: None,
+            output_schema_error: None,
             provider_id: None,
         }
     }
 
     fn full(view: &'a ToolView) -> Self {
-        let definition = &view.tool.definition;
+        let definition = view.tool.shown();
+        let unenforced = view.tool.unenforced();
         Self {
             input_schema: Some(&definition.input_schema),
             output_schema: Some(definition.output_schema.as_ref()),
+            unenforced_patterns: Some(unenforced).filter(|all| !all.is_empty()),
+            output_schema_error: view.tool.output_error().map(ToString::to_string),
             provider_id: Some(view.provider_id),
             ..Self::basic(view)
         }

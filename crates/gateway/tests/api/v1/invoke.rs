@@ -13,6 +13,7 @@ mod isolation;
 mod notices;
 mod obligations;
 mod records;
+mod remarks;
 mod results;
 mod upstream;
 mod values;

@@ -1,0 +1,33 @@
+//! What is odd about a tool or its answer and does not stop a call: the event says so.
+
+use portcullis_core::tool::Tool;
+use portcullis_upstream::{CallAnswer, CallError};
+
+/// One of these oddities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remark {
+    /// Patterns of the tool's input schema were not enforced.
+    PatternsUnenforced,
+    /// Parts of the result's texts were no characters and became U+FFFD.
+    CharactersReplaced,
+}
+
+impl Remark {
+    /// The word for it in events.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::PatternsUnenforced => "patterns_unenforced",
+            Self::CharactersReplaced => "characters_replaced",
+        }
+    }
+
+    /// All that there is to say of a call of `tool` that was answered so.
+    pub(crate) fn of(tool: &Tool, answered: Result<&CallAnswer, &CallError>) -> Vec<Self> {
+        let is_mended = matches!(answered, Ok(CallAnswer::Result(result)) if result.is_mended);
+        let all = [
+            (!tool.unenforced().is_empty(), Self::PatternsUnenforced),
+            (is_mended, Self::CharactersReplaced),
+        ];
+        all.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark)).collect()
+    }
+}

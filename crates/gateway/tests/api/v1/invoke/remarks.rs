@@ -1,0 +1,76 @@
+//! Tools and results that are odd and served nevertheless: the event says so.
+
+use portcullis_testkit::{McpServer, Script};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, until},
+    mcp::call,
+    scene::{SUCCESS, scene, scene_with, tool},
+};
+
+/// As `slice` leaves a text that it cuts through an emoji.
+const CUT: &str =
+    r#"{"content":[{"type":"text","text":"Hi \ud83d"}],"structuredContent":{"t":"\ude00!"}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_character_in_a_result_is_replaced_and_noted() {
+    let scene = scene(vec![tool("cut", Script::Result(CUT.to_owned()))]).await;
+
+    let answer = scene.invoke("cut", json!({})).await;
+    let message = call(&scene.gateway, &scene.who, "/mcp", "up__cut", json!({})).await;
+
+    let event = scene.check(&answer, SUCCESS).await;
+    assert_eq!(answer.at("/result"), &json!({"t": "\u{fffd}!"}));
+    assert_eq!(event["detached"]["remarks"], json!(["characters_replaced"]));
+    assert_eq!(message.at("/result/content/0/text"), "Hi \u{fffd}", "{}", message.text);
+    let plain = scene.invoke("cut", json!({"t": "\u{1F600}"})).await;
+    assert_eq!(plain.status, 200, "a request may hold whole characters");
+    let cut = r#"{"input":{"t":"\ud83d"}}"#;
+    let refused = scene.gateway.post(&scene.who, "/v1/mcps/up:cut/invoke", cut).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+}
+
+/// A pattern that no engine matches in linear time.
+fn addressed() -> Value {
+    json!({"type": "object", "properties": {
+        "to": {"type": "string", "pattern": "^(?!\\.)[a-z.]+@[a-z]+$", "maxLength": 20},
+    }})
+}
+
+const GUARDED: &str = "@id(\"permit\") permit (principal, action, resource);\n\
+    @id(\"checked\") forbid (principal, action, resource == Mcp::Tool::\"up:strict\") \
+    unless { resource.schema_enforced };";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_that_cannot_be_enforced_is_noted_and_told_to_policies() {
+    let tools = ["mail", "strict"].map(|name| tool(name, Script::Echo).taking(addressed()));
+    let scene = scene_with(tools.to_vec(), "", |builder| builder.policies(GUARDED)).await;
+
+    let odd = scene.invoke("mail", json!({"to": ".a@b"})).await;
+    let long = scene.invoke("mail", json!({"to": "a".repeat(21)})).await;
+    let denied = scene.invoke("strict", json!({"to": "a@b"})).await;
+
+    let event = scene.check(&odd, SUCCESS).await;
+    assert_eq!(event["detached"]["remarks"], json!(["patterns_unenforced"]));
+    assert_eq!(long.code(), "invalid_input", "the rest of the schema holds");
+    assert_eq!(denied.at("/error/details/policy"), "checked", "{}", denied.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_may_want_every_pattern_enforced() {
+    let mut odd = portcullis_testkit::tool("mail");
+    odd["inputSchema"] = addressed();
+    let server = McpServer::start(vec![portcullis_testkit::tool("plain"), odd]).await;
+    let more = "protocol = \"legacy\"\npatterns = \"refuse\"";
+    let gateway = gateway().http("up", &server.url(), more).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    until(|| gateway.get(&who, "/v1/mcps/up:plain"), |it| it.status == 200).await;
+
+    let left_out = gateway.get(&who, "/v1/mcps/up:mail").await;
+
+    assert_eq!(left_out.status, 404);
+    let log = gateway.log();
+    assert!(log.contains("/properties/to/pattern of its input schema cannot be matched"), "{log}");
+}

@@ -1,0 +1,73 @@
+//! Doubt whether a server still knows a session.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Raised by failures, settled by answers.
+#[derive(Debug, Default)]
+pub(crate) struct Doubt(AtomicU8);
+
+const NONE: u8 = 0;
+const RAISED: u8 = 1;
+/// The server knew the session when it was asked.
+const VOUCHED: u8 = 2;
+/// A request failed although the server had just known the session.
+const CERTAIN: u8 = 3;
+
+impl Doubt {
+    /// A request failed as it does at a server that does not know the session.
+    pub(crate) fn raise(&self) {
+        let more =
+            |before| Some(if matches!(before, VOUCHED | CERTAIN) { CERTAIN } else { RAISED });
+        // It always changes.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+    }
+
+    /// A request was answered as by a server that knows the session.
+    pub(crate) fn settle(&self) {
+        if self.0.load(Ordering::Relaxed) != NONE {
+            self.0.store(NONE, Ordering::Relaxed);
+        }
+    }
+
+    /// The server says that it knows the session. If the next request fails, too, that is not believed.
+    pub(crate) fn vouch(&self) {
+        self.0.store(VOUCHED, Ordering::Relaxed);
+    }
+
+    /// Returns true if the server has to be asked before the session is used again.
+    pub(crate) fn is_raised(&self) -> bool {
+        matches!(self.0.load(Ordering::Relaxed), RAISED | CERTAIN)
+    }
+
+    /// Returns true if asking is of no use any more.
+    pub(crate) fn is_certain(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == CERTAIN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_believed_once_until_it_answers_a_request() {
+        let doubt = Doubt::default();
+        assert!(!doubt.is_raised());
+
+        doubt.raise();
+        assert!(doubt.is_raised() && !doubt.is_certain());
+        doubt.raise();
+        assert!(!doubt.is_certain(), "nobody has asked yet");
+        doubt.vouch();
+        assert!(!doubt.is_raised());
+        doubt.raise();
+        assert!(doubt.is_raised() && doubt.is_certain());
+
+        let doubt = Doubt::default();
+        doubt.raise();
+        doubt.vouch();
+        doubt.settle();
+        doubt.raise();
+        assert!(!doubt.is_certain(), "it answered in between");
+    }
+}
