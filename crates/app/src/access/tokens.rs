@@ -35,7 +35,7 @@ use portcullis_core::{
     principal::{Caller, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
-    trust::Login,
+    trust::{Login, is_jwt_shaped},
 };
 use portcullis_store::{KnownToken, LoginRecord, StoreError};
 
@@ -184,7 +184,7 @@ impl Access {
     ) -> Result<Arc<Session>, Rejected> {
         let bearer = bearer.ok_or(Refusal::MissingToken)?;
         // A broken checksum ends here: garbage never reaches the database.
-        let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
+        let token = Token::parse(bearer).map_err(|_| no_token(bearer))?;
         self.in_touch()?;
         let hash = token.hash();
         if let Some(session) = self.sessions.cache.get(&hash)
@@ -374,4 +374,19 @@ impl Session {
     fn may_come_from(&self, address: IpAddr) -> bool {
         self.caller.allowed_from.as_ref().is_none_or(|networks| networks.contains(address))
     }
+}
+
+/// Refusal of what is no token of ours, with the remedy where it can be told.
+fn no_token(bearer: &str) -> Refusal {
+    let is_placeholder = bearer.starts_with(['$', '<'])
+        || bearer.starts_with("{{")
+        || bearer.len() > 2 && bearer.starts_with('%') && bearer.ends_with('%');
+    let hint = if is_placeholder {
+        "it is a placeholder that the client did not fill in; set the variable where the client is started"
+    } else if is_jwt_shaped(bearer) {
+        "it is a JWT, which is exchanged for a token at `POST /v1/auth/token`"
+    } else {
+        return Refusal::InvalidToken;
+    };
+    Refusal::WrongTokenKind { hint }
 }

@@ -42,6 +42,12 @@ pub(crate) enum ToolsMode {
     Search,
 }
 
+/// The origin of a page: over HTTPS, or over plain HTTP of this machine, also by the name `localhost`.
+fn origin_of(text: &str) -> Option<Origin> {
+    let local = || Origin::named(text).filter(|it| it.host().as_deref() == Some("localhost"));
+    Origin::parse(text).or_else(local)
+}
+
 impl Mcp {
     /// Refuses what clients could not be told, and origins that no browser sends.
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -56,7 +62,7 @@ impl Mcp {
                 "`mcp.hosts` holds `{host}`, but has to hold host names, with neither scheme nor port"
             ));
         }
-        match self.origins.iter().find(|origin| Origin::parse(origin).is_none()) {
+        match self.origins.iter().find(|origin| origin_of(origin).is_none()) {
             Some(origin) => Err(format!(
                 "`mcp.origins` holds `{origin}`, but has to hold origins such as \
                  https://app.acme.example"
@@ -70,7 +76,7 @@ impl Mcp {
         let public = server.public_url.as_deref().and_then(Origin::parse);
         let host = public.as_ref().and_then(Origin::host);
         let hosts = self.hosts.iter().cloned().chain([server.public_host.clone()]).chain(host);
-        let others = self.origins.iter().filter_map(|origin| Origin::parse(origin));
+        let others = self.origins.iter().filter_map(|origin| origin_of(origin));
         let origins = others.chain(public).collect();
         let secure = server.tls.is_some() || server.behind_tls_proxy;
         let listen = address(&server.listen, "server.listen").ok();

@@ -27,7 +27,10 @@ use portcullis_core::{
 
 use super::{
     Gateway, answer, host, leftover,
-    mcp::reply::{self, Asked},
+    mcp::{
+        cors,
+        reply::{self, Asked},
+    },
     metrics,
     outcome::Outcome,
     routes::{Access, RouteSpec},
@@ -260,6 +263,9 @@ pub(crate) async fn frame<F: Future<Output = Handled>>(
     let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, request.headers()));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
+    let page = (spec.access == Access::Message)
+        .then(|| cors::allowed_origin(&gateway.mcp.guard, request.headers()))
+        .flatten();
     let handled = match barred(gateway, &exchange, shed, &request) {
         None => {
             let answer = answer(Arc::clone(&exchange), request);
@@ -283,6 +289,9 @@ pub(crate) async fn frame<F: Future<Output = Handled>>(
         }
     }
     finish(gateway, &exchange, &counted, (&mut response, outcome)).await;
+    if let Some(page) = page {
+        cors::expose(page, response.headers_mut());
+    }
     response
 }
 

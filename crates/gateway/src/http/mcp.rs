@@ -4,6 +4,7 @@
 //! same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
+pub(crate) mod cors;
 mod guard;
 mod list;
 mod listen;
@@ -101,10 +102,12 @@ impl Face {
 /// Addresses at which MCP clients are answered: about the tools of all providers, and of one.
 pub(crate) const ALL: &str = "/mcp";
 pub(crate) const ONE: &str = "/mcp/{slug}";
+/// The first of these as some clients write it.
+const ALL_AS_A_FOLDER: &str = "/mcp/";
 
 /// The routes of these addresses.
-pub(crate) fn routes() -> [MessageRoute; 2] {
-    [(ALL, post(message_posted)), (ONE, post(message_posted))]
+pub(crate) fn routes() -> [MessageRoute; 3] {
+    [ALL, ALL_AS_A_FOLDER, ONE].map(|path| (path, post(message_posted)))
 }
 
 async fn message_posted(
@@ -128,7 +131,7 @@ impl<'a> Address<'a> {
     /// Reads a path; `None` if it is no such address.
     pub(crate) fn of(path: &'a str) -> Option<Self> {
         let provider = match path.strip_prefix(ALL)? {
-            "" => None,
+            "" | "/" => None,
             rest => Some(rest.strip_prefix('/').filter(|it| !it.is_empty()).and_then(segment)?),
         };
         Some(Self { provider })

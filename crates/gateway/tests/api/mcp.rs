@@ -9,6 +9,7 @@ mod lists;
 mod messages;
 mod nodes;
 mod odd;
+mod pages;
 pub(crate) mod progress;
 mod questions;
 mod search;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, header, uri::Authority},
 };
 use portcullis_core::{mcp::ProtocolError, oauth::Origin, refusal::Refusal};
 
@@ -42,6 +42,12 @@ impl Guard {
         let name = name_of(host).to_ascii_lowercase();
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         bare.parse::<IpAddr>().is_ok() || name == "localhost" || self.hosts.contains(&name)
+    }
+
+    /// Returns true for the origin of a page that the operator lists.
+    pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().ok().and_then(Origin::named);
+        origin.is_some_and(|origin| self.origins.contains(&origin))
     }
 
     fn check(&self, host: Option<&str>, headers: &HeaderMap) -> Result<(), &'static str> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use portcullis_app::{Ctx, ListedNames, PageQuery};
 use portcullis_core::{
-    json::JsonValue as _,
+    json::{JsonValue as _, Kind},
     mcp::{Era, ProtocolError, Request as Asking},
 };
 use serde_json::{Value, json};
@@ -63,6 +63,9 @@ impl Listing<'_> {
 
     fn after(&self) -> Result<Option<String>, ProtocolError> {
         let Some(cursor) = self.asking.params.root().get("cursor") else { return Ok(None) };
+        if matches!(cursor.kind(), Kind::Null | Kind::Text("")) {
+            return Ok(None);
+        }
         let wrong = || ProtocolError::bad_params("`cursor` has to be a text.");
         let cursor = cursor.text().ok_or_else(wrong)?;
         let now = self.gateway.app.base.now();

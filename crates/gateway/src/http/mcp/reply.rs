@@ -192,7 +192,7 @@ enum ErrorData<'a> {
 #[derive(Serialize)]
 struct Envelope<'a, R: Serialize> {
     jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `null` where no request could be read (JSON-RPC 2.0 §5).
     id: Option<&'a RequestId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<R>,

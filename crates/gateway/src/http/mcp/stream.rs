@@ -38,11 +38,12 @@ impl Token {
     pub(super) fn of(meta: Node<'_>) -> Result<Option<Self>, ProtocolError> {
         let Some(token) = meta.get(meta::PROGRESS_TOKEN) else { return Ok(None) };
         let good = match token.kind() {
+            Kind::Null => return Ok(None),
             Kind::Text(text) if text.len() <= LONGEST_TOKEN => Some(Value::from(text)),
             Kind::Number(_) => {
                 Some(token.to_value()).filter(|number| number.is_i64() || number.is_u64())
             }
-            Kind::Text(_) | Kind::Null | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => None,
+            Kind::Text(_) | Kind::Bool(_) | Kind::Array(_) | Kind::Object(_) => None,
         };
         if let Some(token) = good {
             return Ok(Some(Self(token)));

@@ -15,7 +15,11 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{Access, RouteSpec, Row, Thread, operations, table};
-use crate::http::{Gateway, caller, exchange, mcp, outcome::Outcome};
+use crate::http::{
+    Gateway, caller, exchange,
+    mcp::{self, cors},
+    outcome::Outcome,
+};
 
 /// Everything Portcullis answers.
 pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
@@ -162,6 +166,11 @@ async fn wrong_method(
     request: Request,
 ) -> Response {
     let (parts, _) = request.into_parts();
+    if spec.access == Access::Message
+        && let Some(answer) = cors::preflight(&gateway.mcp.guard, &parts.method, &parts.headers)
+    {
+        return answer;
+    }
     let authenticated =
         if spec.access.is_open() { Ok(()) } else { caller::lost(&parts, &gateway).await };
     let refused = match authenticated {

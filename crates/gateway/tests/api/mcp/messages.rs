@@ -94,3 +94,68 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
     let elsewhere = ask(&gateway, &who, "/mcp/nowhere", "tools/list", json!({})).await;
     assert_eq!(elsewhere.status, 404, "{}", elsewhere.text);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clients_write_for_nothing_is_taken_for_nothing() {
+    let (gateway, who) = start();
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": null}}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": ""}}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": null}}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "sample__list_items", "arguments": null, "_meta": {"progressToken": null},
+        }}),
+    ] {
+        let answer = gateway.send(raw(&gateway, &who, "/mcp", &message.to_string())).await;
+
+        assert_eq!(answer.status, 200, "{message}: {}", answer.text);
+        assert!(answer.at("/result").is_object(), "{message}: {}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_may_end_in_a_slash_and_a_header_of_another_era_means_nothing() {
+    let (gateway, who) = start();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+
+    let slashed = gateway.send(raw(&gateway, &who, "/mcp/", &ping)).await;
+    let stale = raw(&gateway, &who, "/mcp", &ping).header("mcp-method", "initialize");
+    let stale = gateway.send(stale.header("mcp-protocol-version", "2025-11-25")).await;
+    let empty = gateway.send(gateway.request(Method::GET, "/mcp/").bearer_auth(&who.token)).await;
+
+    assert_eq!((slashed.status.as_u16(), stale.status.as_u16()), (200, 200), "{}", stale.text);
+    assert_eq!(empty.status, 405, "as at `/mcp`");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_refused_before_anything_is_read_is_told_so_in_a_message() {
+    let (gateway, _) = start();
+    let request = gateway.request(Method::POST, "/mcp").body("{}");
+
+    let answer = gateway.send(request.header("content-type", "application/json")).await;
+
+    assert_eq!(answer.status, 401);
+    assert_eq!(answer.json.get("id"), Some(&serde_json::Value::Null), "{}", answer.text);
+    assert!(answer.at("/error/message").is_string());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bearer_that_is_no_token_is_told_what_it_is() {
+    let (gateway, _) = start();
+    for (bearer, told) in [
+        ("eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln", "POST /v1/auth/token"),
+        ("${PORTCULLIS_TOKEN}", "placeholder"),
+        ("{{TOKEN}}", "placeholder"),
+        ("%TOKEN%", "placeholder"),
+        ("hello", "not valid here."),
+    ] {
+        let answer =
+            gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(bearer)).await;
+
+        assert_eq!((answer.status.as_u16(), answer.code()), (401, "invalid_token"), "{bearer}");
+        let message = answer.at("/error/message").as_str().unwrap();
+        assert!(message.contains(told), "{bearer}: {message}");
+        assert!(!answer.text.contains(bearer), "{bearer}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Pages of other origins that the operator lists: preflights, and headers that they may read.
+
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_framed},
+};
+
+const PAGE: &str = "http://localhost:6274";
+
+fn start() -> Gateway {
+    gateway().config(&format!("[mcp]\norigins = [\"{PAGE}\"]")).sample().start()
+}
+
+async fn preflight(gateway: &Gateway, origin: &str, headers: &str) -> Answer {
+    let request = gateway.request(Method::OPTIONS, "/mcp").header("origin", origin);
+    let request = request.header("access-control-request-method", "POST");
+    gateway.send(request.header("access-control-request-headers", headers)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often() {
+    let gateway = start();
+    let asked = "Authorization, content-type, mcp-protocol-version, x-evil";
+
+    // More often than a stranger may fail.
+    for _ in 0..50 {
+        let answer = preflight(&gateway, PAGE, asked).await;
+
+        assert_eq!(answer.status, 204, "{}", answer.text);
+        assert_framed(&answer, "preflight");
+        assert_eq!(answer.header("access-control-allow-origin"), PAGE);
+        assert_eq!(answer.header("access-control-allow-methods"), "POST");
+        assert_eq!(
+            answer.header("access-control-allow-headers"),
+            "authorization, content-type, mcp-protocol-version"
+        );
+        assert!(answer.header("vary").contains("Origin"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_origin_is_told_nothing() {
+    let gateway = start();
+
+    for origin in ["https://evil.example", "http://localhost:6275", "null"] {
+        let answer = preflight(&gateway, origin, "authorization").await;
+
+        assert_eq!(answer.status, 401, "{origin}: {}", answer.text);
+        for name in ["access-control-allow-origin", "access-control-allow-headers"] {
+            assert!(!answer.headers.contains_key(name), "{origin}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listed_page_can_read_answers_and_refusals() {
+    let gateway = start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+    let post = || {
+        let request = gateway.request(Method::POST, "/mcp").header("origin", PAGE);
+        request.header("content-type", "application/json").body(message.clone())
+    };
+
+    let answered = gateway.send(post().bearer_auth(&who.token)).await;
+    let refused = gateway.send(post()).await;
+
+    assert_eq!((answered.status.as_u16(), refused.status.as_u16()), (200, 401));
+    for answer in [&answered, &refused] {
+        assert_eq!(answer.header("access-control-allow-origin"), PAGE);
+        let exposed = answer.header("access-control-expose-headers");
+        assert!(exposed.contains("www-authenticate") && exposed.contains("x-ratelimit-limit"));
+    }
+    let own = gateway.send(gateway.request(Method::GET, "/healthz").header("origin", PAGE)).await;
+    assert!(
+        !own.headers.contains_key("access-control-allow-origin"),
+        "elsewhere there are no pages"
+    );
+}
