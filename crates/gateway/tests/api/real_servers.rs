@@ -57,6 +57,55 @@ impl Drop for Listening {
     }
 }
 
+/// A server of an npm package that can be told a port but not tell one.
+#[derive(Clone, Copy)]
+struct OnAPort {
+    script: &'static str,
+    argument: &'static str,
+    port_variable: &'static str,
+}
+
+const EVERYTHING: OnAPort = OnAPort {
+    script: "server-everything/dist/index.js",
+    argument: "streamableHttp",
+    port_variable: "PORT",
+};
+
+/// What the TypeScript SDK shows as an example of a server with sessions.
+const EXAMPLE: OnAPort = OnAPort {
+    script: "sdk/dist/esm/examples/server/simpleStreamableHttp.js",
+    argument: "",
+    port_variable: "MCP_PORT",
+};
+
+impl OnAPort {
+    fn start_anywhere(self) -> (u16, Listening) {
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = port.expect("a free port").port();
+        (port, self.start(port))
+    }
+
+    /// Returns once it listens.
+    fn start(self, port: u16) -> Listening {
+        let script = servers().join("node_modules/@modelcontextprotocol").join(self.script);
+        let mut server = Command::new("sh")
+            .args(["-c", "exec node \"$@\" 2>&1", "sh"])
+            .arg(script)
+            .arg(self.argument)
+            .env(self.port_variable, port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node");
+        let log = BufReader::new(server.stdout.take().expect("its log"));
+        let server = Listening(server);
+        let mut lines = log.lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.contains("listening on port")), "it does not listen");
+        let _drained = std::thread::spawn(move || lines.count());
+        server
+    }
+}
+
 fn text(answer: &Answer) -> &str {
     answer.at("/result/content/0/text").as_str().expect("a text block")
 }
@@ -120,27 +169,36 @@ async fn everything_over_stdio() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_over_streamable_http() {
-    // It can be told a port but not tell one.
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let port = port.expect("a free port").port();
-    let mut server = Command::new("node")
-        .args([&npm("server-everything"), "streamableHttp"])
-        .env("PORT", port.to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("node");
-    let log = BufReader::new(server.stderr.take().expect("its log"));
-    let _server = Listening(server);
-    let mut lines = log.lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.contains("listening on port")), "it does not listen");
-    let _drained = std::thread::spawn(move || lines.count());
+    let (port, _server) = EVERYTHING.start_anywhere();
     let url = format!("http://127.0.0.1:{port}/mcp");
 
     let (gateway, who) = start(gateway().http("everything", &url, ""));
 
     everything(&gateway, &who).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_with_sessions_are_well_again_after_one_call_when_they_were_restarted() {
+    for (program, tool, input) in [
+        (EXAMPLE, "greet", json!({"name": "Ana"})),
+        (EVERYTHING, "echo", json!({"message": "Ana"})),
+    ] {
+        let (port, server) = program.start_anywhere();
+        let url = format!("http://127.0.0.1:{port}/mcp");
+        let (gateway, who) = start(gateway().http("real", &url, ""));
+        let tool = format!("real:{tool}");
+        let call = || gateway.invoke(&who, &tool, input.clone());
+        let before = call().await;
+        drop(server);
+        let _server = program.start(port);
+
+        let _first = call().await;
+        let second = call().await;
+
+        check(&gateway, &who, &before, SUCCESS).await;
+        check(&gateway, &who, &second, SUCCESS).await;
+        assert!(second.text.contains("Ana"), "{}", second.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

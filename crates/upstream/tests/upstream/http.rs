@@ -6,7 +6,7 @@ use axum::{
     body::Body,
     http::{
         StatusCode,
-        header::{CONTENT_ENCODING, LOCATION},
+        header::{CONTENT_ENCODING, CONTENT_TYPE, LOCATION},
     },
     response::{IntoResponse, Response},
 };
@@ -306,4 +306,36 @@ async fn what_a_server_asks_for_when_it_refuses_is_remembered() {
     let challenge = client.challenge().unwrap();
     assert!(challenge.insufficient_scope);
     assert_eq!(challenge.scopes, ["a", "b"]);
+}
+
+#[tokio::test]
+async fn what_is_said_twice_or_left_unended_is_read_where_it_can_mean_one_thing_only() {
+    let answer = |seen: &Seen| message(&seen.id(), &content("read"));
+    let twice = move |seen: &Seen| {
+        let mut response = typed("application/json", answer(seen));
+        response.headers_mut().append(CONTENT_TYPE, "Application/JSON; a=b".parse().unwrap());
+        response
+    };
+    let joined = move |seen: &Seen| typed("application/json, application/json", answer(seen));
+    let unended = move |seen: &Seen| typed("text/event-stream", format!("data: {}", answer(seen)));
+    let begun = move |seen: &Seen| typed("text/event-stream", format!("data: {}\n", answer(seen)));
+    let fakes = [
+        Fake::modern(twice).await,
+        Fake::modern(joined).await,
+        Fake::modern(unended).await,
+        Fake::modern(begun).await,
+    ];
+    for (number, fake) in fakes.iter().enumerate() {
+        let answered = call(&fake.client(), json!({})).await;
+        assert_eq!(text(&answered.expect("an answer")), "read", "{number}");
+    }
+
+    let garbled = (upstream(UpstreamReason::ProtocolError), Executed::Unknown);
+    let two = fails(move |seen| typed("application/json, text/event-stream", answer(seen)));
+    assert_eq!(two.await, garbled);
+    let half = fails(move |seen| {
+        let text = answer(seen);
+        typed("text/event-stream", format!("data: {}", &text[..text.len() - 1]))
+    });
+    assert_eq!(half.await, garbled);
 }
