@@ -9,6 +9,7 @@ mod offered;
 pub(crate) mod pins;
 
 pub use self::offered::{ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery};
+pub use self::pins::LeftOutTool;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
+use portcullis_upstream::CallError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -219,8 +221,8 @@ impl Tools {
     ) -> Result<(), Unlisted> {
         let (slug, began) = (&provider.declared.slug, self.base.clock.now());
         let list = provider.server().list_tools().await.map_err(|error| {
-            tracing::warn!(provider = %slug, %error, "provider cannot be used");
-            provider.failed(&error, self.base.clock.now());
+            let why = self.why(provider, error);
+            provider.failed(&error, why, self.base.clock.now());
             Unlisted::Call(error)
         })?;
         let (org, fresh_for) = (provider.declared.org, list.fresh_for);
@@ -236,6 +238,18 @@ impl Tools {
         }
         provider.freshness.took(began, fresh_for);
         Ok(())
+    }
+
+    /// Sentence about a failure. Words of the upstream in it are masked.
+    fn why(&self, provider: &Provider, error: CallError) -> String {
+        let server = provider.server();
+        if server.is_starting() {
+            return format!("{error}: the program is still starting");
+        }
+        match server.cause() {
+            Some(cause) => format!("{error}: {}", self.screening.recordable(&cause)),
+            None => error.to_string(),
+        }
     }
 
     /// Binds the policies to the catalogue as it is now.

@@ -6,18 +6,29 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Doubt(AtomicU8);
 
+/// How a failure speaks of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// Servers fail so for many reasons.
+    Perhaps,
+    /// Servers fail so when they do not know the session.
+    Likely,
+}
+
 const NONE: u8 = 0;
 const RAISED: u8 = 1;
 /// The server knew the session when it was asked.
 const VOUCHED: u8 = 2;
-/// A request failed although the server had just known the session.
+/// A request failed as in a session that is not known, although the server had just said that it knows it.
 const CERTAIN: u8 = 3;
 
 impl Doubt {
-    /// A request failed as it does at a server that does not know the session.
-    pub(crate) fn raise(&self) {
-        let more =
-            |before| Some(if matches!(before, VOUCHED | CERTAIN) { CERTAIN } else { RAISED });
+    /// A request failed.
+    pub(crate) fn raise(&self, blame: Blame) {
+        let more = |before| {
+            let was_vouched = matches!(before, VOUCHED | CERTAIN);
+            Some(if was_vouched && blame == Blame::Likely { CERTAIN } else { RAISED })
+        };
         // It always changes.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
@@ -29,7 +40,8 @@ impl Doubt {
         }
     }
 
-    /// The server says that it knows the session. If the next request fails, too, that is not believed.
+    /// The server says that it knows the session. If the next request fails as in one that is not known, that is
+    /// not believed.
     pub(crate) fn vouch(&self) {
         self.0.store(VOUCHED, Ordering::Relaxed);
     }
@@ -54,20 +66,24 @@ mod tests {
         let doubt = Doubt::default();
         assert!(!doubt.is_raised());
 
-        doubt.raise();
+        doubt.raise(Blame::Likely);
         assert!(doubt.is_raised() && !doubt.is_certain());
-        doubt.raise();
+        doubt.raise(Blame::Likely);
         assert!(!doubt.is_certain(), "nobody has asked yet");
         doubt.vouch();
         assert!(!doubt.is_raised());
-        doubt.raise();
+        doubt.raise(Blame::Likely);
         assert!(doubt.is_raised() && doubt.is_certain());
 
         let doubt = Doubt::default();
-        doubt.raise();
+        doubt.raise(Blame::Likely);
         doubt.vouch();
         doubt.settle();
-        doubt.raise();
+        doubt.raise(Blame::Likely);
         assert!(!doubt.is_certain(), "it answered in between");
+
+        doubt.vouch();
+        doubt.raise(Blame::Perhaps);
+        assert!(doubt.is_raised() && !doubt.is_certain(), "it may have failed for any reason");
     }
 }

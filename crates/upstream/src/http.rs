@@ -1,5 +1,6 @@
 //! MCP over streamable HTTP, both eras of it.
 
+mod cause;
 mod listen;
 mod receive;
 mod session;
@@ -104,13 +105,12 @@ impl Http {
         deadline: Instant,
     ) -> Result<Reply, Trouble> {
         let outcome = self.send(session, request, deadline).await;
-        match &outcome {
-            Err(Trouble::Status(StatusCode::NOT_FOUND)) if session.has_id => {
-                session.doubt.raise();
-                self.forget(session);
-            }
-            Err(trouble) if trouble.is_about_the_session() => session.doubt.raise(),
-            Ok(_) | Err(_) => session.doubt.settle(),
+        match outcome.as_ref().err().and_then(Trouble::blame) {
+            Some(blame) => session.doubt.raise(blame),
+            None => session.doubt.settle(),
+        }
+        if session.has_id && matches!(outcome, Err(Trouble::Status(StatusCode::NOT_FOUND))) {
+            self.forget(session);
         }
         outcome
     }
@@ -130,8 +130,11 @@ impl Http {
             Err(Trouble::Rpc(error)) => session.era != Era::Modern && !error.is_about_the_session(),
             Err(Trouble::Status(_) | Trouble::Refused(_) | Trouble::Call(_)) => false,
         };
-        if known {
-            session.doubt.vouch();
+        match (known, session.has_id) {
+            (true, true) => session.doubt.vouch(),
+            // There is nothing that it could have forgotten.
+            (true, false) => session.doubt.settle(),
+            (false, _) => {}
         }
         known
     }
@@ -148,6 +151,11 @@ impl Http {
 
     pub(crate) fn challenge(&self) -> Option<Arc<Challenge>> {
         self.wire.challenge()
+    }
+
+    /// Why the server could not be used last, if it could not.
+    pub(crate) fn cause(&self) -> Option<String> {
+        self.wire.cause()
     }
 
     /// Returns true if large answers wait for each other, because one was too large.

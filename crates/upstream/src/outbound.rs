@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::random::Random;
+use portcullis_core::random::{self, Random};
 use reqwest::Client;
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::{clients::Clients, ids::Ids, reach::Reach, settings::SettingsError};
@@ -21,14 +22,23 @@ struct Shared {
     random: Arc<dyn Random>,
     clients: Mutex<HashMap<(Reach, Duration), Arc<Clients>>>,
     tasks: TaskTracker,
+    /// The turns of programs that start.
+    starts: Arc<Semaphore>,
 }
+
+/// Programs that start at the same time.
+const STARTS: usize = 4;
 
 impl Outbound {
     /// A way out that draws its request ids from `random`.
     #[must_use]
     pub fn new(random: Arc<dyn Random>) -> Self {
-        let tasks = TaskTracker::new();
-        Self(Arc::new(Shared { random, clients: Mutex::default(), tasks }))
+        Self(Arc::new(Shared {
+            random,
+            clients: Mutex::default(),
+            tasks: TaskTracker::new(),
+            starts: Arc::new(Semaphore::new(STARTS)),
+        }))
     }
 
     /// Waits until what runs in the background has ended. Shut the servers down first.
@@ -39,6 +49,16 @@ impl Outbound {
 
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
+    }
+
+    pub(crate) fn starts(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.0.starts)
+    }
+
+    /// A part of one half, by which those differ who would do something at the same time.
+    pub(crate) fn jitter(&self) -> f64 {
+        let [byte] = random::bytes::<1>(self.0.random.as_ref());
+        f64::from(byte) / 512.0
     }
 
     pub(crate) fn ids(&self) -> Ids {

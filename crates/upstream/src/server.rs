@@ -225,6 +225,25 @@ impl Server {
         self.0.breaker.open()
     }
 
+    /// Returns true while its program starts.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        match &self.0.link {
+            Link::Http { .. } => false,
+            Link::Stdio(stdio) => stdio.is_starting(),
+        }
+    }
+
+    /// Why it could not be used last, if it could not: for a program, how it ended and the last lines that it
+    /// wrote. Words of the upstream stand in it, which may hold anything.
+    #[must_use]
+    pub fn cause(&self) -> Option<String> {
+        match &self.0.link {
+            Link::Http { http, .. } => http.cause(),
+            Link::Stdio(stdio) => stdio.last_words(),
+        }
+    }
+
     /// Changes whenever the server's tools may have changed: it said so, or it was reached anew.
     #[must_use]
     pub fn tools_changed(&self) -> watch::Receiver<u64> {
@@ -276,9 +295,13 @@ impl Link {
                 protocol: settings.protocol,
                 forms: settings.forms,
                 call_timeout: settings.call_timeout,
+                start_timeout: settings.start_timeout,
                 silence: settings.connect_timeout,
                 max_line_bytes: settings.max_response_bytes,
                 ids: Arc::new(ids),
+                starts: outbound.starts(),
+                jitter: outbound.jitter(),
+                last_words: Arc::default(),
                 tasks,
                 changed,
             }))),

@@ -29,6 +29,8 @@ pub struct ServerSettings {
     /// The time for one connection; over stdio, the silence after which a server that does not
     /// answer the first question is taken for one of the older era.
     pub connect_timeout: Duration,
+    /// The time for a program to start, handshake included: at most [`MAX_START_TIMEOUT`].
+    pub start_timeout: Duration,
     /// The largest answer.
     pub max_response_bytes: usize,
     /// Calls in flight at once.
@@ -37,6 +39,8 @@ pub struct ServerSettings {
 
 /// The longest call.
 pub const MAX_CALL_TIMEOUT: Duration = Duration::from_mins(5);
+/// The longest start.
+pub const MAX_START_TIMEOUT: Duration = Duration::from_mins(15);
 /// The largest answer that may be configured.
 pub const MAX_RESPONSE_BYTES: usize = 64 << 20;
 
@@ -156,8 +160,8 @@ pub enum SettingsError {
 }
 
 impl ServerSettings {
-    /// Settings with the defaults: era found out, 30 s a call, 3 s to connect, 4 MiB an answer, 64
-    /// calls at once.
+    /// Settings with the defaults: era found out, 30 s a call, 3 s to connect, 90 s to start, 4 MiB an answer,
+    /// 64 calls at once.
     #[must_use]
     pub fn new(slug: ProviderSlug, transport: Transport) -> Self {
         Self {
@@ -167,6 +171,7 @@ impl ServerSettings {
             forms: Forms::Refuse,
             call_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(3),
+            start_timeout: Duration::from_secs(90),
             max_response_bytes: 4 << 20,
             max_in_flight: 64,
         }
@@ -180,6 +185,8 @@ impl ServerSettings {
         range("call_timeout", "above 0 and at most 300 s", call)?;
         let connect = !self.connect_timeout.is_zero() && self.connect_timeout <= MAX_CALL_TIMEOUT;
         range("connect_timeout", "above 0 and at most 300 s", connect)?;
+        let start = !self.start_timeout.is_zero() && self.start_timeout <= MAX_START_TIMEOUT;
+        range("start_timeout", "above 0 and at most 900 s", start)?;
         let bytes = (1..=MAX_RESPONSE_BYTES).contains(&self.max_response_bytes);
         range("max_response_bytes", "1 to 67108864", bytes)?;
         range("max_in_flight", "1 to 10000", (1..=10_000).contains(&self.max_in_flight))?;

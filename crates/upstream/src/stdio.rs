@@ -3,11 +3,12 @@
 //! One task writes, one reads, one looks after the process; calls meet them through a map of
 //! pending request ids. What a child does, be it silent, flooding or dead, stays with its calls.
 //! One that lets a request run out of time and answers nothing after that is ended; the next call
-//! starts it again.
+//! starts it again. A start goes on whoever waits for it, for a program may have to be fetched first.
 
 mod backoff;
 mod child;
 mod handshake;
+mod last_words;
 mod line;
 mod liveness;
 mod pending;
@@ -21,13 +22,15 @@ use portcullis_core::{
     tool::ProviderSlug,
 };
 use tokio::{
-    sync::{Mutex, watch},
-    time::{Instant, timeout_at},
+    sync::{Mutex, Semaphore, watch},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::last_words::LastWords;
 use self::{backoff::Backoff, handshake::Unstarted, pipe::Pipe};
 use crate::{
+    doubt::Blame,
     error::CallError,
     forms::Forms,
     ids::Ids,
@@ -43,40 +46,62 @@ pub(crate) struct Launch {
     pub(crate) protocol: Protocol,
     pub(crate) forms: Forms,
     pub(crate) call_timeout: Duration,
+    /// The time to start, handshake included.
+    pub(crate) start_timeout: Duration,
     /// The silence after which a server is taken for one of the older era.
     pub(crate) silence: Duration,
     pub(crate) max_line_bytes: usize,
     pub(crate) ids: Arc<Ids>,
+    /// The turns of programs that start.
+    pub(crate) starts: Arc<Semaphore>,
+    /// Part of the rest after a failure that this program waits longer, so that not all come back at once.
+    pub(crate) jitter: f64,
+    pub(crate) last_words: Arc<LastWords>,
     pub(crate) tasks: TaskTracker,
     pub(crate) changed: watch::Sender<u64>,
 }
 
 /// One upstream that is a child process, started when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Stdio {
+pub(crate) struct Stdio(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     launch: Launch,
     state: Mutex<State>,
     stop: CancellationToken,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     pipe: Option<Arc<Pipe>>,
+    /// The start under way.
+    starting: Option<watch::Receiver<Option<Started>>>,
     backoff: Backoff,
     started_before: bool,
     /// Set when the program was found to want `initialize` as its first message.
     initializes_first: bool,
 }
 
-impl State {
-    const fn protocol(&self, launch: &Launch) -> Protocol {
-        if self.initializes_first { Protocol::Legacy } else { launch.protocol }
+/// Result of a start.
+type Started = Result<Arc<Pipe>, CallError>;
+
+impl Drop for Stdio {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
     }
 }
 
 impl Stdio {
     pub(crate) fn new(launch: Launch) -> Self {
-        Self { launch, state: Mutex::default(), stop: CancellationToken::new() }
+        let state = State {
+            pipe: None,
+            starting: None,
+            backoff: Backoff::new(launch.jitter),
+            started_before: false,
+            initializes_first: false,
+        };
+        Self(Arc::new(Inner { launch, state: Mutex::new(state), stop: CancellationToken::new() }))
     }
 
     /// Sends a request and waits for its result until `deadline`.
@@ -99,10 +124,10 @@ impl Stdio {
 
     async fn pipe_by(&self, deadline: Instant) -> Result<Arc<Pipe>, CallError> {
         let pipe = tokio::select! {
-            () = self.stop.cancelled() => return Err(CallError::connect_failed()),
-            pipe = timeout_at(deadline, self.pipe()) => pipe,
+            () = self.0.stop.cancelled() => return Err(CallError::connect_failed()),
+            pipe = timeout_at(deadline, self.0.pipe()) => pipe,
         };
-        pipe.map_err(|_| CallError::timeout(self.launch.call_timeout, Executed::No))?
+        pipe.map_err(|_| CallError::timeout(self.0.launch.call_timeout, Executed::No))?
     }
 
     /// Sends a request once and draws the conclusions for the child.
@@ -112,18 +137,19 @@ impl Stdio {
         request: &Outgoing<'_>,
         deadline: Instant,
     ) -> Result<Reply, CallError> {
-        let id = self.launch.ids.next();
+        let launch = &self.0.launch;
+        let id = launch.ids.next();
         let request = &match pipe.era() {
             Era::Modern => Outgoing { forms: None, ..*request },
             Era::Legacy(_) => *request,
         };
         let body = request.encode(id, pipe.era())?;
-        let outcome = pipe.request(id, body, deadline, (self.launch.call_timeout, request)).await?;
+        let outcome = pipe.request(id, body, deadline, (launch.call_timeout, request)).await?;
         if request.method == Method::CallTool {
             pipe.proved_itself();
         }
         if outcome.as_ref().is_err_and(RpcError::is_about_the_session) {
-            pipe.doubt.raise();
+            pipe.doubt.raise(Blame::Perhaps);
         } else {
             pipe.doubt.settle();
         }
@@ -131,46 +157,101 @@ impl Stdio {
         of_era(result, pipe.era())
     }
 
-    /// Ends the child: first its input, then a signal, then force.
+    /// Returns true while a start is under way.
+    pub(crate) fn is_starting(&self) -> bool {
+        // While somebody changes the state, nobody knows.
+        self.0.state.try_lock().is_ok_and(|state| state.starting.is_some())
+    }
+
+    /// End of the last child, and the last lines that it wrote.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        self.0.launch.last_words.told()
+    }
+
+    /// Ends the child: first its input, then a signal, then force. One that is starting is ended at once.
     pub(crate) async fn shutdown(&self) {
-        self.stop.cancel();
-        let mut state = self.state.lock().await;
-        if let Some(pipe) = state.pipe.take() {
+        self.0.stop.cancel();
+        let pipe = self.0.state.lock().await.pipe.take();
+        if let Some(pipe) = pipe {
             pipe.finish().await;
         }
     }
+}
 
+impl Inner {
     /// The living child, or a new one. Says no at once while a child that failed rests.
-    async fn pipe(&self) -> Result<Arc<Pipe>, CallError> {
-        let mut state = self.state.lock().await;
-        if let Some(pipe) = &state.pipe {
-            if pipe.is_open() && pipe.knows_us(&self.launch).await {
-                return Ok(pipe.clone());
+    async fn pipe(self: &Arc<Self>) -> Started {
+        let mut starting = {
+            let mut state = self.state.lock().await;
+            if let Some(pipe) = state.pipe.clone() {
+                if pipe.is_open() && pipe.knows_us(&self.launch).await {
+                    return Ok(pipe);
+                }
+                pipe.give_up();
+                state.backoff.died(Instant::now(), pipe.has_proved_itself());
+                state.pipe = None;
             }
-            pipe.give_up();
-            let proved = pipe.has_proved_itself();
-            state.backoff.died(Instant::now(), proved);
-            state.pipe = None;
-        }
-        if state.backoff.is_resting(Instant::now()) {
-            return Err(CallError::connect_failed());
-        }
-        state.backoff.starting(Instant::now());
-        let pipe = match Pipe::start(&self.launch, state.protocol(&self.launch)).await {
-            // Some programs end at a first message that is not `initialize`.
-            Err(Unstarted { during_discovery: true, .. }) => {
-                let again = Pipe::start(&self.launch, Protocol::Legacy).await;
-                state.initializes_first = again.is_ok();
-                again
+            match &state.starting {
+                Some(starting) => starting.clone(),
+                None if state.backoff.is_resting(Instant::now()) => {
+                    return Err(CallError::connect_failed());
+                }
+                None => {
+                    let (tell, told) = watch::channel(None);
+                    state.starting = Some(told.clone());
+                    let this = Arc::clone(self);
+                    let first = state.initializes_first;
+                    self.launch.tasks.spawn(async move { this.start(first, tell).await });
+                    told
+                }
             }
-            first => first,
         };
-        let pipe = Arc::new(pipe.map_err(|it| it.error.before_the_call())?);
-        state.backoff.started();
-        state.pipe = Some(pipe.clone());
-        if std::mem::replace(&mut state.started_before, true) {
-            self.launch.changed.send_modify(|count| *count = count.wrapping_add(1));
+        let started = starting.wait_for(Option::is_some).await;
+        started.ok().and_then(|started| started.clone()).unwrap_or(Err(CallError::connect_failed()))
+    }
+
+    /// Starts the child and tells those who wait.
+    async fn start(&self, initializes_first: bool, tell: watch::Sender<Option<Started>>) {
+        let started = tokio::select! {
+            () = self.stop.cancelled() => Err(CallError::connect_failed()),
+            started = self.started(initializes_first) => started,
+        };
+        let mut state = self.state.lock().await;
+        state.starting = None;
+        match &started {
+            Ok((pipe, initializes_first)) if !self.stop.is_cancelled() => {
+                state.initializes_first = *initializes_first;
+                state.backoff.started();
+                state.pipe = Some(Arc::clone(pipe));
+                if std::mem::replace(&mut state.started_before, true) {
+                    self.launch.changed.send_modify(|count| *count = count.wrapping_add(1));
+                }
+            }
+            Ok(_) | Err(_) => state.backoff.start_failed(Instant::now()),
         }
-        Ok(pipe)
+        drop(state);
+        tell.send_replace(Some(started.map(|(pipe, _)| pipe)));
+    }
+
+    /// A child that was agreed with, and whether it wants `initialize` as its first message.
+    async fn started(&self, initializes_first: bool) -> Result<(Arc<Pipe>, bool), CallError> {
+        let launch = &self.launch;
+        // It is never closed.
+        let _turn = launch.starts.acquire().await;
+        let protocol = if initializes_first { Protocol::Legacy } else { launch.protocol };
+        let start = async {
+            match Pipe::start(launch, protocol).await {
+                // Some programs end at a first message that is not `initialize`.
+                Err(Unstarted { during_discovery: true, .. }) => {
+                    Pipe::start(launch, Protocol::Legacy).await.map(|pipe| (pipe, true))
+                }
+                first => first.map(|pipe| (pipe, initializes_first)),
+            }
+        };
+        match timeout(launch.start_timeout, start).await {
+            Ok(Ok((pipe, first))) => Ok((Arc::new(pipe), first)),
+            Ok(Err(unstarted)) => Err(unstarted.error.before_the_call()),
+            Err(_) => Err(CallError::timeout(launch.start_timeout, Executed::No)),
+        }
     }
 }

@@ -81,8 +81,13 @@ pub(crate) struct State {
     /// `None` until the provider told them for the first time.
     pub(crate) tools: Option<Vec<Arc<Tool>>>,
     pub(crate) last_error: Option<String>,
+    /// When the log told of this error.
+    told_at: Option<Timestamp>,
     pub(crate) updated_at: Timestamp,
 }
+
+/// Seconds after which the log tells again of a provider that stays broken in the same way.
+const TOLD_AGAIN_SECONDS: i64 = 3_600;
 
 /// A declared provider and its state.
 #[derive(Debug)]
@@ -113,6 +118,7 @@ impl Provider {
             status: if nobody { ProviderStatus::Pending } else { ProviderStatus::Connected },
             tools: None,
             last_error: None,
+            told_at: None,
             updated_at: now,
         };
         let (authorizer, look_again) = (Authorizer::default(), Notify::new());
@@ -156,6 +162,7 @@ impl Provider {
             status: ProviderStatus::Connected,
             tools: Some(tools),
             last_error: None,
+            told_at: None,
             updated_at: now,
         }));
     }
@@ -187,6 +194,7 @@ impl Provider {
                 status: state.status,
                 tools: Some(all.into_values().cloned().collect()),
                 last_error: None,
+                told_at: None,
                 updated_at: state.updated_at,
             }
         });
@@ -194,7 +202,7 @@ impl Provider {
     }
 
     /// The provider could not be asked; what was known of its tools stays.
-    pub(crate) fn failed(&self, error: &CallError, now: Timestamp) {
+    pub(crate) fn failed(&self, error: &CallError, why: String, now: Timestamp) {
         let status = match error.kind {
             CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
             CallErrorKind::Upstream(_)
@@ -204,10 +212,18 @@ impl Provider {
             | CallErrorKind::Resting { .. } => ProviderStatus::Error,
         };
         counters::provider(self.declared.slug.as_str(), status);
+        let before = self.state.load();
+        let known = before.last_error.as_ref() == Some(&why);
+        let told_at =
+            before.told_at.filter(|at| known && now < at.plus_seconds(TOLD_AGAIN_SECONDS));
+        if told_at.is_none() {
+            tracing::warn!(provider = %self.declared.slug, error = why, "provider cannot be used");
+        }
         self.state.store(Arc::new(State {
             status,
-            tools: self.state.load().tools.clone(),
-            last_error: Some(error.to_string()),
+            tools: before.tools.clone(),
+            last_error: Some(why),
+            told_at: told_at.or(Some(now)),
             updated_at: now,
         }));
     }
@@ -240,6 +256,7 @@ impl Provider {
             status: ProviderStatus::Error,
             tools: self.state.load().tools.clone(),
             last_error: Some(why.to_owned()),
+            told_at: None,
             updated_at: now,
         }));
     }

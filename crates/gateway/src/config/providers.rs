@@ -59,6 +59,8 @@ pub(crate) struct Provider {
     timeout_seconds: Option<u64>,
     /// Seconds a connection may take, 1 to 300.
     connect_timeout_seconds: Option<u64>,
+    /// Seconds a program may take to start, 1 to 900.
+    start_timeout_seconds: Option<u64>,
     /// Bytes of the largest answer, up to 64 MiB.
     max_response_bytes: Option<usize>,
     /// Calls in flight at once.
@@ -263,6 +265,9 @@ impl Provider {
             connect_timeout: self
                 .connect_timeout_seconds
                 .map_or(defaults.connect_timeout, Duration::from_secs),
+            start_timeout: self
+                .start_timeout_seconds
+                .map_or(defaults.start_timeout, Duration::from_secs),
             max_response_bytes: self.max_response_bytes.unwrap_or(defaults.max_response_bytes),
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
             ..defaults

@@ -13,12 +13,14 @@ use portcullis_core::{
 use portcullis_lanes::offload;
 
 use super::{
+    cause,
     session::Session,
     turns::{LARGE, Turn},
     wire::Wire,
 };
 use crate::{
     direct::Answer,
+    doubt::Blame,
     error::{CallError, CallErrorKind},
     forms,
     mcp::{
@@ -42,22 +44,22 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Returns true if a request fails so in a session that the server does not know.
-    pub(super) fn is_about_the_session(&self) -> bool {
+    /// Whether a request fails so in a session that the server does not know.
+    pub(super) fn blame(&self) -> Option<Blame> {
         match self {
-            Self::Status(_) | Self::Refused(_) => true,
-            Self::Rpc(error) => error.is_about_the_session(),
+            Self::Status(_) | Self::Refused(_) => Some(Blame::Likely),
+            Self::Rpc(error) => error.is_about_the_session().then_some(Blame::Likely),
             Self::Call(error) => match error.kind {
                 CallErrorKind::Upstream(
                     UpstreamReason::ResponseTooLarge | UpstreamReason::Cancelled,
                 )
                 | CallErrorKind::Unanswerable(_)
                 | CallErrorKind::Overloaded
-                | CallErrorKind::Resting { .. } => false,
+                | CallErrorKind::Resting { .. } => None,
                 CallErrorKind::Upstream(_)
                 | CallErrorKind::Timeout { .. }
                 | CallErrorKind::AuthRequired
-                | CallErrorKind::Forbidden => true,
+                | CallErrorKind::Forbidden => Some(Blame::Perhaps),
             },
         }
     }
@@ -149,11 +151,18 @@ impl Wire {
                 if unauthorized { CallError::auth_required() } else { CallError::forbidden() };
             return Err(refused.into());
         }
+        let is_mcp = status.is_success() && Body::of(&response) != Body::Other;
+        if !is_mcp {
+            self.caused(cause::of_answer(status, response.headers()));
+        }
         if status.is_server_error() {
             return Err(CallError::upstream(UpstreamReason::Http5xx, Executed::Unknown).into());
         }
         if !status.is_success() {
             return self.receive_refusal(response, id, session).await;
+        }
+        if is_mcp {
+            self.heard();
         }
         match Body::of(&response) {
             Body::Json => Ok(self.receive_json(response, id).await?),

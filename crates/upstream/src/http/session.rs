@@ -26,6 +26,9 @@ use crate::{
 const MCP_SESSION_ID: HeaderName = HeaderName::from_static(header::SESSION_ID);
 const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 const MAX_SESSION_ID_BYTES: usize = 1024;
+const ODD_ID: &str = "the id of its session is longer than 1,024 bytes, or no visible ASCII";
+const NO_VERSION: &str = "it initializes in none of the versions that the gateway speaks; if it wants one of them, \
+                          name that in `protocol`";
 
 /// Agreement with a server.
 #[derive(Debug)]
@@ -87,9 +90,12 @@ impl Session {
                 Err(Trouble::Call(error)) => return Err(error),
                 Err(Trouble::Status(StatusCode::BAD_REQUEST) | Trouble::Refused(_)) => {}
                 Err(Trouble::Rpc(error)) if error.is_about_the_version() => {}
-                Err(Trouble::Rpc(_) | Trouble::Status(_)) => break,
+                Err(Trouble::Rpc(_) | Trouble::Status(_)) => {
+                    return Err(CallError::protocol(Executed::No));
+                }
             }
         }
+        wire.caused(NO_VERSION.to_owned());
         Err(CallError::protocol(Executed::No))
     }
 
@@ -100,7 +106,7 @@ impl Session {
         let initialize = Outgoing { capabilities, ..Outgoing::bare(Method::Initialize) };
         let body = initialize.encode(id, era)?;
         let response = wire.post(Wire::headers(), body).await?;
-        let session_id = session_id(&response)?;
+        let session_id = session_id(&response).inspect_err(|_| wire.caused(ODD_ID.to_owned()))?;
         let bare = Self::bare(era);
         let outcome = wire.receive(response, id, &bare, &initialize).await?;
         let reply = outcome.map_err(Trouble::Rpc)?;
@@ -137,8 +143,14 @@ impl Session {
 
     /// State that is known before anything is agreed on.
     fn bare(era: Era) -> Self {
-        let (headers, doubt) = (Wire::headers(), Doubt::default());
-        Self { era, headers, has_id: false, doubt, forms: None, _listener: None }
+        Self {
+            era,
+            headers: Wire::headers(),
+            has_id: false,
+            doubt: Doubt::default(),
+            forms: None,
+            _listener: None,
+        }
     }
 }
 

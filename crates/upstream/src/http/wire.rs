@@ -18,7 +18,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{COURTESY, turns::Turns};
+use super::{COURTESY, cause, turns::Turns};
 use crate::{
     clients::{Clients, USER_AGENT},
     direct::Answer,
@@ -57,6 +57,8 @@ pub(crate) struct Wire {
     credential: ArcSwapOption<Credential>,
     /// Challenge of the last refusal of the credential.
     challenge: ArcSwapOption<Challenge>,
+    /// Why the server could not be used last.
+    cause: ArcSwapOption<String>,
     pub(super) hears: Hears,
     pub(super) max_response_bytes: usize,
     /// Of its large answers.
@@ -90,6 +92,7 @@ impl Wire {
             uri,
             credential,
             challenge: ArcSwapOption::empty(),
+            cause: ArcSwapOption::empty(),
             hears,
             max_response_bytes,
             turns: Arc::default(),
@@ -123,6 +126,7 @@ impl Wire {
             uri: self.uri.clone(),
             credential: ArcSwapOption::from_pointee(credential),
             challenge: ArcSwapOption::empty(),
+            cause: ArcSwapOption::empty(),
             hears: Hears { announcements: false, ..self.hears },
             max_response_bytes: self.max_response_bytes,
             turns: Arc::clone(&self.turns),
@@ -150,6 +154,23 @@ impl Wire {
         self.challenge.store(challenge.map(Arc::new));
     }
 
+    /// Why the server could not be used last, if it could not.
+    pub(crate) fn cause(&self) -> Option<String> {
+        self.cause.load().as_deref().cloned()
+    }
+
+    /// Notes why the server cannot be used.
+    pub(super) fn caused(&self, cause: String) {
+        self.cause.store(Some(Arc::new(cause)));
+    }
+
+    /// The server answered as one that can be used.
+    pub(super) fn heard(&self) {
+        if self.cause.load().is_some() {
+            self.cause.store(None);
+        }
+    }
+
     fn shown(&self, mut headers: HeaderMap) -> HeaderMap {
         if let Some(credential) = &*self.credential.load() {
             headers.insert(credential.name.clone(), credential.value.clone());
@@ -165,7 +186,10 @@ impl Wire {
     ) -> Result<Answer, CallError> {
         let (headers, client) = (self.shown(headers), self.clients.direct());
         let sent = client.send(method, self.uri.clone(), headers, body).await;
-        sent.map_err(|error| sending_failed(&error))
+        sent.map_err(|error| {
+            self.caused(cause::of_connection(&error));
+            sending_failed(&error)
+        })
     }
 
     /// Sends one message; the answer's body is still to be read.

@@ -4,6 +4,7 @@ use std::{
     env,
     io::ErrorKind,
     process::{ExitStatus, Stdio as Handle},
+    sync::Arc,
     time::Duration,
 };
 
@@ -15,6 +16,7 @@ use tokio::{
     time::Instant,
 };
 
+use super::last_words::LastWords;
 use crate::{error::CallError, settings::Program, text};
 
 /// Variables that a child inherits.
@@ -123,32 +125,50 @@ impl Group {
     }
 }
 
-/// Copies a child's error output to the log at debug level: one line each, cut, and without
-/// characters that a terminal obeys. The output is always read, so that no child waits for the
-/// log; beyond 100 lines a second, lines are left out.
-pub(super) async fn log_errors<R: AsyncRead + Unpin>(slug: ProviderSlug, output: R) {
-    let mut output = BufReader::new(output);
-    let mut line = Vec::new();
-    let mut budget = LogBudget { since: Instant::now(), lines: 0 };
-    loop {
-        let Ok(piece) = output.fill_buf().await else { return };
-        if piece.is_empty() {
-            return;
-        }
-        let end = memchr::memchr(b'\n', piece);
-        let part = end.map_or(piece, |end| piece.get(..end).unwrap_or_default());
-        let room = MAX_LOG_LINE_BYTES.saturating_sub(line.len());
-        line.extend_from_slice(part.get(..room).unwrap_or(part));
-        let used = end.map_or(piece.len(), |end| end + 1);
-        output.consume(used);
-        if end.is_some() {
-            if tracing::enabled!(target: "portcullis::stdio", tracing::Level::DEBUG)
-                && budget.allows_one_more()
-            {
-                let shown = text::one_line(&String::from_utf8_lossy(&line), MAX_LOG_LINE_BYTES);
-                tracing::debug!(target: "portcullis::stdio", provider = %slug, "{shown}");
+/// Reader of a child's error output: its last lines are kept, and at debug level all are logged: one
+/// line each, cut, and without characters that a terminal obeys. The output is always read, so that no child waits
+/// for the log; beyond 100 lines a second, lines are left out there.
+pub(super) struct Errors {
+    slug: ProviderSlug,
+    last_words: Arc<LastWords>,
+    budget: LogBudget,
+}
+
+impl Errors {
+    pub(super) fn new(slug: ProviderSlug, last_words: Arc<LastWords>) -> Self {
+        Self { slug, last_words, budget: LogBudget { since: Instant::now(), lines: 0 } }
+    }
+
+    pub(super) async fn read<R: AsyncRead + Unpin>(mut self, output: R) {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        loop {
+            let piece = output.fill_buf().await.unwrap_or_default();
+            if piece.is_empty() {
+                self.take(&line);
+                return;
             }
-            line.clear();
+            let end = memchr::memchr(b'\n', piece);
+            let part = end.map_or(piece, |end| piece.get(..end).unwrap_or_default());
+            let room = MAX_LOG_LINE_BYTES.saturating_sub(line.len());
+            line.extend_from_slice(part.get(..room).unwrap_or(part));
+            let used = end.map_or(piece.len(), |end| end + 1);
+            output.consume(used);
+            if end.is_some() {
+                self.take(&line);
+                line.clear();
+            }
+        }
+    }
+
+    fn take(&mut self, line: &[u8]) {
+        let shown = text::one_line(&String::from_utf8_lossy(line), MAX_LOG_LINE_BYTES);
+        self.last_words.said(&shown);
+        if tracing::enabled!(target: "portcullis::stdio", tracing::Level::DEBUG)
+            && self.budget.allows_one_more()
+            && !line.is_empty()
+        {
+            tracing::debug!(target: "portcullis::stdio", provider = %self.slug, "{shown}");
         }
     }
 }

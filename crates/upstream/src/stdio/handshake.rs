@@ -135,6 +135,6 @@ async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<O
     };
     let request = Outgoing { capabilities, ..Outgoing::bare(method) };
     let body = request.encode(id, era)?;
-    let deadline = Instant::now() + launch.call_timeout;
-    pipe.request(id, body, deadline, (launch.call_timeout, &request)).await
+    let deadline = Instant::now() + launch.start_timeout;
+    pipe.request(id, body, deadline, (launch.start_timeout, &request)).await
 }

@@ -17,7 +17,7 @@ use portcullis_lanes::offload;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     sync::{mpsc, watch},
-    task::spawn_blocking,
+    task::{JoinHandle, spawn_blocking},
     time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -26,6 +26,7 @@ use super::{
     Launch,
     child::{self, Group, Process},
     handshake::{self, Unstarted},
+    last_words::LastWords,
     line::{self, Line},
     liveness::Liveness,
     pending::{Arrival, Pending, Size, Ticket},
@@ -48,6 +49,8 @@ const QUEUE: usize = 64;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for the last output of a child that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time in which a child that closed its output ends.
+const AT_ITS_END: Duration = Duration::from_millis(100);
 /// The time to end by itself, and then again after a signal.
 const GRACE: Duration = Duration::from_secs(2);
 /// After so many messages in a row that answer nothing, the reader pauses.
@@ -84,6 +87,7 @@ struct Frame {
 impl Pipe {
     /// Starts the child and agrees on an era with it.
     pub(super) async fn start(launch: &Launch, protocol: Protocol) -> Result<Self, Unstarted> {
+        launch.last_words.forget();
         let started = child::start(&launch.slug, &launch.program)?;
         let (outgoing, frames) = mpsc::channel(QUEUE);
         let closing = CancellationToken::new();
@@ -110,7 +114,6 @@ impl Pipe {
             max_line_bytes: launch.max_line_bytes,
             strays: 0,
         };
-        let ends = Ends { closing, drained: drained.clone(), gone: pipe.gone.clone() };
         let watchdog = Watchdog {
             liveness: pipe.liveness.clone(),
             outgoing: pipe.outgoing.downgrade(),
@@ -120,8 +123,11 @@ impl Pipe {
         };
         let write_timeout = launch.call_timeout.min(WRITE_TIMEOUT);
         launch.tasks.spawn(writer.run(started.stdin, write_timeout));
-        launch.tasks.spawn(reader.run(started.stdout, drained));
-        launch.tasks.spawn(child::log_errors(launch.slug.clone(), started.stderr));
+        launch.tasks.spawn(reader.run(started.stdout, drained.clone()));
+        let errors = child::Errors::new(launch.slug.clone(), launch.last_words.clone());
+        let errors = launch.tasks.spawn(errors.read(started.stderr));
+        let words = launch.last_words.clone();
+        let ends = Ends { closing, drained, gone: pipe.gone.clone(), words, errors };
         launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), watchdog, ends));
         let era = handshake::agree(&pipe, launch, protocol).await?;
         // Nothing else sets it.
@@ -388,28 +394,39 @@ impl Watchdog {
     }
 }
 
-/// The signals around a child's end.
+/// The signals around a child's end, and what is told of it.
 struct Ends {
     closing: CancellationToken,
     drained: CancellationToken,
     gone: CancellationToken,
+    words: Arc<LastWords>,
+    /// The reader of its error output.
+    errors: JoinHandle<()>,
 }
 
 /// Waits for a child's end, or brings it about, and lets everybody know.
 async fn look_after(mut process: Process, pending: Arc<Pending>, watchdog: Watchdog, ends: Ends) {
     let group = process.group();
-    tokio::select! {
-        () = ends.closing.cancelled() => {}
+    let by_itself = tokio::select! {
+        () = ends.closing.cancelled() => false,
         // Calls that come from now on go to the next child.
-        () = watchdog.gave_up() => ends.closing.cancel(),
-        () = ends.drained.cancelled() => {}
-        _ = process.ended() => {}
-    }
+        () = watchdog.gave_up() => {
+            ends.closing.cancel();
+            false
+        }
+        () = ends.drained.cancelled() => true,
+        _ = process.ended() => true,
+    };
+    let status = if by_itself { timeout(AT_ITS_END, process.ended()).await.ok() } else { None };
     // Others of the group may hold the output open.
     group.kill();
     process.ended().await;
     // What cannot be read in this time was not written by the child.
-    let _ = timeout(LAST_WORDS, ends.drained.cancelled()).await;
+    let read = async { tokio::join!(ends.drained.cancelled(), ends.errors) };
+    let _ = timeout(LAST_WORDS, read).await;
+    if let Some(status) = status {
+        ends.words.ended(status);
+    }
     ends.closing.cancel();
     pending.close();
     ends.gone.cancel();

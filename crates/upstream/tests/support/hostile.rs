@@ -21,7 +21,17 @@ async fn main() -> io::Result<()> {
     }
     if behaviour == "dies_at_start" {
         note(file.as_deref(), "started").await?;
+        let mut errors = tokio::io::stderr();
+        errors.write_all(b"loading\nno such\x1b[31m database\n").await?;
+        errors.flush().await?;
         process::exit(3);
+    }
+    if era == "mute" {
+        note(file.as_deref(), "started").await?;
+        tokio::time::sleep(Duration::from_hours(1)).await;
+    }
+    if era == "slow" {
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
     }
     let output = tokio::io::stdout();
     let (held, heard) = (Vec::new(), Vec::new());

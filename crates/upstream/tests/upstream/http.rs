@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use portcullis_upstream::{CallErrorKind, Credential, Endpoint, ServerSettings, Transport};
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::{
     fake::{Fake, Seen, content, error, event, events, message, success, typed},
@@ -213,7 +214,7 @@ async fn nobody_at_the_address_is_a_failed_connection() {
     let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
     let address = fake.address;
     drop(fake);
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = free.local_addr().unwrap();
     drop(free);
     assert_ne!(address, nobody);
@@ -338,4 +339,61 @@ async fn what_is_said_twice_or_left_unended_is_read_where_it_can_mean_one_thing_
         typed("text/event-stream", format!("data: {}", &text[..text.len() - 1]))
     });
     assert_eq!(half.await, garbled);
+}
+
+type Answering = fn(&Seen) -> Response;
+
+#[tokio::test]
+async fn what_keeps_a_server_from_use_is_told_in_words_for_its_operator() {
+    let refused = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        format!("http://{}/mcp", listener.local_addr().unwrap())
+    };
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let named = |url: &str| {
+        let endpoint = Endpoint::named(url).unwrap();
+        server(settings(Transport::Http { endpoint, credential: None }))
+    };
+    let public = |url: &str| {
+        let endpoint = Endpoint::public(url).unwrap();
+        server(settings(Transport::Http { endpoint, credential: None }))
+    };
+    let plain = Fake::start(|_| StatusCode::NO_CONTENT.into_response()).await;
+    let tls = format!("https://{}/mcp", plain.address);
+    for (client, wanted) in [
+        (named(&refused), "nothing listens at its address and port"),
+        (
+            named(&format!("https://{}/", silent.local_addr().unwrap())),
+            "no connection is made in time",
+        ),
+        (named("https://no-such-host.invalid/mcp"), "its host name is unknown"),
+        (public("https://localhost/mcp"), "`allow_private = true` admits private ones"),
+        (named(&tls), "TLS fails: "),
+    ] {
+        failure(&client).await;
+        let cause = client.cause().unwrap_or_default();
+        assert!(cause.contains(wanted), "{wanted}: {cause}");
+    }
+
+    let answers: [(Answering, &str); 5] = [
+        (
+            |_| (StatusCode::FOUND, [(LOCATION, "https://new.example/mcp")]).into_response(),
+            "it redirects to https://new.example/mcp; write that address in `url`",
+        ),
+        (|_| StatusCode::NOT_FOUND.into_response(), "nothing at the path of its `url` (404)"),
+        (|_| typed("text/html", "<p>Hello"), "it answers with text/html, which is not MCP"),
+        (|_| StatusCode::BAD_GATEWAY.into_response(), "it answers with the status 502"),
+        (|seen| error(StatusCode::OK, &seen.id(), -32602), "name that in `protocol`"),
+    ];
+    for (answer, wanted) in answers {
+        let fake = Fake::start(answer).await;
+        let client = fake.client();
+        failure(&client).await;
+        let cause = client.cause().unwrap_or_default();
+        assert!(cause.contains(wanted), "{wanted}: {cause}");
+    }
+    let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
+    let well = fake.client();
+    call(&well, json!({})).await.unwrap();
+    assert_eq!(well.cause(), None);
 }

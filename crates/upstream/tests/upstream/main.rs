@@ -13,6 +13,8 @@ mod sample;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]
+mod starts;
+#[cfg(test)]
 mod stdio;
 #[cfg(test)]
 mod support;

@@ -113,6 +113,31 @@ async fn a_tool_that_fails_does_not_cost_a_session_that_the_server_knows() {
 }
 
 #[tokio::test]
+async fn a_server_that_fails_again_and_again_keeps_its_session() {
+    for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::UNAUTHORIZED] {
+        let fake = Fake::start(move |seen| match seen.method() {
+            "server/discover" => StatusCode::BAD_REQUEST.into_response(),
+            "initialize" => {
+                let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
+                ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
+            }
+            "tools/call" => status.into_response(),
+            "ping" => success(&seen.id(), &json!({})),
+            _ => StatusCode::ACCEPTED.into_response(),
+        })
+        .await;
+        let client = fake.client();
+
+        for _ in 0..4 {
+            failure(&client).await;
+        }
+
+        assert_eq!(sent(&fake, "initialize"), 1, "{status}");
+        assert_eq!(sent(&fake, "ping"), 3, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_knows_every_session_when_asked_is_believed_once() {
     let restarts = Arc::new(AtomicUsize::new(0));
     let fake = forgetful(restarts.clone(), |seen| match seen.method() {

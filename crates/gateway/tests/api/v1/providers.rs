@@ -151,3 +151,29 @@ async fn an_api_key_goes_to_its_provider_and_nowhere_else() {
         assert!(!text.contains(key), "the key is told: {text}");
     }
 }
+
+/// A program that tells what it misses, with a secret in it, and ends.
+const BROKEN: [&str; 3] = [
+    "sh",
+    "-c",
+    "echo 'starting' >&2; echo 'key glpat-F4k3abcdefghijklmnop is no good' >&2; exit 3",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_ends_says_why_without_its_secrets() {
+    let gateway = gateway().stdio("broken", &BROKEN, "").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+
+    let ended = |it: &portcullis_testkit::Answer| {
+        items(it)[0]["last_error"].as_str().is_some_and(|told| told.contains("exit code 3"))
+    };
+    let all = until(|| gateway.get(&who, "/v1/providers"), ended).await;
+
+    let told = items(&all)[0]["last_error"].as_str().unwrap();
+    assert!(
+        told.contains("starting") && told.contains("[REDACTED:gitlab_token] is no good"),
+        "{told}"
+    );
+    let log = gateway.log();
+    assert!(log.contains("exit code 3") && !log.contains("glpat-F4k3"), "{log}");
+}
