@@ -95,8 +95,8 @@ pub use self::{
         AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
         Owners, ProviderParts, Providers,
         connect::{
-            Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected, Owner,
-            RotateError, UpstreamRevocation, rotate_secrets,
+            Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected,
+            NotRegistered, Owner, Registered, RotateError, UpstreamRevocation, rotate_secrets,
         },
         provider::{Declared, Pinning},
         vault::{KeySource as VaultSource, Vaults},
@@ -109,7 +109,7 @@ pub use self::{
         traces::{Attribute, Recording, TraceSettings},
     },
     tools::{
-        ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery, ToolQuery,
-        ToolStatus, ToolView, Tools, tool_named,
+        LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
+        ToolQuery, ToolStatus, ToolView, Tools, tool_named,
     },
 };

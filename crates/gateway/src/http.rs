@@ -9,6 +9,7 @@ mod body;
 mod caller;
 mod download;
 mod exchange;
+mod front;
 mod health;
 mod host;
 mod html;

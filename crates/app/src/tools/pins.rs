@@ -18,6 +18,7 @@ pub(crate) mod events;
 pub(crate) mod held;
 
 pub(crate) use self::events::LeftOut;
+pub use self::events::LeftOutTool;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,7 +28,11 @@ use portcullis_core::{
 };
 use portcullis_store::{Pin, Pinned, StoreError, Told};
 
-use self::{capacity::Fitted, events::Changed, held::Versions};
+use self::{
+    capacity::Fitted,
+    events::{Changed, Rearranged},
+    held::Versions,
+};
 use super::Tools;
 use crate::providers::provider::{Pinning, Provider};
 
@@ -46,6 +51,8 @@ struct Sorted {
     back: Vec<ToolId>,
     /// Changes to record as events.
     changed: Vec<Changed>,
+    /// The same values as accepted, in another order.
+    rearranged: Vec<Rearranged>,
     left_out: Vec<LeftOut>,
     /// True if tools wait of which nothing was accepted yet.
     review: bool,
@@ -88,6 +95,7 @@ impl Tools {
         self.pins.learn(org, slug, &sorted);
         sorted.left_out.extend(left_out);
         self.tell_of_changes(provider, org, sorted.changed);
+        self.tell_of_rearranged(provider, org, sorted.rearranged);
         self.tell_of_left_out(provider, org, &sorted.left_out);
         self.tell_of_surplus(provider, org, surplus).await?;
         Ok(sorted.shown)
@@ -215,8 +223,19 @@ impl Sorted {
             self.shown.push(listed.definition);
             return;
         }
-        self.wait(&tool, pin, &listed, Some(accepted.version.clone()));
         let before = texts.remove(&tool);
+        if let Some(before) =
+            before.as_ref().filter(|it| it.is_rearrangement_of(&listed.definition))
+        {
+            self.known.insert(tool.clone(), (Some(accepted.version.clone()), None));
+            if pin.is_some_and(|pin| pin.found.is_some()) {
+                self.back.push(tool.clone());
+            }
+            self.shown.push(before.clone());
+            self.rearranged.push(Rearranged { tool, version: listed.version });
+            return;
+        }
+        self.wait(&tool, pin, &listed, Some(accepted.version.clone()));
         if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
             let members = before.as_ref().map(|it| it.members_that_differ(&listed.definition));
             self.changed.push(Changed {

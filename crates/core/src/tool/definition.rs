@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ToolDefinition, ToolName};
+use crate::json;
 
 /// The members of a definition, in the order in which they are told.
 const MEMBERS: [&str; 6] =
@@ -61,12 +62,48 @@ impl ToolDefinition {
         MEMBERS.into_iter().filter(|name| one.get(name) != other.get(name)).collect()
     }
 
+    /// Returns true if the two have the same values, and some of `enum`, `required`, `default` and `examples` in
+    /// another order, as programs list them that keep them in sets.
+    #[must_use]
+    pub fn is_rearrangement_of(&self, other: &Self) -> bool {
+        let arranged = |definition: &Self| {
+            let mut arranged = definition.to_json();
+            arrange(&mut arranged);
+            arranged
+        };
+        self != other && arranged(self) == arranged(other)
+    }
+
     /// The places in which `new` differs from it, at most 1,000 of them.
     #[must_use]
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         compare(&self.to_json(), &new.to_json(), &mut String::new(), &mut found);
         found
+    }
+}
+
+/// Sorts the values whose order says nothing, and the parts of texts between commas among them.
+fn arrange(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                arrange(member);
+                match (name.as_str(), member) {
+                    ("enum" | "required" | "default" | "examples", Value::Array(values)) => {
+                        values.sort_by_cached_key(|value| json::canonical(value));
+                    }
+                    ("default", Value::String(text)) if text.contains(',') => {
+                        let mut parts: Vec<&str> = text.split(',').map(str::trim).collect();
+                        parts.sort_unstable();
+                        *text = parts.join(",");
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(arrange),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -157,6 +194,36 @@ mod tests {
         assert_eq!((&found[3].old, &found[3].new), (&None, &Some(json!(1))));
         assert_eq!(old.members_that_differ(&new), ["description", "inputSchema"]);
         assert!(old.members_that_differ(&old).is_empty() && old.differences(&old).is_empty());
+    }
+
+    #[test]
+    fn another_order_of_the_same_values_is_told_from_other_values() {
+        let of = |schema: Value| definition("Lists.", json!({"properties": {"a": schema}}));
+        for (one, other, same) in [
+            (json!({"enum": ["a", "b"]}), json!({"enum": ["b", "a"]}), true),
+            (json!({"required": ["a", "b"]}), json!({"required": ["b", "a"]}), true),
+            (json!({"default": "x, y,z"}), json!({"default": "z,x,y"}), true),
+            (json!({"default": ["x", "y"]}), json!({"default": ["y", "x"]}), true),
+            (json!({"examples": [[1, 2], 3]}), json!({"examples": [3, [1, 2]]}), true),
+            (json!({"examples": [[1, 2]]}), json!({"examples": [[2, 1]]}), false),
+            (json!({"default": "x,y"}), json!({"default": "x,y,rm"}), false),
+            (json!({"default": "x y"}), json!({"default": "y x"}), false),
+            (json!({"description": "a,b"}), json!({"description": "b,a"}), false),
+            (json!({"enum": ["a", "b"]}), json!({"enum": ["a", "b", "b"]}), false),
+            (json!({"prefixItems": [1, 2]}), json!({"prefixItems": [2, 1]}), false),
+            (json!({"enum": ["a"]}), json!({"enum": ["a"]}), false),
+        ] {
+            assert_eq!(
+                of(one.clone()).is_rearrangement_of(&of(other.clone())),
+                same,
+                "{one} {other}"
+            );
+            assert_eq!(
+                of(other.clone()).is_rearrangement_of(&of(one.clone())),
+                same,
+                "{other} {one}"
+            );
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub(crate) use self::{
 use super::{
     Gateway, approvals,
     body::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
-    health, oauth, v1,
+    front, health, oauth, v1,
 };
 
 /// Operations of one path and what each of them needs.
@@ -46,6 +46,7 @@ pub(super) fn table() -> Vec<Row> {
         row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::refresh::refresh)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::list)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::get)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::left_out)),
         Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::invoke::invoke) },
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::list)),
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::get)),
@@ -65,6 +66,7 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::list)),
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::get)),
         row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, || routes!(v1::approvals::decide)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),

@@ -1,4 +1,4 @@
-//! `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
+//! `GET /`, `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
 
 use portcullis_core::json::{self, Bounds};
 use portcullis_testkit::Gateway;
@@ -95,4 +95,19 @@ fn the_openapi_document_in_the_repository_is_the_one_that_the_binary_prints() {
     assert_eq!(printed.trim(), DOCUMENT.trim(), "{STALE}");
     let document = json::parse(printed.as_bytes(), Bounds::UPSTREAM).unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_itself_is_a_page_that_says_how_to_connect() {
+    let gateway = gateway().config("[server]\npublic_url = \"https://gw.example\"").start();
+
+    let answer = gateway.send(gateway.request(Method::GET, "/")).await;
+
+    assert_eq!(answer.status, 200);
+    assert_framed(&answer, "the page");
+    assert!(answer.header("content-type").starts_with("text/html"));
+    assert!(answer.header("content-security-policy").contains("default-src 'none'"));
+    for wanted in ["It is ready.", "https://gw.example/mcp", "/openapi.json", "client-config"] {
+        assert!(answer.text.contains(wanted), "{wanted}: {}", answer.text);
+    }
 }

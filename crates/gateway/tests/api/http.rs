@@ -48,7 +48,7 @@ async fn every_answer_has_its_headers_and_its_envelope() {
         (404, "not_found", with(Method::GET, "/v1/mcps/")),
         (404, "not_found", with(Method::GET, "/v1/mcps/sample:create_note/")),
         (404, "not_found", with(Method::GET, "/nothing")),
-        (404, "not_found", gateway.request(Method::GET, "/")),
+        (404, "not_found", gateway.request(Method::GET, "/index.html")),
         (405, "method_not_allowed", with(Method::PUT, "/v1/mcps")),
         (405, "method_not_allowed", with(Method::OPTIONS, "/v1/mcps")),
         (405, "method_not_allowed", gateway.request(Method::POST, "/healthz")),

@@ -203,6 +203,33 @@ async fn whatever_is_let_through_after_an_accept_is_judged_by_what_was_accepted(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_order_of_the_same_values_is_recorded_and_quarantines_nothing() {
+    let ordered = |features: &str, order: [&str; 2]| {
+        let mut tool = tool("a");
+        tool["inputSchema"] = json!({"type": "object", "properties": {
+            "features": {"type": "string", "default": features},
+            "order": {"enum": order},
+        }});
+        vec![tool, saying("b", "Other.")]
+    };
+    let scene = scene(ordered("x, y", ["up", "down"]), "").await;
+    scene.until_status("a", "available").await;
+    let accepted = scene.get("/v1/mcps/other:a").await.at("/data/version").clone();
+
+    scene.server.change_tools(ordered("y, x", ["down", "up"]));
+    let told = scene.changes("tool.changed", 1).await;
+    let same = scene.get("/v1/mcps/other:a").await;
+    scene.server.change_tools(ordered("y, x, rm", ["down", "up"]));
+    scene.until_status("a", "quarantined").await;
+
+    assert_eq!(told[0].1["action"], "rearranged", "{told:?}");
+    assert_eq!(
+        (same.at("/data/status"), same.at("/data/version")),
+        (&json!("available"), &accepted)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pin_outlives_the_tool_and_the_gateway() {
     let mut scene = scene(vec![saying("a", "Adds."), tool("b")], "").await;
     scene.until_status("a", "available").await;

@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
+    Ctx,
     audit::events::{patience, row_of},
     providers::provider::Provider,
     tools::Tools,
@@ -38,11 +39,32 @@ pub(super) struct Changed {
     pub(super) members: Vec<&'static str>,
 }
 
+/// A tool that is listed with the same values as accepted, in another order.
+pub(super) struct Rearranged {
+    pub(super) tool: ToolId,
+    /// Version of what is listed.
+    pub(super) version: String,
+}
+
+/// The most rearrangements that are remembered as told.
+const MOST_REMEMBERED: usize = 10_000;
+
 /// A listed tool that is not in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftOut {
     name: String,
     why: String,
+}
+
+/// A tool that is not in the catalogue, as it is shown to callers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOutTool {
+    /// Slug of its provider.
+    pub provider: String,
+    /// Its name, masked; empty if it has none.
+    pub name: String,
+    /// Reason.
+    pub reason: String,
 }
 
 impl LeftOut {
@@ -112,6 +134,39 @@ impl Tools {
     }
 
     /// Tells of tools that cannot be used, when they are others than at the last look.
+    /// Tells once of each tool that is listed in another order, which keeps it from nobody.
+    pub(super) fn tell_of_rearranged(
+        &self,
+        provider: &Provider,
+        org: Option<OrgId>,
+        mut all: Vec<Rearranged>,
+    ) {
+        {
+            let mut told = self.pins.rearranged.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.len() > MOST_REMEMBERED {
+                told.clear();
+            }
+            all.retain(|it| told.insert((org, it.tool.clone(), it.version.clone())));
+        }
+        let slug = provider.declared.slug.as_str();
+        for it in &all {
+            tracing::info!(tool = %it.tool, version = it.version, "the tool lists the same in another order");
+        }
+        if all.is_empty() || !self.pins.may_tell(org, slug, self.base.clock.now()) {
+            return;
+        }
+        let teller = self.teller();
+        self.base.tasks.spawn(async move {
+            for it in all.iter().take(MOST_EVENTS) {
+                let change = json!({ "action": "rearranged", "new_version": it.version });
+                let target = tool(&it.tool, Some(it.version.clone()));
+                if !teller.tell(org, EventType::ToolChanged, target, None, change).await {
+                    return;
+                }
+            }
+        });
+    }
+
     pub(super) fn tell_of_left_out(
         &self,
         provider: &Provider,
@@ -119,6 +174,7 @@ impl Tools {
         all: &[LeftOut],
     ) {
         let slug = provider.declared.slug.as_str();
+        let named = self.shown_left_out(slug, org, all);
         {
             let mut told = self.pins.left_out.lock().unwrap_or_else(PoisonError::into_inner);
             let before = told.entry((org, slug.to_owned())).or_default();
@@ -132,10 +188,6 @@ impl Tools {
         if all.is_empty() {
             return;
         }
-        let named = all.iter().take(MOST_NAMED);
-        let named = named
-            .map(|it| LeftOut { name: self.screening.recordable(&it.name), why: it.why.clone() });
-        let named: Vec<_> = named.collect();
         for it in &named {
             tracing::warn!(provider = slug, tool = it.name, why = it.why, "tool left out");
         }
@@ -145,6 +197,40 @@ impl Tools {
         self.base.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, count, change).await;
         });
+    }
+
+    /// Keeps what may be shown of the tools that cannot be used.
+    fn shown_left_out(&self, slug: &str, org: Option<OrgId>, all: &[LeftOut]) -> Vec<LeftOut> {
+        let named = all.iter().take(MOST_NAMED);
+        let named = named
+            .map(|it| LeftOut { name: self.screening.recordable(&it.name), why: it.why.clone() });
+        let named: Vec<_> = named.collect();
+        let mut shown = self.pins.shown_left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if named.is_empty() {
+            shown.remove(&(slug.to_owned(), org));
+        } else {
+            shown.insert((slug.to_owned(), org), named.clone());
+        }
+        named
+    }
+
+    /// The tools that the caller's providers list and that are not in the catalogue, at most 50 of each, by
+    /// provider.
+    #[must_use]
+    pub fn left_out(&self, ctx: &Ctx) -> Vec<LeftOutTool> {
+        let org = ctx.caller().org_id;
+        let shown = self.pins.shown_left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = shown
+            .iter()
+            .filter(|((slug, of), _)| of.is_none_or(|of| of == org) && self.reaches(ctx, slug));
+        let tools = own.flat_map(|((slug, _), tools)| {
+            tools.iter().map(|LeftOut { name, why }| LeftOutTool {
+                provider: slug.clone(),
+                name: name.clone(),
+                reason: why.clone(),
+            })
+        });
+        tools.collect()
     }
 
     /// Notes the number of tools above the limit, and tells of it once as long as it holds.

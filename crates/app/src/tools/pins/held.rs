@@ -1,7 +1,7 @@
 //! Pins as this node knows them, and the tools that it holds back.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -45,6 +45,10 @@ pub(crate) struct Pins {
     pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
     /// Tools of each provider that cannot be used, as recorded in events.
     pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
+    /// The same as of the last look, as they may be shown; few of each provider.
+    pub(super) shown_left_out: Mutex<BTreeMap<(String, Org), Vec<LeftOut>>>,
+    /// Listings in another order than accepted that were told of, by tool and version.
+    pub(super) rearranged: Mutex<HashSet<(Org, ToolId, String)>>,
     /// The number of tools of each provider above its limit.
     pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
     /// When events told of what each provider lists.

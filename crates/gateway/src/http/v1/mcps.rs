@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{ToolQuery, ToolStatus, ToolView};
+use portcullis_app::{LeftOutTool, ToolQuery, ToolStatus, ToolView};
 use portcullis_core::{clock::Timestamp, id::ProviderId, policy::Access, tool::ToolId};
 use serde::Serialize;
 use serde_json::Value;
@@ -76,6 +76,55 @@ pub(crate) async fn get(
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.tools.tool(&ctx, &id?)?;
     Ok(Outcome::data(&Tool::full(&view)))
+}
+
+/// Lists the tools that providers of the caller have and that are not in the catalogue, with the reasons.
+///
+/// At most 50 of each provider are named.
+#[utoipa::path(
+    get, path = "/v1/tools/left-out", tag = "mcps", operation_id = "list_left_out_tools",
+    params(
+        ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of tools", body = Paged<Items<LeftOut>>),
+    )
+)]
+pub(crate) async fn left_out(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let list = Listing::read(&gateway, &ctx, "left_out", &["provider"], raw.as_deref())?;
+    let wanted = list.query.list("provider");
+    let mut all = gateway.app.tools.left_out(&ctx);
+    all.retain(|tool| wanted.is_empty() || wanted.contains(&tool.provider));
+    let from = list.after.as_deref().and_then(|after| after.parse().ok()).unwrap_or(0_usize);
+    let items: Vec<_> = all.iter().skip(from).take(list.limit).map(LeftOut::of).collect();
+    let to = from + items.len();
+    let end = (to < all.len()).then(|| to.to_string());
+    Ok(list.answer(&Items { items }, end.as_deref()))
+}
+
+/// A tool that is not in the catalogue.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LeftOut<'a> {
+    /// Slug of its provider.
+    #[schema(example = "github")]
+    provider: &'a str,
+    /// Its name at the provider, as far as it can be shown; empty if it has none.
+    #[schema(example = "create issue")]
+    name: &'a str,
+    /// Reason.
+    reason: &'a str,
+}
+
+impl<'a> LeftOut<'a> {
+    fn of(tool: &'a LeftOutTool) -> Self {
+        Self { provider: &tool.provider, name: &tool.name, reason: &tool.reason }
+    }
 }
 
 fn access_named(name: &str) -> Option<Access> {

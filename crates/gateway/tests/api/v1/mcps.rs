@@ -1,4 +1,4 @@
-//! `GET /v1/mcps`, `GET /v1/mcps/{id}`: the catalogue as a caller sees it.
+//! `GET /v1/mcps`, `GET /v1/mcps/{id}`, `GET /v1/tools/left-out`: the catalogue as a caller sees it, and what is not in it.
 
 use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
 use reqwest::StatusCode;
@@ -213,4 +213,45 @@ async fn a_provider_that_goes_down_keeps_its_tools_marked_unavailable_until_it_i
 
     server.fail(None);
     until(|| gateway.get(&who, path), |it| it.at("/data/status") == "available").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provider() {
+    let odd = |name: &str, schema: Value| {
+        let mut odd = tool("odd");
+        odd["name"] = json!(name);
+        odd["inputSchema"] = schema;
+        odd
+    };
+    let remote = json!({"type": "object", "properties": {"a": {"$ref": "https://x.example/a"}}});
+    let secret = "say glpat-F4k3abcdefghijklmnop";
+    let tools = vec![
+        tool("good"),
+        odd("create issue", json!({"type": "object"})),
+        odd("remote", remote),
+        odd(secret, json!({"type": "object"})),
+    ];
+    let server = McpServer::start(tools).await;
+    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
+    let who = everybody(&gateway);
+    until(|| gateway.get(&who, "/v1/mcps/other:good"), |it| it.status == 200).await;
+
+    let all = gateway.get(&who, "/v1/tools/left-out").await;
+    let first = gateway.get(&who, "/v1/tools/left-out?limit=2&provider=other").await;
+    let cursor = first.at("/meta/pagination/next_cursor").as_str().unwrap();
+    let path = format!("/v1/tools/left-out?limit=2&provider=other&cursor={cursor}");
+    let rest = gateway.get(&who, &path).await;
+    let none = gateway.get(&who, "/v1/tools/left-out?provider=sample").await;
+    let poor = gateway.service(&who.org, "mcps:invoke");
+
+    assert_enveloped(&all, "left out");
+    let mut told: Vec<(&str, &str)> =
+        members(&all, "name").into_iter().zip(members(&all, "reason")).collect();
+    told.sort_unstable();
+    assert_eq!(members(&all, "provider"), ["other"; 3]);
+    let names: Vec<&str> = told.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["create issue", "remote", "say [REDACTED:gitlab_token]"]);
+    assert!(told[0].1.contains("A-Z") && told[1].1.contains("outside itself"), "{told:?}");
+    assert_eq!((items(&first).len(), items(&rest).len(), items(&none).len()), (2, 1, 0));
+    assert_eq!(gateway.get(&poor, "/v1/tools/left-out").await.status, 403);
 }

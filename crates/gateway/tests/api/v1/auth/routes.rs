@@ -11,7 +11,7 @@ pub(super) fn templates() -> Vec<(Method, String)> {
     let mut found = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
-            let open = matches!(path.as_str(), "/healthz" | "/readyz" | "/openapi.json")
+            let open = matches!(path.as_str(), "/" | "/healthz" | "/readyz" | "/openapi.json")
                 || path.starts_with("/oauth/")
                 || path.starts_with("/approvals/");
             assert_eq!(operation["security"] == json!([{}]), open, "{path}");
@@ -26,7 +26,7 @@ pub(super) fn templates() -> Vec<(Method, String)> {
 /// Every route that needs a token, with the scope it asks for.
 pub(super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
     let scope = |method: &Method, path: &str| match (method.as_str(), path) {
-        ("GET", "/v1/mcps" | "/v1/mcps/{id}") => Some("mcps:read"),
+        ("GET", "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out") => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
         ("DELETE", "/v1/providers/{id}")
