@@ -197,7 +197,7 @@ pub struct Tool {
     pub version: String,
     /// When this version was first seen.
     pub updated_at: Timestamp,
-    /// Where it differs from the definition.
+    /// Definition as it is shown, if that differs.
     shown: Option<Box<ToolDefinition>>,
     input: Schema,
     output_error: Option<SchemaError>,

@@ -13,6 +13,7 @@ mod orgs;
 mod output;
 mod policy;
 mod principals;
+mod providers;
 mod quickstart;
 mod quickstart_tour;
 mod ready;
@@ -61,6 +62,9 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    /// List the providers with their state, and register the gateway with one anew
+    #[command(subcommand)]
+    Provider(providers::Providers),
     /// List what was accepted of tools, show what changed, and accept it
     #[command(subcommand)]
     Tool(tools::Tools),
@@ -141,6 +145,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::Provider(providers) => providers.run().await,
         Command::Tool(tools) => tools.run().await,
         Command::Approval(approvals) => approvals.run().await,
         Command::ClientConfig(command) => command.run(),

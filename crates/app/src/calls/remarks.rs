@@ -1,4 +1,4 @@
-//! What is odd about a tool or its answer and does not stop a call: the event says so.
+//! Oddities of a tool or its answer that do not stop a call: the event names them.
 
 use portcullis_core::tool::Tool;
 use portcullis_upstream::{CallAnswer, CallError};

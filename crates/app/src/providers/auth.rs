@@ -216,6 +216,11 @@ impl OAuthSettings {
         }
     }
 
+    /// Returns true if the gateway may register by itself.
+    pub(crate) const fn registers(&self) -> bool {
+        self.client.is_none() && self.dynamic_registration
+    }
+
     /// The operator's client, if it was registered at this issuer.
     pub(crate) fn client_of(&self, issuer: &str) -> Option<&Client> {
         self.client.as_ref().filter(|_| self.issuer() == Some(issuer))

@@ -17,6 +17,7 @@ mod rotate;
 mod usable;
 
 pub use self::{
+    authorizer::{NotRegistered, Registered},
     callback::{Callback, CalledBack},
     disconnect::{Disconnected, UpstreamRevocation},
     rotate::{RotateError, rotate_secrets},

@@ -244,6 +244,16 @@ impl Providers {
             connected_at: record.connected_at,
             updated_at: record.updated_at,
         };
+        let registers = declared.auth.oauth().is_some_and(OAuthSettings::registers);
+        if view.status == ProviderStatus::Pending && registers {
+            view.last_error.get_or_insert_with(|| {
+                format!(
+                    "nobody came back from the authorization server yet; if its page says that it does not know the \
+                     client, the operator runs `portcullis provider register --again {}`",
+                    view.slug
+                )
+            });
+        }
         if declared.auth.needs_nobody() {
             let state = self.provider_of_slug(&view.slug)?.state();
             view.status = state.status;

@@ -103,7 +103,7 @@ impl Face {
 pub(crate) const ALL: &str = "/mcp";
 pub(crate) const ONE: &str = "/mcp/{slug}";
 /// The first of these as some clients write it.
-const ALL_AS_A_FOLDER: &str = "/mcp/";
+pub(crate) const ALL_AS_A_FOLDER: &str = "/mcp/";
 
 /// The routes of these addresses.
 pub(crate) fn routes() -> [MessageRoute; 3] {

@@ -71,7 +71,7 @@ const EVERYTHING: OnAPort = OnAPort {
     port_variable: "PORT",
 };
 
-/// What the TypeScript SDK shows as an example of a server with sessions.
+/// Example of a server with sessions in the TypeScript SDK.
 const EXAMPLE: OnAPort = OnAPort {
     script: "sdk/dist/esm/examples/server/simpleStreamableHttp.js",
     argument: "",

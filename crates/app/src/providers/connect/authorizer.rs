@@ -63,6 +63,32 @@ pub(crate) enum Unknown {
     NoClient,
 }
 
+/// A registration of the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Registered {
+    /// The authorization server.
+    pub issuer: String,
+    /// Client id of the gateway there.
+    pub client_id: String,
+}
+
+/// Reason why the gateway was not registered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotRegistered {
+    /// No such provider is declared.
+    #[error("no provider `{0}` is declared")]
+    NoProvider(String),
+    /// People do not connect it with OAuth.
+    #[error("the provider `{0}` is not connected with OAuth; it needs no registration")]
+    NoOAuth(String),
+    /// The client is configured, or known by its document.
+    #[error("the gateway is known there as {0} without a registration of its own")]
+    OtherClient(String),
+    /// The server cannot be asked, or refuses.
+    #[error("{0}")]
+    Unknown(String),
+}
+
 fn http(what: &'static str) -> impl Fn(OAuthError) -> Unknown {
     move |error| Unknown::Http { what, error }
 }
@@ -192,7 +218,8 @@ impl Providers {
         near: &Endpoint,
         read: impl Fn(&Value) -> Result<T, Unknown>,
     ) -> Result<T, Unknown> {
-        let (mut unread, mut last) = (None, OAuthError::Form);
+        let mut unread = None;
+        let mut last = OAuthError::Form;
         for place in places {
             let place = match Endpoint::found(&place, near) {
                 Ok(place) => place,
@@ -285,6 +312,27 @@ impl Providers {
         let registration = Registration::parse(&answer, method);
         let registration = registration.map_err(|error| unknown(metadata(REGISTRATION)(error)))?;
         self.keep_registration(server, redirect_uri, registration).await
+    }
+
+    /// Registers the gateway at the authorization server of a provider, unless it is; `again` in the place of the
+    /// registration that there is.
+    pub async fn register(&self, slug: &str, again: bool) -> Result<Registered, NotRegistered> {
+        let provider = self.catalogue.providers.get(slug);
+        let provider = provider.ok_or_else(|| NotRegistered::NoProvider(slug.to_owned()))?;
+        let settings = provider.declared.auth.oauth();
+        let settings = settings.ok_or_else(|| NotRegistered::NoOAuth(slug.to_owned()))?;
+        let server = self.authorizer(provider, settings).await;
+        let server = server.map_err(|unknown| NotRegistered::Unknown(unknown.to_string()))?;
+        let refused = |refusal: Refusal| NotRegistered::Unknown(refusal.to_string());
+        let known = self.registered(&server).await.map_err(refused)?;
+        if let Some(known) = known.filter(|_| again) {
+            self.forget_client(provider, &server, &known).await.map_err(refused)?;
+        }
+        let client = self.client_at(provider, settings, &server).await.map_err(refused)?;
+        if self.registered(&server).await.map_err(refused)?.is_none() {
+            return Err(NotRegistered::OtherClient(client.id));
+        }
+        Ok(Registered { issuer: server.issuer.clone(), client_id: client.id })
     }
 
     async fn registered(&self, server: &Server) -> Result<Option<Client>, Refusal> {

@@ -129,7 +129,8 @@ fn within(target: &str, id: &str) -> Option<String> {
 /// expressions allow that without a backslash.
 fn with_plawithin_bracketses(pattern: &str) -> String {
     let mut plain = String::with_capacity(pattern.len());
-    let (mut within_brackets, mut after_named) = (false, false);
+    let mut within_brackets = false;
+    let mut after_named = false;
     let mut letters = pattern.chars().peekable();
     while let Some(letter) = letters.next() {
         let mut names_class = false;

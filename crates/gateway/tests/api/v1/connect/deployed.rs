@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{USER, attacks::documents, code_on, come_back, connect, text};
 use crate::{
     gateway,
-    given::{ENOUGH, until},
+    given::{ENOUGH, failure, until},
 };
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
@@ -160,6 +160,29 @@ async fn a_server_that_forgot_the_gateway_is_registered_with_anew() {
 
     assert!(page.contains("code_not_redeemed"), "{page}");
     assert_eq!(found.registered(), 2, "once more, and then no more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_only_a_page_says_that_the_client_is_unknown_the_status_says_what_to_do() {
+    let found = found(Habits::default(), |_, _| {}).await;
+    let begun = connect(&found.gateway, &found.who, "found", &json!({})).await;
+    let id = text(&begun, "/data/provider/id");
+
+    let waiting = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;
+    let registered = found.gateway.admin(&["provider", "register", "--again", "found"]);
+    let (_, unknown) = failure(&found.gateway, &["provider", "register", "other"]).await;
+    found.connected().await;
+
+    let told = waiting.at("/data/last_error").as_str().unwrap();
+    assert!(told.contains("portcullis provider register --again found"), "{told}");
+    assert_eq!(registered["client_id"], CLIENT_ID);
+    assert_eq!(registered["issuer"], found.saas.origin());
+    assert!(unknown.contains("no provider `other` is declared"), "{unknown}");
+    assert_eq!(found.registered(), 2);
+    let after = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;
+    assert_eq!(after.at("/data/last_error"), &Value::Null, "{}", after.text);
+    let listed = found.gateway.admin(&["provider", "list"]);
+    assert_eq!((&listed[0]["slug"], &listed[0]["status"]), (&json!("found"), &json!("connected")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
