@@ -1,7 +1,7 @@
 //! Authentication of the gateway to a provider, and the principals that may connect it.
 
 use portcullis_core::{
-    oauth::{TokenMethod, is_scope},
+    oauth::{TokenMethod, is_same_issuer, is_scope},
     secret::Secret,
 };
 use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
@@ -223,7 +223,8 @@ impl OAuthSettings {
 
     /// The operator's client, if it was registered at this issuer.
     pub(crate) fn client_of(&self, issuer: &str) -> Option<&Client> {
-        self.client.as_ref().filter(|_| self.issuer() == Some(issuer))
+        let own = self.issuer().is_some_and(|own| is_same_issuer(own, issuer));
+        self.client.as_ref().filter(|_| own)
     }
 
     /// Says no to settings that can never work, and to a client of which nobody says where it was

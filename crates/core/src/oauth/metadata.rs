@@ -170,7 +170,7 @@ pub fn is_same_issuer(one: &str, other: &str) -> bool {
 /// An authorization server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerMetadata {
-    /// Issuer identifier, as whoever named it wrote it.
+    /// Issuer identifier, as the server writes it.
     pub issuer: String,
     /// Where browsers go.
     pub authorization_endpoint: String,
@@ -197,7 +197,8 @@ impl ServerMetadata {
             |member: &'static str| text(document, member).ok_or(MetadataError::Member(member));
         let optional = |member: &str| text(document, member).map(str::to_owned);
         let flag = |member: &str| document.get(member).and_then(Value::as_bool) == Some(true);
-        if !is_same_issuer(required("issuer")?, issuer) {
+        let own = required("issuer")?;
+        if !is_same_issuer(own, issuer) {
             return Err(MetadataError::Issuer);
         }
         let pkce = texts(document, "code_challenge_methods_supported").unwrap_or_default();
@@ -213,7 +214,7 @@ impl ServerMetadata {
             return Err(MetadataError::Method);
         }
         Ok(Self {
-            issuer: issuer.to_owned(),
+            issuer: own.to_owned(),
             authorization_endpoint: required("authorization_endpoint")?.to_owned(),
             token_endpoint: required("token_endpoint")?.to_owned(),
             revocation_endpoint: optional("revocation_endpoint"),
@@ -297,7 +298,7 @@ mod tests {
         ] {
             assert_eq!(parse(other), Err(MetadataError::Issuer), "{other}");
         }
-        assert_eq!(parse("https://id.example/").unwrap().issuer, "https://id.example/");
+        assert_eq!(parse("https://id.example/").unwrap().issuer, "https://id.example");
     }
 
     #[test]

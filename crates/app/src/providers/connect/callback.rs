@@ -172,9 +172,10 @@ impl Providers {
                 return Ok(Err("temporarily_unavailable"));
             }
         };
-        // Before anything is redeemed: a code of another server must not go to this one (RFC 9207).
+        // Before anything is redeemed: a code of another server must not go to this one (RFC 9207). Here the
+        // name counts to the letter, as the server writes it.
         match callback.iss.as_deref() {
-            Some(iss) if !is_same_issuer(iss, &server.issuer) => return Ok(Err("issuer_mismatch")),
+            Some(iss) if iss != server.issuer => return Ok(Err("issuer_mismatch")),
             None if server.tells_issuer => return Ok(Err("issuer_mismatch")),
             Some(_) | None => {}
         }

@@ -78,17 +78,22 @@ fn changed(documents: &mut Documents, path: &str, member: &str, value: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_issuer_without_a_path_is_the_same_with_and_without_the_last_slash() {
-    for (listed, own, iss) in [("/", "", ""), ("", "/", ""), ("", "", "/")] {
+    for (listed, own) in [("/", ""), ("", "/"), ("/", "/")] {
         let found = found(Habits::default(), |origin, documents| {
             let listed = json!([format!("{origin}{listed}")]);
             changed(documents, &format!("{RESOURCE}/mcp"), "authorization_servers", listed);
             changed(documents, SERVER, "issuer", json!(format!("{origin}{own}")));
         })
         .await;
-        let iss = format!("{}{iss}", found.saas.origin());
-        found.saas.change(|habits| habits.iss = Some(iss));
+        let iss = |slash: &str| Some(format!("{}{slash}", found.saas.origin()));
+        found.saas.change(|habits| habits.iss = iss(own));
 
         found.connected().await;
+
+        // In the callback it is the server's own name, and to the letter.
+        found.saas.change(|habits| habits.iss = iss(if own.is_empty() { "/" } else { "" }));
+        let page = found.consented().await;
+        assert!(page.contains("issuer_mismatch"), "{page}");
     }
 }
 
