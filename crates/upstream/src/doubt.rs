@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Doubt(AtomicU8);
 
-/// How a failure speaks of the session.
+/// Weight of a failure as a sign that the session is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blame {
     /// Servers fail so for many reasons.

@@ -153,7 +153,7 @@ impl Http {
         self.wire.challenge()
     }
 
-    /// Why the server could not be used last, if it could not.
+    /// Last cause that kept the server from use, unless it answered since.
     pub(crate) fn cause(&self) -> Option<String> {
         self.wire.cause()
     }

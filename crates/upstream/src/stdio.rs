@@ -159,7 +159,7 @@ impl Stdio {
 
     /// Returns true while a start is under way.
     pub(crate) fn is_starting(&self) -> bool {
-        // While somebody changes the state, nobody knows.
+        // While the state is being changed, it is not known.
         self.0.state.try_lock().is_ok_and(|state| state.starting.is_some())
     }
 

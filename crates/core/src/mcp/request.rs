@@ -198,7 +198,7 @@ fn request(
     })
 }
 
-/// Says no to a header that does not name what the body names: somebody on the way may go by it.
+/// Says no to a header that does not name what the body names: a proxy on the way may go by it.
 fn compare_name(
     method: Option<Method>,
     params: Option<Node<'_>>,

@@ -155,7 +155,7 @@ pub fn issuer_urls(issuer: &Url) -> Vec<Url> {
 }
 
 /// Returns true if two issuer identifiers are the same to the letter, but for the last slash of one that has
-/// no path: servers write it or not, and nobody else can be meant.
+/// no path: servers write it or not, and no other one can be meant.
 #[must_use]
 pub fn is_same_issuer(one: &str, other: &str) -> bool {
     let bare = |issuer: &str| {

@@ -10,7 +10,7 @@ use crate::{
     given::{self, NOW, intent, soon, writer_of},
 };
 
-/// How long news may take on a machine with other work.
+/// The longest that news may take on a machine with other work.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn node(name: &str, lease: &str, place: &str) -> NodeRecord {

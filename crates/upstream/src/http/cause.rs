@@ -1,4 +1,4 @@
-//! Why a server cannot be used, in words for its operator. What the server wrote stands in them, and is to be
+//! Causes that keep a server from use, in words for its operator. Words of the server stand in them, and are to be
 //! masked before anybody reads it.
 
 use std::{error::Error, io};
@@ -14,7 +14,7 @@ use crate::text;
 /// The most characters of what a server wrote.
 const LONGEST: usize = 200;
 
-/// Why no connection was made, or why it broke.
+/// Cause of a connection that was not made, or that broke.
 pub(super) fn of_connection(error: &legacy::Error) -> String {
     let mut is_dns = false;
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
@@ -55,7 +55,7 @@ fn of_io(error: &io::Error, is_dns: bool) -> String {
     told.to_owned()
 }
 
-/// Why an answer is none of MCP.
+/// Cause of an answer that is none of MCP.
 pub(super) fn of_answer(status: StatusCode, headers: &HeaderMap) -> String {
     let header = |name| {
         let value = headers.get(name).and_then(|value| value.to_str().ok());

@@ -44,7 +44,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Whether a request fails so in a session that the server does not know.
+    /// Weight of the failure as a sign that the server does not know the session, if it is one.
     pub(super) fn blame(&self) -> Option<Blame> {
         match self {
             Self::Status(_) | Self::Refused(_) => Some(Blame::Likely),

@@ -38,7 +38,7 @@ pub(super) struct Session {
     pub(super) headers: HeaderMap,
     /// True if the server gave it an id, so that it can also forget it.
     pub(super) has_id: bool,
-    /// Whether the server still knows it.
+    /// Doubt whether the server still knows it.
     pub(super) doubt: Doubt,
     /// The calls that wait in it, if forms of the server are answered.
     pub(super) forms: Option<Arc<FormCalls>>,
@@ -65,7 +65,7 @@ impl Session {
             Ok(Verdict::Modern { announces }) => Ok(Self::modern(wire, announces)),
             Ok(Verdict::Legacy) if protocol.may_be_legacy() => Self::legacy(wire, protocol).await,
             Ok(Verdict::Legacy | Verdict::Stranger) => Err(CallError::protocol(Executed::No)),
-            // Some let in who initializes and nobody else.
+            // Some servers let clients in that initialize, and no others.
             Err(refused) if protocol.may_be_legacy() && is_about_access(refused) => {
                 let opened = Self::legacy(wire, protocol).await;
                 opened.map_err(|error| if is_about_access(error) { error } else { refused })

@@ -57,7 +57,7 @@ pub(crate) struct Wire {
     credential: ArcSwapOption<Credential>,
     /// Challenge of the last refusal of the credential.
     challenge: ArcSwapOption<Challenge>,
-    /// Why the server could not be used last.
+    /// Last cause that kept the server from use.
     cause: ArcSwapOption<String>,
     pub(super) hears: Hears,
     pub(super) max_response_bytes: usize,
@@ -154,7 +154,7 @@ impl Wire {
         self.challenge.store(challenge.map(Arc::new));
     }
 
-    /// Why the server could not be used last, if it could not.
+    /// Last cause that kept the server from use, unless it answered since.
     pub(crate) fn cause(&self) -> Option<String> {
         self.cause.load().as_deref().cloned()
     }

@@ -65,7 +65,7 @@ pub(super) struct Pipe {
     liveness: Arc<Liveness>,
     era: Arc<OnceLock<Era>>,
     proved: AtomicBool,
-    /// Whether the child still knows us, for what it runs may be started anew behind it.
+    /// Doubt whether the child still knows us, for programs behind it may have been started anew.
     pub(super) doubt: Doubt,
     /// Set when no more input will come, so that the child ends by itself.
     finishing: CancellationToken,

@@ -134,7 +134,7 @@ impl Tools {
     }
 
     /// Tells of tools that cannot be used, when they are others than at the last look.
-    /// Tells once of each tool that is listed in another order, which keeps it from nobody.
+    /// Tells once of each tool that is listed in another order; it stays in use.
     pub(super) fn tell_of_rearranged(
         &self,
         provider: &Provider,

@@ -13,6 +13,8 @@ pub(super) struct Relaxed {
     pub(super) unenforced: Vec<String>,
 }
 
+/// Keywords whose values are no schemas.
+const VALUES: [&str; 4] = ["const", "default", "enum", "examples"];
 /// The most patterns that are named.
 const MAX_NAMED: usize = 100;
 
@@ -26,64 +28,84 @@ impl Relaxed {
             return Self { schema: None, unenforced };
         }
         let mut relaxed = schema.clone();
-        let by_reference = ["$defs", "definitions"].iter().any(|name| {
-            let mut found = Vec::new();
-            find(schema.get(name).unwrap_or(&Value::Null), &mut String::new(), &mut found);
-            !found.is_empty()
-        });
-        relax(&mut relaxed, by_reference);
+        relax(&mut relaxed);
         Self { schema: Some(relaxed), unenforced }
     }
 }
 
+/// Keywords with a schema for each name.
+const MAPS: [&str; 5] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
 fn find(schema: &Value, path: &mut String, found: &mut Vec<String>) {
-    let mut within = |name: &str, value: &Value, found: &mut Vec<String>| {
-        let length = path.len();
-        path.push('/');
-        path.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        if name == "pattern" && value.as_str().is_some_and(Pattern::is_beyond_us) {
-            if found.len() < MAX_NAMED {
-                found.push(path.clone());
-            }
-        } else if name == "patternProperties"
-            && let Value::Object(named) = value
-        {
-            for (pattern, schema) in named {
-                let length = path.len();
-                path.push('/');
-                path.push_str(&pattern.replace('~', "~0").replace('/', "~1"));
-                if Pattern::is_beyond_us(pattern) && found.len() < MAX_NAMED {
-                    found.push(path.clone());
-                }
-                find(schema, path, found);
-                path.truncate(length);
-            }
-        } else {
-            find(value, path, found);
-        }
-        path.truncate(length);
-    };
     match schema {
         Value::Object(members) => {
-            members.iter().for_each(|(name, value)| within(name, value, found));
+            for (name, value) in members {
+                let is_beyond =
+                    name == "pattern" && value.as_str().is_some_and(Pattern::is_beyond_us);
+                if is_beyond {
+                    at(name, path, |path| note(path, found));
+                } else if let Some(schemas) = map_of(name, value) {
+                    at(name, path, |path| find_in_map(name, schemas, path, found));
+                } else if !VALUES.contains(&name.as_str()) {
+                    at(name, path, |path| find(value, path, found));
+                }
+            }
         }
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(place, it)| within(&place.to_string(), it, found));
+            for (place, item) in items.iter().enumerate() {
+                at(&place.to_string(), path, |path| find(item, path, found));
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
+/// The schemas of such a keyword.
+fn map_of<'a>(name: &str, value: &'a Value) -> Option<&'a Map<String, Value>> {
+    value.as_object().filter(|_| MAPS.contains(&name))
+}
+
+fn find_in_map(
+    keyword: &str,
+    schemas: &Map<String, Value>,
+    path: &mut String,
+    found: &mut Vec<String>,
+) {
+    for (name, schema) in schemas {
+        at(name, path, |path| {
+            if keyword == "patternProperties" && Pattern::is_beyond_us(name) {
+                note(path, found);
+            }
+            find(schema, path, found);
+        });
+    }
+}
+
+/// Does something one step further.
+fn at(name: &str, path: &mut String, then: impl FnOnce(&mut String)) {
+    let length = path.len();
+    path.push('/');
+    path.push_str(&name.replace('~', "~0").replace('/', "~1"));
+    then(path);
+    path.truncate(length);
+}
+
+fn note(path: &str, found: &mut Vec<String>) {
+    if found.len() < MAX_NAMED {
+        found.push(path.to_owned());
+    }
+}
+
 /// Returns true if something was taken out of the schema, or of one that it may refer to.
-fn relax(schema: &mut Value, by_reference: bool) -> bool {
+fn relax(schema: &mut Value) -> bool {
     let members = match schema {
         Value::Object(members) => members,
-        Value::Array(items) => {
-            return items.iter_mut().fold(false, |any, it| relax(it, by_reference) | any);
-        }
+        Value::Array(items) => return items.iter_mut().fold(false, |any, it| relax(it) | any),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return false,
     };
-    let mut relaxed = by_reference && members.contains_key("$ref");
+    // Where a reference leads is not looked at.
+    let mut relaxed = members.contains_key("$ref");
     if members.get("pattern").and_then(Value::as_str).is_some_and(Pattern::is_beyond_us) {
         members.remove("pattern");
         relaxed = true;
@@ -94,7 +116,7 @@ fn relax(schema: &mut Value, by_reference: bool) -> bool {
     {
         let mut touched = false;
         for name in turned {
-            touched |= members.get_mut(*name).is_some_and(|it| relax(it, by_reference));
+            touched |= members.get_mut(*name).is_some_and(relax);
         }
         if touched {
             for name in turned {
@@ -103,8 +125,15 @@ fn relax(schema: &mut Value, by_reference: bool) -> bool {
             relaxed = true;
         }
     }
-    for value in members.values_mut() {
-        relaxed |= relax(value, by_reference);
+    for (name, value) in members {
+        let is_map = map_of(name, value).is_some();
+        if let Value::Object(schemas) = value
+            && is_map
+        {
+            relaxed = schemas.values_mut().fold(relaxed, |any, it| relax(it) | any);
+        } else if !VALUES.contains(&name.as_str()) {
+            relaxed |= relax(value);
+        }
     }
     relaxed
 }
@@ -169,9 +198,19 @@ mod tests {
                 json!({"$defs": {"a": {}}}),
             ),
             (json!({"items": {"not": {"items": odd}}}), json!({"items": {}})),
+            (
+                json!({"properties": {"a": odd, "b": {"not": {"$ref": "#/properties/a"}}}}),
+                json!({"properties": {"a": {}, "b": {}}}),
+            ),
+            (
+                json!({"properties": {"enum": odd, "pattern": odd}}),
+                json!({"properties": {"enum": {}, "pattern": {}}}),
+            ),
+            (json!({"items": odd, "enum": [odd]}), json!({"items": {}, "enum": [odd]})),
         ] {
             assert_eq!(Relaxed::of(&written).schema.unwrap(), left, "{written}");
         }
         assert!(Relaxed::of(&json!({"not": plain})).schema.is_none());
+        assert!(Relaxed::of(&json!({"const": odd})).unenforced.is_empty());
     }
 }
