@@ -52,6 +52,12 @@ impl Attendance {
         (Self(Arc::new(Attended { live, heard: Mutex::new(heard), told })), attending)
     }
 
+    /// Returns true if the caller gave the call up.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.0.live.is_given_up()
+    }
+
     pub(crate) fn live(&self) -> &Live {
         &self.0.live
     }

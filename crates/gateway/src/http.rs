@@ -29,6 +29,7 @@ mod service;
 mod strangers;
 mod traces;
 mod v1;
+mod waiting;
 
 use std::{
     sync::{Arc, atomic::AtomicBool},

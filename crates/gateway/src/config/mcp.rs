@@ -1,5 +1,7 @@
 //! `[mcp]`: the server that MCP clients speak to.
 
+use std::time::Duration;
+
 use portcullis_core::oauth::Origin;
 use serde::Deserialize;
 
@@ -11,6 +13,10 @@ const LONGEST: usize = 1024;
 /// Seconds for which a client may keep a list of tools: as long as definitions are looked at anew.
 const TTL_SECONDS: u64 = 60;
 const MOST_TTL_SECONDS: u64 = 3_600;
+/// Seconds for which a call is held whose caller opened the address of its approval: less than the minute
+/// after which the TypeScript SDK and most proxies give up.
+const APPROVAL_WAIT_SECONDS: u64 = 55;
+const MOST_APPROVAL_WAIT_SECONDS: u64 = 300;
 
 /// `[mcp]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -22,6 +28,8 @@ pub(crate) struct Mcp {
     pub(crate) instructions: Option<String>,
     /// Seconds for which a client may keep a list of tools, at most an hour.
     pub(crate) ttl_seconds: Option<u64>,
+    /// Seconds for which a call is held whose caller opened the address of its approval, at most five minutes.
+    pub(crate) approval_wait_seconds: Option<u64>,
     /// Names by which clients reach the gateway, besides `server.public_host` and that of
     /// `server.public_url`.
     pub(crate) hosts: Vec<String>,
@@ -57,6 +65,10 @@ impl Mcp {
         if self.ttl_seconds.is_some_and(|ttl| ttl > MOST_TTL_SECONDS) {
             return Err(format!("`mcp.ttl_seconds` has to be 0 to {MOST_TTL_SECONDS}"));
         }
+        if self.approval_wait_seconds.is_some_and(|wait| wait > MOST_APPROVAL_WAIT_SECONDS) {
+            let most = MOST_APPROVAL_WAIT_SECONDS;
+            return Err(format!("`mcp.approval_wait_seconds` has to be 0 to {most}"));
+        }
         if let Some(host) = self.hosts.iter().find(|it| it.is_empty() || it.contains(['/', ':'])) {
             return Err(format!(
                 "`mcp.hosts` holds `{host}`, but has to hold host names, with neither scheme nor port"
@@ -88,6 +100,14 @@ impl Mcp {
         let instructions = self.instructions.clone();
         let guard = Guard::new((listen, secure), hosts, origins);
         let ttl_ms = self.ttl_seconds.unwrap_or(TTL_SECONDS).saturating_mul(1_000);
-        McpSettings { tools, instructions, ttl_ms, guard, listeners: Listeners::default() }
+        let wait = self.approval_wait_seconds.unwrap_or(APPROVAL_WAIT_SECONDS);
+        McpSettings {
+            tools,
+            instructions,
+            ttl_ms,
+            approval_wait: Duration::from_secs(wait),
+            guard,
+            listeners: Listeners::default(),
+        }
     }
 }

@@ -15,7 +15,7 @@ mod sse;
 mod stream;
 mod task;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -79,6 +79,8 @@ pub(crate) struct Settings {
     pub(crate) instructions: Option<String>,
     /// Time for which a client may keep a list of tools.
     pub(crate) ttl_ms: u64,
+    /// Time for which a call is held whose caller opened the address of its approval.
+    pub(crate) approval_wait: Duration,
     pub(crate) guard: Guard,
     pub(crate) listeners: Listeners,
 }

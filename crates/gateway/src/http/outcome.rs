@@ -149,8 +149,16 @@ impl Outcome {
         Self::of(serde_json::to_value(data).map_or_else(|_| bug(), page))
     }
 
+    /// The outcome of a call.
+    pub(crate) fn of_call(ended: Result<Answered, Box<Stopped>>) -> Self {
+        match ended {
+            Ok(answered) => Self::answered(answered),
+            Err(stopped) => Self::from(*stopped),
+        }
+    }
+
     /// The outcome of a call that was not refused.
-    pub(crate) fn answered(answered: Answered) -> Self {
+    fn answered(answered: Answered) -> Self {
         match answered {
             Answered::Invoked(invoked) => Self {
                 content: Content::Result(invoked.result),

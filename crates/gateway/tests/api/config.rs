@@ -43,6 +43,7 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
         (with("[mcp]\nttl_seconds = 3601"), "mcp.ttl_seconds"),
         (with("[mcp]\nttl_seconds = -1"), "ttl_seconds"),
+        (with("[mcp]\napproval_wait_seconds = 301"), "mcp.approval_wait_seconds"),
         (with("[log]\nlevel = \"=,=\""), "log.level"),
         (with("[dlp.actions.input]\nsecret = \"explode\""), "explode"),
         (gateway().stdio("a", &[], "").prepare(), "`a`"),

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{
-    Answered, Attendance, Conversation, Ctx, Invocation, OfferedTool, Stopped, View, tool_named,
-};
+use portcullis_app::{Attendance, Conversation, Ctx, Invocation, OfferedTool, View, tool_named};
 use portcullis_core::{
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
@@ -16,8 +14,18 @@ use portcullis_core::{
 };
 use serde_json::json;
 
-use super::{Face, mirror, question, search, stream, task};
-use crate::http::{Gateway, exchange::Exchange, idempotency::idempotency_key, outcome::Outcome};
+use super::{
+    Face, mirror,
+    question::{self, Shown},
+    search, stream, task,
+};
+use crate::http::{
+    Gateway,
+    exchange::Exchange,
+    idempotency::idempotency_key,
+    outcome::Outcome,
+    waiting::{self, Wait},
+};
 
 /// The HTTP request that a message came with.
 pub(super) struct Arrived {
@@ -26,6 +34,7 @@ pub(super) struct Arrived {
 }
 
 /// A call as it was asked for.
+#[derive(Clone)]
 struct Wanted {
     /// The id of the tool, or what was sent instead of one.
     tool: String,
@@ -62,7 +71,7 @@ pub(super) async fn call(
     (exchange, arrived): (&Arc<Exchange>, Arrived),
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, .. } = asking;
-    let shown = question::was_shown(params.root());
+    let shown = Shown::of(params.root());
     let conversation = match conversation(gateway, &ctx, &params, &meta, (era, &arrived)).await {
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
@@ -77,10 +86,10 @@ pub(super) async fn call(
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let opens_urls = question::may_open_urls(&conversation);
-    let waits = task::is_wanted((meta.root(), era), &conversation, opens_urls && !shown);
+    let waits = task::is_wanted((meta.root(), era), &conversation, opens_urls && shown.is_none());
     if let Some(asked) = exchange.message() {
         asked.calls(&wanted.tool);
-        if opens_urls {
+        if opens_urls && shown.is_none() {
             asked.may_open_urls();
         }
     }
@@ -88,6 +97,8 @@ pub(super) async fn call(
     let Arrived { headers, bytes } = arrived;
     let waits = waits.then(|| task::WaitingCall::of(&ctx, (&wanted.tool, &wanted.input), bytes));
     let waits = waits.flatten();
+    let held = waits.is_none() && opens_urls && shown == Some(Shown::Opened);
+    let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
         tool: wanted.named(),
@@ -98,22 +109,15 @@ pub(super) async fn call(
         task: None,
     };
     let Some(token) = token else {
-        let outcome = outcome(gateway.app.calls.invoke(ctx, bytes, invocation).await);
+        let outcome = waiting::invoke(gateway, ctx, wait, bytes, invocation).await;
         return Err(task::offered(gateway, exchange, waits, outcome).await);
     };
     let (attendance, attending) = Attendance::new();
     let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
-    let call = async move { outcome(app.app.calls.invoke(ctx, bytes, invocation).await) };
+    let call = async move { waiting::invoke(&app, ctx, wait, bytes, invocation).await };
     match stream::open(gateway, exchange, (token, attending), call).await {
         Ok(streamed) => Ok(streamed),
         Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
-    }
-}
-
-pub(super) fn outcome(ended: Result<Answered, Box<Stopped>>) -> Outcome {
-    match ended {
-        Ok(answered) => Outcome::answered(answered),
-        Err(stopped) => Outcome::from(*stopped),
     }
 }
 

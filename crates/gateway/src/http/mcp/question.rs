@@ -54,13 +54,27 @@ pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
     conversation.capabilities.url && conversation.state.is_none()
 }
 
-/// True if the client was asked to open the address of an approval, and says what came of it.
-pub(super) fn was_shown(params: Node<'_>) -> bool {
-    params.get("inputResponses").is_some_and(|answers| answers.get(APPROVAL).is_some())
+/// Answer of a client that was asked to open the address of an approval. It is not asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Its user opened the address: people may be deciding.
+    Opened,
+    /// Its user did not want to.
+    Declined,
+}
+
+impl Shown {
+    /// Reads the answer among the parameters of a call.
+    pub(super) fn of(params: Node<'_>) -> Option<Self> {
+        let answer = params.get("inputResponses")?.get(APPROVAL)?;
+        let opened = answer.get("action").and_then(Node::text) == Some("accept");
+        Some(if opened { Self::Opened } else { Self::Declined })
+    }
 }
 
 /// The question in place of the refusal of a call that waits for an approval: the address at which
-/// people learn how to decide. The client calls again without a state, so the call begins anew.
+/// people learn how to decide. The client calls again without a state, so the call begins anew; then it
+/// is held for a while, and never asked a second time.
 pub(super) fn approval(failure: &Failure, opens_urls: bool) -> Option<Value> {
     let Failure::Refused(refusal @ Refusal::AwaitsApproval { approval, .. }) = failure else {
         return None;

@@ -16,7 +16,7 @@ use portcullis_core::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Face, call,
+    Face,
     reply::{self, Told},
 };
 use crate::http::{Gateway, exchange::Exchange, outcome::Outcome};
@@ -175,7 +175,7 @@ async fn run(
                 asked.calls(&task.tool().to_string());
                 asked.tells(Told::Ended(told(at, "completed", DECIDING_MS, None)));
             }
-            return call::outcome(ended);
+            return Outcome::of_call(ended);
         }
     };
     reply::result(Value::Object(told), Era::Modern)

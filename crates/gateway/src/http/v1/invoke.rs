@@ -1,7 +1,6 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
 mod interaction;
-mod waiting;
 
 use std::sync::Arc;
 
@@ -10,14 +9,14 @@ use axum::{
     extract::{Request, State},
 };
 use bytes::Bytes;
-use portcullis_app::{Answered, Conversation, Ctx, Invocation, Stage, Stopped, View, tool_named};
+use portcullis_app::{Conversation, Invocation, Stage, View, tool_named};
 use portcullis_core::{
     json::{Document, JsonValue, Node},
     refusal::Refusal,
 };
 use utoipa::ToSchema;
 
-use self::{interaction::InteractionRequest, waiting::Wait};
+use self::interaction::InteractionRequest;
 use crate::http::{
     Gateway,
     answer::{ErrorAnswer, InvokeAnswer},
@@ -28,6 +27,7 @@ use crate::http::{
     outcome::Outcome,
     query::Query,
     service::{decoded, segment},
+    waiting::{self, Wait},
 };
 
 /// Invokes an MCP tool under policy, DLP, limits and audit.
@@ -96,33 +96,7 @@ pub(crate) async fn answer(
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
-    let ended = match wait {
-        None => gateway.app.calls.invoke(ctx, bytes, asked).await,
-        Some(wait) => match patiently(gateway, ctx, (bytes, asked), &wait).await {
-            Ok(ended) => ended,
-            Err(refusal) => return Outcome::from(refusal),
-        },
-    };
-    match ended {
-        Ok(answered) => Outcome::answered(answered),
-        Err(stopped) => Outcome::from(*stopped),
-    }
-}
-
-/// Makes the call, and makes it again whenever people decided about an approval that it waited for.
-async fn patiently(
-    gateway: &Arc<Gateway>,
-    mut ctx: Ctx,
-    (bytes, asked): (usize, impl FnOnce() -> Invocation + Clone + Send + 'static),
-    wait: &Wait,
-) -> Result<Result<Answered, Box<Stopped>>, Refusal> {
-    loop {
-        let ended = gateway.app.calls.invoke(ctx.clone(), bytes, asked.clone()).await;
-        match wait.decided(gateway, &ctx, &ended).await? {
-            Some(again) => ctx = again,
-            None => return Ok(ended),
-        }
-    }
+    waiting::invoke(gateway, ctx, wait, bytes, asked).await
 }
 
 fn view(raw: Option<&str>) -> Result<View, Refusal> {

@@ -1,4 +1,5 @@
-//! `Prefer: wait=N` (RFC 7240): a call that waits for an approval is held until people decided.
+//! Calls that are held until people decided about the approval that they wait for: with `Prefer: wait=N`
+//! (RFC 7240), and over MCP once a client showed its user the address.
 //!
 //! Nothing is held meanwhile but the request: the call was judged, recorded as pending, and its permit
 //! given back. Once people decided, the token is looked up again and the call is made anew.
@@ -9,18 +10,18 @@ use std::{
 };
 
 use axum::http::HeaderMap;
-use portcullis_app::{Answered, Ctx, Purpose, Stopped};
+use portcullis_app::{Answered, Attendance, Ctx, Invocation, Purpose, Stopped};
 use portcullis_core::{approval::Status, id::ApprovalId, refusal::Refusal, secret::Secret};
 use tokio::time::Instant;
 
-use crate::http::{Gateway, caller::bearer};
+use super::{Gateway, caller::bearer, outcome::Outcome};
 
 /// Longest wait in seconds; a longer one is cut.
 const LONGEST: u64 = 300;
 /// Time between two looks at whether this node is about to stop.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Wish of a caller to wait for an approval.
+/// Time for which a caller waits for an approval.
 pub(super) struct Wait {
     end: Instant,
     bearer: Option<Secret>,
@@ -29,14 +30,36 @@ pub(super) struct Wait {
 impl Wait {
     /// The wish in these headers. What is malformed is ignored, as RFC 7240 §2 asks.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
-        let seconds = seconds(headers)?;
+        Some(Self::lasting(Duration::from_secs(seconds(headers)?), headers))
+    }
+
+    /// Waits so long, on behalf of the token in these headers.
+    pub(super) fn lasting(time: Duration, headers: &HeaderMap) -> Self {
         let bearer = bearer(headers).map(|text| Secret::new(text.to_owned()));
-        Some(Self { end: Instant::now() + Duration::from_secs(seconds), bearer })
+        Self { end: Instant::now() + time, bearer }
+    }
+
+    /// Makes the call, and makes it again whenever people decided about an approval that it waited for.
+    async fn invoke(
+        &self,
+        gateway: &Arc<Gateway>,
+        mut ctx: Ctx,
+        bytes: usize,
+        asked: impl FnOnce() -> Invocation + Clone + Send + 'static,
+    ) -> Outcome {
+        loop {
+            let ended = gateway.app.calls.invoke(ctx.clone(), bytes, asked.clone()).await;
+            match self.decided(gateway, &ctx, &ended).await {
+                Ok(Some(again)) => ctx = again,
+                Ok(None) => return Outcome::of_call(ended),
+                Err(refusal) => return Outcome::from(refusal),
+            }
+        }
     }
 
     /// Waits for the decision that the call needs. The context in which it is to be made again;
     /// `None` if it ended otherwise, or nobody decided in time. Says no if its token ended meanwhile.
-    pub(super) async fn decided(
+    async fn decided(
         &self,
         gateway: &Arc<Gateway>,
         ctx: &Ctx,
@@ -51,7 +74,7 @@ impl Wait {
         let bearer = self.bearer.as_ref().map(Secret::expose);
         let session = gateway.app.access.authenticate(bearer, Purpose::Access, &origin).await;
         let session = session.map_err(|refused| refused.refusal)?;
-        Ok(Some(Ctx { origin, session, attendance: None }))
+        Ok(Some(Ctx { origin, session, attendance: ctx.attendance.clone() }))
     }
 
     async fn is_decided(
@@ -60,13 +83,29 @@ impl Wait {
         ctx: &Ctx,
         id: ApprovalId,
     ) -> Result<bool, Refusal> {
-        while Instant::now() < self.end && !gateway.draining.load(Ordering::Acquire) {
+        let left = || ctx.attendance.as_ref().is_some_and(Attendance::is_given_up);
+        while Instant::now() < self.end && !gateway.draining.load(Ordering::Acquire) && !left() {
             let part = (Instant::now() + LOOK).min(self.end);
             if gateway.app.approvals.decided(ctx.caller().org_id, id, part).await? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+}
+
+/// Makes a call, which is held if its caller waits for people.
+pub(super) async fn invoke(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    wait: Option<Wait>,
+    bytes: usize,
+    asked: impl FnOnce() -> Invocation + Clone + Send + 'static,
+) -> Outcome {
+    match wait {
+        None => Outcome::of_call(gateway.app.calls.invoke(ctx, bytes, asked).await),
+        // Boxed, so that calls which are not held carry no room for it.
+        Some(wait) => Box::pin(wait.invoke(gateway, ctx, bytes, asked)).await,
     }
 }
 
