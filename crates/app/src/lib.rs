@@ -98,7 +98,7 @@ pub use self::{
             Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected,
             NotRegistered, Owner, Registered, RotateError, UpstreamRevocation, rotate_secrets,
         },
-        provider::{Declared, Pinning},
+        provider::{Declared, Misfits, Pinning},
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },

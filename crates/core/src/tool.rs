@@ -186,7 +186,7 @@ impl ToolDefinition {
     }
 }
 
-/// A tool of the catalogue: its definition, its version and its compiled input schema.
+/// A tool of the catalogue: its definition, its version and its compiled schemas.
 #[derive(Debug)]
 pub struct Tool {
     /// Id that callers name.
@@ -200,7 +200,7 @@ pub struct Tool {
     /// Definition as it is shown, if that differs.
     shown: Option<Box<ToolDefinition>>,
     input: Schema,
-    output_error: Option<SchemaError>,
+    output: Option<Result<Schema, SchemaError>>,
 }
 
 impl Tool {
@@ -214,8 +214,7 @@ impl Tool {
         let mut shown = definition.plain();
         let input = Schema::compile(&shown.input_schema)?;
         let output = shown.output_schema.as_ref().map(Schema::compile_any);
-        let output_error = output.and_then(Result::err);
-        if output_error.is_some() {
+        if let Some(Err(_)) = output {
             shown.output_schema = None;
         }
         Ok(Self {
@@ -225,7 +224,7 @@ impl Tool {
             definition,
             updated_at,
             input,
-            output_error,
+            output,
         })
     }
 
@@ -245,8 +244,30 @@ impl Tool {
 
     /// Reason to leave its output schema out, if it has one that cannot be compiled.
     #[must_use]
-    pub const fn output_error(&self) -> Option<&SchemaError> {
-        self.output_error.as_ref()
+    pub fn output_error(&self) -> Option<&SchemaError> {
+        self.output.as_ref()?.as_ref().err()
+    }
+
+    /// Returns true if the tool declares what its structured content holds, in a schema that can be used.
+    #[must_use]
+    pub const fn declares_output(&self) -> bool {
+        matches!(self.output, Some(Ok(_)))
+    }
+
+    /// Returns true unless the structured content of a result does not fit the schema that the tool declares
+    /// for it, or is missing. The check is bounded like that of [`Tool::violations`].
+    #[must_use]
+    pub fn fits_output(&self, structured: Option<Node<'_>>) -> bool {
+        match &self.output {
+            Some(Ok(schema)) => structured.is_some_and(|value| schema.accepts(value)),
+            Some(Err(_)) | None => true,
+        }
+    }
+
+    /// Bytes that the patterns of its schemas count for.
+    fn pattern_bytes(&self) -> usize {
+        let output = self.output.as_ref().and_then(|output| output.as_ref().ok());
+        self.input.pattern_bytes() + output.map_or(0, Schema::pattern_bytes)
     }
 
     /// Violations of the tool's schema in `input`: at most 20, none echoing a value. Empty means it
@@ -268,7 +289,7 @@ impl PatternBudget {
     /// Counts the patterns of a tool. Says no to one with which they are more than
     /// [`MAX_LIST_PATTERN_BYTES`].
     pub fn admit(&mut self, tool: Tool) -> Result<Tool, SchemaError> {
-        let taken = self.taken.saturating_add(tool.input.pattern_bytes());
+        let taken = self.taken.saturating_add(tool.pattern_bytes());
         if taken > MAX_LIST_PATTERN_BYTES {
             return Err(SchemaError::ListPatternsTooLarge);
         }

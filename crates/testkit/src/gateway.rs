@@ -364,6 +364,20 @@ impl Gateway {
         &self.running.as_ref().expect("a running gateway").starting
     }
 
+    /// Address of its metrics.
+    #[must_use]
+    pub fn metrics_url(&self) -> &str {
+        let (_, url) = self.starting_log().split_once("metrics on ").expect("`metrics_listen`");
+        url.lines().next().expect("an address").trim()
+    }
+
+    /// The text of its metrics.
+    pub async fn metrics(&self) -> String {
+        let request = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let answer = request.get(self.metrics_url()).send().await.expect("an answer");
+        answer.text().await.expect("a text")
+    }
+
     /// Everything it has logged since it was started.
     #[must_use]
     pub fn log(&self) -> String {

@@ -74,13 +74,15 @@ pub struct HostileTool {
     name: String,
     description: Option<String>,
     schema: Value,
+    output: Option<Value>,
     script: Script,
 }
 
 impl HostileTool {
     /// A tool that takes any object.
     pub fn new(name: &str, script: Script) -> Self {
-        Self { name: name.to_owned(), description: None, schema: json!({"type": "object"}), script }
+        let (name, schema) = (name.to_owned(), json!({"type": "object"}));
+        Self { name, description: None, schema, output: None, script }
     }
 
     /// The same tool with a description.
@@ -94,6 +96,13 @@ impl HostileTool {
     #[must_use]
     pub fn taking(mut self, schema: Value) -> Self {
         self.schema = schema;
+        self
+    }
+
+    /// The same tool with an output schema.
+    #[must_use]
+    pub fn giving(mut self, schema: Value) -> Self {
+        self.output = Some(schema);
         self
     }
 }
@@ -254,9 +263,13 @@ impl Shared {
 }
 
 fn define(tool: &HostileTool) -> Value {
-    json!({
+    let mut defined = json!({
         "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
-    })
+    });
+    if let Some(output) = &tool.output {
+        defined["outputSchema"] = output.clone();
+    }
+    defined
 }
 
 /// The result of [`Script::Asks`].

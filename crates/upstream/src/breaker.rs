@@ -244,6 +244,7 @@ fn what(kind: CallErrorKind) -> Said {
         CallErrorKind::Upstream(
             UpstreamReason::InteractionRequired
             | UpstreamReason::ResponseTooLarge
+            | UpstreamReason::OutputMismatch
             | UpstreamReason::JsonrpcError
             | UpstreamReason::SessionLost
             | UpstreamReason::IssuerMismatch,

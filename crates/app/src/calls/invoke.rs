@@ -17,7 +17,7 @@ use portcullis_core::{
     limits::Resource,
     policy::PolicySet,
     principal::Scope,
-    refusal::{Executed, Refusal},
+    refusal::{Executed, Refusal, UpstreamReason},
     tool::{Tool, ToolId},
 };
 use portcullis_lanes::offload;
@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     access::limits::uncounted, attendance::Attendance, ctx::Ctx, dlp::Dlp, policies::notices::Went,
-    telemetry::stages::Stage, tools::catalogue::Visible,
+    providers::provider::Misfits, telemetry::stages::Stage, tools::catalogue::Visible,
 };
 
 /// A call that may be dispatched: all that the part after the intent needs.
@@ -345,7 +345,9 @@ impl Calls {
         }
         connection.provider.called(&answered, begun, self.base.clock.now());
         ready.ctx.trace_answer(&answered);
-        let remarks = Remark::of(&ready.visible.tool, answered.as_ref());
+        let fits = self.fits(&ready, answered.as_ref()).await;
+        let remarks = Remark::of(&ready.visible.tool, answered.as_ref(), fits);
+        let declared = &connection.provider.declared;
         let done = match answered {
             Err(error) => {
                 connection.provider.fails();
@@ -353,6 +355,11 @@ impl Calls {
             }
             Ok(CallAnswer::Asked(interaction)) => {
                 self.asked(&ready, governance, *interaction).await
+            }
+            Ok(CallAnswer::Result(_)) if !fits && declared.misfits == Misfits::Deny => {
+                let reason = UpstreamReason::OutputMismatch;
+                let refusal = Refusal::UpstreamError { provider: declared.slug.clone(), reason };
+                Done::stopped(governance, refusal, Executed::Yes)
             }
             Ok(CallAnswer::Result(result)) => {
                 match self.judge_answer(&ready, answer_of(&ready, result)).await {

@@ -39,6 +39,18 @@ pub enum Pinning {
     Off,
 }
 
+/// Treatment of results that do not fit the output schema of their tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Misfits {
+    /// They pass; event and counter tell of them.
+    #[default]
+    Note,
+    /// They are withheld.
+    Deny,
+    /// Nobody looks.
+    Ignore,
+}
+
 /// A provider as the operator's configuration declares it.
 #[derive(Debug, Clone)]
 pub struct Declared {
@@ -62,6 +74,8 @@ pub struct Declared {
     pub pinning: Pinning,
     /// A tool stays out if patterns of its input schema cannot be enforced.
     pub strict_patterns: bool,
+    /// Treatment of results that do not fit the output schema of their tool.
+    pub misfits: Misfits,
     /// Tools that are remembered of it, for each org that has it to itself; what it lists beyond
     /// them stays out.
     pub max_pins: usize,

@@ -42,6 +42,7 @@ const FINDINGS: &str = "portcullis_dlp_findings_total";
 const TOKEN_LOOKUPS: &str = "portcullis_token_lookups_total";
 const TOKEN_RENEWALS: &str = "portcullis_token_renewals_total";
 const UPSTREAM_FAILURES: &str = "portcullis_upstream_failures_total";
+const OUTPUT_MISMATCHES: &str = "portcullis_output_mismatches_total";
 const TRACE_SPANS: &str = "portcullis_trace_spans_total";
 const UNREADABLE: &str = "portcullis_unreadable_rows_total";
 
@@ -86,6 +87,7 @@ pub fn describe() {
     describe_counter!(TOKEN_LOOKUPS, "Tokens that were looked up in the store: not remembered yet");
     describe_counter!(TOKEN_RENEWALS, "Tokens in use that were looked up again ahead of time");
     describe_counter!(UPSTREAM_FAILURES, "Calls that a provider did not answer, by why");
+    describe_counter!(OUTPUT_MISMATCHES, "Results that do not fit the tool's output schema");
     describe_counter!(
         UNREADABLE,
         "Rows that were left out because they cannot be read, by table; must stay 0"
@@ -115,6 +117,10 @@ pub(crate) fn tokens_renewed(tokens: usize) {
 
 pub(crate) fn upstream_failed(slug: &str, why: &'static str) {
     counter!(UPSTREAM_FAILURES, "provider" => slug.to_owned(), "reason" => why).increment(1);
+}
+
+pub(crate) fn output_mismatched(slug: &str) {
+    counter!(OUTPUT_MISMATCHES, "provider" => slug.to_owned()).increment(1);
 }
 
 pub(crate) fn unreadable(table: &'static str) {

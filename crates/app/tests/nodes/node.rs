@@ -15,7 +15,7 @@ use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, Answered, App, AuditParts, Auth, CallParts, Connecting, Ctx, Declared, Dlp,
     ExportLimits, Fallback, Folder, Invocation, LastGood, Origin, Overrides, Owners, Parts,
-    Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View,
+    Misfits, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View,
     tool_named,
 };
 use portcullis_core::{
@@ -173,6 +173,7 @@ fn declared(url: &str, outbound: &Outbound) -> Declared {
             .unwrap(),
         pinning: Pinning::On,
         strict_patterns: false,
+        misfits: Misfits::Note,
         max_pins: 2_000,
     }
 }

@@ -95,6 +95,8 @@ const UNREACHABLE: &str = "is unreachable";
 const FAILED: &str = "failed while executing the call";
 const SESSION_LOST: &str =
     "does not know the session of this call any more; the call was not sent again";
+const MISFIT: &str = "ran the call, and its result does not fit the output schema of the tool; \
+                      `output_schema = \"note\"` of the provider lets such results pass";
 const CANCELLED: &str = "was called, and the caller did not wait for its answer";
 const OTHER_ISSUER: &str =
     "names another authorization server than the operator configured, so nobody is connected";
@@ -145,6 +147,7 @@ const fn failure(reason: UpstreamReason) -> &'static str {
         UpstreamReason::SessionLost => SESSION_LOST,
         UpstreamReason::IssuerMismatch => OTHER_ISSUER,
         UpstreamReason::Cancelled => CANCELLED,
+        UpstreamReason::OutputMismatch => MISFIT,
         UpstreamReason::ConnectionReset
         | UpstreamReason::ProtocolError
         | UpstreamReason::InteractionRequired

@@ -82,6 +82,8 @@ pub enum UpstreamReason {
     InteractionRequired,
     /// The answer is larger than the cap.
     ResponseTooLarge,
+    /// The result is not what the tool declares, and the provider's must be.
+    OutputMismatch,
     /// The server answered with an HTTP status of 500 or more.
     #[serde(rename = "http_5xx")]
     Http5xx,
@@ -105,6 +107,7 @@ impl UpstreamReason {
             Self::ProtocolError => "protocol_error",
             Self::InteractionRequired => "interaction_required",
             Self::ResponseTooLarge => "response_too_large",
+            Self::OutputMismatch => "output_mismatch",
             Self::Http5xx => "http_5xx",
             Self::JsonrpcError => "jsonrpc_error",
             Self::SessionLost => "session_lost",
@@ -128,6 +131,7 @@ impl UpstreamReason {
                 "it asks for an interaction that the gateway does not offer"
             }
             Self::ResponseTooLarge => "its answer is larger than `max_response_bytes`",
+            Self::OutputMismatch => "its result does not fit the output schema of the tool",
             Self::Http5xx => "it answered with an HTTP status of 500 or more",
             Self::JsonrpcError => "it answered with a JSON-RPC error",
             Self::SessionLost => "it does not know the MCP session any more",

@@ -1,4 +1,4 @@
-//! Input schemas: which of them are used, and values held against them in linear time.
+//! Schemas of tools: which of them are used, and values held against them in linear time.
 //!
 //! The validator is a library that looks at a value as its schema tells it to, and some schemas tell it
 //! to look again and again: `uniqueItems`, `unevaluatedProperties`, alternatives that each begin
@@ -101,7 +101,7 @@ pub enum SchemaError {
     Invalid,
 }
 
-/// A compiled input schema.
+/// A compiled schema.
 #[derive(Debug)]
 pub(super) struct Schema {
     validator: Validator<Metered>,
@@ -156,11 +156,20 @@ impl Schema {
     /// Violations of the schema by a value: at most 20, none echoing a value. Empty means it fits.
     /// For a large value possibly only the first one is returned.
     pub(super) fn violations(&self, value: Node<'_>) -> Vec<Violation> {
-        // Each step of a schema is one down the stack, at each level of the value.
+        self.with_room(|| self.found(value))
+    }
+
+    /// Returns true if a value fits, and can be found to within the steps that its size allows.
+    pub(super) fn accepts(&self, value: Node<'_>) -> bool {
+        self.with_room(|| self.fits(value)) == Some(true)
+    }
+
+    /// Checks with a stack for it: each step of a schema is one down the stack, at each level of the value.
+    fn with_room<T>(&self, check: impl FnOnce() -> T) -> T {
         if self.steps > MANY_STEPS {
-            return stacker::maybe_grow(ROOM, 2 * ROOM, || self.found(value));
+            return stacker::maybe_grow(ROOM, 2 * ROOM, check);
         }
-        self.found(value)
+        check()
     }
 
     fn found(&self, value: Node<'_>) -> Vec<Violation> {

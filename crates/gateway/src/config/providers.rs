@@ -4,7 +4,7 @@ mod auth;
 
 use std::{collections::BTreeMap, env, fs, path::PathBuf, time::Duration};
 
-use portcullis_app::{Auth, Declared, Pinning};
+use portcullis_app::{Auth, Declared, Misfits, Pinning};
 use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use portcullis_upstream as upstream;
 use serde::Deserialize;
@@ -70,6 +70,9 @@ pub(crate) struct Provider {
     /// Treatment of tools with patterns that cannot be enforced.
     #[serde(default)]
     patterns: Patterns,
+    /// Treatment of results that do not fit the output schema of their tool.
+    #[serde(default)]
+    output_schema: OutputSchema,
     /// Tools that are remembered of it; as `[tools]` says when absent.
     max_pins: Option<usize>,
 }
@@ -143,6 +146,25 @@ enum Patterns {
     #[default]
     Note,
     Refuse,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OutputSchema {
+    #[default]
+    Note,
+    Deny,
+    Off,
+}
+
+impl From<OutputSchema> for Misfits {
+    fn from(setting: OutputSchema) -> Self {
+        match setting {
+            OutputSchema::Note => Self::Note,
+            OutputSchema::Deny => Self::Deny,
+            OutputSchema::Off => Self::Ignore,
+        }
+    }
 }
 
 impl From<Forms> for upstream::Forms {
@@ -291,6 +313,7 @@ impl Provider {
             server,
             pinning,
             strict_patterns,
+            misfits: self.output_schema.into(),
             max_pins,
         })
     }

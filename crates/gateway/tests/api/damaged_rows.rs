@@ -59,13 +59,6 @@ impl Scene {
         self.gateway.start();
     }
 
-    async fn metrics(&self) -> String {
-        let (_, url) = self.gateway.starting_log().split_once("metrics on ").unwrap();
-        let url = url.lines().next().unwrap().trim();
-        let client = reqwest::Client::builder().build().unwrap();
-        client.get(url).send().await.unwrap().text().await.unwrap()
-    }
-
     /// The answer of `portcullis check`; true if it is content.
     fn check(&self) -> (String, bool) {
         let mut check = self.gateway.command();
@@ -115,7 +108,7 @@ async fn a_credential_that_cannot_be_read_is_told_by_name_and_healed_by_connecti
     }
     assert!(!scene.gateway.log().contains(KEY));
     let counted = "portcullis_unreadable_rows_total{table=\"secrets\"}";
-    assert!(scene.metrics().await.contains(counted));
+    assert!(scene.gateway.metrics().await.contains(counted));
     let (told, content) = scene.check();
     assert!(!content && told.contains("unreadable  secrets") && told.contains(&id), "{told}");
 
@@ -173,7 +166,7 @@ async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_
     }
     let _ = scene.gateway.wait_for_log(&cid.token_id);
     assert!(scene.gateway.log().contains("unreadable value in `principals.role`"));
-    assert!(scene.metrics().await.contains("portcullis_unreadable_rows_total{table=\"tokens\"}"));
+    assert!(scene.gateway.metrics().await.contains("portcullis_unreadable_rows_total{table=\"tokens\"}"));
     assert_eq!(of(&scene.connections().await, "spoilt"), &Value::Null);
     assert_eq!(scene.call("spoilt:a").await.code(), "not_found");
     let tokens = scene.gateway.admin(&["token", "list", "--org", "acme"]);

@@ -17,11 +17,6 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, until},
 };
 
-pub(crate) async fn scrape(url: &str) -> String {
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    client.get(url).send().await.unwrap().text().await.unwrap()
-}
-
 async fn spray(gateway: &Gateway) {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     for n in 0..10 {
@@ -37,11 +32,9 @@ async fn spray(gateway: &Gateway) {
 async fn requests_are_counted_by_route_method_and_status_and_by_nothing_a_caller_chooses() {
     let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
     let gateway = gateway().config(config).sample().start();
-    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
-    let url = url.lines().next().unwrap();
     spray(&gateway).await;
 
-    let text = scrape(url).await;
+    let text = gateway.metrics().await;
 
     for counted in [
         "portcullis_http_requests_total{method=\"GET\",path=\"/v1/mcps/{id}\",status=\"404\"} 10",
@@ -153,14 +146,12 @@ fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
 async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stage() {
     let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
     let gateway = gateway().config(config).sample().start();
-    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
-    let url = url.lines().next().unwrap();
     spray(&gateway).await;
     let who = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let found = json!({"title": "a", "text": "card 4111 1111 1111 1111"});
     gateway.invoke(&who, "sample:create_note", found).await;
 
-    let text = scrape(url).await;
+    let text = gateway.metrics().await;
 
     let documented = documented();
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
@@ -205,7 +196,6 @@ async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stag
 async fn a_token_in_use_is_looked_up_again_once_something_changed() {
     let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
     let gateway = gateway().config(config).sample().start();
-    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
 
     // Longer than anything is trusted of which nobody knows whether it changed.
@@ -217,7 +207,7 @@ async fn a_token_in_use_is_looked_up_again_once_something_changed() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 
-    let text = scrape(url.lines().next().unwrap()).await;
+    let text = gateway.metrics().await;
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
     let looked_up: u32 = of("portcullis_token_lookups_total ").unwrap();
     // What was never counted is not shown.

@@ -180,9 +180,7 @@ fn received(receiver: &Receiver) -> Vec<Value> {
 }
 
 async fn metric(gateway: &Gateway, name: &str) -> f64 {
-    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let text = client.get(url.lines().next().unwrap()).send().await.unwrap().text().await.unwrap();
+    let text = gateway.metrics().await;
     let found =
         text.lines().find_map(|line| line.strip_prefix(&format!("{name}{{sink=\"siem\"}} ")));
     found.map_or(-1.0, |value| value.parse().unwrap())

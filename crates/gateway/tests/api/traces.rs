@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
-    metrics::scrape,
     scene::{SUCCESS, Scene, scene_with, tool},
 };
 
@@ -242,8 +241,6 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
     let receiver = Receiver::start().await;
     receiver.be(Manner::Refuses(400));
     let scene = scene(&receiver, Script::Echo, "ratio = 1.0").await;
-    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
-    let url = url.lines().next().unwrap();
 
     let begun = Instant::now();
     for _ in 0..20 {
@@ -255,7 +252,7 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
     assert!(took < PATIENCE, "{took:?}");
     let _ = scene.gateway.wait_for_log("sending traces failed");
     eventually("a count of what is lost", async || {
-        let text = scrape(url).await;
+        let text = scene.gateway.metrics().await;
         let dropped = "portcullis_trace_spans_total{outcome=\"dropped\"} ";
         let lost = text.lines().find_map(|line| line.strip_prefix(dropped))?;
         (lost.parse::<u64>().unwrap() >= 20 * 12).then_some(())

@@ -77,8 +77,8 @@ pub(super) struct EventDetached {
     #[schema(value_type = Option<Object>)]
     forms: Option<Value>,
     /// Of calls with something odd that did not stop them: `patterns_unenforced`, if patterns of the tool's
-    /// input schema cannot be enforced, and `characters_replaced`, if parts of the result's texts were no
-    /// characters and became U+FFFD.
+    /// input schema cannot be enforced, `characters_replaced`, if parts of the result's texts were no
+    /// characters and became U+FFFD, and `output_mismatch`, if the result does not fit the tool's output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     remarks: Option<Value>,

@@ -10,7 +10,6 @@ use super::{files::write, invoke, keys, logged, verify, verify_in_python};
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, items, run, until},
-    metrics::scrape,
     planted::plant,
 };
 
@@ -330,8 +329,7 @@ async fn a_record_that_was_changed_is_marked_wherever_it_is_read() {
         let told = log.lines().filter(|line| line.contains("not the one that the log holds"));
         assert_eq!(told.filter(|line| line.contains(id.as_str())).count(), 1, "{log}");
     }
-    let (_, url) = gateway.starting_log().split_once("metrics on ").unwrap();
-    let figures = scrape(url.lines().next().unwrap()).await;
+    let figures = gateway.metrics().await;
     let figure =
         figures.lines().find(|line| line.starts_with("portcullis_audit_mismatched_reads_total"));
     let count: u64 = figure.unwrap().rsplit(' ').next().unwrap().parse().unwrap();

@@ -84,14 +84,11 @@ async fn three_hundred_slow_sockets_of_one_address_leave_another_client_alone() 
 async fn refused_connections_are_counted_by_the_limit_that_they_met() {
     let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"\nmax_connections_per_address = 2";
     let gateway = gateway().config(config).start();
-    let (_, metrics) = gateway.starting_log().split_once("metrics on ").unwrap();
-    let metrics = metrics.lines().next().unwrap().to_owned();
     let mut slow = slow(&gateway, 10).await;
     // Two are held, and four of the reserve for a moment.
     closed(&mut slow, 4).await;
 
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
-    let shown = client.get(&metrics).send().await.unwrap().text().await.unwrap();
+    let shown = gateway.metrics().await;
 
     let counted = shown.split("portcullis_connections_refused_total{limit=\"address\"} ").nth(1);
     let counted = counted.and_then(|rest| rest.lines().next()).unwrap_or("0");

@@ -87,8 +87,7 @@ async fn a_rest_does_not_give_the_next_head_more_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_nobody_reads_is_no_request_later() {
     let gateway = gateway().config("[server]\nmetrics_listen = \"127.0.0.1:0\"").start();
-    let (_, url) = gateway.starting_log().split_once("metrics on http://").unwrap();
-    let address = url.split('/').next().unwrap();
+    let address = gateway.metrics_url().split('/').nth(2).unwrap();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let mut sent = b"GET /metrics HTTP/1.1\r\nhost: x\r\ncontent-length: 20000\r\n\r\n".to_vec();
     sent.extend_from_slice(&[b' '; 100]);

@@ -119,9 +119,6 @@ async fn look_back(scene: &Scene) -> Vec<Answer> {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_found_value_stays_anywhere() {
     let scene = canaries().await;
-    let metrics = scene.gateway.starting_log();
-    let metrics = metrics.split("metrics on ").nth(1).expect("the address of the metrics");
-    let metrics = metrics.lines().next().expect("a line").trim().to_owned();
 
     let mut answers = call_all(&scene).await;
     let own = scene.invoke("own", json!({})).await;
@@ -141,7 +138,7 @@ async fn no_found_value_stays_anywhere() {
     for path in ["/v1/audit/events?limit=200", "/v1/mcps", "/v1/providers", "/v1/policies"] {
         assert_clean(&scene.gateway.get(&scene.who, path).await, path);
     }
-    let counted = get(&metrics).await;
+    let counted = scene.gateway.metrics().await;
     assert!(counted.contains("portcullis_http_requests_total"), "{counted}");
     let arguments = fs::read(format!("/proc/{}/cmdline", scene.gateway.pid())).expect("arguments");
     let own = [PROVIDER_KEY, OWN, scene.who.token.as_str()];
@@ -179,9 +176,4 @@ fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
         let path = entry.expect("an entry").path();
         if path.is_dir() { collect(&path, files) } else { files.push(path) }
     }
-}
-
-async fn get(url: &str) -> String {
-    let client = reqwest::Client::builder().no_proxy().build().expect("a client");
-    client.get(url).send().await.expect("an answer").text().await.expect("a text")
 }

@@ -10,7 +10,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     gateway,
     given::{ALL_SCOPES, items, members, until},
-    metrics::scrape,
     scene::{AMPLE, Ending, SUCCESS, Scene, scene, scene_with, tool},
 };
 
@@ -294,10 +293,8 @@ async fn what_keeps_failing_is_left_in_peace_and_tried_now_and_then() {
     assert_eq!(scene.upstream.count("breaks"), 5, "it was left in peace");
     assert_eq!(scene.invoke("echo", json!({})).await.status, 200, "its other tools go on");
 
-    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").expect("an address");
-    let url = url.lines().next().expect("an address").trim().to_owned();
     let open = "portcullis_provider_circuits_open{provider=\"up\"} 1";
-    let counted = async || scrape(&url).await.contains(open).then_some(());
+    let counted = async || scene.gateway.metrics().await.contains(open).then_some(());
     eventually("a circuit that is counted as open", counted).await;
     // One call tries it, once it has rested.
     let tried = |it: &Answer| it.at("/error/details/reason") == "http_5xx";

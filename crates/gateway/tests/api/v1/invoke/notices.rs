@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use crate::{
     approvals::{approver, asked, decide},
-    metrics::scrape,
     scene::{SUCCESS, Scene, scene_with, tool},
 };
 
@@ -203,8 +202,6 @@ async fn an_approval_that_ends_is_told_and_counted() {
     let scene = governed(&address, "").await;
     let answer = scene.invoke("pay", json!({"to": "DE"})).await;
     next(&received, "approval.requested");
-    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
-    let url = url.lines().next().unwrap();
 
     scene.gateway.admin(&["principal", "disable", &scene.who.id]);
 
@@ -212,7 +209,7 @@ async fn an_approval_that_ends_is_told_and_counted() {
     assert_eq!(ended["data"]["id"], *answer.at("/error/details/approval/id"));
     assert_eq!(ended["data"]["status"], "expired");
     assert_eq!(ended["data"]["input"], Value::Null);
-    let figures = scrape(url).await;
+    let figures = scene.gateway.metrics().await;
     for line in [
         "portcullis_approvals_total{change=\"requested\"} 1",
         "portcullis_approvals_total{change=\"expired\"} 1",
@@ -228,8 +225,6 @@ async fn a_decision_is_told_with_who_made_it_and_without_the_input() {
     let (address, received) = receiver(&[]);
     let scene = governed(&address, "").await;
     let admin = approver(&scene.gateway, &scene.who.org);
-    let (_, url) = scene.gateway.starting_log().split_once("metrics on ").unwrap();
-    let url = url.lines().next().unwrap();
 
     for (to, vote, kind, status) in [
         ("DE", "approve", "approval.granted", "approved"),
@@ -246,7 +241,7 @@ async fn a_decision_is_told_with_who_made_it_and_without_the_input() {
         assert_eq!(data["input"], Value::Null);
     }
     scene.invoke("pay", json!({"to": "DE"})).await;
-    let figures = scrape(url).await;
+    let figures = scene.gateway.metrics().await;
     for line in [
         "portcullis_approvals_total{change=\"requested\"} 2",
         "portcullis_approvals_total{change=\"granted\"} 1",

@@ -1,13 +1,13 @@
 //! Tools and results that are odd and served nevertheless: the event says so.
 
-use portcullis_testkit::{McpServer, Script};
+use portcullis_testkit::{HostileTool, McpServer, Script};
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, until},
     mcp::call,
-    scene::{SUCCESS, scene, scene_with, tool},
+    scene::{SUCCESS, events, request_id, scene, scene_with, tool},
 };
 
 /// As `slice` leaves a text that it cuts through an emoji.
@@ -56,6 +56,54 @@ async fn a_pattern_that_cannot_be_enforced_is_noted_and_told_to_policies() {
     assert_eq!(event["detached"]["remarks"], json!(["patterns_unenforced"]));
     assert_eq!(long.code(), "invalid_input", "the rest of the schema holds");
     assert_eq!(denied.at("/error/details/policy"), "checked", "{}", denied.text);
+}
+
+const METRICS: &str = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+
+/// A tool that answers `result` and declares a number `n` in its structured content.
+fn declaring(name: &str, result: &Value) -> HostileTool {
+    let output = json!({
+        "type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}},
+    });
+    tool(name, Script::Result(result.to_string())).giving(output)
+}
+
+fn declaring_tools() -> Vec<HostileTool> {
+    let text = json!([{"type": "text", "text": "?"}]);
+    vec![
+        declaring("fits", &json!({"content": text, "structuredContent": {"n": 1}})),
+        declaring("text", &json!({"content": text, "structuredContent": {"n": "1"}})),
+        declaring("none", &json!({"content": text})),
+        declaring("fails", &json!({"content": text, "isError": true})),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_is_not_what_the_tool_declares_is_noted_denied_or_passed() {
+    for (setting, noted, denied) in [("note", true, false), ("deny", true, true), ("off", false, false)]
+    {
+        let more = format!("output_schema = \"{setting}\"");
+        let scene = scene_with(declaring_tools(), &more, |it| it.config(METRICS)).await;
+        for (tool, misfits) in [("fits", false), ("text", true), ("none", true), ("fails", false)] {
+            let answer = scene.invoke(tool, json!({})).await;
+
+            let what = format!("{setting}, {tool}: {}", answer.text);
+            let request = request_id(&answer);
+            let event = &events(&scene.gateway, &scene.who, &request).await[0];
+            let remarks = if misfits && noted { json!(["output_mismatch"]) } else { Value::Null };
+            assert_eq!(event["detached"]["remarks"], remarks, "{what}");
+            if misfits && denied {
+                assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+                let details = answer.at("/error/details");
+                assert_eq!(details["reason"], "output_mismatch", "{what}");
+                assert_eq!(details["executed"], "yes", "{what}");
+            } else {
+                assert_eq!(answer.status, 200, "{what}");
+            }
+        }
+        let counted = "portcullis_output_mismatches_total{provider=\"up\"} 2";
+        assert_eq!(scene.gateway.metrics().await.contains(counted), noted, "{setting}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
