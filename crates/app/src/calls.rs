@@ -7,6 +7,7 @@ mod approval;
 mod attended;
 pub(crate) mod claim;
 pub(crate) mod conversation;
+mod failed;
 pub(crate) mod idempotency;
 pub(crate) mod interaction;
 pub(crate) mod invoke;

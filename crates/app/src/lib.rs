@@ -80,6 +80,7 @@ pub use self::{
             Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed, hold_record,
             told,
         },
+        jobs::catalogue::UntoldTools,
     },
     policies::{
         Policies, PolicySource, Reload,

@@ -2,7 +2,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod commands;
-mod jobs;
+pub(crate) mod jobs;
 mod membership;
 mod readiness;
 

@@ -122,6 +122,7 @@ impl Policies {
         let (set, files, errors) = match (reload::load(&folder, None, ground), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
             (Err(errors), Fallback::Refuse) => return Err(errors),
+            (Err(errors), Fallback::Nothing) => (load_files(Vec::new(), ground)?, None, errors),
             (Err(mut errors), Fallback::LastGood) => {
                 let kept = last_good.read().map_err(|error| {
                     let kept = PolicyError::unreadable("the last good policies", &error);

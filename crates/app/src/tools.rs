@@ -154,9 +154,10 @@ impl Tools {
         let status = match visible.connection.status() {
             _ if held => ToolStatus::Quarantined,
             ProviderStatus::Connected => ToolStatus::Available,
-            ProviderStatus::Pending | ProviderStatus::NeedsAuth | ProviderStatus::Error => {
-                ToolStatus::Unavailable
-            }
+            ProviderStatus::Pending
+            | ProviderStatus::Starting
+            | ProviderStatus::NeedsAuth
+            | ProviderStatus::Error => ToolStatus::Unavailable,
         };
         ToolView {
             access: if held { Access::Deny } else { access },
@@ -253,7 +254,7 @@ impl Tools {
     }
 
     /// Binds the policies to the catalogue as it is now.
-    async fn bind_again(self: &Arc<Self>) {
+    pub(crate) async fn bind_again(self: &Arc<Self>) {
         // Validating policies takes milliseconds: not on a thread that serves requests.
         let this = Arc::clone(self);
         let bound = self.base.list_work(None, move || {

@@ -210,6 +210,8 @@ pub enum Refusal {
         provider: ProviderSlug,
         /// The reason.
         reason: UpstreamReason,
+        /// The words of its server, as far as they may leave.
+        said: Option<String>,
     },
     /// The tool asks something that the caller did not say it can answer.
     Unanswerable {
@@ -247,6 +249,12 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The provider failed for this reason.
+    #[must_use]
+    pub const fn upstream(provider: ProviderSlug, reason: UpstreamReason) -> Self {
+        Self::UpstreamError { provider, reason, said: None }
+    }
+
     /// A bad request that no single parameter or place is to blame for.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {

@@ -25,7 +25,8 @@ use crate::{
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProviderSlug(Arc<str>);
 
-/// A tool's name at its server: `[A-Za-z0-9_.-]{1,128}`.
+/// A tool's name at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
+/// but servers have them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ToolName(Arc<str>);
 
@@ -59,12 +60,16 @@ impl FromStr for ProviderSlug {
 impl FromStr for ToolName {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let fits = (1..=128).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
+        let fits = text.len() <= 256
+            && text.split(' ').all(|word| !word.is_empty() && word.bytes().all(letter));
         if fits {
             Ok(Self(text.into()))
         } else {
-            Err(NameError("a tool name is 1 to 128 of A-Z, a-z, 0-9, `_`, `.` and `-`"))
+            Err(NameError(
+                "a tool name is 1 to 256 of A-Z, a-z, 0-9, `_`, `.`, `-`, `:` and `/`, and single spaces \
+                 between them",
+            ))
         }
     }
 }
@@ -322,11 +327,13 @@ mod tests {
 
         assert_eq!((id.provider(), id.name()), ("github", "list.repos-v_2"));
         assert_eq!(id.as_str(), "github:list.repos-v_2");
+        let odd: ToolId = "github:repos/list all:open".parse().unwrap();
+        assert_eq!((odd.provider(), odd.name()), ("github", "repos/list all:open"));
     }
 
     #[test]
     fn names_outside_the_grammar_are_no_ids() {
-        let long = format!("a:{}", "x".repeat(129));
+        let long = format!("a:{}", "x".repeat(257));
         for text in [
             "",
             ":",
@@ -335,9 +342,13 @@ mod tests {
             "a",
             "A:b",
             "-a:b",
-            "a:b:c",
-            "a:b/c",
-            "a:b c",
+            "a: b",
+            "a:b ",
+            "a:b  c",
+            "a:b\tc",
+            "a:*",
+            "a:b\"c",
+            "a:b\\c",
             "a:\u{ff1a}",
             "a%3Ab",
             "a:b\0",

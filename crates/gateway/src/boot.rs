@@ -2,10 +2,13 @@
 
 mod claim;
 mod durability;
+mod problems;
+mod workbench;
 
 pub(crate) use self::{
     claim::{claim, claimed, serving, take_over},
     durability::{TORN_PAGES, UNWALLED, weakness},
+    workbench::{ToolSource, workbench},
 };
 
 use std::{
@@ -22,7 +25,7 @@ use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
     App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
-    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Unread, Vaults, Workbench,
+    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -38,7 +41,6 @@ use portcullis_core::{
 use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
 use portcullis_upstream::{Outbound, Webhook};
-use serde_json::Value;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -50,7 +52,7 @@ use crate::{
 
 /// The clock of the machine.
 #[derive(Debug)]
-struct SystemClock;
+pub(crate) struct SystemClock;
 
 /// The present moment, for commands that end at once.
 pub(crate) fn now() -> Timestamp {
@@ -153,6 +155,8 @@ pub(crate) enum BootError {
     SignedLog(#[from] portcullis_app::LogKeyError),
     #[error(transparent)]
     Join(#[from] portcullis_app::JoinError),
+    #[error("several things in the configuration are wrong:\n{0}")]
+    Several(String),
     #[error("{0}")]
     Other(String),
 }
@@ -213,29 +217,6 @@ impl Office {
         tasks.wait().await;
         store.close().await;
     }
-}
-
-/// The tools to work on policies with: those in `described`, or what the providers tell now.
-/// Opens no database and needs no key.
-pub(crate) async fn workbench(
-    config: &Config,
-    described: Option<&Value>,
-) -> Result<(Workbench, Vec<Unread>), BootError> {
-    let dlp = config.dlp.engine().map_err(BootError::Dlp)?;
-    let outbound = Outbound::new(Arc::new(SystemRandom));
-    let providers: Result<Vec<_>, _> =
-        config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();
-    let (providers, now) = (providers?, SystemClock.now());
-    let webhooks = config.webhooks.keys().cloned();
-    if let Some(described) = described {
-        let slugs = providers.into_iter().map(|provider| provider.slug).collect();
-        let bench = Workbench::described(slugs, described, dlp, now);
-        let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
-        return Ok((bench.with_webhooks(webhooks), Vec::new()));
-    }
-    let patience = Duration::from_secs(config.server.provider_patience_seconds);
-    let (bench, unread) = Workbench::connected(&providers, dlp, now, patience).await;
-    Ok((bench.with_webhooks(webhooks), unread))
 }
 
 async fn open_store(config: &Config) -> Result<Store, BootError> {
@@ -342,10 +323,11 @@ impl Node {
         fallback: Fallback,
         standing: Standing,
     ) -> Result<Self, BootError> {
-        let key = read_key(&config.key_file())?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
+        problems::none_in(config, &outbound)?;
+        let key = read_key(&config.key_file())?;
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
         let trusted = config.trusted()?;

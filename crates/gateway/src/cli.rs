@@ -2,8 +2,10 @@
 
 mod approvals;
 mod audit;
+mod backup;
 mod check;
 mod client_config;
+mod completions;
 mod dlp;
 mod generate;
 mod import;
@@ -53,6 +55,8 @@ enum Command {
     Ready(ready::Ready),
     /// Bring the schema of the database up to date, or move an SQLite installation into PostgreSQL
     Migrate(migrate::Migrate),
+    Backup(backup::Backup),
+    Restore(backup::Restore),
     /// Make, list and change orgs, the tenants of an installation
     #[command(subcommand)]
     Org(orgs::Orgs),
@@ -90,6 +94,7 @@ enum Command {
     /// Scan files as calls are scanned, and try the detectors of the configuration
     #[command(subcommand)]
     Dlp(dlp::Dlp),
+    Completions(completions::Completions),
     /// Print the OpenAPI 3.1 document of the API
     Openapi,
     /// Speak MCP over stdio as the sample server that `quickstart` uses
@@ -142,6 +147,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Check(check) => check.run().await,
         Command::Ready(ready) => ready.run().await,
         Command::Migrate(migrate) => migrate.run().await,
+        Command::Backup(backup) => backup.run().await,
+        Command::Restore(restore) => restore.run().await,
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
@@ -153,6 +160,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Trust(trust) => trust.run().await,
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run().await,
+        Command::Completions(completions) => completions.run(Cli::command()),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
         Command::Generate(generate) => generate.run(Cli::command()),
         Command::SampleMcp => {

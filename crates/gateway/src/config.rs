@@ -181,20 +181,23 @@ impl Config {
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
     }
 
-    /// Checks that involve several keys.
+    /// Checks that involve several keys. All that is wrong is told at once.
     fn check(&self) -> Result<(), ConfigError> {
-        self.server.check().map_err(ConfigError::Wrong)?;
-        self.mcp.check().map_err(ConfigError::Wrong)?;
-        self.limits.patience()?;
-        self.tokens.check().map_err(ConfigError::Wrong)?;
-        self.audit.check().map_err(ConfigError::Wrong)?;
+        let limits = self.limits.patience().map(drop).map_err(|error| error.to_string());
+        let checks = [
+            self.server.check(),
+            self.mcp.check(),
+            limits,
+            self.tokens.check(),
+            self.audit.check(),
+        ];
+        let mut wrong: Vec<String> = checks.into_iter().filter_map(Result::err).collect();
         let mut slugs: Vec<&str> = self.providers.iter().map(|p| p.slug.as_str()).collect();
         slugs.sort_unstable();
-        if let Some(twice) = slugs.windows(2).find(|pair| pair.first() == pair.last()) {
-            let slug = twice.first().copied().unwrap_or_default();
-            return Err(ConfigError::Wrong(format!("the provider `{slug}` is declared twice")));
-        }
-        Ok(())
+        let twice = slugs.windows(2).filter(|pair| pair.first() == pair.last());
+        let twice = twice.filter_map(|pair| pair.first());
+        wrong.extend(twice.map(|slug| format!("the provider `{slug}` is declared twice")));
+        if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
     }
 
     /// The trust rules and the places of their issuers' keys.

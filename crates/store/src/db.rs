@@ -140,6 +140,19 @@ impl Store {
         }
     }
 
+    /// Writes the SQLite database, as it is at one moment, into a new file for its owner alone; others read and
+    /// write meanwhile. Says no for PostgreSQL, which has tools of its own for that.
+    #[boxed]
+    pub async fn copy_to(&self, file: &Path) -> Result<(), StoreError> {
+        let Db::Sqlite { writer, .. } = &self.db else {
+            return Err(StoreError::Unavailable("only an SQLite database is copied".to_owned()));
+        };
+        make_private(file).map_err(sqlx::Error::Io)?;
+        let path = file.to_string_lossy().into_owned();
+        sqlx::query("VACUUM INTO $1").bind(path).execute(writer).await?;
+        Ok(())
+    }
+
     /// Waits for what is running and closes every connection; SQLite folds its log into the file.
     #[boxed]
     pub async fn close(&self) {

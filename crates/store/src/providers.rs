@@ -58,6 +58,8 @@ impl ProviderOwner {
 pub enum ProviderStatus {
     /// Declared or begun, never yet connected.
     Pending,
+    /// Its program is starting. Never stored.
+    Starting,
     /// It works.
     Connected,
     /// The upstream refused the credentials: a person must act.
@@ -67,13 +69,14 @@ pub enum ProviderStatus {
 }
 
 impl ProviderStatus {
-    const ALL: [Self; 4] = [Self::Pending, Self::Connected, Self::NeedsAuth, Self::Error];
+    const STORED: [Self; 4] = [Self::Pending, Self::Connected, Self::NeedsAuth, Self::Error];
 
-    /// `pending`, `connected`, `needs_auth` or `error`.
+    /// `pending`, `starting`, `connected`, `needs_auth` or `error`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::Starting => "starting",
             Self::Connected => "connected",
             Self::NeedsAuth => "needs_auth",
             Self::Error => "error",
@@ -83,7 +86,7 @@ impl ProviderStatus {
     /// Reads back what [`Self::as_str`] wrote.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
+        Self::STORED.into_iter().find(|status| status.as_str() == name)
     }
 }
 

@@ -1,6 +1,11 @@
 //! Address of the database, and safety of a commit.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
 
 use sqlx::postgres::PgConnectOptions;
 
@@ -40,6 +45,15 @@ pub enum DatabaseUrlError {
 }
 
 impl DatabaseUrl {
+    /// The file of an SQLite database.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match &self.0 {
+            Target::Sqlite(path) => Some(path),
+            Target::Postgres(_) => None,
+        }
+    }
+
     /// The SQLite database in this file; it is created when opened.
     #[must_use]
     pub const fn sqlite(path: PathBuf) -> Self {

@@ -241,18 +241,16 @@ impl Gateway {
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
-        if self.is_on_relaxed_postgres() {
+        let config = fs::read_to_string(self.config_file()).unwrap_or_default();
+        if is_on_relaxed_postgres(&config) {
             command.env("PORTCULLIS_AUDIT__SYNC", "process-crash");
+        }
+        // A test whose subject is not a slow provider begins once the tools are there, also on a busy machine.
+        if !config.contains("provider_patience_seconds") {
+            command.env("PORTCULLIS_SERVER__PROVIDER_PATIENCE_SECONDS", "20");
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
-    }
-
-    /// True if it runs on PostgreSQL and its configuration says nothing of `sync`. The servers of
-    /// tests do not wait for their disks, and `power-loss`, the default, is refused there.
-    fn is_on_relaxed_postgres(&self) -> bool {
-        let config = fs::read_to_string(self.config_file()).unwrap_or_default();
-        config.contains("\"postgres://") && !config.contains("\nsync = ")
     }
 
     /// Runs a command to its end and gives what it printed. Panics if it failed.
@@ -480,4 +478,10 @@ impl Running {
 
 fn text(value: &Value, member: &str) -> String {
     value[member].as_str().unwrap_or_else(|| panic!("no `{member}` in {value}")).to_owned()
+}
+
+/// True if this configuration names PostgreSQL and says nothing of `sync`. The servers of tests do not wait for
+/// their disks, and `power-loss`, the default, is refused there.
+fn is_on_relaxed_postgres(config: &str) -> bool {
+    config.contains("\"postgres://") && !config.contains("\nsync = ")
 }

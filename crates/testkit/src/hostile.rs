@@ -266,8 +266,8 @@ fn define(tool: &HostileTool) -> Value {
     let mut defined = json!({
         "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
     });
-    if let Some(output) = &tool.output {
-        defined["outputSchema"] = output.clone();
+    if let (Some(output), Some(members)) = (&tool.output, defined.as_object_mut()) {
+        members.insert("outputSchema".to_owned(), output.clone());
     }
     defined
 }
@@ -398,7 +398,7 @@ fn success(id: &Value, result: &str) -> String {
 }
 
 fn failure(id: &Value, code: i64) -> String {
-    let error = json!({"code": code, "message": "the password is hunter2"});
+    let error = json!({"code": code, "message": "the disk is full"});
     json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string()
 }
 

@@ -84,17 +84,17 @@ impl Http {
             // A server that does not know the session has not looked at the call. But the session may have
             // ended by the call itself, and somebody on the way may answer 404 as well.
             let lost = CallError::upstream(SessionLost, Executed::Unknown);
-            return Err(if is_forgotten { lost } else { trouble.to_call_error() });
+            return Err(if is_forgotten { lost } else { trouble.of(request) });
         }
         if !session.doubt.is_raised() || Instant::now() >= deadline {
-            return Err(trouble.to_call_error());
+            return Err(trouble.of(request));
         }
         let renewed = self.session_by(deadline).await?;
         if Arc::ptr_eq(&renewed, &session) {
-            return Err(trouble.to_call_error());
+            return Err(trouble.of(request));
         }
         let second = self.attempt(&renewed, request, deadline).await;
-        second.map_err(|trouble| trouble.to_call_error())
+        second.map_err(|trouble| trouble.of(request))
     }
 
     /// Sends a request once and draws the conclusions for the session.
@@ -143,6 +143,11 @@ impl Http {
     pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
         let (wire, stop) = self.wire.beside(credential);
         (Self::new(wire, self.protocol, self.call_timeout), stop)
+    }
+
+    /// The credential that it shows.
+    pub(crate) fn credential(&self) -> Option<Arc<Credential>> {
+        self.wire.credential()
     }
 
     pub(crate) fn set_credential(&self, credential: Option<Credential>) {

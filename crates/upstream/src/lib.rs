@@ -36,6 +36,7 @@ mod http;
 mod ids;
 mod mcp;
 mod params;
+mod said;
 mod stdio;
 
 pub use answer::CallAnswer;
@@ -49,6 +50,7 @@ pub use oauth::{Client, OAuthError};
 pub use otlp::{OtlpReceiver, ReceiverError};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};
+pub use said::Said;
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, SettingsError, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};

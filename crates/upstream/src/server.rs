@@ -23,8 +23,10 @@ use crate::{
     live::Live,
     mcp::message::{Outgoing, Reply},
     outbound::Outbound,
+    said::Said,
     settings::{Credential, ServerSettings, SettingsError, Transport},
     stdio::{Launch, Stdio},
+    text,
     tools::{Collector, Headers, ToolList},
 };
 
@@ -63,6 +65,8 @@ pub struct Trace<'a> {
     pub live: Option<&'a Live>,
     /// Where the forms of the server are counted, if it has any answered.
     pub forms: Option<&'a FormTally>,
+    /// Where the words of a server are kept that answers with an error.
+    pub said: Option<&'a Said>,
 }
 
 impl Server {
@@ -197,6 +201,7 @@ impl Server {
             tracestate: trace.tracestate,
             live: trace.live,
             forms: trace.forms,
+            said: trace.said,
             ..Outgoing::bare(Method::CallTool)
         };
         if trace.live.is_some_and(Live::is_given_up) {
@@ -235,12 +240,25 @@ impl Server {
     }
 
     /// Why it could not be used last, if it could not: for a program, how it ended and the last lines that it
-    /// wrote. Words of the upstream stand in it, which may hold anything.
+    /// wrote. Words of the upstream stand in it, which may hold anything but the credentials that it was given.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
-        match &self.0.link {
+        let cause = match &self.0.link {
             Link::Http { http, .. } => http.cause(),
             Link::Stdio(stdio) => stdio.last_words(),
+        };
+        cause.map(|cause| self.without_credentials(&cause))
+    }
+
+    /// A text of the server without the credentials that it was given.
+    #[must_use]
+    pub fn without_credentials(&self, text: &str) -> String {
+        match &self.0.link {
+            Link::Http { http, .. } => match http.credential() {
+                Some(credential) => text::without(text, [credential.secret()].into_iter()),
+                None => text.to_owned(),
+            },
+            Link::Stdio(stdio) => text::without(text, stdio.secrets()),
         }
     }
 

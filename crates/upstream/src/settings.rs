@@ -253,6 +253,12 @@ impl Credential {
         Ok(Self { name, value })
     }
 
+    /// The value, without the scheme before it.
+    pub(crate) fn secret(&self) -> &str {
+        let value = self.value.to_str().unwrap_or_default();
+        value.rsplit_once(' ').map_or(value, |(_, secret)| secret)
+    }
+
     /// Sends `Authorization: Bearer <token>`.
     pub fn bearer(token: &Secret) -> Result<Self, SettingsError> {
         Self::header("authorization", &Secret::new(format!("Bearer {}", token.expose())))

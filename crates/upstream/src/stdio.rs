@@ -19,6 +19,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     mcp::{Era, Method},
     refusal::Executed,
+    secret::Secret,
     tool::ProviderSlug,
 };
 use tokio::{
@@ -153,7 +154,7 @@ impl Stdio {
         } else {
             pipe.doubt.settle();
         }
-        let result = outcome.map_err(|error| error.to_call_error())?;
+        let result = outcome.map_err(|error| request.failed(&error))?;
         of_era(result, pipe.era())
     }
 
@@ -166,6 +167,11 @@ impl Stdio {
     /// End of the last child, and the last lines that it wrote.
     pub(crate) fn last_words(&self) -> Option<String> {
         self.0.launch.last_words.told()
+    }
+
+    /// The values of the variables that the program is given.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.0.launch.program.env.values().map(Secret::expose)
     }
 
     /// Ends the child: first its input, then a signal, then force. One that is starting is ended at once.

@@ -28,6 +28,15 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
         .collect()
 }
 
+/// Length of the shortest secret that is looked for, in bytes: shorter ones stand in any text.
+const SHORTEST: usize = 6;
+
+/// The text without these secrets.
+pub(crate) fn without<'a>(text: &str, secrets: impl Iterator<Item = &'a str>) -> String {
+    let secrets = secrets.filter(|secret| secret.len() >= SHORTEST);
+    secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "[REDACTED]"))
+}
+
 /// The letters that a reader sees.
 fn seen(text: &str) -> impl Iterator<Item = char> {
     let mut at = 0;

@@ -64,7 +64,10 @@ pub enum SkipReason {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Name => "the name has characters outside A-Z, a-z, 0-9, `_`, `.` and `-`",
+            Self::Name => {
+                "the name is empty or longer than 256 bytes, or has characters other than A-Z, a-z, 0-9, `_`, `.`, \
+                 `-`, `:`, `/` and single spaces"
+            },
             Self::Duplicate => "another tool of this name came before it",
             Self::Malformed => "it has no object for an input schema",
             Self::Unreadable => {
@@ -251,7 +254,7 @@ mod tests {
         let list = one_page(&json!([
             {"name": "good", "inputSchema": {"type": "object"}},
             {"name": "good", "inputSchema": {"type": "object"}},
-            {"name": "bad\u{200b} name\n", "inputSchema": {"type": "object"}},
+            {"name": "bad\u{200b}name\n", "inputSchema": {"type": "object"}},
             {"name": "no_schema"},
             {"name": "hidden", "inputSchema": {"properties": {"a\u{200b}": {}}}},
             {"name": "header", "inputSchema": {"x-mcp-header": "A"}},
@@ -265,7 +268,7 @@ mod tests {
             skipped,
             [
                 ("good", SkipReason::Duplicate),
-                ("bad name ", SkipReason::Name),
+                ("badname ", SkipReason::Name),
                 ("no_schema", SkipReason::Malformed),
                 ("hidden", SkipReason::HiddenCharacters),
                 ("header", SkipReason::HeaderAnnotation),

@@ -16,7 +16,7 @@ pub enum Questions {
 }
 
 /// Part of a request that is about questions of the tool.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Conversation {
     /// Capabilities that the caller declared.
     pub capabilities: ClientCapabilities,

@@ -136,7 +136,7 @@ impl Calls {
         }
         if ready.leg.before.saturating_add(1) >= MOST_LEGS {
             let reason = UpstreamReason::InteractionRequired;
-            let refusal = Refusal::UpstreamError { provider: provider(), reason };
+            let refusal = Refusal::upstream(provider(), reason);
             return Done::stopped(governance, refusal, Executed::Unknown);
         }
         match self.judge_answer(ready, Answer::questions(requests)).await {

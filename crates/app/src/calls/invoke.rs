@@ -22,7 +22,7 @@ use portcullis_core::{
 };
 use portcullis_lanes::offload;
 use portcullis_store::Cost;
-use portcullis_upstream::{CallAnswer, CallError, Trace};
+use portcullis_upstream::{CallAnswer, Said, Trace};
 
 use super::{
     Answered, Calls, Invocation, Stopped, View,
@@ -331,12 +331,14 @@ impl Calls {
         let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
         ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
         let forms = connection.server().forms();
+        let said = Said::default();
         let trace = Trace {
             traceparent: origin.stages.parent().or(origin.traceparent),
             // It goes to the server, and nobody has looked through it.
             tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
             live: ready.ctx.attendance.as_ref().map(Attendance::live),
             forms: forms.as_ref(),
+            said: Some(&said),
         };
         let call = pin!(self.providers.call_through(connection, &ready.call, trace));
         let (answered, told) = self.attended(&ready, call).await;
@@ -351,14 +353,14 @@ impl Calls {
         let done = match answered {
             Err(error) => {
                 connection.provider.fails();
-                failed(&ready, governance, &error)
+                self.failed(&ready, governance, &error, &said).await
             }
             Ok(CallAnswer::Asked(interaction)) => {
                 self.asked(&ready, governance, *interaction).await
             }
             Ok(CallAnswer::Result(_)) if !fits && declared.misfits == Misfits::Deny => {
-                let reason = UpstreamReason::OutputMismatch;
-                let refusal = Refusal::UpstreamError { provider: declared.slug.clone(), reason };
+                let slug = declared.slug.clone();
+                let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
                 Done::stopped(governance, refusal, Executed::Yes)
             }
             Ok(CallAnswer::Result(result)) => {
@@ -428,12 +430,6 @@ fn refused(draft: &mut Draft, denial: &Denial, policy_set: &str) -> Refusal {
         draft.governance(governance);
     }
     denial.refusal()
-}
-
-fn failed(ready: &Ready, governance: Governance, error: &CallError) -> Done {
-    let connection = &ready.visible.connection;
-    let refusal = connection.provider.refusal(error, connection);
-    Done::stopped(governance, refusal, error.executed)
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

@@ -49,10 +49,15 @@ impl Remark {
 impl Calls {
     /// Returns true unless the tool was answered by a result that does not fit its output schema, where
     /// anybody wants to know. Failures of a tool have no structured content.
-    pub(super) async fn fits(&self, ready: &Ready, answered: Result<&CallAnswer, &CallError>) -> bool {
+    pub(super) async fn fits(
+        &self,
+        ready: &Ready,
+        answered: Result<&CallAnswer, &CallError>,
+    ) -> bool {
         let declared = &ready.visible.connection.provider.declared;
         let tool = &ready.visible.tool;
-        let Ok(CallAnswer::Result(CallResult { structured, is_error: false, .. })) = answered else {
+        let Ok(CallAnswer::Result(CallResult { structured, is_error: false, .. })) = answered
+        else {
             return true;
         };
         if declared.misfits == Misfits::Ignore || !tool.declares_output() {

@@ -1,7 +1,7 @@
 //! Background jobs: sealing, late events, catalogue refresh, connections, recovery, token use,
 //! sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
-mod catalogue;
+pub(crate) mod catalogue;
 mod connections;
 mod forgetting;
 mod recovery;

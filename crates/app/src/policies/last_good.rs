@@ -16,6 +16,8 @@ pub enum Fallback {
     Refuse,
     /// A start with the set that was last in force, which is logged.
     LastGood,
+    /// A start without any policy, for a node that only looks.
+    Nothing,
 }
 
 /// The one file that holds them.

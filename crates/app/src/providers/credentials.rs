@@ -133,7 +133,7 @@ impl Providers {
                 self.mark(record, ProviderStatus::Error, Some(UNREADABLE)).await;
             }
             // A person has to connect it anyway.
-            ProviderStatus::NeedsAuth | ProviderStatus::Pending => {}
+            ProviderStatus::NeedsAuth | ProviderStatus::Pending | ProviderStatus::Starting => {}
         }
     }
 

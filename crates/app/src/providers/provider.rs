@@ -150,7 +150,9 @@ impl Provider {
     }
 
     pub(crate) fn status(&self) -> ProviderStatus {
-        self.state.load().status
+        let status = self.state.load().status;
+        let starts = status != ProviderStatus::Connected && self.server().is_starting();
+        if starts { ProviderStatus::Starting } else { status }
     }
 
     pub(crate) fn is_open_to(&self, org: OrgId) -> bool {
@@ -299,7 +301,7 @@ impl Provider {
     pub(crate) fn failure(&self, error: &CallError) -> Refusal {
         let provider = self.declared.slug.clone();
         match error.kind {
-            CallErrorKind::Upstream(reason) => Refusal::UpstreamError { provider, reason },
+            CallErrorKind::Upstream(reason) => Refusal::upstream(provider, reason),
             CallErrorKind::Unanswerable(required) => Refusal::Unanswerable { provider, required },
             CallErrorKind::Timeout { after } => Refusal::UpstreamTimeout {
                 provider,

@@ -255,8 +255,9 @@ impl Providers {
             });
         }
         if declared.auth.needs_nobody() {
-            let state = self.provider_of_slug(&view.slug)?.state();
-            view.status = state.status;
+            let provider = self.provider_of_slug(&view.slug)?;
+            let state = provider.state();
+            view.status = provider.status();
             view.tools = state.tools.as_ref().map_or(0, Vec::len);
             view.last_error.clone_from(&state.last_error);
             view.connected_at = Some(record.created_at);
@@ -329,7 +330,7 @@ impl Providers {
             };
             states.push(ProviderState {
                 slug: slug.clone(),
-                status: state.status,
+                status: provider.status(),
                 tools: state.tools.as_ref().map_or(0, Vec::len),
                 last_error: state.last_error.clone(),
                 issuer,

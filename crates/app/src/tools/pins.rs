@@ -16,6 +16,7 @@ mod capacity;
 mod changes;
 pub(crate) mod events;
 pub(crate) mod held;
+pub(crate) mod recalled;
 
 pub(crate) use self::events::LeftOut;
 pub use self::events::LeftOutTool;

@@ -14,9 +14,9 @@ use std::{
 use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, Answered, App, AuditParts, Auth, CallParts, Connecting, Ctx, Declared, Dlp,
-    ExportLimits, Fallback, Folder, Invocation, LastGood, Origin, Overrides, Owners, Parts,
-    Misfits, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View,
-    tool_named,
+    ExportLimits, Fallback, Folder, Invocation, LastGood, Misfits, Origin, Overrides, Owners,
+    Parts, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults,
+    View, tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,

@@ -43,7 +43,8 @@ pub fn slug_of(name: &str) -> Option<(&str, &str)> {
 }
 
 fn plain(id: &ToolId) -> String {
-    format!("{}{SEPARATOR}{}", id.provider(), id.name().replace('.', "_"))
+    let name = id.name().replace(['.', ':', '/', ' '], "_");
+    format!("{}{SEPARATOR}{name}", id.provider())
 }
 
 fn names(ids: &[&ToolId], plain: &[String], marked: &[bool]) -> Vec<String> {
@@ -71,10 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_slug_and_tool_without_dots() {
-        let names = names_of(&["github:list_repos", "github:issues.create", "github:__x"]);
+    fn a_name_is_slug_and_tool_without_punctuation() {
+        let ids = ["github:list_repos", "github:issues.create", "github:__x", "github:a/b: c"];
+        let names = names_of(&ids);
 
-        let expected = ["github__list_repos", "github__issues_create", "github____x"];
+        let expected =
+            ["github__list_repos", "github__issues_create", "github____x", "github__a_b__c"];
         assert_eq!(names, expected.map(|name| Some(name.to_owned())));
         assert_eq!(slug_of("github____x"), Some(("github", "__x")));
         assert_eq!(slug_of("call_tool"), None);
@@ -97,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_fit_model_apis_and_are_distinct(tools in prop::collection::btree_set("[A-Za-z0-9_.-]{1,128}", 1..20)) {
+        fn names_fit_model_apis_and_are_distinct(tools in prop::collection::btree_set("[A-Za-z0-9_.:/-]{1,128}( [A-Za-z0-9:/]{1,60})?", 1..20)) {
             let slug = "s".repeat(63);
             let ids: Vec<ToolId> = tools.iter().map(|it| format!("{slug}:{it}").parse().unwrap()).collect();
 

@@ -31,6 +31,9 @@ pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
     if let Refusal::AwaitsApproval { approval, .. } = refusal {
         return awaits(refusal, approval);
     }
+    if let Refusal::UpstreamError { said: Some(said), .. } = refusal {
+        return repeated(refusal.code(), &format!("{refusal} Its server says: {said}"), executed);
+    }
     repeated(refusal.code(), &refusal.to_string(), executed)
 }
 

@@ -40,6 +40,10 @@ pub struct ErrorDetails {
     /// In words or, where the gateway or a provider failed, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// The words of a server that answered with a JSON-RPC error: at most 1,000 characters, judged like a
+    /// result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_message: Option<String>,
     /// On denials: what DLP found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -175,10 +179,7 @@ impl Refusal {
                 unscoped(lacks(*required), Value::from(required.as_str()))
             }
             Self::DelegationNotTrusted => unscoped(NOT_DELEGATED.to_owned(), Value::Null),
-            Self::NoSuchProvider { slug, available } => ErrorDetails {
-                available: Some(available.clone()),
-                ..missing("provider_slug", slug)
-            },
+            Self::NoSuchProvider { slug, available } => undeclared(slug, available),
             Self::RejectedByProvider { provider } => failed(provider, REJECTED),
             Self::ApprovalSettled { id, status } => settled(*id, *status),
             Self::NotRefreshable { auth_type } => {
@@ -200,7 +201,9 @@ impl Refusal {
                 full(*bytes, exceeded("export_files", *files, *retry_after, *reset_at))
             }
             Self::RangeNotSatisfiable { bytes } => ErrorDetails { bytes: Some(*bytes), ..none },
-            Self::UpstreamError { provider, reason } => failed(provider, reason.as_str()),
+            Self::UpstreamError { provider, reason, said } => {
+                quoting(provider, *reason, said.as_deref())
+            }
             Self::Unanswerable { provider, required } => unanswerable(provider, *required),
             Self::UpstreamResting { provider, retry_after } => resting(provider, *retry_after),
             Self::Unavailable { reason } => unavailable(*reason),
@@ -270,6 +273,10 @@ fn unscoped(reason: String, required: Value) -> ErrorDetails {
     }
 }
 
+fn undeclared(slug: &str, available: &[ProviderSlug]) -> ErrorDetails {
+    ErrorDetails { available: Some(available.to_vec()), ..missing("provider_slug", slug) }
+}
+
 fn missing(resource: &'static str, id: &str) -> ErrorDetails {
     ErrorDetails { resource: Some(resource), id: Some(id.to_owned()), ..ErrorDetails::default() }
 }
@@ -313,6 +320,10 @@ fn failed(provider: &ProviderSlug, reason: &str) -> ErrorDetails {
         reason: Some(reason.to_owned()),
         ..ErrorDetails::default()
     }
+}
+
+fn quoting(provider: &ProviderSlug, reason: UpstreamReason, said: Option<&str>) -> ErrorDetails {
+    ErrorDetails { upstream_message: said.map(str::to_owned), ..failed(provider, reason.as_str()) }
 }
 
 fn unanswerable(provider: &ProviderSlug, required: ClientCapabilities) -> ErrorDetails {

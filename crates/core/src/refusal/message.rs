@@ -56,7 +56,7 @@ impl fmt::Display for Refusal {
             Self::ExportsFull { files, bytes, .. } => full(f, *files, *bytes),
             Self::RangeNotSatisfiable { bytes } => write!(f, "{BEHIND_END} {bytes} bytes."),
             Self::Internal => f.write_str("Something went wrong inside the gateway."),
-            Self::UpstreamError { provider, reason } => {
+            Self::UpstreamError { provider, reason, .. } => {
                 write!(f, "Provider '{provider}' {}.", failure(*reason))
             }
             Self::Unanswerable { provider, required } => {

@@ -131,12 +131,12 @@ fn compare(old: &Value, new: &Value, path: &mut String, found: &mut Vec<Differen
 }
 
 impl ToolName {
-    /// The name with letters that look alike folded into one: case, `-`, `.` and `_`, `0` and `o`,
+    /// The name with letters that look alike folded into one: case, what is no letter and no digit, `0` and `o`,
     /// `1`, `i` and `l`. Two tools of one provider with the same rest are twins.
     #[must_use]
     pub fn skeleton(&self) -> String {
         let letters = self.as_str().chars().map(|letter| match letter.to_ascii_lowercase() {
-            '-' | '.' => '_',
+            '-' | '.' | ':' | '/' | ' ' => '_',
             '0' => 'o',
             '1' | 'i' => 'l',
             other => other,

@@ -21,6 +21,9 @@ use crate::{
 pub(super) struct Check {
     #[command(flatten)]
     installation: Installation,
+    /// Start the programs of providers although their tools are known from a gateway that ran
+    #[arg(long)]
+    start: bool,
 }
 
 impl Check {
@@ -28,8 +31,13 @@ impl Check {
     /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
+        let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
+        let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
+        let missing: Vec<&str> = missing.map(|it| it.slug.as_str()).collect();
+        let nodes = &node.app.nodes;
+        let recalled =
+            if self.start { Vec::new() } else { nodes.recall_programs(&missing).await? };
         node.app.nodes.connect_providers(patience).await;
         node.app.providers.find_authorizers(patience).await;
         // Policies are judged against the tools that are known now.
@@ -46,7 +54,7 @@ impl Check {
             "exposed_keys": exposed,
             "policy_set": set.version(),
             "policy_errors": errors,
-            "providers": providers.iter().map(provider_json).collect::<Vec<_>>(),
+            "providers": providers.iter().map(|it| provider_json(it, &recalled)).collect::<Vec<_>>(),
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
             "unreadable": unreadable.iter().map(unreadable_json).collect::<Vec<_>>(),
         });
@@ -58,32 +66,27 @@ impl Check {
         if set.summary().active == 0 {
             text.push("            no active policy: every call would be denied".to_owned());
         }
-        text.extend(providers.iter().flat_map(|provider| provider_text(provider, &config)));
+        text.extend(providers.iter().flat_map(|it| provider_text(it, &config, &recalled)));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
-        let unusable = providers.iter().any(|it| it.status != ProviderStatus::Connected);
-        let untrusted = trusted.iter().any(|rule| !rule.is_usable());
-        if let Some(weakness) = weakness {
-            return Err(BootError::Durability(weakness).into());
-        }
-        if !exposed.is_empty() {
-            return Err("others can read keys of this installation".into());
-        }
-        if !node.app.quotas.counts() {
-            return Err("the counters of the limits cannot be reached".into());
-        }
-        match (errors.is_empty(), unusable, untrusted) {
-            (true, false, false) if !unreadable.is_empty() => {
-                Err("some stored rows cannot be read".into())
-            }
-            (true, false, false) => Ok(()),
-            (false, ..) => Err("the policies have errors".into()),
-            (true, true, _) => Err("some providers cannot be used".into()),
-            (true, false, true) => Err("some trust rules cannot be used".into()),
-        }
+        let wrong = [
+            (!exposed.is_empty(), "others can read keys of this installation"),
+            (!node.app.quotas.counts(), "the counters of the limits cannot be reached"),
+            (
+                providers.iter().any(|it| it.status != ProviderStatus::Connected),
+                "some providers cannot be used",
+            ),
+            (trusted.iter().any(|rule| !rule.is_usable()), "some trust rules cannot be used"),
+            (!unreadable.is_empty(), "some stored rows cannot be read"),
+        ];
+        let weakness = weakness.map(|weakness| BootError::Durability(weakness).to_string());
+        let policies = errors.first().map(|error| format!("the policies have errors: {error}"));
+        let wrong = wrong.iter().filter(|(is_so, _)| *is_so).map(|(_, what)| (*what).to_owned());
+        let wrong: Vec<String> = weakness.into_iter().chain(policies).chain(wrong).collect();
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
     }
 }
 
@@ -134,10 +137,17 @@ fn unreadable_text(UnreadableRow { table, row, why }: &UnreadableRow) -> String 
     format!("unreadable  {table}: {row}: {why}")
 }
 
-fn provider_json(provider: &ProviderState) -> Value {
+/// State of a provider whose program was not started, because its tools are known.
+const KNOWN: &str = "known";
+
+fn status_of(provider: &ProviderState, recalled: &[String]) -> &'static str {
+    if recalled.contains(&provider.slug) { KNOWN } else { provider.status.as_str() }
+}
+
+fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {
     json!({
         "slug": provider.slug,
-        "status": provider.status.as_str(),
+        "status": status_of(provider, recalled),
         "tools": provider.tools,
         "last_error": provider.last_error,
         "issuer": provider.issuer.as_ref().map(IssuerState::name),
@@ -145,14 +155,16 @@ fn provider_json(provider: &ProviderState) -> Value {
     })
 }
 
-fn provider_text(provider: &ProviderState, config: &Config) -> Vec<String> {
-    let ProviderState { slug, status, tools, last_error, issuer } = provider;
+fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String]) -> Vec<String> {
+    let ProviderState { slug, status: _, tools, last_error, issuer } = provider;
     let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
     let missing = declared.and_then(Provider::missing_program);
     let missing = missing.map(|program| format!("there is no program `{program}`"));
     let why = missing.or_else(|| last_error.clone());
-    let why = why.map(|error| format!(" ({error})")).unwrap_or_default();
-    let mut text = vec![format!("provider    {slug}: {}, {tools} tools{why}", status.as_str())];
+    let unasked = recalled.contains(slug).then(|| "not started; `--start` does".to_owned());
+    let why = why.or(unasked).map(|error| format!(" ({error})")).unwrap_or_default();
+    let status = status_of(provider, recalled);
+    let mut text = vec![format!("provider    {slug}: {status}, {tools} tools{why}")];
     text.extend(issuer.as_ref().map(|issuer| match issuer {
         IssuerState::Configured(name) => format!("            bound to the issuer {name}"),
         IssuerState::Named(name) => format!("            the MCP server names the issuer {name}"),

@@ -36,6 +36,12 @@ impl Output {
         let _ = writeln!(io::stderr().lock(), "warning: {text}");
     }
 
+    /// Progress of long work, for people only, on stderr.
+    #[expect(clippy::unused_self, reason = "whoever prints was told how")]
+    pub(super) fn note(self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
     /// One record: `value` as JSON, or `text` for people.
     pub(super) fn record(self, value: &Value, text: &str) -> Result<(), Failure> {
         if self.json { self.line(&value.to_string()) } else { self.line(text) }

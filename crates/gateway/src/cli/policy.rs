@@ -19,7 +19,10 @@ use portcullis_core::policy::{PolicyError, PolicyFile, PolicySet};
 use serde_json::Value;
 
 use super::{Failure, Installation, output::Output};
-use crate::{boot, config::Config};
+use crate::{
+    boot::{self, ToolSource},
+    config::Config,
+};
 
 #[derive(Subcommand)]
 pub(super) enum Policy {
@@ -76,9 +79,15 @@ pub(super) struct Desk {
     /// The policy folder; without it that of the configuration
     #[arg(long, value_name = "FOLDER")]
     policies: Option<PathBuf>,
-    /// Tools from a file (`portcullis policy tools`) instead of from the providers
+    /// Tools from a file (`portcullis policy tools`)
+    ///
+    /// Without it they are those that the database knows from a gateway that ran; providers of which it knows
+    /// nothing are asked, and started if they are programs.
     #[arg(long, value_name = "FILE")]
     tools: Option<PathBuf>,
+    /// Ask the providers for their tools although the database knows them
+    #[arg(long, conflicts_with = "tools")]
+    ask: bool,
 }
 
 impl Desk {
@@ -100,7 +109,12 @@ impl Desk {
             Some(file) => Some(read_json(file)?),
             None => None,
         };
-        let (bench, unread) = boot::workbench(config, described.as_ref()).await?;
+        let source = match &described {
+            Some(described) => ToolSource::Described(described),
+            None if self.ask => ToolSource::Providers,
+            None => ToolSource::Store,
+        };
+        let (bench, unread) = boot::workbench(config, source).await?;
         for provider in unread {
             self.output().warn(&format!("{provider}; its tools are not known here"));
         }

@@ -1,5 +1,7 @@
 //! `portcullis provider`: what the declared providers are like, and how the gateway is known to them.
 
+mod test;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -18,6 +20,7 @@ pub(super) enum Providers {
         #[command(flatten)]
         installation: Installation,
     },
+    Test(test::Test),
     /// Register the gateway with the authorization server of a provider
     #[command(
         after_help = "Example: portcullis provider register --again tickets\n\nAn authorization server that forgot \
@@ -52,6 +55,7 @@ impl Providers {
                 let records: Vec<Value> = states.iter().map(record).collect();
                 installation.output().table(&records, &["slug", "status", "tools", "last_error"])
             }
+            Self::Test(test) => test.run().await,
             Self::Register(register) => register.run().await,
         }
     }

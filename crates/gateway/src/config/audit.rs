@@ -147,6 +147,11 @@ impl Audit {
         self.anchor.witnesses.iter().try_for_each(|witness| witness.key().map(drop))
     }
 
+    /// File in which checkpoints are published.
+    pub(crate) fn anchor_file(&self) -> Option<&PathBuf> {
+        self.anchor.file.as_ref()
+    }
+
     /// File of the signing keys.
     pub(crate) fn key_source(&self, data_dir: &Path) -> KeySource {
         let beside = || KeySource::File { file: data_dir.join("audit-key") };

@@ -109,6 +109,17 @@ async fn principals_are_made_with_a_role_or_with_scopes() {
     }
 }
 
+#[test]
+fn completions_are_printed_for_each_shell() {
+    let gateway = gateway().prepare();
+
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = gateway.run(&["completions", shell]);
+
+        assert!(script.contains("client-config") && script.contains("backup"), "{shell}: {script}");
+    }
+}
+
 fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
     let mut command = vec!["token", "create", "--principal", &who.id];
     command.extend(more);

@@ -43,7 +43,6 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
         (with("[mcp]\nttl_seconds = 3601"), "mcp.ttl_seconds"),
         (with("[mcp]\nttl_seconds = -1"), "ttl_seconds"),
-        (with("[mcp]\napproval_wait_seconds = 301"), "mcp.approval_wait_seconds"),
         (with("[log]\nlevel = \"=,=\""), "log.level"),
         (with("[dlp.actions.input]\nsecret = \"explode\""), "explode"),
         (gateway().stdio("a", &[], "").prepare(), "`a`"),
@@ -157,7 +156,7 @@ async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
     let text = String::from_utf8_lossy(&told.stdout).into_owned();
     assert_eq!(told.status.code(), Some(0), "{text}");
     assert!(text.contains("sample: connected, 5 tools"), "{text}");
-    let shown = good.admin(&["check"]);
+    let shown = good.admin(&["check", "--start"]);
     let database = &shown["database"];
     if good.database_url().starts_with("sqlite:") {
         assert!(text.contains("survives a power loss"), "{text}");

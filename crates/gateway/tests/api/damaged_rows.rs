@@ -166,7 +166,13 @@ async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_
     }
     let _ = scene.gateway.wait_for_log(&cid.token_id);
     assert!(scene.gateway.log().contains("unreadable value in `principals.role`"));
-    assert!(scene.gateway.metrics().await.contains("portcullis_unreadable_rows_total{table=\"tokens\"}"));
+    assert!(
+        scene
+            .gateway
+            .metrics()
+            .await
+            .contains("portcullis_unreadable_rows_total{table=\"tokens\"}")
+    );
     assert_eq!(of(&scene.connections().await, "spoilt"), &Value::Null);
     assert_eq!(scene.call("spoilt:a").await.code(), "not_found");
     let tokens = scene.gateway.admin(&["token", "list", "--org", "acme"]);

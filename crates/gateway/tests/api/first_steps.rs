@@ -170,6 +170,52 @@ async fn check_complains_of_a_key_that_others_can_read() {
 }
 
 #[tokio::test]
+async fn check_tells_everything_that_is_wrong_at_once() {
+    let broken =
+        "@id(\"broken\") permit (principal, action, resource) when { context.nope };\n@id(";
+    let gateway = gateway()
+        .policies(broken)
+        .stdio("files", &["no-such-mcp-server"], "")
+        .http("nobody", "http://127.0.0.1:9/mcp", "")
+        .prepare();
+    let key = gateway.folder().join("key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+
+    let (code, told) = failure(&gateway, &["check"]).await;
+
+    assert_eq!(code, 1, "{told}");
+    for wrong in
+        ["others can read keys", "the policies have errors", "some providers cannot be used"]
+    {
+        assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
+    let gateway = gateway()
+        .config("[mcp]\napproval_wait_seconds = 301\n[tokens]\n[connect]\nattempt_seconds = 1")
+        .http(
+            "one",
+            "http://127.0.0.1:9/mcp",
+            "auth = \"api_key\"\napi_key = { env = \"NO_SUCH_KEY\" }",
+        )
+        .http("two", "not an address", "")
+        .prepare();
+    let file = gateway.config_file();
+    let settings = fs::read_to_string(&file).unwrap();
+
+    let (_, bounds) = failure(&gateway, &["check"]).await;
+    fs::write(&file, settings.replace("_seconds = 301", "_seconds = 300")).unwrap();
+    let (_, told) = failure(&gateway, &["check"]).await;
+
+    assert!(bounds.contains("mcp.approval_wait_seconds"), "{bounds}");
+    for wrong in ["`one`", "NO_SUCH_KEY", "`two`", "connect.attempt_seconds"] {
+        assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn a_missing_program_and_a_server_of_something_else_are_said_to_be_so() {
     let page = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", page.local_addr().unwrap());

@@ -10,6 +10,7 @@ mod agents_guide;
 mod approvals;
 mod audit_commands;
 mod audit_log;
+mod backup;
 mod capture;
 mod cli;
 mod client_conformance;

@@ -262,6 +262,78 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn init_adds_a_provider_beside_what_is_there() {
+    let desk = Desk::with(POLICIES);
+
+    let (code, text) = told(&desk.policy(&["init", "--add", "sample"]).await);
+    assert_eq!(code, 0, "{text}");
+    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
+    assert!(added.contains("// @id(\"sample-services-read\")"), "{added}");
+    assert!(!added.contains("no-credentials-out"), "{added}");
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+    assert_eq!(code, 0, "{text}");
+    // What it comments on is a policy once the marks are taken away.
+    let lines = added.lines().skip_while(|line| !line.contains("sample-services-read"));
+    let permit: Vec<&str> = lines.map_while(|line| line.strip_prefix("// ")).collect();
+    desk.write("services.cedar", &permit.join("\n"));
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+    assert!(code == 0 && text.contains("4 active"), "{text}");
+    let (code, text) = told(&desk.policy(&["init", "--add", "other"]).await);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("no tools of a provider `other`"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_about_a_provider_that_is_gone_is_a_warning() {
+    let gone = r#"@id("gone") permit (principal, action in [Mcp::Action::"old:*", Mcp::Action::"old:x"], resource);"#;
+    let desk = Desk::with(&format!("{POLICIES}\n{gone}"));
+
+    let (code, text) = told(&desk.policy(&["validate"]).await);
+
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("`old:*`: no such provider is configured"), "{text}");
+    let (code, text) = told(&desk.policy(&["validate", "--strict"]).await);
+    assert_eq!(code, 1, "{text}");
+}
+
+/// Puts another program in the place of the sample server.
+fn replace_sample(gateway: &Gateway, command: &str) {
+    let file = gateway.config_file();
+    let text = fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| match line.strip_prefix("command = ") {
+        Some(_) => format!("command = {command}"),
+        None => line.to_owned(),
+    });
+    fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_the_database_knows_are_not_asked_for_again() {
+    let mut gateway = gateway().sample().policies(POLICIES).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    until(|| gateway.get(&who, "/v1/mcps/sample:list_items"), |it| it.status == 200).await;
+    gateway.stop();
+    // A program that would say something else.
+    replace_sample(&gateway, r#"["sh", "-c", "echo started >> started; exit 3"]"#);
+    let file = gateway.folder().join("policies/test.cedar");
+    let wrong =
+        r#"@id("typo") permit (principal, action == Mcp::Action::"sample:list_item", resource);"#;
+
+    let (code, text) = told(&run(&gateway, &["policy", "validate"]).await);
+    assert_eq!(code, 0, "{text}");
+    fs::write(&file, format!("{POLICIES}\n{wrong}")).unwrap();
+    let (code, text) = told(&run(&gateway, &["policy", "validate"]).await);
+    assert!(code == 1 && text.contains("no such tool"), "{text}");
+    fs::write(&file, POLICIES).unwrap();
+    let (code, text) = told(&run(&gateway, &["check"]).await);
+    assert!(code == 0 && text.contains("sample: known, "), "{text}");
+    let (code, text) = told(&run(&gateway, &["check", "--start"]).await);
+    assert!(code == 1 && text.contains("exit code 3"), "{text}");
+    let (code, text) = told(&run(&gateway, &["policy", "validate", "--ask"]).await);
+    assert!(code == 0 && text.contains("its tools are not known here"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
     let gateway = gateway().sample().policies(POLICIES).start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);

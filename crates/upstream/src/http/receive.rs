@@ -65,10 +65,10 @@ impl Trouble {
     }
 
     /// The failure of the call.
-    pub(super) fn to_call_error(&self) -> CallError {
+    pub(super) fn of(&self, request: &Outgoing<'_>) -> CallError {
         match self {
             Self::Status(status) => CallError::protocol(executed_after(*status)),
-            Self::Rpc(error) | Self::Refused(error) => error.to_call_error(),
+            Self::Rpc(error) | Self::Refused(error) => request.failed(error),
             Self::Call(error) => *error,
         }
     }

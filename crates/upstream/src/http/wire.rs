@@ -140,6 +140,11 @@ impl Wire {
         (wire, guard)
     }
 
+    /// The credential that it shows.
+    pub(crate) fn credential(&self) -> Option<Arc<Credential>> {
+        self.credential.load_full()
+    }
+
     /// Shows this credential from now on.
     pub(crate) fn set_credential(&self, credential: Option<Credential>) {
         self.credential.store(credential.map(Arc::new));

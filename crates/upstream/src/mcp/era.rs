@@ -81,7 +81,7 @@ mod tests {
         let refused = |supported: &[&str]| {
             let supported = supported.iter().map(ToString::to_string).collect();
             let required = ClientCapabilities::default();
-            Err(RpcError { code: UNSUPPORTED_VERSION, supported, required })
+            Err(RpcError { code: UNSUPPORTED_VERSION, supported, required, message: String::new() })
         };
 
         let ok = |result: Map<String, Value>| {
@@ -94,7 +94,9 @@ mod tests {
         assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
         for code in [-32601, -32602, -32600, -32000, 0] {
             let required = ClientCapabilities::default();
-            let other = Err(RpcError { code, supported: Vec::new(), required });
+            let supported = Vec::new();
+            let message = String::new();
+            let other = Err(RpcError { code, message, supported, required });
             assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
         }
         assert_eq!(discovered(&ok(result(json!({})))), Verdict::Legacy);

@@ -25,6 +25,7 @@ use crate::{
     error::{CallError, CallErrorKind},
     forms::FormTally,
     live::{Live, Progress},
+    said::{Said, cut},
 };
 
 /// A request, whichever era it will be sent in.
@@ -45,6 +46,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) live: Option<&'a Live>,
     /// Where the forms are counted that a server of the older era presents meanwhile.
     pub(crate) forms: Option<&'a FormTally>,
+    /// Where the words of a server are kept that answers with an error.
+    pub(crate) said: Option<&'a Said>,
 }
 
 impl Outgoing<'_> {
@@ -69,7 +72,16 @@ impl Outgoing<'_> {
             tracestate: None,
             live: None,
             forms: None,
+            said: None,
         }
+    }
+
+    /// The failure that an error of the server is. Its words are kept where somebody wants them.
+    pub(crate) fn failed(&self, error: &RpcError) -> CallError {
+        if let Some(said) = self.said {
+            said.hear(&error.message);
+        }
+        error.to_call_error()
     }
 
     /// Returns true if something may end it before its answer or its time.
@@ -303,10 +315,12 @@ impl Reply {
 /// Codes that JSON-RPC 2.0 leaves to servers, without those that MCP gives a meaning.
 const RESERVED_FOR_SERVERS: RangeInclusive<i64> = -32019..=-32000;
 
-/// A JSON-RPC error; its message is the upstream's text and is left behind.
+/// A JSON-RPC error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RpcError {
     pub(crate) code: i64,
+    /// The server's own words, cut.
+    pub(crate) message: String,
     /// `data.supported`: the protocol versions the server would have liked.
     pub(crate) supported: Vec<String>,
     /// `data.requiredCapabilities`: what a client would have to declare.
@@ -326,7 +340,7 @@ impl RpcError {
     }
 
     /// Maps the error to that of a call.
-    pub(crate) fn to_call_error(&self) -> CallError {
+    fn to_call_error(&self) -> CallError {
         use UpstreamReason::{InteractionRequired, JsonrpcError};
         match self.code {
             METHOD_NOT_FOUND | INVALID_PARAMS => CallError::upstream(JsonrpcError, Executed::No),
@@ -444,7 +458,8 @@ fn rpc_error(error: &Value) -> Result<RpcError, Malformed> {
     });
     let required = error.pointer("/data/requiredCapabilities");
     let required = required.map(ClientCapabilities::read).unwrap_or_default();
-    Ok(RpcError { code, supported: supported.unwrap_or_default(), required })
+    let message = error.get("message").and_then(Value::as_str).map(cut).unwrap_or_default();
+    Ok(RpcError { code, message, supported: supported.unwrap_or_default(), required })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures_util::{StreamExt as _, stream};
 use portcullis_core::{
     clock::Timestamp,
     dlp::Engine,
@@ -43,38 +44,38 @@ pub struct Unread {
 }
 
 impl Workbench {
-    /// With the tools that these providers tell within `patience`. Those that do not are named;
-    /// policies about them are checked as far as that goes without their tools.
+    /// With the tools that are `remembered`, and those that the other providers tell within `patience`, a few
+    /// at a time. Those that do not are named; policies about them are checked as far as that goes without
+    /// their tools.
     pub async fn connected(
         providers: &[Declared],
+        remembered: &BTreeMap<ProviderSlug, Vec<ToolDefinition>>,
         dlp: Engine,
         now: Timestamp,
         patience: Duration,
     ) -> (Self, Vec<Unread>) {
-        let asked = providers.iter().map(|provider| async move {
-            tokio::time::timeout(patience, provider.server.list_tools()).await
+        let learnt = providers.iter().map(|provider| async move {
+            let told = match remembered.get(&provider.slug) {
+                Some(definitions) => Ok(Some(definitions.clone())),
+                // Only connections know its tools.
+                None if !provider.auth.needs_nobody() => Ok(None),
+                None => told(provider, patience).await.map(Some),
+            };
+            (provider.slug.clone(), told)
         });
-        let told = futures_util::future::join_all(asked).await;
+        let learnt: Vec<_> = stream::iter(learnt).buffered(ASKED_AT_ONCE).collect().await;
         let mut failed = Vec::new();
         let mut known = Vec::new();
-        for (provider, told) in providers.iter().zip(told) {
-            if !provider.auth.needs_nobody() {
-                // Only connections know its tools.
-                known.push((provider.slug.clone(), None));
-                continue;
-            }
-            let why = match told {
-                Ok(Ok(list)) => {
-                    let tools = list.tools.into_iter();
-                    let tools = tools.filter_map(|tool| Tool::new(&provider.slug, tool, now).ok());
-                    known.push((provider.slug.clone(), Some(tools.map(Arc::new).collect())));
-                    continue;
-                }
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("no answer within {} seconds", patience.as_secs()),
-            };
-            failed.push(Unread { what: provider.slug.to_string(), why });
-            known.push((provider.slug.clone(), None));
+        for (slug, told) in learnt {
+            let told = told.unwrap_or_else(|why| {
+                failed.push(Unread { what: slug.to_string(), why });
+                None
+            });
+            let tools = told.map(|definitions| {
+                let tools = definitions.into_iter();
+                tools.filter_map(|it| Tool::new(&slug, it, now).ok()).map(Arc::new).collect()
+            });
+            known.push((slug, tools));
         }
         for provider in providers {
             provider.server.shutdown().await;
@@ -173,6 +174,21 @@ impl Workbench {
         let detectors = self.dlp.names();
         let ground = self.ground(&detectors);
         work(&Rehearsal { tools: &called, engine: &self.dlp, ground })
+    }
+}
+
+/// Providers that are asked at a time: many of them are programs, which take a processor each to start.
+const ASKED_AT_ONCE: usize = 4;
+
+/// The tools that a provider tells, or why it does not.
+async fn told(provider: &Declared, patience: Duration) -> Result<Vec<ToolDefinition>, String> {
+    match tokio::time::timeout(patience, provider.server.list_tools()).await {
+        Ok(Ok(list)) => Ok(list.tools),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => {
+            let seconds = patience.as_secs();
+            Err(format!("no answer within {seconds} s (`server.provider_patience_seconds`)"))
+        }
     }
 }
 

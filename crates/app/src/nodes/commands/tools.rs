@@ -4,7 +4,7 @@ use portcullis_core::{
     audit::{Actor, Auth, Detached, Event, EventType, Outcome},
     id::{EventId, OrgId},
     refusal::Executed,
-    tool::{ToolDefinition, ToolId},
+    tool::{ProviderSlug, ToolDefinition, ToolId},
 };
 use portcullis_store::{Pin, Surplus};
 use serde_json::json;
@@ -15,6 +15,7 @@ use crate::{
     tools::pins::{
         events::{concerned, tool},
         read,
+        recalled::accepted,
     },
 };
 
@@ -43,6 +44,15 @@ impl Shell {
             let is_wanted = |pin: &Pin| provider.is_none_or(|slug| pin.tool.provider() == slug);
             wanted.extend(page.into_iter().filter(is_wanted));
         }
+    }
+
+    /// The tools of a provider as they are accepted; none where the store knows of none.
+    pub async fn accepted_tools(
+        &self,
+        org: Option<OrgId>,
+        provider: &ProviderSlug,
+    ) -> Result<Vec<ToolDefinition>, ShellError> {
+        Ok(accepted(&self.store, org, provider).await?)
     }
 
     /// The providers that list more tools than are remembered of them.

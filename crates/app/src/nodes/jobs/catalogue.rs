@@ -4,6 +4,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use portcullis_core::tool::Tool;
+use portcullis_store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,14 +23,79 @@ pub(super) fn start(nodes: &Arc<Nodes>, stop: &CancellationToken) {
 }
 
 impl Nodes {
-    /// Asks every provider for its tools once, all at the same time, for at most `patience`.
-    /// Providers that do not answer are asked again by the catalogue job.
+    /// Takes the tools of programs from what was accepted of them, without starting these. Gives the slugs of
+    /// those of which something is known. Programs that are `missing` are left alone.
+    pub async fn recall_programs(
+        self: &Arc<Self>,
+        missing: &[&str],
+    ) -> Result<Vec<String>, StoreError> {
+        let mut recalled = Vec::new();
+        let all =
+            self.catalogue.providers.iter().filter(|(slug, _)| !missing.contains(&slug.as_str()));
+        for (slug, provider) in all.filter(|(_, it)| it.declared.auth.needs_nobody()) {
+            if self.tools.recall(provider).await? {
+                recalled.push(slug.clone());
+            }
+        }
+        Ok(recalled)
+    }
+
+    /// Asks every provider whose tools are not known for these once, all at the same time, for at most
+    /// `patience`. Providers that do not answer are asked again by the catalogue job.
     pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
         let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
+        let all = all.filter(|provider| provider.state().tools.is_none());
         let all = all.map(|provider| self.tools.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {
             tracing::warn!("some providers have not answered yet; retrying");
+        }
+    }
+}
+
+/// Reason for which a provider tells no tools.
+#[derive(Debug, thiserror::Error)]
+pub enum UntoldTools {
+    /// No such provider is declared.
+    #[error("no provider `{0}` is declared in the configuration")]
+    Undeclared(String),
+    /// Its tools are those of connections.
+    #[error(
+        "people connect `{0}`, so its tools are known to connections only: call them with a token"
+    )]
+    OfConnections(String),
+    /// It did not answer.
+    #[error("`{slug}` cannot be used: {why}")]
+    Unusable {
+        /// The provider.
+        slug: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Nodes {
+    /// Asks one provider for its tools, for at most `patience`.
+    pub async fn tools_of(
+        self: &Arc<Self>,
+        slug: &str,
+        patience: Duration,
+    ) -> Result<Vec<Arc<Tool>>, UntoldTools> {
+        let provider = self.catalogue.providers.get(slug);
+        let provider = provider.ok_or_else(|| UntoldTools::Undeclared(slug.to_owned()))?;
+        if !provider.declared.auth.needs_nobody() {
+            return Err(UntoldTools::OfConnections(slug.to_owned()));
+        }
+        let asked = tokio::time::timeout(patience, self.tools.refresh(provider)).await;
+        let state = provider.state();
+        match (&state.tools, asked) {
+            (Some(tools), Ok(Ok(()))) => Ok(tools.clone()),
+            (_, asked) => {
+                let late =
+                    asked.is_err().then(|| format!("no answer within {} s", patience.as_secs()));
+                let why = late.or_else(|| state.last_error.clone()).unwrap_or_default();
+                Err(UntoldTools::Unusable { slug: slug.to_owned(), why })
+            }
         }
     }
 }

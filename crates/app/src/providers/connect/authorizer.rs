@@ -105,17 +105,12 @@ impl Provider {
     /// Refusal for a caller when the authorization server cannot be used.
     pub(crate) fn unknown(&self, unknown: &Unknown) -> Refusal {
         tracing::warn!(provider = %self.declared.slug, error = %unknown, "no authorization server");
-        match unknown {
-            Unknown::Http { error, .. } => self.oauth_failure(error),
-            Unknown::OtherIssuer { .. } => Refusal::UpstreamError {
-                provider: self.declared.slug.clone(),
-                reason: UpstreamReason::IssuerMismatch,
-            },
-            Unknown::Metadata { .. } | Unknown::NoClient => Refusal::UpstreamError {
-                provider: self.declared.slug.clone(),
-                reason: UpstreamReason::ProtocolError,
-            },
-        }
+        let reason = match unknown {
+            Unknown::Http { error, .. } => return self.oauth_failure(error),
+            Unknown::OtherIssuer { .. } => UpstreamReason::IssuerMismatch,
+            Unknown::Metadata { .. } | Unknown::NoClient => UpstreamReason::ProtocolError,
+        };
+        Refusal::upstream(self.declared.slug.clone(), reason)
     }
 
     pub(crate) fn oauth_failure(&self, error: &OAuthError) -> Refusal {
@@ -131,7 +126,7 @@ impl Provider {
             OAuthError::Status(status) if *status >= 500 => UpstreamReason::Http5xx,
             OAuthError::Status(_) | OAuthError::Form => UpstreamReason::ProtocolError,
         };
-        Refusal::UpstreamError { provider, reason }
+        Refusal::upstream(provider, reason)
     }
 }
 

@@ -361,9 +361,10 @@ impl Providers {
 fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewed> {
     match record.status {
         ProviderStatus::NeedsAuth => Some(Renewed::NeedsAuth),
-        ProviderStatus::Connected | ProviderStatus::Error | ProviderStatus::Pending => {
-            (record.revision > seen).then_some(Renewed::Yes)
-        }
+        ProviderStatus::Connected
+        | ProviderStatus::Error
+        | ProviderStatus::Pending
+        | ProviderStatus::Starting => (record.revision > seen).then_some(Renewed::Yes),
     }
 }
 

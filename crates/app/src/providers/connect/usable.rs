@@ -58,10 +58,8 @@ impl Providers {
         // While the provider cannot be asked, calls do not ask it either: the job does, in its time.
         let later = grant.refresh_due_at.is_some_and(|at| at > self.base.clock.now());
         if grant.refresh_failures > 0 && later {
-            return Err(Refusal::UpstreamError {
-                provider: connection.provider.declared.slug.clone(),
-                reason: UpstreamReason::ConnectFailed,
-            });
+            let provider = connection.provider.declared.slug.clone();
+            return Err(Refusal::upstream(provider, UpstreamReason::ConnectFailed));
         }
         let renewing = self.renewed(connection, live.record.revision, Reason::Due);
         match admission.outside(renewing).await? {

@@ -101,7 +101,14 @@ fn check_literal(
             check.warnings.push(warning);
             return;
         }
-        NameLookup::NoProvider => format!("`{id}`: no such provider is configured"),
+        NameLookup::NoProvider => {
+            let warning = format!(
+                "`{id}`: no such provider is configured, so this matches nothing: check the spelling, or take \
+                 it out if the provider is gone"
+            );
+            check.warnings.push(warning);
+            return;
+        }
         NameLookup::NoTool => format!("`{id}`: the provider has no such tool"),
         NameLookup::NoName => format!("`{id}` is neither a tool nor a group of tools"),
     };

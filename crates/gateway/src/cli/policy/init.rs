@@ -22,6 +22,9 @@ use crate::boot;
 pub(in crate::cli) struct Init {
     #[command(flatten)]
     desk: Desk,
+    /// Write a file for this provider alone, beside what is there
+    #[arg(long, value_name = "SLUG")]
+    add: Option<String>,
 }
 
 #[derive(Args)]
@@ -38,6 +41,11 @@ pub(in crate::cli) struct Tools {
 
 const FILE: &str = "starter.cedar";
 const CASES: &str = "tests/starter.yaml";
+
+const CASES_HEAD: &str = "# Run with `portcullis policy test`. Each case is a call and what it has to come to.\n\
+    defaults:\n  principal: {type: user, id: usr_example, roles: [member]}\ncases:\n";
+
+const ADDED: &str = "// Written by `portcullis policy init --add` for the tools of one provider. Edit it: it is yours.";
 
 const HEAD: &str = r#"// Written by `portcullis policy init` for the tools that were connected. Edit it: it is yours.
 //
@@ -88,7 +96,26 @@ impl Init {
         let config = self.desk.config()?;
         let bench = self.desk.bench(&config).await?;
         let folder = self.desk.folder(&config);
-        let files = [(folder.join(FILE), policies(&bench)), (folder.join(CASES), cases(&bench))];
+        let tools = by_provider(&bench, self.add.as_deref());
+        let files = match &self.add {
+            None => [(FILE.to_owned(), HEAD.to_owned()), (CASES.to_owned(), CASES_HEAD.to_owned())],
+            Some(slug) if tools.is_empty() => {
+                let message = format!(
+                    "no tools of a provider `{slug}` are known: declare it in the configuration, and see \
+                     `portcullis check`"
+                );
+                return Err(message.into());
+            }
+            Some(slug) => [
+                (format!("{slug}.cedar"), format!("{ADDED}\n")),
+                (format!("tests/{slug}.yaml"), CASES_HEAD.to_owned()),
+            ],
+        };
+        let [(file, head), (case_file, case_head)] = files;
+        let files = [
+            (folder.join(file), policies(head, &tools)),
+            (folder.join(case_file), cases(case_head, &tools)),
+        ];
         if let Some((taken, _)) = files.iter().find(|(path, _)| path.exists()) {
             return Err(format!("`{}` exists; move it away first", taken.display()).into());
         }
@@ -108,9 +135,13 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn by_provider(bench: &Workbench) -> BTreeMap<&str, Vec<&Tool>> {
-    let mut providers: BTreeMap<&str, Vec<&Tool>> = BTreeMap::new();
-    for tool in bench.tools() {
+type ByProvider<'a> = BTreeMap<&'a str, Vec<&'a Tool>>;
+
+/// The tools of each provider, or of this one.
+fn by_provider<'a>(bench: &'a Workbench, only: Option<&str>) -> ByProvider<'a> {
+    let mut providers = ByProvider::new();
+    let is_wanted = |tool: &&Tool| only.is_none_or(|slug| tool.id.provider() == slug);
+    for tool in bench.tools().filter(is_wanted) {
         providers.entry(tool.id.provider()).or_default().push(tool);
     }
     providers
@@ -126,9 +157,9 @@ fn hints(tool: &Tool) -> &'static str {
     }
 }
 
-fn policies(bench: &Workbench) -> String {
-    let mut text = HEAD.to_owned();
-    for (slug, tools) in by_provider(bench) {
+fn policies(head: String, providers: &ByProvider<'_>) -> String {
+    let mut text = head;
+    for (slug, tools) in providers {
         let _ = write!(text, "\n// ---- {slug} ----\n//\n");
         for tool in tools {
             let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
@@ -141,6 +172,14 @@ fn policies(bench: &Workbench) -> String {
 @description("What only reads is what the server says of its tools.")
 permit (principal in Mcp::Role::"member", action in Mcp::Action::"{slug}:*", resource)
 when {{ resource.read_only }};
+
+// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of them
+// read, or name one: `principal == Mcp::Service::"sa_…"` (`portcullis principal list` has the ids).
+//
+// @id("{slug}-services-read")
+// @title("Service accounts may use what only reads at {slug}")
+// permit (principal is Mcp::Service, action in Mcp::Action::"{slug}:*", resource)
+// when {{ resource.read_only }};
 
 // Shadow: counted and reported, never in the way. Look at `would_flip` in its record and at
 // `governance.shadow` of the events, then make it `active`.
@@ -162,13 +201,12 @@ permit (principal in Mcp::Role::"admin", action in Mcp::Action::"{slug}:*", reso
     text
 }
 
-fn cases(bench: &Workbench) -> String {
-    let mut text = "# Run with `portcullis policy test`. Each case is a call and what it has to come to.\n\
-                    defaults:\n  principal: {type: user, id: usr_example, roles: [member]}\ncases:\n"
-        .to_owned();
+fn cases(head: String, providers: &ByProvider<'_>) -> String {
+    let mut text = head;
     let mut any = false;
     let nothing = Document::of(&serde_json::json!({}));
-    for tool in bench.tools().filter(|tool| tool.violations(nothing.root()).is_empty()) {
+    let tools = providers.values().flatten();
+    for tool in tools.filter(|tool| tool.violations(nothing.root()).is_empty()) {
         let reads = tool.definition.hint("readOnlyHint") == Some(true);
         let (said, decision, policy) = if reads {
             ("may", "allow", format!("{}-read", tool.id.provider()))

@@ -31,7 +31,7 @@ use crate::http::{
 };
 
 const FILTERS: [&str; 3] = ["slug", "status", "owner"];
-const STATUSES: [&str; 4] = ["pending", "connected", "needs_auth", "error"];
+const STATUSES: [&str; 5] = ["pending", "starting", "connected", "needs_auth", "error"];
 const MEMBERS: [&str; 5] = ["owner", "scopes", "return_to", "api_key", "confirm"];
 /// Scopes of one request.
 const MAX_SCOPES: usize = 100;
@@ -41,7 +41,7 @@ const MAX_SCOPES: usize = 100;
     get, path = "/v1/providers", tag = "providers", operation_id = "list_providers",
     params(
         ("slug" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
-        ("status" = Option<String>, Query, description = "statuses, comma-separated; default all but `pending`", pattern = "^(pending|connected|needs_auth|error)(,(pending|connected|needs_auth|error))*$"),
+        ("status" = Option<String>, Query, description = "statuses, comma-separated; default all but `pending`", pattern = "^(pending|starting|connected|needs_auth|error)(,(pending|starting|connected|needs_auth|error))*$"),
         ("owner" = Option<String>, Query, description = "`org`, `me` or the id of a principal (admin)", pattern = "^(org|me|(usr|sa)_[0-7][0-9A-HJKMNP-TV-Z]{25})$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),

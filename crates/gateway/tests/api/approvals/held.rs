@@ -1,5 +1,5 @@
 //! Calls over MCP whose caller opened the address of the approval: held until people decided, and never
-//! asked a second time. With the Python SDK and FastMCP, which show the address again at once whenever
+//! asked a second time. With the Python SDK and `FastMCP`, which show the address again at once whenever
 //! they are asked.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Says over MCP what the user did with the address.
-async fn told(scene: &Scene, action: &Value) -> Answer {
+async fn told(scene: &Scene, action: Value) -> Answer {
     let declared = json!({"elicitation": {"url": {}}});
     let params = json!({
         "name": "up__pay", "arguments": {"amount": 7},
@@ -99,7 +99,7 @@ async fn a_held_call_ends_with_the_address_and_without_a_second_question() {
     let (scene, _) = asking_scene_with("[mcp]\napproval_wait_seconds = 1").await;
 
     for action in [json!("accept"), json!("decline"), json!("cancel"), json!("?"), json!(7)] {
-        let answer = told(&scene, &action).await;
+        let answer = told(&scene, action.clone()).await;
 
         assert_refused(&scene, answer.at("/result"), &action.to_string());
     }
@@ -110,7 +110,7 @@ async fn a_held_call_is_told_of_a_denial() {
     let (scene, admin) = asking_scene_with("").await;
 
     let decided = decided_after(&scene, &admin, 1, "deny");
-    let (answer, ()) = tokio::join!(told(&scene, &json!("accept")), decided);
+    let (answer, ()) = tokio::join!(told(&scene, json!("accept")), decided);
 
     assert_eq!(answer.at("/result/isError"), true, "{}", answer.text);
     let details = &answer.at("/result/_meta")["dev.portcullis/error"]["details"];

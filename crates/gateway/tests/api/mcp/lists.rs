@@ -91,6 +91,51 @@ async fn names_fit_model_apis_and_lead_to_their_tools() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_of_servers_that_keep_to_no_alphabet_are_mapped_and_encoded() {
+    let long = format!("{} end", "x".repeat(200));
+    let named = [
+        ("repos/list", "repos%2Flist", "up__repos_list"),
+        ("db:read all", "db%3Aread%20all", "up__db_read_all"),
+        ("repos list", "repos%20list", ""),
+        (long.as_str(), &long.replace(' ', "%20"), ""),
+    ];
+    let tools = named.iter().map(|(name, _, _)| tool(name, Script::Echo)).collect();
+    let policies = "@id(\"permit\") permit (principal, action, resource);\n\
+        @id(\"no-db\") forbid (principal, action == Mcp::Action::\"up:db:read all\", resource);";
+    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let list = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
+    let own_list = ask(&scene.gateway, &scene.who, "/mcp/up", "tools/list", json!({})).await;
+
+    for (name, encoded, listed) in named {
+        let shown = scene.gateway.get(&scene.who, &format!("/v1/mcps/up:{encoded}")).await;
+        let path = format!("/v1/mcps/up:{encoded}/invoke");
+        let called = scene.gateway.post(&scene.who, &path, r#"{"input":{"n":1}}"#).await;
+        if name == "repos list" {
+            // The twin of the one before it.
+            assert_eq!((shown.status.as_u16(), called.status.as_u16()), (404, 404), "{name}");
+            continue;
+        }
+        assert_eq!(shown.at("/data/id"), &format!("up:{name}"), "{}", shown.text);
+        if name.starts_with("db") {
+            assert_eq!(called.at("/error/details/policy"), "no-db", "{}", called.text);
+            continue;
+        }
+        assert_eq!(called.at("/result/n"), 1, "{}", called.text);
+        let listed = names(&list).into_iter().find(|it| match listed {
+            "" => it.starts_with("up__x"),
+            listed => *it == listed,
+        });
+        let listed = listed.unwrap_or_else(|| panic!("{name}: {}", list.text)).to_owned();
+        let message = call(&scene.gateway, &scene.who, "/mcp", &listed, json!({"n": 2})).await;
+        assert_eq!(own(&message, "tool"), &format!("up:{name}"), "{}", message.text);
+        assert!(names(&own_list).contains(&name), "{}", own_list.text);
+        let message = call(&scene.gateway, &scene.who, "/mcp/up", name, json!({"n": 3})).await;
+        assert_eq!(message.at("/result/structuredContent/n"), 3, "{}", message.text);
+        assert_eq!(scene.upstream.count(name), 3, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_server_gives_the_name_of_a_tool_to_another() {
     for pin in ["", "pin = \"off\""] {
         let tools = ["x.y", "x_y", "z"].map(|name| tool(name, Script::Echo)).to_vec();

@@ -184,7 +184,7 @@ async fn tools_that_cannot_be_governed_stay_out_and_the_others_stay_in() {
     remote["inputSchema"] = json!({"$ref": "https://example.com/schema.json"});
     let mut broken = tool("broken");
     broken["inputSchema"] = json!({"type": 7});
-    let odd = ["", "a b", "a:b", "a/b", "ä", &"x".repeat(129)].map(tool);
+    let odd = ["", "a  b", "a*", "a\"b", "ä", &"x".repeat(257)].map(tool);
     let tools = odd.into_iter().chain([remote, broken, tool("good"), tool("good")]).collect();
     let server = McpServer::start(tools).await;
     let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
@@ -227,7 +227,7 @@ async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provide
     let secret = "say glpat-F4k3abcdefghijklmnop";
     let tools = vec![
         tool("good"),
-        odd("create issue", json!({"type": "object"})),
+        odd("create*issue", json!({"type": "object"})),
         odd("remote", remote),
         odd(secret, json!({"type": "object"})),
     ];
@@ -250,7 +250,7 @@ async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provide
     told.sort_unstable();
     assert_eq!(members(&all, "provider"), ["other"; 3]);
     let names: Vec<&str> = told.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, ["create issue", "remote", "say [REDACTED:gitlab_token]"]);
+    assert_eq!(names, ["create*issue", "remote", "say [REDACTED:gitlab_token]"]);
     assert!(told[0].1.contains("A-Z") && told[1].1.contains("outside itself"), "{told:?}");
     assert_eq!((items(&first).len(), items(&rest).len(), items(&none).len()), (2, 1, 0));
     assert_eq!(gateway.get(&poor, "/v1/tools/left-out").await.status, 403);

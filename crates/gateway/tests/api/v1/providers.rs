@@ -1,6 +1,6 @@
 //! `GET /v1/providers`, `GET /v1/providers/{id}`: the connections a caller may use.
 
-use portcullis_testkit::{McpServer, tool};
+use portcullis_testkit::{Answer, McpServer, tool};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -164,7 +164,7 @@ async fn a_program_that_ends_says_why_without_its_secrets() {
     let gateway = gateway().stdio("broken", &BROKEN, "").start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
 
-    let ended = |it: &portcullis_testkit::Answer| {
+    let ended = |it: &Answer| {
         items(it)[0]["last_error"].as_str().is_some_and(|told| told.contains("exit code 3"))
     };
     let all = until(|| gateway.get(&who, "/v1/providers"), ended).await;
@@ -176,4 +176,50 @@ async fn a_program_that_ends_says_why_without_its_secrets() {
     );
     let log = gateway.log();
     assert!(log.contains("exit code 3") && !log.contains("glpat-F4k3"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_tests_a_provider_and_calls_what_only_reads() {
+    let gateway = gateway().on_sqlite().sample().stdio("broken", &BROKEN, "").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let tested = async |arguments: &[&str], token: &str| {
+        let mut command = tokio::process::Command::from(gateway.command());
+        command.args(["provider", "test"]).args(arguments).env("PORTCULLIS_TOKEN", token);
+        command.arg("--config").arg(gateway.config_file());
+        let output = command.output().await.expect("a command that starts");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    };
+
+    let listed = tested(&["sample"], "").await;
+    let called = tested(&["sample", "--call", "list_items"], &who.token).await;
+    let stranger = tested(&["sample", "--call", "list_items"], "svc_live_wrong").await;
+    let writes = tested(&["sample", "--call", "create_note"], &who.token).await;
+    let broken = tested(&["broken"], "").await;
+    let unknown = tested(&["nothing"], "").await;
+
+    assert!(listed.0 && listed.1.contains("list_items"), "{}", listed.1);
+    assert!(called.0 && called.1.contains("content"), "{}", called.1);
+    assert!(!stranger.0 && stranger.1.contains("token"), "{}", stranger.1);
+    assert!(!writes.0 && writes.1.contains("only reads"), "{}", writes.1);
+    assert!(!broken.0 && broken.1.contains("exit code 3"), "{}", broken.1);
+    assert!(!unknown.0 && unknown.1.contains("no provider `nothing`"), "{}", unknown.1);
+    let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    assert_eq!(items(&events).len(), 1, "the call is recorded: {}", events.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_not_ready_yet_is_starting() {
+    let gateway = gateway().stdio("slow", &["sleep", "600"], "timeout_seconds = 1").start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let told = |it: &Answer| {
+        let slow = items(it).first();
+        slow.is_some_and(|slow| slow["status"] == "starting" && slow["last_error"].is_string())
+    };
+
+    let listed = until(|| gateway.get(&who, "/v1/providers?status=starting"), told).await;
+
+    let why = items(&listed)[0]["last_error"].as_str().expect("a sentence");
+    assert!(why.contains("still starting"), "{why}");
+    assert_eq!(gateway.get(&who, "/v1/mcps/slow:anything").await.status, 404);
 }

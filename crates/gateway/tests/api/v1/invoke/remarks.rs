@@ -80,7 +80,8 @@ fn declaring_tools() -> Vec<HostileTool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_not_what_the_tool_declares_is_noted_denied_or_passed() {
-    for (setting, noted, denied) in [("note", true, false), ("deny", true, true), ("off", false, false)]
+    for (setting, noted, denied) in
+        [("note", true, false), ("deny", true, true), ("off", false, false)]
     {
         let more = format!("output_schema = \"{setting}\"");
         let scene = scene_with(declaring_tools(), &more, |it| it.config(METRICS)).await;
@@ -93,7 +94,11 @@ async fn a_result_that_is_not_what_the_tool_declares_is_noted_denied_or_passed()
             let remarks = if misfits && noted { json!(["output_mismatch"]) } else { Value::Null };
             assert_eq!(event["detached"]["remarks"], remarks, "{what}");
             if misfits && denied {
-                assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+                assert_eq!(
+                    (answer.status.as_u16(), answer.code()),
+                    (502, "upstream_error"),
+                    "{what}"
+                );
                 let details = answer.at("/error/details");
                 assert_eq!(details["reason"], "output_mismatch", "{what}");
                 assert_eq!(details["executed"], "yes", "{what}");

@@ -1,0 +1,43 @@
+//! Everything in a configuration that keeps a node from starting, found at once: whoever mends one thing
+//! is not told of the next only then.
+
+use std::error::Error;
+
+use portcullis_upstream::Outbound;
+
+use super::{BootError, read_key};
+use crate::config::{Config, ConfigError};
+
+/// Says no to a configuration with problems that show without store and port.
+pub(super) fn none_in(config: &Config, outbound: &Outbound) -> Result<(), BootError> {
+    let mut found: Vec<BootError> = read_key(&config.key_file()).err().into_iter().collect();
+    found.extend(config.dlp.load(outbound).err().map(BootError::Dlp));
+    let declared = config.providers.iter().map(|it| it.declare(outbound, &config.connect).err());
+    let hooks = config.webhooks.iter().map(|(name, hook)| hook.declare(name, outbound).err());
+    let others: [Option<ConfigError>; 3] = [
+        config.trusted().err(),
+        config.connect.connecting().err(),
+        config.traces.declare(outbound).err(),
+    ];
+    found.extend(declared.chain(hooks).chain(others).flatten().map(BootError::Config));
+    match found.pop() {
+        None => Ok(()),
+        Some(only) if found.is_empty() => Err(only),
+        Some(last) => {
+            found.push(last);
+            let lines: Vec<String> = found.iter().map(|error| told(error)).collect();
+            Err(BootError::Several(lines.join("\n")))
+        }
+    }
+}
+
+/// A line about an error and its causes.
+fn told(error: &dyn Error) -> String {
+    let mut line = format!("  - {error}");
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        line = format!("{line}: {inner}");
+        cause = inner.source();
+    }
+    line
+}

@@ -1,0 +1,89 @@
+//! Tools to work on policies with, on the command line.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use portcullis_app::{Declared, Unread, Workbench};
+use portcullis_core::{
+    clock::Clock as _,
+    tool::{ProviderSlug, ToolDefinition},
+};
+use portcullis_upstream::Outbound;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{BootError, Office, SystemClock, SystemRandom};
+use crate::config::Config;
+
+/// Source of the tools to work on policies with.
+#[derive(Debug)]
+pub(crate) enum ToolSource<'a> {
+    /// A description of them.
+    Described(&'a Value),
+    /// The store, and the providers of which it knows nothing.
+    Store,
+    /// The providers.
+    Providers,
+}
+
+/// The tools to work on policies with. Needs no key, and opens no database unless there is one.
+pub(crate) async fn workbench(
+    config: &Config,
+    source: ToolSource<'_>,
+) -> Result<(Workbench, Vec<Unread>), BootError> {
+    let dlp = config.dlp.engine().map_err(BootError::Dlp)?;
+    let outbound = Outbound::new(Arc::new(SystemRandom));
+    let providers: Result<Vec<_>, _> =
+        config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();
+    let (providers, now) = (providers?, SystemClock.now());
+    let webhooks = config.webhooks.keys().cloned();
+    if let ToolSource::Described(described) = source {
+        let slugs = providers.into_iter().map(|provider| provider.slug).collect();
+        let bench = Workbench::described(slugs, described, dlp, now);
+        let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
+        return Ok((bench.with_webhooks(webhooks), Vec::new()));
+    }
+    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    let mut unread = Vec::new();
+    let remembered = match source {
+        ToolSource::Store => match timeout(patience, remembered(config, &providers)).await {
+            Ok(Ok(remembered)) => remembered,
+            Ok(Err(error)) => {
+                unread.push(Unread { what: DATABASE.to_owned(), why: error.to_string() });
+                BTreeMap::new()
+            }
+            Err(_) => {
+                let why = format!("no answer within {} s", patience.as_secs());
+                unread.push(Unread { what: DATABASE.to_owned(), why });
+                BTreeMap::new()
+            }
+        },
+        ToolSource::Described(_) | ToolSource::Providers => BTreeMap::new(),
+    };
+    let (bench, silent) = Workbench::connected(&providers, &remembered, dlp, now, patience).await;
+    unread.extend(silent);
+    Ok((bench.with_webhooks(webhooks), unread))
+}
+
+const DATABASE: &str = "the database";
+
+/// The tools that the store knows, by provider; none while there is no store.
+async fn remembered(
+    config: &Config,
+    providers: &[Declared],
+) -> Result<BTreeMap<ProviderSlug, Vec<ToolDefinition>>, BootError> {
+    let mut remembered = BTreeMap::new();
+    let database = config.database.settings(&config.data_dir, &config.audit)?.url;
+    if database.file().is_some_and(|file| !file.exists()) {
+        return Ok(remembered);
+    }
+    let office = Office::open(config).await?;
+    for Declared { slug, org, .. } in providers {
+        let tools = office.shell.accepted_tools(*org, slug).await;
+        let tools = tools.map_err(|error| BootError::Other(error.to_string()))?;
+        if !tools.is_empty() {
+            remembered.insert(slug.clone(), tools);
+        }
+    }
+    office.close().await;
+    Ok(remembered)
+}
