@@ -218,7 +218,9 @@ pub enum PrincipalKind {
 }
 
 impl PrincipalKind {
-    const fn prefix(self) -> &'static str {
+    /// Prefix of the ids of its principals, before the `_`.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
         match self {
             Self::User => "usr",
             Self::Service => "sa",

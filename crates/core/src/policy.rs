@@ -38,6 +38,7 @@ pub use self::{
         outcome::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
     },
     files::{MAX_FILE_BYTES, PolicyError, PolicyFile},
+    language::misnamed::Misnamed,
     load::{
         builtins::{DEFAULT_DENY, DLP_DEFAULT, POLICY_ERROR, TOKEN_SCOPES, TOOL_PINNING},
         obligations::{Channel, Detectors},

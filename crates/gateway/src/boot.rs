@@ -190,7 +190,17 @@ pub(crate) struct Office {
 impl Office {
     /// Opens the store of this configuration.
     pub(crate) async fn open(config: &Config) -> Result<Self, BootError> {
-        let store = open_store(config).await?;
+        Ok(Self::over(open_store(config).await?))
+    }
+
+    /// The same for commands that need no store and change nothing: `None` where there is none, or one of
+    /// another schema.
+    pub(crate) async fn present(config: &Config) -> Result<Option<Self>, BootError> {
+        let settings = config.database.settings(&config.data_dir, &config.audit)?;
+        Ok(Store::open_as_it_is(&settings).await?.map(Self::over))
+    }
+
+    fn over(store: Store) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let tasks = TaskTracker::new();
         let node = format!("cli-{}", std::process::id());
@@ -199,7 +209,7 @@ impl Office {
         tasks.spawn(task.run());
         let os_user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
         let random = Arc::new(SystemRandom);
-        Ok(Self { shell: Shell { clock, random, store, writer, os_user }, tasks })
+        Self { shell: Shell { clock, random, store, writer, os_user }, tasks }
     }
 
     /// The name and the keys of the logs. Makes the keys if nothing was ever signed.

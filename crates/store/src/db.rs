@@ -21,7 +21,7 @@ use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
 use portcullis_core::{clock::Timestamp, id::EventId};
 use sqlx::{
-    Connection, PgPool, SqliteConnection, SqlitePool,
+    ConnectOptions, Connection, PgPool, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
@@ -97,6 +97,29 @@ impl Store {
             }
         };
         Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
+    }
+
+    /// Opens the database if it is there and has the schema of this build: nothing is made and nothing is
+    /// changed. `None` otherwise.
+    #[boxed]
+    pub async fn open_as_it_is(settings: &DatabaseSettings) -> Result<Option<Self>, StoreError> {
+        let found = match &settings.url.0 {
+            Target::Sqlite(path) if !path.exists() => None,
+            Target::Sqlite(path) => {
+                let options = SqliteConnectOptions::new().filename(path).read_only(true);
+                let mut conn = options.connect().await?;
+                let found = schema::found(&mut conn).await?;
+                conn.close().await?;
+                found
+            }
+            Target::Postgres(options) => {
+                let pool = postgres::open(settings, options).await?;
+                let found = sqlx::query_scalar(schema::NEWEST).fetch_one(&pool).await;
+                pool.close().await;
+                found?
+            }
+        };
+        if found == Some(schema::known()) { Self::open(settings).await.map(Some) } else { Ok(None) }
     }
 
     /// Checks that the database answers.

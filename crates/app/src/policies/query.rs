@@ -6,7 +6,8 @@ use std::{
 };
 
 use portcullis_core::{
-    policy::{Effect, PolicyError, PolicyRecord, PolicySet, Somebody},
+    id::OrgId,
+    policy::{Effect, Misnamed, PolicyError, PolicyRecord, PolicySet, Somebody},
     refusal::Refusal,
     tool::{Tool, ToolId},
 };
@@ -35,6 +36,9 @@ pub struct PolicyQuery {
     pub limit: usize,
 }
 
+/// Warnings about policies, by id.
+pub type Warnings = BTreeMap<Arc<str>, Vec<String>>;
+
 /// Policies in force that are shown to the caller's org.
 #[derive(Debug)]
 pub struct PolicyPage {
@@ -43,7 +47,7 @@ pub struct PolicyPage {
     /// The numbers of the records that the query wants, by id.
     pub found: Vec<usize>,
     /// Warnings for the caller's org about policies among them, by id.
-    pub warnings: BTreeMap<Arc<str>, Vec<String>>,
+    pub warnings: Warnings,
     /// True if there are more.
     pub more: bool,
     /// Result of the last reload.
@@ -52,8 +56,8 @@ pub struct PolicyPage {
     pub errors: Vec<PolicyError>,
 }
 
-/// Groups that are looked up for one answer; others get no warning.
-const GROUPS_LOOKED_UP: usize = 200;
+/// Groups, and names of principals, that are looked up for one answer; others get no warning.
+const LOOKED_UP: usize = 200;
 
 fn mentions(record: &PolicyRecord, text: &str) -> bool {
     let text = text.to_lowercase();
@@ -131,21 +135,57 @@ impl Policies {
         Ok((set, record))
     }
 
-    /// Warnings about these policies that depend on the caller's org: nobody was ever in a group that
-    /// has to approve. A set is loaded without knowing who logs in.
+    /// Warnings about these policies that depend on the caller's org: a set is loaded without knowing
+    /// its people.
     async fn warnings<'a>(
         &self,
         ctx: &Ctx,
         set: &PolicySet,
+        records: impl Iterator<Item = &'a PolicyRecord> + Clone + Send,
+    ) -> Result<Warnings, Refusal> {
+        let org = ctx.caller().org_id;
+        let mut warnings = self.empty_groups(org, set, records.clone()).await?;
+        for (id, advice) in self.ids_of_names(org, set, records).await? {
+            warnings.entry(id).or_default().extend(advice);
+        }
+        Ok(warnings)
+    }
+
+    /// The ids to write for principals of the org that policies give by their names.
+    async fn ids_of_names<'a>(
+        &self,
+        org: OrgId,
+        set: &PolicySet,
+        records: impl Iterator<Item = &'a PolicyRecord> + Send,
+    ) -> Result<Warnings, Refusal> {
+        let misnamed = records.flat_map(|record| {
+            set.misnamed(&record.id).into_iter().map(|it| (Arc::clone(&record.id), it))
+        });
+        // PostgreSQL takes no text with a zero byte, and no principal has one in its name.
+        let names = misnamed.filter(|(_, it)| !it.name().contains('\0'));
+        let names: Vec<(Arc<str>, Misnamed)> = names.take(LOOKED_UP).collect();
+        let mut found = Warnings::new();
+        for (id, misnamed) in names {
+            let known = self.base.store.find_principal_by_name(org, misnamed.name()).await?;
+            found.entry(id).or_default().extend(known.map(|known| misnamed.advice(known.id)));
+        }
+        Ok(found)
+    }
+
+    /// The groups that have to approve and that nobody of the org is in, as far as is known.
+    async fn empty_groups<'a>(
+        &self,
+        org: OrgId,
+        set: &PolicySet,
         records: impl Iterator<Item = &'a PolicyRecord> + Clone,
-    ) -> Result<BTreeMap<Arc<str>, Vec<String>>, Refusal> {
+    ) -> Result<Warnings, Refusal> {
         let groups = |record: &PolicyRecord| set.approvers_of(&record.id).into_iter().flatten();
         let all: BTreeSet<String> =
-            records.clone().flat_map(groups).take(GROUPS_LOOKED_UP).cloned().collect();
+            records.clone().flat_map(groups).take(LOOKED_UP).cloned().collect();
         if all.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(Warnings::new());
         }
-        let unnamed = self.base.store.unnamed_groups(ctx.caller().org_id, &all).await?;
+        let unnamed = self.base.store.unnamed_groups(org, &all).await?;
         let warning = |group: &String| {
             format!("no login of this org named the group `{group}`: nobody in it can approve")
         };

@@ -1,5 +1,6 @@
-//! The policy language: entity types, paths into the context, and bounds on nesting.
+//! The policy language: entity types, principals given by name, paths into the context, and bounds on nesting.
 
 pub(super) mod context_paths;
 pub(super) mod entity_types;
+pub(super) mod misnamed;
 pub(super) mod nesting;

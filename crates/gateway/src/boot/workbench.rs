@@ -72,11 +72,7 @@ async fn remembered(
     providers: &[Declared],
 ) -> Result<BTreeMap<ProviderSlug, Vec<ToolDefinition>>, BootError> {
     let mut remembered = BTreeMap::new();
-    let database = config.database.settings(&config.data_dir, &config.audit)?.url;
-    if database.file().is_some_and(|file| !file.exists()) {
-        return Ok(remembered);
-    }
-    let office = Office::open(config).await?;
+    let Some(office) = Office::present(config).await? else { return Ok(remembered) };
     for Declared { slug, org, .. } in providers {
         let tools = office.shell.accepted_tools(*org, slug).await;
         let tools = tools.map_err(|error| BootError::Other(error.to_string()))?;

@@ -134,6 +134,23 @@ async fn strict_validation_takes_warnings_for_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() {
+    let named = "@id(\"hers\") permit (principal == Mcp::User::\"ana\", action, resource);";
+    let desk = Desk::with(named);
+
+    let (code, unknown) = told(&desk.policy(&["validate"]).await);
+    desk.gateway.org("acme", &[]);
+    let ana = desk.gateway.admin(&["principal", "create", "ana"]);
+    let (_, known) = told(&desk.policy(&["validate"]).await);
+
+    assert_eq!(code, 0, "{unknown}");
+    assert!(unknown.contains("`Mcp::User::\"ana\"` is nobody's"), "{unknown}");
+    assert!(!unknown.contains("write"), "{unknown}");
+    let advice = format!("write `Mcp::User::{}` in place of", ana["id"]);
+    assert!(known.contains(&advice) && known.contains("org `acme`"), "{known}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn test_runs_the_cases_of_the_folder_and_fails_when_one_is_not_as_expected() {
     let desk = Desk::with(POLICIES);
     desk.write("tests/lists.yaml", CASES);

@@ -56,6 +56,9 @@ const APPLIED: &str = "SELECT version FROM schema_migrations";
 
 const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
 
+/// The schema of a database that has one of ours.
+pub(super) const NEWEST: &str = "SELECT MAX(version) FROM schema_migrations";
+
 pub(crate) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
     // A crash at any line leaves the schema as it was: the whole is one transaction.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
@@ -96,8 +99,7 @@ pub(crate) async fn found(conn: &mut SqliteConnection) -> Result<Option<i64>, St
     if any == 0 {
         return Ok(None);
     }
-    let newest = "SELECT MAX(version) FROM schema_migrations";
-    Ok(sqlx::query_scalar(newest).fetch_one(&mut *conn).await?)
+    Ok(sqlx::query_scalar(NEWEST).fetch_one(&mut *conn).await?)
 }
 
 /// The migrations that were not applied yet, in their order: each touches tables of its own.

@@ -29,6 +29,17 @@ on_both! {
         assert!(refused.unwrap().to_string().contains("9001"));
     }
 
+    async fn a_database_is_opened_as_it_is_with_the_schema_of_this_build_alone(db: Database) {
+        let current = Store::open_as_it_is(&db.settings).await.unwrap();
+        db.execute("DELETE FROM schema_migrations WHERE version > 25").await;
+
+        let older = Store::open_as_it_is(&db.settings).await.unwrap();
+        let again = Store::open_as_it_is(&db.settings).await.unwrap();
+
+        assert!(current.is_some());
+        assert!(older.is_none() && again.is_none(), "nothing is migrated");
+    }
+
     async fn what_was_stored_is_there_after_opening_again(db: Database) {
         let org = given::org(&db.store, 1).await;
         db.store.close().await;

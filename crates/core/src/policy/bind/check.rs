@@ -10,7 +10,7 @@ use miette::Diagnostic;
 use crate::policy::{
     engine::ActionScope,
     files::{PolicyError, label_offset},
-    language::entity_types::entity_types,
+    language::{entity_types::entity_types, misnamed::Misnamed},
     load::compiled::{Compiled, Placed},
     tool::{
         catalogue::{Catalogue, NameLookup, ToolFacts, is_group},
@@ -115,7 +115,8 @@ fn check_literal(
     check.problems.push(Problem::new(offset(), code, problem));
 }
 
-/// Roles, scopes, labels and, where known, groups are closed lists; a name outside it matches nobody today.
+/// Principals are their ids. Roles, scopes, labels and, where known, groups are closed lists; a name outside
+/// of them matches nobody today.
 fn unknown_member(
     literal: &EntityUid,
     catalogue: &Catalogue,
@@ -123,6 +124,9 @@ fn unknown_member(
 ) -> Option<String> {
     use crate::principal::Scope;
 
+    if let Some(misnamed) = Misnamed::of(literal) {
+        return Some(misnamed.warning());
+    }
     let (kind, id) = (literal.type_name(), literal.id().unescaped());
     let known = if *kind == entity_types().role {
         ["member", "auditor", "admin", "service"].contains(&id)

@@ -64,6 +64,11 @@ pub(in crate::policy) fn principal_type(kind: PrincipalKind) -> &'static EntityT
     }
 }
 
+/// The kind of principals of this type; `None` if it is no type of principals.
+pub(in crate::policy) fn principal_kind(kind: &EntityTypeName) -> Option<PrincipalKind> {
+    [PrincipalKind::User, PrincipalKind::Service].into_iter().find(|it| principal_type(*it) == kind)
+}
+
 /// The entity of a principal.
 pub(in crate::policy) fn principal_uid(id: PrincipalId) -> EntityUid {
     uid(principal_type(id.kind()), &id.to_string())

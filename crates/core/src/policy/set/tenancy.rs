@@ -12,7 +12,10 @@ use cedar_policy_core::ast::{self, BinaryOp, Expr, ExprKind, Literal, UnaryOp, V
 use crate::id::{OrgId, PrincipalId};
 use crate::policy::{
     engine::{ActionScope, EntityScope, RuleScope},
-    language::entity_types::{HINTS, entity_types, uid},
+    language::{
+        entity_types::{HINTS, entity_types, uid},
+        misnamed::Misnamed,
+    },
     set::PolicySet,
     terms::Effect,
 };
@@ -154,6 +157,15 @@ impl PolicySet {
     pub fn named_principals(&self) -> BTreeSet<PrincipalId> {
         let policies = self.policies.iter();
         policies.flat_map(|placed| principals(&placed.policy.literals)).collect()
+    }
+
+    /// The principals that the policy of this name gives by something else than their ids.
+    #[must_use]
+    pub fn misnamed(&self, id: &str) -> Vec<Misnamed> {
+        let placed = self.policies.find(id).into_iter();
+        let literals: BTreeSet<&EntityUid> =
+            placed.flat_map(|placed| &placed.policy.literals).collect();
+        literals.into_iter().filter_map(Misnamed::of).collect()
     }
 
     /// Returns true if the policy of this name can concern a call of the org. Built-ins concern

@@ -100,6 +100,16 @@ fn doubtful_policies_are_marked() {
         ("permit (principal, action, resource)", "neither principals nor actions"),
         ("permit (principal in Mcp::Role::\"boss\", action, resource)", "nobody's"),
         ("permit (principal in Mcp::Scope::\"mcps:write\", action, resource)", "nobody's"),
+        ("permit (principal == Mcp::User::\"ana\", action, resource)", "such as `usr_…`"),
+        (
+            "permit (principal is Mcp::Service, action, resource) \
+             when { principal == Mcp::Service::\"usr_01M754BKTKX1YB8Q05NMW9TP4G\" }",
+            "such as `sa_…`",
+        ),
+        (
+            "permit (principal == Mcp::User::\"usr_01M754BKTKX1YB8Q05NMW9TP4G\", action, resource)",
+            "",
+        ),
         ("permit (principal == Mcp::Role::\"admin\", action, resource)", "never be true"),
         ("permit (principal == Mcp::Group::\"a\", action, resource)", "write `in`"),
         (

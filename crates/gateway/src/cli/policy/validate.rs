@@ -1,13 +1,15 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};
 use portcullis_core::policy::{Origin, PolicyError, PolicyRecord, PolicySet, Summary};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::{Desk, Failure, line_of, read};
+use crate::{boot::Office, config::Config};
 
 #[derive(Args)]
 pub(in crate::cli) struct Validate {
@@ -32,14 +34,60 @@ fn place(record: &PolicyRecord) -> String {
     }
 }
 
-/// Every warning with the policy it is about.
-fn warnings(set: &PolicySet) -> Vec<(String, &PolicyRecord, &str)> {
+/// A warning about a policy.
+struct Warning<'a> {
+    record: &'a PolicyRecord,
+    text: String,
+}
+
+impl Warning<'_> {
+    fn to_json(&self) -> Value {
+        json!({ "policy": self.record.id, "at": place(self.record), "message": self.text })
+    }
+
+    fn line(&self) -> String {
+        format!("{}: warning: `{}`: {}", place(self.record), self.record.id, self.text)
+    }
+}
+
+/// Every warning, and the ids to write for principals that are given by their names.
+async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
     let mut found = Vec::new();
     for record in set.records() {
         let texts = record.validation.warnings.iter();
-        found.extend(texts.map(|text| (place(record), record, text.as_str())));
+        found.extend(texts.map(|text| Warning { record, text: text.clone() }));
     }
+    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    // A database that fails or does not answer is none at hand.
+    let ids = timeout(patience, ids_of_names(set, config)).await;
+    found.extend(ids.map(Result::unwrap_or_default).unwrap_or_default());
     found
+}
+
+/// The ids of principals that policies give by their names, where the database of this installation is at
+/// hand: the command itself needs none.
+async fn ids_of_names<'a>(
+    set: &'a PolicySet,
+    config: &Config,
+) -> Result<Vec<Warning<'a>>, Failure> {
+    let mut found = Vec::new();
+    if set.records().iter().all(|record| set.misnamed(&record.id).is_empty()) {
+        return Ok(found);
+    }
+    let Some(office) = Office::present(config).await? else { return Ok(found) };
+    let store = &office.shell.store;
+    for org in store.list_orgs().await? {
+        for record in set.records() {
+            for misnamed in set.misnamed(&record.id) {
+                let known = store.find_principal_by_name(org.id, misnamed.name()).await?;
+                let advice = known.map(|known| misnamed.advice(known.id));
+                let text = advice.map(|advice| format!("{advice}, in the org `{}`", org.name));
+                found.extend(text.map(|text| Warning { record, text }));
+            }
+        }
+    }
+    office.close().await;
+    Ok(found)
 }
 
 impl Validate {
@@ -62,19 +110,13 @@ impl Validate {
                 );
             }
         };
-        let warnings = warnings(&set);
-        let shown: Vec<Value> = warnings
-            .iter()
-            .map(|(place, record, text)| json!({ "policy": record.id, "at": place, "message": text }))
-            .collect();
+        let warnings = warnings(&set, &config).await;
+        let shown: Vec<Value> = warnings.iter().map(Warning::to_json).collect();
         let summary = set.summary();
         if let Some(warning) = crowding(&summary) {
             self.desk.output().warn(&warning);
         }
-        let mut lines: Vec<String> = warnings
-            .iter()
-            .map(|(place, record, text)| format!("{place}: warning: `{}`: {text}", record.id))
-            .collect();
+        let mut lines: Vec<String> = warnings.iter().map(Warning::line).collect();
         lines.push(format!(
             "{} active, {} shadow, {} disabled, {}: {}",
             summary.active,

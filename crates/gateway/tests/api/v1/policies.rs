@@ -147,6 +147,20 @@ async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_principal_that_a_policy_gives_by_its_name_is_warned_of_with_its_id() {
+    let named = "@id(\"hers\") permit (principal == Mcp::User::\"ana\", action, resource);";
+    let gateway = gateway().policies(named).start();
+    let who = everybody(&gateway);
+    let ana = gateway.principal(&who.org, "ana", &["--role", "member"], &[]);
+
+    let policy = gateway.get(&who, "/v1/policies/hers").await;
+
+    let warnings = policy.at("/data/validation/warnings").to_string().replace("\\\"", "\"");
+    assert!(warnings.contains("`Mcp::User::\"ana\"` is nobody's"), "{warnings}");
+    assert!(warnings.contains(&format!("write `Mcp::User::\"{}\"`", ana.id)), "{warnings}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
     let gateway = gateway().sample().policies(POLICIES).start();
     let who = everybody(&gateway);
