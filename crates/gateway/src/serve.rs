@@ -53,8 +53,15 @@ pub(crate) enum BindError {
     Taken(SocketAddr),
     #[error("cannot listen on {0}")]
     Refused(SocketAddr, #[source] io::Error),
-    #[error("`server.health_listen`: cannot listen on {0}")]
-    Health(SocketAddr, #[source] io::Error),
+    #[error("`{key}`: {address} is taken by another program: stop it, or set another address")]
+    TakenBeside { key: &'static str, address: SocketAddr },
+    #[error("`{key}`: cannot listen on {address}")]
+    RefusedBeside {
+        key: &'static str,
+        address: SocketAddr,
+        #[source]
+        error: io::Error,
+    },
     #[error("the TLS certificate or key cannot be used: {0}")]
     Tls(String),
 }
@@ -85,13 +92,27 @@ impl Bound {
 }
 
 fn listen_for_probes(address: &str) -> Result<TcpListener, BindError> {
-    let address = crate::config::address(address, "server.health_listen");
-    let address = address.map_err(BindError::Address)?;
-    let failed = |error| BindError::Health(address, error);
-    let listener = listen(address).map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
+    let (listener, bound) = listen_beside(address, "server.health_listen")?;
     tracing::info!("health probes on http://{bound}/healthz and /readyz");
     Ok(listener)
+}
+
+/// A listener beside that of the API, and its address. `key` is where the configuration says it.
+pub(crate) fn listen_beside(
+    address: &str,
+    key: &'static str,
+) -> Result<(TcpListener, SocketAddr), BindError> {
+    let address = crate::config::address(address, key).map_err(BindError::Address)?;
+    let failed = |error: io::Error| {
+        if error.kind() == io::ErrorKind::AddrInUse {
+            BindError::TakenBeside { key, address }
+        } else {
+            BindError::RefusedBeside { key, address, error }
+        }
+    };
+    let listener = listen(address).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    Ok((listener, bound))
 }
 
 /// Clients who come together wait until they are accepted, as many as the system allows, instead of

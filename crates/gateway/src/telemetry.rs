@@ -2,13 +2,16 @@
 
 mod process;
 
-use std::{io::IsTerminal as _, net::SocketAddr};
+use std::io::IsTerminal as _;
 
 use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::config::{Log, LogFormat};
+use crate::{
+    config::{Log, LogFormat},
+    serve::{BindError, listen_beside, plain},
+};
 
 /// Libraries that would print what must not be printed, held to warnings whatever the filter.
 const HELD: [&str; 3] = ["hyper_util=warn", "h2=warn", "sqlx=warn"];
@@ -53,13 +56,11 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
 }
 
 /// Serves `/metrics` until the process ends. Says no when the port cannot be had.
-pub(crate) async fn serve_metrics(
-    address: SocketAddr,
+pub(crate) fn serve_metrics(
+    address: &str,
     handle: PrometheusHandle,
-) -> Result<impl Future<Output = ()>, String> {
-    let failed = |error| format!("`server.metrics_listen`: cannot listen on {address}: {error}");
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
-    let bound = listener.local_addr().map_err(failed)?;
+) -> Result<impl Future<Output = ()> + use<>, BindError> {
+    let (listener, bound) = listen_beside(address, "server.metrics_listen")?;
     tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
         let text =
@@ -67,7 +68,5 @@ pub(crate) async fn serve_metrics(
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));
-    Ok(async move {
-        crate::serve::plain(listener, router).await;
-    })
+    Ok(plain(listener, router))
 }

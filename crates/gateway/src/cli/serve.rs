@@ -53,9 +53,7 @@ impl Serve {
 pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, Bound), Failure> {
     if let Some(listen) = &config.server.metrics_listen {
         let handle = telemetry::metrics()?;
-        let address = config::address(listen, "server.metrics_listen")?;
-        let serving = telemetry::serve_metrics(address, handle).await?;
-        detach(serving);
+        detach(telemetry::serve_metrics(listen, handle)?);
     }
     boot::claim(config)?;
     let node = Node::assemble(config, fallback, Standing::Serving).await?;

@@ -111,11 +111,16 @@ async fn a_port_that_is_taken_is_told_with_what_to_do() {
     let api = gateway().config(&format!("[server]\nlisten = \"{address}\"")).prepare();
     let metrics = format!("[server]\nlisten = \"127.0.0.1:0\"\nmetrics_listen = \"{address}\"");
     let metrics = gateway().config(&metrics).prepare();
+    let health = format!("[server]\nlisten = \"127.0.0.1:0\"\nhealth_listen = \"{address}\"");
+    let health = gateway().config(&health).prepare();
 
     let told = refusal(&api).await;
     assert!(told.contains(&address.port().to_string()) && told.contains("--port"), "{told}");
-    let told = refusal(&metrics).await;
-    assert!(told.contains("metrics_listen") && told.contains(&address.to_string()), "{told}");
+    for (gateway, key) in [(&metrics, "metrics_listen"), (&health, "health_listen")] {
+        let told = refusal(gateway).await;
+        assert!(told.contains(&format!("`server.{key}`: {address} is taken")), "{told}");
+        assert!(told.contains("set another address"), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
