@@ -11,7 +11,7 @@ use portcullis_store::{Durability, ProviderStatus, UnreadableRow};
 use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
-use super::{Failure, Installation};
+use super::{Failure, Installation, providers::NO_PROVIDER};
 use crate::{
     boot::{self, BootError, Node, Standing},
     config::{Config, Provider},
@@ -66,7 +66,7 @@ impl Check {
         if set.summary().active == 0 {
             text.push("            no active policy: every call would be denied".to_owned());
         }
-        text.extend(providers.iter().flat_map(|it| provider_text(it, &config, &recalled)));
+        text.extend(providers_text(&providers, &config, &recalled));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
@@ -153,6 +153,13 @@ fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {
         "issuer": provider.issuer.as_ref().map(IssuerState::name),
         "issuer_from": provider.issuer.as_ref().map(IssuerState::said_by),
     })
+}
+
+fn providers_text(providers: &[ProviderState], config: &Config, recalled: &[String]) -> Vec<String> {
+    if providers.is_empty() {
+        return vec![format!("provider    {NO_PROVIDER}")];
+    }
+    providers.iter().flat_map(|it| provider_text(it, config, recalled)).collect()
 }
 
 fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String]) -> Vec<String> {

@@ -22,24 +22,31 @@ impl Output {
         Self { json }
     }
 
-    /// One line of text, or as many as it has.
-    #[expect(clippy::unused_self, reason = "whoever prints was told how, also for plain lines")]
+    /// One line of text, or as many as it has. A reader that is gone, such as `head`, has what it wanted.
     pub(super) fn line(self, text: &str) -> Result<(), Failure> {
+        self.is_read(text).map(drop)
+    }
+
+    /// Prints a line; `false` when nobody reads any more.
+    #[expect(clippy::unused_self, reason = "whoever prints was told how, also for plain lines")]
+    pub(super) fn is_read(self, text: &str) -> Result<bool, Failure> {
         let mut out = io::stdout().lock();
-        writeln!(out, "{text}")?;
-        Ok(out.flush()?)
+        match writeln!(out, "{text}").and_then(|()| out.flush()) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Something doubtful, for people only: it stands on stderr, beside whatever is printed.
-    #[expect(clippy::unused_self, reason = "whoever prints was told how")]
-    pub(super) fn warn(self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "warning: {text}");
-    }
-
-    /// Progress of long work, for people only, on stderr.
+    /// Something to know, for people only: it stands on stderr, beside whatever is printed.
     #[expect(clippy::unused_self, reason = "whoever prints was told how")]
     pub(super) fn note(self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// The same about something doubtful.
+    pub(super) fn warn(self, text: &str) {
+        self.note(&format!("warning: {text}"));
     }
 
     /// One record: `value` as JSON, or `text` for people.

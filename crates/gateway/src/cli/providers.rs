@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use super::{Failure, Installation, client_config};
 use crate::boot::{Node, Standing};
 
+/// What is told where there is nothing to connect.
+pub(super) const NO_PROVIDER: &str = "nothing to connect: the configuration has no `[[providers]]`";
+
 /// Commands about providers.
 #[derive(Subcommand)]
 pub(super) enum Providers {
@@ -52,6 +55,9 @@ impl Providers {
                 node.app.nodes.connect_providers(patience).await;
                 let states = node.app.providers.provider_states().await;
                 node.store.close().await;
+                if states.is_empty() {
+                    installation.output().note(NO_PROVIDER);
+                }
                 let records: Vec<Value> = states.iter().map(record).collect();
                 installation.output().table(&records, &["slug", "status", "tools", "last_error"])
             }

@@ -1,6 +1,7 @@
 //! `portcullis audit export`.
 
 use std::{
+    error::Error,
     fs::{self, File, OpenOptions},
     io::{self, IsTerminal, Write},
     os::unix::fs::OpenOptionsExt,
@@ -74,7 +75,10 @@ impl Export {
         };
         let made = made.await;
         office.close().await;
-        let (request, written) = made?;
+        let (request, written) = match made {
+            Err(error) if output.is_none() && is_unread(&*error) => return Ok(()),
+            made => made?,
+        };
         if output.is_some() {
             let text = sentence(&written);
             return installation.output().record(&told(&request, &written), &text);
@@ -83,6 +87,12 @@ impl Export {
         let _ = writeln!(io::stderr().lock(), "{}", sentence(&written));
         Ok(())
     }
+}
+
+/// Returns true if whoever read the export, such as `head`, is gone: it has what it wanted.
+fn is_unread(error: &(dyn Error + 'static)) -> bool {
+    let export = error.downcast_ref();
+    matches!(export, Some(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn sentence(written: &Written) -> String {

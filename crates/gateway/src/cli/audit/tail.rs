@@ -1,6 +1,6 @@
 //! `portcullis audit tail`.
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use clap::Args;
 use portcullis_app::audit::filters::event_filter;
@@ -43,16 +43,12 @@ impl Tail {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
             let log = (&org, office.log_identity(&config).await?);
             let mut tail = office.shell.log_end(log, &filter, self.lines).await?;
-            print(output, json, &tail.events)?;
-            if !self.follow {
-                return Ok(());
-            }
-            loop {
+            while print(output, json, &tail.events)? && self.follow {
                 tokio::time::sleep(LOOK).await;
                 let log = (&org, config.server.public_host.as_str());
                 tail = office.shell.log_after(log, &filter, tail.reached).await?;
-                print(output, json, &tail.events)?;
             }
+            Ok(())
         };
         let ended = tokio::select! {
             ended = following() => ended,
@@ -63,11 +59,14 @@ impl Tail {
     }
 }
 
-fn print(output: Output, json: bool, events: &[Value]) -> Result<(), Failure> {
+/// Prints events; `false` when nobody reads them any more.
+fn print(output: Output, json: bool, events: &[Value]) -> Result<bool, Failure> {
     for event in events {
-        output.line(&if json { event.to_string() } else { line(event) })?;
+        if !output.is_read(&if json { event.to_string() } else { line(event) })? {
+            return Ok(false);
+        }
     }
-    Ok(std::io::stdout().flush()?)
+    Ok(true)
 }
 
 /// An event as a line: when, where in the log, what, who, to what, how it was decided and ended.
