@@ -123,12 +123,17 @@ impl Create {
         let made = made.await;
         office.close().await;
         let made = made?;
+        let output = self.installation.output();
+        output.note(&format!("scopes: {}", made.record.scopes));
+        if !made.unnamed.is_empty() {
+            output.note(&format!("only if named in `--scopes`: {}", made.unnamed));
+        }
         let mut shown = record(&made.record);
         let text = made.token.secret().expose();
         if let Value::Object(members) = &mut shown {
             members.insert("token".to_owned(), Value::from(text));
         }
-        self.installation.output().record(&shown, text)
+        output.record(&shown, text)
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members},
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, run},
 };
 
 #[tokio::test]
@@ -178,6 +178,26 @@ async fn a_token_is_printed_once_and_can_do_no_more_than_its_principal() {
 }
 
 #[tokio::test]
+async fn a_new_token_is_told_with_its_scopes_and_with_those_that_have_to_be_named() {
+    let gateway = gateway().prepare();
+    gateway.org("acme", &[]);
+    gateway.admin(&["principal", "create", "ana"]);
+    let ana = ["token", "create", "--principal", "ana"];
+
+    let usual = run(&gateway, &ana).await;
+    let named = run(&gateway, &[&ana[..], &["--scopes", "approvals:decide"]].concat()).await;
+
+    let token = String::from_utf8_lossy(&usual.stdout);
+    let usual = String::from_utf8_lossy(&usual.stderr);
+    assert!(usual.contains("scopes: mcps:invoke mcps:read providers:read"), "{usual}");
+    let others = "only if named in `--scopes`: approvals:decide approvals:read";
+    assert!(usual.contains(others) && !usual.contains("_live_"), "{usual}");
+    assert_eq!(token.trim().lines().count(), 1, "standard output is the token alone");
+    let named = String::from_utf8_lossy(&named.stderr);
+    assert_eq!(named.trim(), "scopes: approvals:decide");
+}
+
+#[tokio::test]
 async fn a_token_lives_as_long_as_it_was_given() {
     let gateway = gateway().prepare();
     let who = gateway.service(&gateway.org("acme", &[]), "mcps:read");
@@ -282,6 +302,47 @@ fn typed(gateway: &Gateway, token: &str) -> Value {
     writeln!(child.stdin.take().unwrap(), "{token}").unwrap();
     let output = child.wait_with_output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn commands_say_that_there_is_nothing_to_connect() {
+    let gateway = gateway().prepare();
+
+    let listed = run(&gateway, &["provider", "list"]).await;
+    let checked = run(&gateway, &["check"]).await;
+
+    let told = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(listed.status.success() && told.contains("nothing to connect"), "{told}");
+    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(told.contains("provider    nothing to connect"), "{told}");
+}
+
+#[tokio::test]
+async fn a_reader_that_is_gone_ends_a_command_quietly_and_changes_no_verdict() {
+    let gateway = gateway().sample().prepare();
+    let broken = crate::gateway().stdio("gone", &["/nowhere/program"], "").prepare();
+    gateway.org("acme", &[]);
+    let unread = |gateway: &Gateway, command: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let config = gateway.config_file();
+        let mut process = gateway.command();
+        process.args(command).arg("--config").arg(config).stdout(writer).output().unwrap()
+    };
+
+    for command in [
+        &["policy", "list"][..],
+        &["org", "list", "--json"],
+        &["audit", "tail", "--follow"],
+        &["audit", "export"],
+    ] {
+        let ended = unread(&gateway, command);
+
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(0), "{command:?}: {told}");
+        assert!(!told.contains("error") && !told.contains("panicked"), "{command:?}: {told}");
+    }
+    assert_eq!(unread(&broken, &["check"]).status.code(), Some(1), "what is amiss stays amiss");
 }
 
 #[tokio::test]

@@ -25,6 +25,8 @@ pub struct NewToken {
     pub token: Token,
     /// Stored record.
     pub record: TokenRecord,
+    /// Scopes that its principal may have and that a token has only if they are asked for by name.
+    pub unnamed: ScopeSet,
 }
 
 /// Properties of a new token.
@@ -83,6 +85,10 @@ impl Shell {
         let principal = self.principal(request.principal).await?;
         let allowed = principal.role.scopes();
         let scopes = request.scopes.unwrap_or_else(|| principal.role.default_scopes());
+        let unnamed = match request.scopes {
+            Some(_) => ScopeSet::EMPTY,
+            None => allowed.difference(scopes),
+        };
         if !scopes.is_subset_of(allowed) {
             return Err(ShellError::TooMuch { asked: scopes, allowed });
         }
@@ -114,7 +120,7 @@ impl Shell {
         };
         self.tell(EventType::TokenIssued, principal.org_id, "token", record.id).await?;
         self.store.insert_token(&record, &token.hash()).await?;
-        Ok(NewToken { token, record })
+        Ok(NewToken { token, record, unnamed })
     }
 
     /// The tokens of an org, newest last.
