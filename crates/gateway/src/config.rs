@@ -1,7 +1,7 @@
 //! One TOML file, overlaid by `PORTCULLIS_…` variables, read whole before a port is bound.
 //!
 //! `PORTCULLIS_SERVER__LISTEN=0.0.0.0:8443` sets `listen` in `[server]`: two underscores go down
-//! one level. Values are TOML where they parse as TOML, text otherwise.
+//! one level ([`environment`]). Values are TOML where they parse as TOML, text otherwise.
 
 mod audit;
 mod audit_retention;
@@ -9,6 +9,7 @@ mod audit_sinks;
 mod connect;
 mod database;
 mod dlp;
+mod environment;
 mod keys;
 mod limits;
 mod mcp;
@@ -28,7 +29,6 @@ use std::{
 };
 
 use serde::Deserialize;
-use toml::{Table, Value};
 
 pub(crate) use self::{
     audit::{Audit, AuditSync, KeySource},
@@ -128,8 +128,6 @@ pub(crate) enum ConfigError {
         #[source]
         source: Box<toml::de::Error>,
     },
-    #[error("the PORTCULLIS_… variables do not make a valid configuration")]
-    Overlay(#[source] Box<toml::de::Error>),
     #[error("{0}")]
     Wrong(String),
 }
@@ -152,7 +150,8 @@ impl Config {
             provider.fall_back_on(config.tools);
         }
         config.file = file.map(Path::to_owned);
-        config.is_given = file.is_some() || env::vars().any(|(name, _)| setting(&name).is_some());
+        config.is_given =
+            file.is_some() || env::vars().any(|(name, _)| environment::sets_something(&name));
         config.check()?;
         Ok(config)
     }
@@ -167,11 +166,11 @@ impl Config {
             source: Box::new(source),
         };
         let plain: Self = toml::from_str(text).map_err(invalid)?;
-        let mut table: Table = text.parse().map_err(invalid)?;
-        if !overlay(&mut table, variables) {
+        let settings = environment::settings(variables)?;
+        if settings.is_empty() {
             return Ok(plain);
         }
-        table.try_into().map_err(|source| ConfigError::Overlay(Box::new(source)))
+        environment::overlaid(&text.parse().map_err(invalid)?, &settings)
     }
 
     /// Makes relative paths begin at the folder of the file they are written in.
@@ -226,43 +225,6 @@ impl Config {
     /// File of the policies that are switched off for a while.
     pub(crate) fn overrides_file(&self) -> PathBuf {
         self.data_dir.join("policies.overrides.json")
-    }
-}
-
-/// Variables of the process that are no configuration.
-const NOT_CONFIGURATION: [&str; 2] = ["PORTCULLIS_CONFIG", "PORTCULLIS_TOKEN"];
-
-/// The part of a variable's name that names a key of the configuration.
-fn setting(name: &str) -> Option<&str> {
-    let rest = name.strip_prefix("PORTCULLIS_")?;
-    (!NOT_CONFIGURATION.contains(&name) && !rest.starts_with("TEST_")).then_some(rest)
-}
-
-/// Lays `PORTCULLIS_A__B=value` over `[a] b`; tells whether there was any.
-fn overlay(table: &mut Table, variables: impl Iterator<Item = (String, String)>) -> bool {
-    let mut any = false;
-    for (name, text) in variables {
-        let Some(rest) = setting(&name) else { continue };
-        let path: Vec<String> = rest.split("__").map(str::to_lowercase).collect();
-        let value = format!("v = {text}").parse::<Table>().ok().and_then(|mut t| t.remove("v"));
-        set(table, &path, value.unwrap_or(Value::String(text)));
-        any = true;
-    }
-    any
-}
-
-fn set(table: &mut Table, path: &[String], value: Value) {
-    match path {
-        [] => {}
-        [last] => {
-            table.insert(last.clone(), value);
-        }
-        [first, rest @ ..] => {
-            let inner = table.entry(first.clone()).or_insert_with(|| Value::Table(Table::new()));
-            if let Value::Table(inner) = inner {
-                set(inner, rest, value);
-            }
-        }
     }
 }
 

@@ -75,7 +75,9 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
                 .prepare(),
             "NOT_SET",
         ),
-        (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "listn"),
+        (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "`PORTCULLIS_SERVER__LISTN`"),
+        (gateway().env("PORTCULLIS_TRACES", "x").prepare(), "`PORTCULLIS_TRACES`"),
+        (gateway().env("PORTCULLIS_SERVER_NODE", "x").prepare(), "`PORTCULLIS_SERVER__NODE`"),
     ] {
         let told = refusal(&gateway).await;
 
@@ -150,6 +152,20 @@ async fn the_environment_lies_over_the_file() {
 
     let log = items(&events)[0]["integrity"]["log"].as_str().unwrap();
     assert_eq!(log, format!("env.example/audit/{}", who.org));
+}
+
+#[tokio::test]
+async fn variables_that_clients_and_orchestrators_set_break_no_command() {
+    let gateway = gateway()
+        .env("PORTCULLIS_URL", "http://127.0.0.1:8080")
+        .env("PORTCULLIS_TOKEN", "x")
+        .env("PORTCULLIS_SERVICE_HOST", "10.0.0.7")
+        .env("PORTCULLIS_PORT", "tcp://10.0.0.7:8080")
+        .prepare();
+
+    let listed = run(&gateway, &["org", "list"]).await;
+
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
 }
 
 #[tokio::test]
