@@ -15,6 +15,7 @@ mod limits;
 mod mcp;
 mod otlp;
 mod providers;
+mod secrets;
 mod server;
 mod times;
 mod tokens;
@@ -386,7 +387,8 @@ mod tests {
             ),
             ("auth = \"oauth2\"\n[providers.oauth]\nclient_id = \"x\"", "`oauth.issuer`"),
             ("[providers.oauth]\nclient_id = \"x\"", "oauth2"),
-            ("auth = \"api_key\"\napi_key = \"x\"\nowners = [\"me\"]", "org's"),
+            ("auth = \"api_key\"\napi_key = { env = \"PATH\" }\nowners = [\"me\"]", "org's"),
+            ("auth = \"api_key\"\napi_key = \"hunter2\"", "{ env = \"NAME\" }"),
             ("owners = []", "owners"),
         ] {
             let text =
@@ -394,6 +396,7 @@ mod tests {
             let config = parse(&text, &[]).unwrap();
             let refused = config.providers[0].declare(&outbound, &config.connect).unwrap_err();
             assert!(refused.to_string().contains(told), "{more}: {refused}");
+            assert!(!refused.to_string().contains("hunter2"), "{refused}");
         }
     }
 

@@ -10,7 +10,7 @@ use portcullis_app::{ExportLimits, FileOutlet, Outlet, SinkSettings};
 use portcullis_upstream::{OtlpReceiver, Outbound};
 use serde::Deserialize;
 
-use super::{ConfigError, otlp::Receiver, providers::SecretSource, times::Seconds};
+use super::{ConfigError, otlp::Receiver, secrets::SecretSource, times::Seconds};
 
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 63;

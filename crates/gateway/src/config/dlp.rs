@@ -15,7 +15,7 @@ use portcullis_core::dlp::{
 use portcullis_upstream as upstream;
 use serde::Deserialize;
 
-use super::providers::SecretSource;
+use super::secrets::SecretSource;
 
 /// The DLP settings as they are written.
 #[derive(Debug, Clone, Default, Deserialize)]

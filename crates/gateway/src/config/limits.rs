@@ -5,7 +5,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use portcullis_store::CountersUrl;
 use serde::Deserialize;
 
-use super::{ConfigError, providers::SecretSource};
+use super::{ConfigError, secrets::SecretSource};
 
 /// Milliseconds that a node waits for an answer of the server.
 const TIMEOUT_MS: u64 = 200;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use portcullis_upstream::{Credential, Endpoint, OtlpReceiver, Outbound};
 
-use super::providers::SecretSource;
+use super::secrets::SecretSource;
 
 const USUAL_TIMEOUT: u64 = 10;
 

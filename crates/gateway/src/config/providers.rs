@@ -1,16 +1,20 @@
 //! `[[providers]]`: the MCP servers behind the gateway.
 
 mod auth;
+mod choices;
 
-use std::{collections::BTreeMap, env, fs, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use portcullis_app::{Auth, Declared, Misfits, Pinning};
+use portcullis_app::{Auth, Declared};
 use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use portcullis_upstream as upstream;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
-use self::auth::{Account, AuthName, OAuth, OwnerName, key_header, owners};
-use super::{ConfigError, Connect};
+use self::{
+    auth::{Account, AuthName, OAuth, OwnerName, key_header, owners},
+    choices::{Forms, OutputSchema, Patterns, Pin, Protocol},
+};
+use super::{ConfigError, Connect, secrets::SecretSource};
 
 /// One `[[providers]]` entry. Either `url` (streamable HTTP) or `command` (stdio).
 #[derive(Debug, Clone, Deserialize)]
@@ -25,6 +29,7 @@ pub(crate) struct Provider {
     /// URL of its streamable HTTP endpoint; it may hold a secret.
     url: Option<SecretSource>,
     /// The program that speaks MCP over stdio, and its arguments. No shell.
+    #[serde(default, deserialize_with = "command")]
     command: Option<Vec<String>>,
     /// Environment variables of the program, beside PATH, HOME, LANG and TZ.
     #[serde(default)]
@@ -96,139 +101,6 @@ impl Default for Tools {
 /// Twice what a server may list at once.
 const MAX_PINS: usize = 2000;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Pin {
-    #[default]
-    On,
-    Review,
-    Off,
-}
-
-impl From<Pin> for Pinning {
-    fn from(pin: Pin) -> Self {
-        match pin {
-            Pin::On => Self::On,
-            Pin::Review => Self::Review,
-            Pin::Off => Self::Off,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Protocol {
-    #[default]
-    Auto,
-    Modern,
-    Legacy,
-    #[serde(rename = "2025-11-25")]
-    V20251125,
-    #[serde(rename = "2025-06-18")]
-    V20250618,
-    #[serde(rename = "2025-03-26")]
-    V20250326,
-    #[serde(rename = "2024-11-05")]
-    V20241105,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Forms {
-    #[default]
-    Refuse,
-    Defaults,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Patterns {
-    #[default]
-    Note,
-    Refuse,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OutputSchema {
-    #[default]
-    Note,
-    Deny,
-    Off,
-}
-
-impl From<OutputSchema> for Misfits {
-    fn from(setting: OutputSchema) -> Self {
-        match setting {
-            OutputSchema::Note => Self::Note,
-            OutputSchema::Deny => Self::Deny,
-            OutputSchema::Off => Self::Ignore,
-        }
-    }
-}
-
-impl From<Forms> for upstream::Forms {
-    fn from(forms: Forms) -> Self {
-        match forms {
-            Forms::Refuse => Self::Refuse,
-            Forms::Defaults => Self::Defaults,
-        }
-    }
-}
-
-impl From<Protocol> for upstream::Protocol {
-    fn from(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Auto => Self::Auto,
-            Protocol::Modern => Self::Modern,
-            Protocol::Legacy => Self::Legacy,
-            Protocol::V20251125 => Self::Version("2025-11-25"),
-            Protocol::V20250618 => Self::Version("2025-06-18"),
-            Protocol::V20250326 => Self::Version("2025-03-26"),
-            Protocol::V20241105 => Self::Version("2024-11-05"),
-        }
-    }
-}
-
-/// Source of a secret. Plain text in the file is possible for what is none.
-#[derive(Clone, Deserialize)]
-#[serde(untagged)]
-pub(super) enum SecretSource {
-    Env { env: String },
-    File { file: PathBuf },
-    Text(String),
-}
-
-impl std::fmt::Debug for SecretSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Env { env } => write!(f, "env {env}"),
-            Self::File { file } => write!(f, "file {}", file.display()),
-            Self::Text(_) => f.write_str("text …"),
-        }
-    }
-}
-
-impl SecretSource {
-    fn stand_in(&mut self, text: &str) {
-        if let Self::Env { .. } = self {
-            *self = Self::Text(text.to_owned());
-        }
-    }
-
-    pub(super) fn read(&self) -> Result<Secret, String> {
-        match self {
-            Self::Env { env } => env::var(env)
-                .map(Secret::new)
-                .map_err(|_| format!("the environment variable `{env}` is not set")),
-            Self::File { file } => fs::read_to_string(file)
-                .map(|text| Secret::new(text.trim_end().to_owned()))
-                .map_err(|error| format!("`{}` cannot be read: {error}", file.display())),
-            Self::Text(text) => Ok(Secret::new(text.clone())),
-        }
-    }
-}
-
 impl Provider {
     /// Takes what it does not say itself from what holds for all.
     pub(super) fn fall_back_on(&mut self, tools: Tools) {
@@ -242,8 +114,8 @@ impl Provider {
         outbound: &upstream::Outbound,
         connect: &Connect,
     ) -> Result<Declared, ConfigError> {
-        self.declared(outbound, connect)
-            .map_err(|error| ConfigError::Wrong(format!("provider `{}`: {error}", self.slug)))
+        self.refuse_written_key()?;
+        self.declared(outbound, connect).map_err(|error| self.wrong(&error))
     }
 
     /// Says no to what `declare` would say no to, with stand-ins for the values of variables.
@@ -252,11 +124,27 @@ impl Provider {
         outbound: &upstream::Outbound,
         connect: &Connect,
     ) -> Result<(), ConfigError> {
+        self.refuse_written_key()?;
         let mut rehearsed = self.clone();
         rehearsed.url.iter_mut().for_each(|url| url.stand_in("https://stand-in.example/mcp"));
         rehearsed.api_key.iter_mut().for_each(|key| key.stand_in("stand-in"));
         rehearsed.env.values_mut().for_each(|value| value.stand_in("stand-in"));
-        rehearsed.declare(outbound, connect).map(drop)
+        rehearsed.declared(outbound, connect).map(drop).map_err(|error| self.wrong(&error))
+    }
+
+    fn wrong(&self, error: &str) -> ConfigError {
+        ConfigError::Wrong(format!("provider `{}`: {error}", self.slug))
+    }
+
+    /// Says no to a key that stands in the configuration itself.
+    fn refuse_written_key(&self) -> Result<(), ConfigError> {
+        if !matches!(self.api_key, Some(SecretSource::Text(_))) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            "`api_key` is the key itself, which does not belong into this file; it comes from a variable, \
+             `api_key = { env = \"NAME\" }`, or from a file, `api_key = { file = \"PATH\" }`",
+        ))
     }
 
     fn declared(
@@ -347,7 +235,15 @@ impl Provider {
 
     fn endpoint(&self) -> Result<Option<upstream::Endpoint>, String> {
         let Some(source) = &self.url else { return Ok(None) };
-        self.reach()(source.read()?.expose()).map(Some).map_err(text)
+        let url = source.read()?;
+        if !self.allow_private && url.expose().to_ascii_lowercase().starts_with("http://") {
+            return Err(
+                "`url` begins with `http://`: plain HTTP needs `allow_private = true` and reaches \
+                        private and loopback addresses alone; for any other use `https://`"
+                    .to_owned(),
+            );
+        }
+        self.reach()(url.expose()).map(Some).map_err(text)
     }
 
     fn transport(&self) -> Result<upstream::Transport, String> {
@@ -399,6 +295,19 @@ impl Provider {
         let header = name.unwrap_or("authorization");
         upstream::Credential::header(header, &value).map(Some).map_err(text)
     }
+}
+
+/// A list of a program and its arguments. A text is refused with the list that it would be.
+fn command<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<String>>, D::Error> {
+    let value = toml::Value::deserialize(reader)?;
+    if let Some(text) = value.as_str() {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let list = toml::Value::from(words);
+        return Err(D::Error::custom(format!(
+            "`command` is a list of the program and its arguments: `command = {list}`"
+        )));
+    }
+    value.try_into().map(Some).map_err(D::Error::custom)
 }
 
 fn text(error: impl std::fmt::Display) -> String {

@@ -4,7 +4,7 @@ use portcullis_app::TraceSettings;
 use portcullis_upstream::Outbound;
 use serde::Deserialize;
 
-use super::{ConfigError, otlp::Receiver, providers::SecretSource};
+use super::{ConfigError, otlp::Receiver, secrets::SecretSource};
 
 /// `[traces]`.
 #[derive(Debug, Clone, Deserialize)]

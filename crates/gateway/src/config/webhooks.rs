@@ -3,7 +3,7 @@
 use portcullis_upstream::{Endpoint, Outbound, SigningSecret, Webhook};
 use serde::Deserialize;
 
-use super::{ConfigError, providers::SecretSource};
+use super::{ConfigError, secrets::SecretSource};
 
 /// One `[webhooks.<name>]` table.
 #[derive(Debug, Clone, Deserialize)]

@@ -58,6 +58,20 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
             "api_key",
         ),
         (gateway().http("a", "ftp://127.0.0.1", "").prepare(), "`a`"),
+        (
+            with("[[providers]]\nslug = \"a\"\nurl = \"http://10.0.0.7/mcp\""),
+            "`allow_private = true`",
+        ),
+        (
+            with("[[providers]]\nslug = \"a\"\ncommand = \"npx -y x\""),
+            "`command = [\"npx\", \"-y\", \"x\"]`",
+        ),
+        (
+            gateway()
+                .http("a", "http://127.0.0.1:1", "auth = \"api_key\"\napi_key = \"x\"")
+                .prepare(),
+            "api_key = { file = \"PATH\" }",
+        ),
         (gateway().http("a", "http://127.0.0.1:1", "forms = \"all\"").prepare(), "`defaults`"),
         (
             gateway()
