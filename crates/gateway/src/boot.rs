@@ -2,12 +2,14 @@
 
 mod claim;
 mod durability;
+mod outdated;
 mod problems;
 mod workbench;
 
 pub(crate) use self::{
     claim::{claim, claimed, serving, take_over},
     durability::{TORN_PAGES, UNWALLED, weakness},
+    outdated::outdated,
     workbench::{ToolSource, workbench},
 };
 

@@ -31,6 +31,8 @@ impl Check {
     /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
+        let output = self.installation.output();
+        boot::outdated(&config).iter().for_each(|outdated| output.warn(outdated));
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
         let patience = Duration::from_secs(config.server.provider_patience_seconds);
         let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
@@ -70,7 +72,7 @@ impl Check {
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
-        self.installation.output().record(&shown, &text.join("\n"))?;
+        output.record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let wrong = [
             (!exposed.is_empty(), "others can read keys of this installation"),

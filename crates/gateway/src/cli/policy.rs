@@ -103,8 +103,14 @@ impl Desk {
         self.policies.clone().unwrap_or_else(|| config.policy_folder())
     }
 
-    /// The tools; what could not be asked is told on stderr and is no failure by itself.
+    /// The tools. Told on stderr and no failure by itself: what could not be asked, and a node that decides by
+    /// other policies than those of the folder.
     async fn bench(&self, config: &Config) -> Result<Workbench, Failure> {
+        if self.policies.is_none()
+            && let Some(outdated) = boot::outdated(config)
+        {
+            self.output().warn(&outdated);
+        }
         let described = match &self.tools {
             Some(file) => Some(read_json(file)?),
             None => None,

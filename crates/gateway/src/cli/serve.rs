@@ -80,6 +80,12 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     for error in &loaded.errors {
         tracing::error!(%error, "the policy folder cannot be loaded; the last good set is in force");
     }
+    if !loaded.errors.is_empty() {
+        tracing::warn!(
+            version = policies.version(),
+            "this node decides by the policies that were last in force, until those of the folder load"
+        );
+    }
     if policies.summary().active == 0 {
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());

@@ -8,12 +8,12 @@ use std::{
     },
 };
 
-use portcullis_testkit::{Answer, Gateway, Principal};
+use portcullis_testkit::{Answer, Gateway, Principal, eventually};
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, run, until},
 };
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
@@ -153,6 +153,28 @@ async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
     assert_eq!(shown.at("/data/policy_set/last_reload/errors/0/path"), "test.cedar");
     write(&gateway, &short("mended"));
     until(|| set(&gateway, &who), |it| members(it, "id").contains(&"mended")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
+    let mut gateway = gateway().sample().policies(&short("short")).start();
+    gateway.stop();
+    write(&gateway, "permit (principal");
+    gateway.start_with(&["--last-good"]);
+
+    let (_, checked) = failure(&gateway, &["check"]).await;
+    let (_, validated) = failure(&gateway, &["policy", "validate"]).await;
+    write(&gateway, &short("mended"));
+
+    for told in [gateway.starting_log(), &checked, &validated] {
+        assert!(told.contains("decides by the policies that were last in force"), "{told}");
+    }
+    eventually("a command that has nothing to say of it", async || {
+        let listed = run(&gateway, &["policy", "list"]).await;
+        assert!(listed.status.success());
+        listed.stderr.is_empty().then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

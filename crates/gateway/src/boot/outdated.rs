@@ -1,0 +1,23 @@
+//! Policies in force that are not those of the folder.
+
+use portcullis_app::{LastGood, PolicyFolder};
+
+use super::serving;
+use crate::config::Config;
+
+/// Says so if a node serves from the data folder and decides by other policies than those of the folder: it
+/// did not take them, or it has not yet.
+pub(crate) fn outdated(config: &Config) -> Option<String> {
+    let process = serving(config).ok()?;
+    let in_force = LastGood::new(config.last_good_file()).read().ok()?;
+    let folder = config.policy_folder();
+    let written = PolicyFolder::new(folder.clone()).read();
+    if written.is_ok_and(|files| files.policies == in_force) {
+        return None;
+    }
+    Some(format!(
+        "the node that serves here (process {process}) decides by the policies that were last in force, not \
+         by those in `{}`; its log and `GET /v1/policies` say why",
+        folder.display()
+    ))
+}
