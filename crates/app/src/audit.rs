@@ -30,7 +30,7 @@ use self::{
     retention::Retention,
     sinks::SinkSettings,
 };
-use crate::{base::Base, screening::Screening};
+use crate::{base::Base, screening::Screening, telemetry::counters};
 
 /// Settings and parts of the audit log.
 #[derive(Debug)]
@@ -72,6 +72,9 @@ pub struct Audit {
 
 impl Audit {
     pub(crate) fn new(base: Arc<Base>, screening: Arc<Screening>, parts: AuditParts) -> Self {
+        for sink in &parts.sinks {
+            counters::start_sink(&sink.name);
+        }
         Self {
             log: LogSigner::new(parts.log_host, Arc::clone(&base.clock), parts.log_keys),
             base,

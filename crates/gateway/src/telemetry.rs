@@ -4,8 +4,9 @@ mod process;
 
 use std::io::IsTerminal as _;
 
-use metrics::{Unit, describe_counter, describe_gauge, gauge};
+use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use portcullis_core::{limits::Resource, refusal::CODES};
 use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{
@@ -51,8 +52,23 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, String> {
     );
     describe_gauge!("portcullis_build_info", "1; the version stands in the label");
     gauge!("portcullis_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    start_counters();
     portcullis_app::telemetry::counters::describe();
     Ok(handle)
+}
+
+/// Starts the counters whose labels are known at zero: `increase` and `rate` do not see an event that
+/// makes its own series.
+fn start_counters() {
+    for code in CODES {
+        counter!("portcullis_refusals_total", "code" => code).increment(0);
+    }
+    for resource in [Resource::Requests, Resource::Invocations, Resource::Unauthenticated] {
+        counter!("portcullis_rate_limited_total", "resource" => resource.as_str()).increment(0);
+    }
+    for limit in ["address", "node"] {
+        counter!("portcullis_connections_refused_total", "limit" => limit).increment(0);
+    }
 }
 
 /// Serves `/metrics` until the process ends. Says no when the port cannot be had.

@@ -42,7 +42,7 @@ mod stdio;
 pub use answer::CallAnswer;
 pub use command::secret_printed_by;
 pub use detector::{DetectorError, DetectorSettings, ExternalDetector};
-pub use error::{CallError, CallErrorKind};
+pub use error::{CallError, CallErrorKind, FAILURES};
 pub use forms::{FormTally, Forms};
 pub use jwks::{Discovery, FetchError, KeyLocation};
 pub use live::{Live, Progress};

@@ -26,6 +26,10 @@ pub(crate) struct Notices {
 
 impl Notices {
     pub(crate) fn new(webhooks: BTreeMap<String, Webhook>) -> Self {
+        counters::start_channel(&Channel::Log);
+        for name in webhooks.keys() {
+            counters::start_channel(&Channel::Webhook(name.as_str().into()));
+        }
         Self { webhooks, room: Arc::new(Semaphore::new(ON_THEIR_WAY)) }
     }
 }

@@ -137,6 +137,7 @@ impl Provider {
         };
         let (authorizer, look_again) = (Authorizer::default(), Notify::new());
         let times = Times::of(&FAMILY, declared.slug.as_str());
+        counters::start_provider(declared.slug.as_str());
         let (freshness, state) = (Freshness::default(), ArcSwap::from_pointee(state));
         Self { declared, authorizer, look_again, freshness, state, times }
     }

@@ -1,14 +1,22 @@
 //! Counters for operators. Labels come from closed sets of the gateway and from the operator's
 //! configuration, never from a caller.
 
-use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+mod zero;
+
+use metrics::{Counter, Unit, counter, describe_counter, describe_gauge, gauge};
 use portcullis_core::{
-    audit::Outcome,
+    audit::{Outcome, OutcomeStatus},
     clock::Timestamp,
-    dlp::{Direction, Findings},
+    dlp::{Category, Direction, Findings},
     policy::Channel,
+    refusal::Executed,
 };
 use portcullis_store::{AuditProgress, PendingApprovals, ProviderStatus};
+use portcullis_upstream::FAILURES;
+
+pub(crate) use self::zero::{
+    start_anchor_file, start_channel, start_provider, start_sink, start_witness,
+};
 
 const INVOCATIONS: &str = "portcullis_invocations_total";
 const REPLAYS: &str = "portcullis_replays_total";
@@ -46,7 +54,8 @@ const OUTPUT_MISMATCHES: &str = "portcullis_output_mismatches_total";
 const TRACE_SPANS: &str = "portcullis_trace_spans_total";
 const UNREADABLE: &str = "portcullis_unreadable_rows_total";
 
-/// Says what each figure means; called once, before anything is counted.
+/// Says what each figure means, and starts the counters whose labels are known; called once, before anything
+/// is counted.
 pub fn describe() {
     describe_counter!(INVOCATIONS, "Invocations by how they ended and whether the tool ran");
     describe_counter!(REPLAYS, "Answers given again for the same idempotency key");
@@ -93,18 +102,22 @@ pub fn describe() {
         "Rows that were left out because they cannot be read, by table; must stay 0"
     );
     describe_counter!(TRACE_SPANS, "Spans of traced requests, exported or dropped");
+    zero::start();
 }
 
 /// Clean texts cost nothing here.
-pub(crate) fn found(direction: Direction, findings: &Findings) {
+pub(crate) fn found(direction: Direction, found: &Findings) {
+    for finding in found {
+        findings(direction, finding.category()).increment(finding.count().into());
+    }
+}
+
+fn findings(direction: Direction, category: Category) -> Counter {
     let direction = match direction {
         Direction::Input => "input",
         Direction::Output => "output",
     };
-    for finding in findings {
-        let labels = [("direction", direction), ("category", finding.category().as_str())];
-        counter!(FINDINGS, &labels).increment(finding.count().into());
-    }
+    counter!(FINDINGS, "direction" => direction, "category" => category.as_str())
 }
 
 pub(crate) fn token_looked_up() {
@@ -116,6 +129,7 @@ pub(crate) fn tokens_renewed(tokens: usize) {
 }
 
 pub(crate) fn upstream_failed(slug: &str, why: &'static str) {
+    debug_assert!(FAILURES.contains(&why), "`{why}` does not start at zero");
     counter!(UPSTREAM_FAILURES, "provider" => slug.to_owned(), "reason" => why).increment(1);
 }
 
@@ -124,6 +138,7 @@ pub(crate) fn output_mismatched(slug: &str) {
 }
 
 pub(crate) fn unreadable(table: &'static str) {
+    debug_assert!(zero::TABLES.contains(&table), "`{table}` does not start at zero");
     counter!(UNREADABLE, "table" => table).increment(1);
 }
 
@@ -141,8 +156,11 @@ fn spans_ended(spans: usize, outcome: &'static str) {
 }
 
 pub(crate) fn invocation(outcome: &Outcome) {
-    let labels = [("outcome", outcome.status.as_str()), ("executed", outcome.executed.as_str())];
-    counter!(INVOCATIONS, &labels).increment(1);
+    invocations(outcome.status, outcome.executed).increment(1);
+}
+
+fn invocations(outcome: OutcomeStatus, executed: Executed) -> Counter {
+    counter!(INVOCATIONS, "outcome" => outcome.as_str(), "executed" => executed.as_str())
 }
 
 pub(crate) fn nodes(alive: usize, policy_sets: usize) {
@@ -179,6 +197,7 @@ pub(crate) fn reload_failed() {
 }
 
 pub(crate) fn approval(change: &'static str) {
+    debug_assert!(zero::CHANGES.contains(&change), "`{change}` does not start at zero");
     counter!(APPROVALS, "change" => change).increment(1);
 }
 
@@ -234,6 +253,7 @@ pub(crate) fn mismatched(events: u64) {
 }
 
 pub(crate) fn anchored(anchor: &str, outcome: &'static str) {
+    debug_assert!(zero::WITNESSED.contains(&outcome), "`{outcome}` does not start at zero");
     counter!(AUDIT_ANCHORED, "anchor" => anchor.to_owned(), "outcome" => outcome).increment(1);
 }
 

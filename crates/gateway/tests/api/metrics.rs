@@ -20,7 +20,7 @@ use crate::{
 async fn spray(gateway: &Gateway) {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     for n in 0..10 {
-        gateway.get(&who, &format!("/v1/mcps/sample:tool_{n}")).await;
+        gateway.get(&who, &format!("/v1/mcps/sample:chosen_{n}")).await;
         gateway.get(&who, &format!("/v1/nothing/{n}")).await;
         let method = Method::from_bytes(format!("VERB{n}").as_bytes()).unwrap();
         gateway.send(gateway.request(method, "/v1/mcps").bearer_auth(&who.token)).await;
@@ -46,9 +46,77 @@ async fn requests_are_counted_by_route_method_and_status_and_by_nothing_a_caller
     ] {
         assert!(text.contains(counted), "{counted} in:\n{text}");
     }
-    for chosen in ["tool_", "nothing", "VERB", "svc_live_", "create_note", "org_", "127.0.0.1"] {
+    for chosen in ["chosen_", "nothing", "VERB", "svc_live_", "create_note", "org_", "127.0.0.1"] {
         assert!(!text.contains(chosen), "{chosen} in:\n{text}");
     }
+}
+
+/// A configuration with a name in each label that the operator chooses.
+const NAMES: &str = r#"[server]
+metrics_listen = "127.0.0.1:0"
+[webhooks.secops]
+url = "http://127.0.0.1:1/"
+allow_private = true
+[audit.anchor]
+file = "checkpoints.jsonl"
+[[audit.anchor.witnesses]]
+url = "https://witness.example/submit"
+key = "witness.example/w1+ec287413+BOtyw1Qc4+rpmSsM9QaVDOmKhIOmqX3LER5VR/A6F1jT"
+[[audit.sink]]
+name = "copy"
+type = "file"
+path = "copy.jsonl"
+"#;
+
+/// The series of counters in a text, each with its value.
+fn counted(text: &str) -> BTreeMap<&str, &str> {
+    let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let counters: BTreeSet<&str> = kinds.filter_map(|it| it.strip_suffix(" counter")).collect();
+    let samples = text.lines().filter_map(|line| line.rsplit_once(' '));
+    samples
+        .filter(|(series, _)| counters.contains(series.split('{').next().unwrap()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counters_whose_labels_are_known_start_at_zero_and_what_happens_adds_no_series() {
+    let gateway = gateway().config(NAMES).sample().start();
+
+    let at_first = gateway.metrics().await;
+    spray(&gateway).await;
+    let later = gateway.metrics().await;
+
+    let at_first = counted(&at_first);
+    for series in [
+        "portcullis_approvals_total{change=\"expired\"}",
+        "portcullis_audit_anchored_total{anchor=\"file\",outcome=\"set_back\"}",
+        "portcullis_audit_anchored_total{anchor=\"witness.example/w1\",outcome=\"set_back\"}",
+        "portcullis_audit_log_forked_total",
+        "portcullis_audit_mismatched_reads_total",
+        "portcullis_audit_sink_failures_total{sink=\"copy\"}",
+        "portcullis_connections_refused_total{limit=\"node\"}",
+        "portcullis_dlp_findings_total{direction=\"output\",category=\"secret\"}",
+        "portcullis_invocations_total{outcome=\"unknown\",executed=\"unknown\"}",
+        "portcullis_output_mismatches_total{provider=\"sample\"}",
+        "portcullis_policy_notices_total{channel=\"webhook:secops\",outcome=\"dropped\"}",
+        "portcullis_policy_reload_failures_total",
+        "portcullis_rate_limited_total{resource=\"invocations\"}",
+        "portcullis_refusals_total{code=\"policy_denied\"}",
+        "portcullis_unreadable_rows_total{table=\"secrets\"}",
+        "portcullis_upstream_failures_total{provider=\"sample\",reason=\"timeout\"}",
+    ] {
+        assert_eq!(at_first.get(series), Some(&"0"), "{series} in {at_first:?}");
+    }
+    let by_request = "portcullis_http_requests_total";
+    let families: BTreeSet<&str> =
+        at_first.keys().map(|series| series.split('{').next().unwrap()).collect();
+    for (name, _) in documented().iter().filter(|(_, kind)| *kind == "counter") {
+        assert!(families.contains(&**name) || name == by_request, "{name}");
+    }
+    let later = counted(&later);
+    let new = later.keys().filter(|series| !at_first.contains_key(*series));
+    let new: Vec<_> = new.filter(|series| !series.starts_with(by_request)).collect();
+    assert!(new.is_empty(), "{new:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -210,8 +278,7 @@ async fn a_token_in_use_is_looked_up_again_once_something_changed() {
     let text = gateway.metrics().await;
     let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
     let looked_up: u32 = of("portcullis_token_lookups_total ").unwrap();
-    // What was never counted is not shown.
-    let renewed: u32 = of("portcullis_token_renewals_total ").unwrap_or(0);
+    let renewed: u32 = of("portcullis_token_renewals_total ").unwrap();
     // At first, after the first round of the watch, and after the connection to `sample` was made.
     assert!((1..=3).contains(&looked_up), "{looked_up} look-ups");
     assert_eq!(renewed, 0, "nothing changed");

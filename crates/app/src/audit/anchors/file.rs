@@ -38,6 +38,7 @@ impl AnchorFile {
             reached.sizes.insert(org, size);
             reached.roots.insert(org, root);
         }
+        counters::start_anchor_file(NAME);
         Ok(Self { path: Arc::new(path), progress: Progress(reached.into()) })
     }
 

@@ -36,6 +36,7 @@ impl WitnessedBy {
     /// The witness that signs with `key`.
     #[must_use]
     pub fn new(key: VerifierKey, witness: Witness) -> Self {
+        counters::start_witness(key.name());
         Self { key, witness, progress: Progress::default() }
     }
 
