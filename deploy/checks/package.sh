@@ -15,7 +15,8 @@ test "$(portcullis --version)" = "portcullis $(dpkg-query --showformat '${Versio
 for file in /usr/lib/systemd/system/portcullis.service /usr/lib/sysusers.d/portcullis.conf \
     /usr/share/man/man1/portcullis.1.gz /usr/share/man/man1/portcullis-serve.1.gz \
     /usr/share/bash-completion/completions/portcullis /usr/share/zsh/vendor-completions/_portcullis \
-    /usr/share/fish/vendor_completions.d/portcullis.fish /usr/share/doc/portcullis/copyright; do
+    /usr/share/fish/vendor_completions.d/portcullis.fish /usr/share/doc/portcullis/copyright \
+    /usr/share/doc/portcullis/portcullis.rules.yml; do
     test -s "$file"
 done
 grep -q '^ExecStart=/usr/bin/portcullis serve$' /usr/lib/systemd/system/portcullis.service

@@ -12,6 +12,9 @@ import kubernetes_validate
 import yaml
 
 CHART = pathlib.Path(__file__).parent / "portcullis"
+RULES = CHART / "portcullis.rules.yml"
+# Kinds of the Prometheus operator, which are none of Kubernetes itself.
+OPERATOR = {"PrometheusRule", "ServiceMonitor"}
 # What the chart must refuse, and a word of why.
 REFUSED = {
     "several nodes on SQLite": {"replicas": 2},
@@ -46,7 +49,7 @@ def check(documents, values):
     kinds = {}
     for it in documents:
         kinds.setdefault(it["kind"], []).append(it)
-        if it["kind"] != "ServiceMonitor":
+        if it["kind"] not in OPERATOR:
             kubernetes_validate.validate(it, kubernetes_validate.latest_version(), strict=True)
     several = values.get("replicas", 1) > 1
     workload = kinds["StatefulSet"][0]
@@ -86,6 +89,9 @@ def check(documents, values):
         == {it["name"] for it in pod["volumes"]} | (set() if several else {"data"}),
         "there is a network policy": "NetworkPolicy" in kinds,
         "nothing is a secret": "Secret" not in kinds,
+        "its alerts are those of the rules file": all(
+            it["spec"] == yaml.safe_load(RULES.read_text()) for it in kinds.get("PrometheusRule", [])
+        ),
     }
     for it in kinds["ConfigMap"]:
         for name, text in (it.get("data") or {}).items():

@@ -89,6 +89,7 @@ impl Release<'_> {
             ("docs/portcullis.example.toml", "portcullis.example.toml"),
             ("deploy/systemd/portcullis.service", "systemd/portcullis.service"),
             ("deploy/systemd/portcullis.sysusers", "systemd/portcullis.sysusers"),
+            ("deploy/helm/portcullis/portcullis.rules.yml", "prometheus/portcullis.rules.yml"),
         ] {
             install(&self.root.join(from), &tree.join(to), 0o644)?;
         }

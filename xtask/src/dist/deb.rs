@@ -29,6 +29,10 @@ fn lay_out(release: &Release<'_>, generated: &Path, tree: &Path) -> io::Result<(
     for (from, to) in [
         ("docs/portcullis.starter.toml", "etc/portcullis/portcullis.toml"),
         ("docs/portcullis.example.toml", "usr/share/doc/portcullis/portcullis.example.toml"),
+        (
+            "deploy/helm/portcullis/portcullis.rules.yml",
+            "usr/share/doc/portcullis/portcullis.rules.yml",
+        ),
         ("README.md", "usr/share/doc/portcullis/README.md"),
         ("deploy/debian/copyright", "usr/share/doc/portcullis/copyright"),
         ("deploy/systemd/portcullis.sysusers", "usr/lib/sysusers.d/portcullis.conf"),

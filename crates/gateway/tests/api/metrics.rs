@@ -191,12 +191,8 @@ fn every_metric_is_documented_and_every_documented_one_exists() {
     assert_eq!(sources, ours);
 }
 
-#[test]
-fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
-    let text = fs::read_to_string(root().join("deploy/grafana/portcullis.json")).unwrap();
-    let dashboard: Value = serde_json::from_str(&text).unwrap();
-    let mut all = Vec::new();
-    expressions(&dashboard, &mut all);
+/// The metrics that a text names, histograms by any of their series.
+fn families(text: &str) -> BTreeSet<String> {
     let documented = documented();
     let family = |name: String| {
         let of = |end| {
@@ -205,9 +201,42 @@ fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
         };
         ["_bucket", "_sum", "_count"].into_iter().find_map(of).map_or(name.clone(), str::to_owned)
     };
-    let shown: BTreeSet<String> = all.iter().flat_map(|it| names(it)).map(family).collect();
+    names(text).into_iter().map(family).collect()
+}
 
-    assert_eq!(shown, documented.into_keys().collect());
+#[test]
+fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
+    let text = fs::read_to_string(root().join("deploy/grafana/portcullis.json")).unwrap();
+    let dashboard: Value = serde_json::from_str(&text).unwrap();
+    let mut all = Vec::new();
+    expressions(&dashboard, &mut all);
+    let shown = families(&all.join("\n"));
+
+    assert_eq!(shown, documented().into_keys().collect());
+}
+
+/// What follows `start` in the lines of a file, to the next character that no name has.
+fn words_after(file: &str, start: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(file)).unwrap();
+    let rest = text.lines().filter_map(|line| line.split_once(start)).map(|(_, rest)| rest);
+    let words = rest.filter_map(|rest| rest.split(|it: char| !it.is_ascii_alphanumeric()).next());
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_alert_is_documented_and_tested_and_asks_for_metrics_that_there_are() {
+    let rules = "deploy/helm/portcullis/portcullis.rules.yml";
+    let text = fs::read_to_string(root().join(rules)).unwrap();
+
+    let alerts = words_after(rules, "- alert: ");
+
+    assert!(alerts.len() > 10, "{alerts:?}");
+    assert_eq!(alerts, words_after("deploy/checks/alerts.yml", "alertname=\""));
+    let rows = words_after("docs/metrics.md", "| `Portcullis");
+    assert_eq!(alerts, rows.into_iter().map(|rest| format!("Portcullis{rest}")).collect());
+    let asked = families(&text);
+    let documented: BTreeSet<String> = documented().into_keys().collect();
+    assert!(asked.len() > 10 && asked.is_subset(&documented), "{asked:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
