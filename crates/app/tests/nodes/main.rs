@@ -5,6 +5,7 @@
 
 mod aging;
 mod bounds;
+mod broken;
 mod log;
 mod node;
 mod tampered;
