@@ -177,6 +177,7 @@ impl Config {
     /// Makes relative paths begin at the folder of the file they are written in.
     fn take_paths_from(&mut self, folder: &Path) {
         self.data_dir = folder.join(&self.data_dir);
+        self.policies.path.iter_mut().for_each(|path| *path = folder.join(&*path));
         self.audit.take_paths_from(folder);
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
     }

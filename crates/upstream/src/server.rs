@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwapOption;
 use portcullis_core::{
     call::{Cleared, ToolCall},
     id::OrgId,
@@ -45,6 +46,8 @@ struct Inner {
     slots: Arc<FairSlots<OrgId>>,
     breaker: Arc<Breaker>,
     link: Link,
+    /// Words of the error by which it answered the last request for its tools.
+    words: ArcSwapOption<String>,
     changed: watch::Receiver<u64>,
 }
 
@@ -80,7 +83,16 @@ impl Server {
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
         let link = Link::new(settings, outbound, announcer)?;
         let breaker = Arc::default();
-        Ok(Self(Arc::new(Inner { slug, call_timeout, forms, slots, breaker, link, changed })))
+        Ok(Self(Arc::new(Inner {
+            slug,
+            call_timeout,
+            forms,
+            slots,
+            breaker,
+            link,
+            words: ArcSwapOption::empty(),
+            changed,
+        })))
     }
 
     /// A way of its own to the same server that shows this credential: sessions, and what the
@@ -98,6 +110,7 @@ impl Server {
                     slots: Arc::clone(&self.0.slots),
                     breaker: Arc::clone(&self.0.breaker),
                     link: Link::Http { http, _stop: stop },
+                    words: ArcSwapOption::empty(),
                     changed: self.0.changed.clone(),
                 }))
             }
@@ -161,9 +174,14 @@ impl Server {
         let mut collector = Collector::new(link.headers());
         let mut cursor: Option<String> = None;
         loop {
-            let request =
-                Outgoing { cursor: cursor.as_deref(), ..Outgoing::bare(Method::ListTools) };
+            let said = Said::default();
+            let request = Outgoing {
+                cursor: cursor.as_deref(),
+                said: Some(&said),
+                ..Outgoing::bare(Method::ListTools)
+            };
             let page = link.exchange(&request, deadline).await;
+            self.0.words.store(said.text().map(|text| Arc::new(text.to_owned())));
             cursor = collector.add_page(&page.map_err(CallError::before_the_call)?)?;
             self.0.breaker.reached();
             if cursor.is_none() {
@@ -247,7 +265,8 @@ impl Server {
             Link::Http { http, .. } => http.cause(),
             Link::Stdio(stdio) => stdio.last_words(),
         };
-        cause.map(|cause| self.without_credentials(&cause))
+        let said = || self.0.words.load().as_ref().map(|words| format!("its server says: {words}"));
+        cause.or_else(said).map(|cause| self.without_credentials(&cause))
     }
 
     /// A text of the server without the credentials that it was given.

@@ -37,7 +37,7 @@ pub struct PolicyQuery {
 }
 
 /// Warnings about policies, by id.
-pub type Warnings = BTreeMap<Arc<str>, Vec<String>>;
+pub(crate) type Warnings = BTreeMap<Arc<str>, Vec<String>>;
 
 /// Policies in force that are shown to the caller's org.
 #[derive(Debug)]

@@ -32,7 +32,11 @@ pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
         return awaits(refusal, approval);
     }
     if let Refusal::UpstreamError { said: Some(said), .. } = refusal {
-        return repeated(refusal.code(), &format!("{refusal} Its server says: {said}"), executed);
+        return repeated(
+            refusal.code(),
+            &format!("{refusal} Its server says: \"{said}\"."),
+            executed,
+        );
     }
     repeated(refusal.code(), &refusal.to_string(), executed)
 }

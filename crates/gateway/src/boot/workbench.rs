@@ -42,7 +42,7 @@ pub(crate) async fn workbench(
         let bench = bench.map_err(|error| BootError::Other(error.to_string()))?;
         return Ok((bench.with_webhooks(webhooks), Vec::new()));
     }
-    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    let patience = config.server.command_patience();
     let mut unread = Vec::new();
     let remembered = match source {
         ToolSource::Store => match timeout(patience, remembered(config, &providers)).await {

@@ -3,7 +3,7 @@
 mod secrets;
 mod trust;
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use clap::Args;
 use portcullis_app::{Fallback, IssuerState, ProviderState, Reloading};
@@ -32,16 +32,11 @@ impl Check {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
         let output = self.installation.output();
-        boot::outdated(&config).iter().for_each(|outdated| output.warn(outdated));
+        if let Some(outdated) = boot::outdated(&config) {
+            output.warn(&outdated);
+        }
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
-        let patience = Duration::from_secs(config.server.provider_patience_seconds);
-        let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
-        let missing: Vec<&str> = missing.map(|it| it.slug.as_str()).collect();
-        let nodes = &node.app.nodes;
-        let recalled =
-            if self.start { Vec::new() } else { nodes.recall_programs(&missing).await? };
-        node.app.nodes.connect_providers(patience).await;
-        node.app.providers.find_authorizers(patience).await;
+        let recalled = self.reached(&node, &config).await?;
         // Policies are judged against the tools that are known now.
         let errors =
             node.app.policies.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
@@ -89,6 +84,25 @@ impl Check {
         let wrong = wrong.iter().filter(|(is_so, _)| *is_so).map(|(_, what)| (*what).to_owned());
         let wrong: Vec<String> = weakness.into_iter().chain(policies).chain(wrong).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
+    }
+
+    /// Reaches the providers. Gives those whose tools are known, and whose programs were left alone.
+    async fn reached(&self, node: &Node, config: &Config) -> Result<Vec<String>, Failure> {
+        let patience = config.server.command_patience();
+        let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
+        let missing: Vec<&str> = missing.map(|it| it.slug.as_str()).collect();
+        let nodes = &node.app.nodes;
+        let recalled =
+            if self.start { Vec::new() } else { nodes.recall_programs(&missing).await? };
+        if recalled.len() < config.providers.len() {
+            self.installation.output().note(&format!(
+                "asking the providers, for at most {} s (`server.provider_patience_seconds`)",
+                patience.as_secs()
+            ));
+        }
+        nodes.connect_providers(patience).await;
+        node.app.providers.find_authorizers(patience).await;
+        Ok(recalled)
     }
 }
 
@@ -157,7 +171,11 @@ fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {
     })
 }
 
-fn providers_text(providers: &[ProviderState], config: &Config, recalled: &[String]) -> Vec<String> {
+fn providers_text(
+    providers: &[ProviderState],
+    config: &Config,
+    recalled: &[String],
+) -> Vec<String> {
     if providers.is_empty() {
         return vec![format!("provider    {NO_PROVIDER}")];
     }

@@ -2,8 +2,6 @@
 
 mod test;
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
 use portcullis_app::{Fallback, ProviderState};
 use serde_json::{Value, json};
@@ -51,7 +49,7 @@ impl Providers {
             Self::List { installation } => {
                 let config = installation.config()?;
                 let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
-                let patience = Duration::from_secs(config.server.provider_patience_seconds);
+                let patience = config.server.command_patience();
                 node.app.nodes.connect_providers(patience).await;
                 let states = node.app.providers.provider_states().await;
                 node.store.close().await;

@@ -1,6 +1,6 @@
 //! `portcullis serve`.
 
-use std::{process, time::Duration};
+use std::process;
 
 use clap::Args;
 use portcullis_app::Fallback;
@@ -74,7 +74,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     }
     let bound = Bound::bind(&config.server)?;
     node.app.providers.found_at(config.server.public_url.as_deref().unwrap_or(&bound.url()));
-    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    let patience = config.server.patience();
     node.app.nodes.connect_providers(patience).await;
     let (policies, loaded) = node.app.policies.policy_set();
     for error in &loaded.errors {

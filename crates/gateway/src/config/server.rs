@@ -1,6 +1,6 @@
 //! `[server]` and `[log]`: where Portcullis listens and what it says.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use portcullis_core::token::CidrList;
 use serde::Deserialize;
@@ -43,8 +43,8 @@ pub(crate) struct Server {
     pub(crate) body_timeout_seconds: u64,
     /// Seconds that calls in flight get to end at shutdown.
     pub(crate) drain_seconds: u64,
-    /// Seconds that providers get to tell their tools before the port is bound.
-    pub(crate) provider_patience_seconds: u64,
+    /// Seconds that providers get to tell their tools, before the port is bound or a command goes on.
+    provider_patience_seconds: Option<u64>,
 }
 
 /// `[server.tls]`, both in PEM.
@@ -76,12 +76,23 @@ impl Default for Server {
             unauthenticated_idle_seconds: 5,
             body_timeout_seconds: 30,
             drain_seconds: 30,
-            provider_patience_seconds: 5,
+            provider_patience_seconds: None,
         }
     }
 }
 
 impl Server {
+    /// Time that providers get to tell their tools before the port is bound.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.provider_patience_seconds.unwrap_or(5))
+    }
+
+    /// The same for a command, which nobody's calls wait for: programs that are installed when they are
+    /// started take a minute.
+    pub(crate) fn command_patience(&self) -> Duration {
+        Duration::from_secs(self.provider_patience_seconds.unwrap_or(60))
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
         let listen = address(&self.listen, "server.listen")?;
         if let Some(metrics) = &self.metrics_listen {

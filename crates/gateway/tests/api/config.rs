@@ -45,6 +45,18 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[mcp]\nttl_seconds = -1"), "ttl_seconds"),
         (with("[log]\nlevel = \"=,=\""), "log.level"),
         (with("[dlp.actions.input]\nsecret = \"explode\""), "explode"),
+        (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "`PORTCULLIS_SERVER__LISTN`"),
+        (gateway().env("PORTCULLIS_TRACES", "x").prepare(), "`PORTCULLIS_TRACES`"),
+        (gateway().env("PORTCULLIS_SERVER_NODE", "x").prepare(), "`PORTCULLIS_SERVER__NODE`"),
+    ] {
+        assert_named(&gateway, wanted).await;
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_is_declared_wrongly_is_refused_with_what_to_change() {
+    let with = |toml: &str| gateway().config(toml).prepare();
+    for (gateway, wanted) in [
         (gateway().stdio("a", &[], "").prepare(), "`a`"),
         (gateway().stdio("A B", &["x"], "").prepare(), "A B"),
         (gateway().stdio("a", &["x"], "url = \"https://x\"").prepare(), "url"),
@@ -89,16 +101,17 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
                 .prepare(),
             "NOT_SET",
         ),
-        (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "`PORTCULLIS_SERVER__LISTN`"),
-        (gateway().env("PORTCULLIS_TRACES", "x").prepare(), "`PORTCULLIS_TRACES`"),
-        (gateway().env("PORTCULLIS_SERVER_NODE", "x").prepare(), "`PORTCULLIS_SERVER__NODE`"),
     ] {
-        let told = refusal(&gateway).await;
-
-        // A first start may tell before that it made the keys of the logs.
-        let error = told.lines().any(|line| line.starts_with("error: "));
-        assert!(error && told.contains(wanted), "{wanted}: {told}");
+        assert_named(&gateway, wanted).await;
     }
+}
+
+/// Fails unless the gateway says no with an error that names this.
+async fn assert_named(gateway: &Gateway, wanted: &str) {
+    let told = refusal(gateway).await;
+    // A first start may tell before that it made the keys of the logs.
+    let error = told.lines().any(|line| line.starts_with("error: "));
+    assert!(error && told.contains(wanted), "{wanted}: {told}");
 }
 
 #[tokio::test]

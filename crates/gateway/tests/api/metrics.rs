@@ -73,9 +73,7 @@ fn counted(text: &str) -> BTreeMap<&str, &str> {
     let kinds = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let counters: BTreeSet<&str> = kinds.filter_map(|it| it.strip_suffix(" counter")).collect();
     let samples = text.lines().filter_map(|line| line.rsplit_once(' '));
-    samples
-        .filter(|(series, _)| counters.contains(series.split('{').next().unwrap()))
-        .collect()
+    samples.filter(|(series, _)| counters.contains(series.split('{').next().unwrap())).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

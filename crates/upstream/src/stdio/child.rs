@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::last_words::LastWords;
-use crate::{error::CallError, settings::Program, text};
+use crate::{settings::Program, text};
 
 /// Variables that a child inherits.
 const INHERITED: [&str; 9] =
@@ -48,7 +48,7 @@ pub(super) struct Process {
 pub(super) struct Group(Option<Pid>);
 
 /// Starts the program. Says no when it does not exist or may not be started.
-pub(super) fn start(slug: &ProviderSlug, program: &Program) -> Result<Started, CallError> {
+pub(super) fn start(program: &Program) -> Result<Started, String> {
     let mut command = Command::new(&program.command);
     command
         .args(&program.args)
@@ -63,25 +63,24 @@ pub(super) fn start(slug: &ProviderSlug, program: &Program) -> Result<Started, C
     if let Some(folder) = &program.cwd {
         command.current_dir(folder);
     }
-    let mut child = command.spawn().map_err(|error| not_started(slug, program, error.kind()))?;
+    let mut child = command.spawn().map_err(|error| not_started(program, error.kind()))?;
     let id = child.id().and_then(|id| i32::try_from(id).ok());
     let group = Group(id.and_then(Pid::from_raw));
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(CallError::connect_failed());
+        return Err("the program has no input or output".to_owned());
     };
     Ok(Started { process: Process { child, group, has_ended: false }, stdin, stdout, stderr })
 }
 
-fn not_started(slug: &ProviderSlug, program: &Program, kind: ErrorKind) -> CallError {
+fn not_started(program: &Program, kind: ErrorKind) -> String {
     let command = &program.command;
     if program.is_missing() {
-        tracing::warn!(provider = %slug, %command, "the provider's program does not exist");
+        format!("there is no program `{command}`")
     } else {
-        tracing::warn!(provider = %slug, %command, reason = %kind, "the provider's program cannot be started");
+        format!("the program `{command}` cannot be started: {kind}")
     }
-    CallError::connect_failed()
 }
 
 impl Process {

@@ -1,25 +1,30 @@
-//! The last lines of a program's error output, and how it ended.
+//! The first and last lines of a program's error output, and how it ended.
 
 use std::{
     collections::VecDeque,
-    fmt::Write as _,
     os::unix::process::ExitStatusExt as _,
     process::ExitStatus,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The most lines that are kept, and the most characters of one.
-const LINES: usize = 5;
+/// The most lines that are kept from the beginning and the end, and the most characters of one. Some programs
+/// tell the reason first, and then how they are used.
+const FIRST: usize = 4;
+const LAST: usize = 6;
 const LONGEST: usize = 200;
 
-/// End of the last child of a program, and the last lines that it wrote.
+/// End of the last child of a program, and lines that it wrote.
 #[derive(Debug, Default)]
 pub(crate) struct LastWords(Mutex<Words>);
 
 #[derive(Debug, Default)]
 struct Words {
-    lines: VecDeque<String>,
+    first: Vec<String>,
+    last: VecDeque<String>,
+    /// Lines between them that are not kept.
+    left_out: usize,
     end: Option<ExitStatus>,
+    unstarted: Option<String>,
 }
 
 impl LastWords {
@@ -38,32 +43,44 @@ impl LastWords {
             return;
         }
         let mut words = self.words();
-        if words.lines.len() == LINES {
-            words.lines.pop_front();
+        let line = line.trim().chars().take(LONGEST).collect();
+        if words.first.len() < FIRST {
+            words.first.push(line);
+            return;
         }
-        words.lines.push_back(line.chars().take(LONGEST).collect());
+        if words.last.len() == LAST {
+            words.last.pop_front();
+            words.left_out += 1;
+        }
+        words.last.push_back(line);
     }
 
     pub(super) fn ended(&self, status: Option<ExitStatus>) {
         self.words().end = status;
     }
 
-    /// A sentence about the end of the child, if it ended.
+    /// There was no child: this is why.
+    pub(super) fn not_started(&self, why: String) {
+        *self.words() = Words { unstarted: Some(why), ..Words::default() };
+    }
+
+    /// A sentence about the end of the child, if it ended, or never was.
     pub(super) fn told(&self) -> Option<String> {
         let words = self.words();
+        if words.unstarted.is_some() {
+            return words.unstarted.clone();
+        }
         let status = words.end?;
         let mut told = match (status.code(), status.signal()) {
             (Some(code), _) => format!("the program ended with exit code {code}"),
             (None, Some(signal)) => format!("the program was ended by signal {signal}"),
             (None, None) => "the program ended".to_owned(),
         };
-        if !words.lines.is_empty() {
-            told.push_str("; its last words:");
-            for line in &words.lines {
-                // Writing to a string cannot fail.
-                let _ = write!(told, " {line} ⏎");
-            }
-            told.truncate(told.len() - " ⏎".len());
+        if !words.first.is_empty() {
+            let gap = (words.left_out > 0).then(|| "…".to_owned());
+            let lines = words.first.iter().chain(&gap).chain(&words.last);
+            let lines: Vec<&str> = lines.map(String::as_str).collect();
+            told = format!("{told}; its words: {}", lines.join(" ⏎ "));
         }
         Some(told)
     }
@@ -74,9 +91,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_told_with_the_last_lines_before_it() {
+    fn an_end_is_told_with_the_first_and_last_lines_before_it() {
         let words = LastWords::default();
-        for number in 0..9 {
+        for number in 0..12 {
             words.said(&format!("line {number}"));
         }
         words.said(" ");
@@ -85,8 +102,8 @@ mod tests {
         words.ended(Some(ExitStatus::from_raw(7 << 8)));
         assert_eq!(
             words.told().unwrap(),
-            "the program ended with exit code 7; its last words: line 4 ⏎ line 5 ⏎ line 6 ⏎ line 7 ⏎ \
-             line 8"
+            "the program ended with exit code 7; its words: line 0 ⏎ line 1 ⏎ line 2 ⏎ line 3 ⏎ … ⏎ line 6 ⏎ \
+             line 7 ⏎ line 8 ⏎ line 9 ⏎ line 10 ⏎ line 11"
         );
 
         words.forget();

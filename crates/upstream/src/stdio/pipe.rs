@@ -88,7 +88,10 @@ impl Pipe {
     /// Starts the child and agrees on an era with it.
     pub(super) async fn start(launch: &Launch, protocol: Protocol) -> Result<Self, Unstarted> {
         launch.last_words.forget();
-        let started = child::start(&launch.slug, &launch.program)?;
+        let started = child::start(&launch.program).map_err(|why| {
+            launch.last_words.not_started(why);
+            CallError::connect_failed()
+        })?;
         let (outgoing, frames) = mpsc::channel(QUEUE);
         let closing = CancellationToken::new();
         let pipe = Self {

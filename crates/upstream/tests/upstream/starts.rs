@@ -107,10 +107,7 @@ async fn a_program_that_ends_says_how_and_why() {
 
     until("it ends", || server.cause().is_some()).await;
     let told = server.cause().unwrap();
-    assert!(
-        told.starts_with("the program ended with exit code 3; its last words: loading"),
-        "{told}"
-    );
+    assert!(told.starts_with("the program ended with exit code 3; its words: loading"), "{told}");
     assert!(
         told.contains("no such") && told.contains("database") && !told.contains('\u{1b}'),
         "{told}"

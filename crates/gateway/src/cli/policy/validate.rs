@@ -57,7 +57,7 @@ async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
         let texts = record.validation.warnings.iter();
         found.extend(texts.map(|text| Warning { record, text: text.clone() }));
     }
-    let patience = Duration::from_secs(config.server.provider_patience_seconds);
+    let patience = config.server.patience();
     // A database that fails or does not answer is none at hand.
     let ids = timeout(patience, ids_of_names(set, config)).await;
     found.extend(ids.map(Result::unwrap_or_default).unwrap_or_default());

@@ -53,7 +53,7 @@ impl Test {
             return Err("`--input` has to be a JSON object".into());
         }
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
-        let patience = Duration::from_secs(config.server.provider_patience_seconds);
+        let patience = config.server.command_patience();
         self.installation.output().note(&format!(
             "asking `{}` for its tools, for at most {} s (`server.provider_patience_seconds`)",
             self.slug,
