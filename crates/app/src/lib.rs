@@ -66,7 +66,9 @@ pub use self::{
         idempotency::{Replayed, ReplayedError},
         simulate::{
             Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
-            Simulation, Subject, Unread, Who, Workbench, report::SimulationReport,
+            Simulation, Subject, Unread, Who, Workbench,
+            replay::explained::{EventExplanation, ExplainedEvent, ExplainedSet},
+            report::SimulationReport,
         },
         task::{Task, TaskRun, TaskState, TaskStep, TaskTerms},
     },

@@ -26,6 +26,13 @@ pub(crate) use self::{
     write::Edits,
 };
 
+/// The member of an object that a JSON Pointer leads into.
+#[must_use]
+pub fn pointer_head(pointer: &str) -> Option<String> {
+    let token = pointer.strip_prefix('/')?.split('/').next()?;
+    Some(token.replace("~1", "/").replace("~0", "~"))
+}
+
 /// Bounds on JSON that is accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {

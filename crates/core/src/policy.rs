@@ -35,7 +35,11 @@ pub use self::{
     },
     explain::{
         known_context::Known,
-        outcome::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
+        outcome::{
+            Clause, Considered, Examined, Explain, Indeterminate, MissedPart, MissedPermit,
+            NearMiss, Outcome, ReadValue,
+        },
+        suggestion::suggested_permit,
     },
     files::{MAX_FILE_BYTES, PolicyError, PolicyFile},
     language::misnamed::Misnamed,

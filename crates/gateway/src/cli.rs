@@ -7,6 +7,7 @@ mod check;
 mod client_config;
 mod completions;
 mod dlp;
+mod examples;
 mod generate;
 mod import;
 mod keys;
@@ -26,7 +27,7 @@ mod trust;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use portcullis_core::principal::{ScopeError, ScopeSet};
 
 use self::output::Output;
@@ -121,7 +122,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;
 /// `dlp` and `audit verify` have codes of their own.
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = examples::added_to(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return output::fail(&error),
@@ -162,7 +164,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Key(keys) => keys.run().await,
         Command::Completions(completions) => completions.run(Cli::command()),
         Command::Openapi => Output::new(false).line(crate::http::openapi()),
-        Command::Generate(generate) => generate.run(Cli::command()),
+        Command::Generate(generate) => generate.run(examples::added_to(Cli::command())),
         Command::SampleMcp => {
             portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
                 .await?;

@@ -284,6 +284,15 @@ impl Audit {
 
     /// One event in full, if the caller may see it; also when it has no place in the log yet.
     pub async fn event(&self, ctx: &Ctx, id: &str) -> Result<EventView, Refusal> {
+        Ok(self.stored_event(ctx, id).await?.1)
+    }
+
+    /// The same as it is stored, and as it is shown.
+    pub(crate) async fn stored_event(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+    ) -> Result<(EventRecord, EventView), Refusal> {
         let unknown = || Refusal::not_found("event", id);
         let event_id: EventId = id.parse().map_err(|_| unknown())?;
         let org = ctx.caller().org_id;
@@ -293,7 +302,7 @@ impl Audit {
         if !view.concerns(ctx.caller().principal_id) {
             self.note_access(ctx).await?;
         }
-        Ok(view)
+        Ok((record, view))
     }
 
     /// The event with what will be `shown` of it held against what the log has.

@@ -6,7 +6,7 @@ pub(crate) mod cases;
 mod judge;
 mod members;
 pub(crate) mod rehearsal;
-mod replay;
+pub(crate) mod replay;
 mod replayed;
 pub(crate) mod report;
 mod request;
@@ -120,7 +120,8 @@ impl Calls {
                 let work = move |stop: &Stop| {
                     let dlp = this.screening.dlp();
                     let node = Some(NodeDlp { dlp: &dlp, runtime });
-                    let simulator = Simulator { engine: dlp.engine(), key: &key, node };
+                    let org = sets.org.as_deref();
+                    let simulator = Simulator { engine: dlp.engine(), key: &key, node, org };
                     let until = Until { stop, named: MAX_NAMED };
                     answers::answer(&simulator, &asks, &cases, &sets, &options, until)
                 };

@@ -111,6 +111,9 @@ pub enum ShellError {
     /// The member holds neither persons nor payloads.
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
+    /// There is no such event.
+    #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
+    NoEvent(String),
     /// There is no such approval.
     #[error("there is no approval `{0}`; `portcullis approval list` shows those there are")]
     NoApproval(String),

@@ -69,6 +69,16 @@ impl Overrides {
         Ok(off)
     }
 
+    /// The set without the policies that are switched off at this moment.
+    pub fn applied_to(
+        &self,
+        set: Arc<PolicySet>,
+        now: Timestamp,
+    ) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
+        let off = self.in_force(now).map_err(|error| vec![self.unreadable(&error)])?;
+        without(set, &off, now)
+    }
+
     fn read(&self) -> io::Result<Off> {
         let text = match fs::read(&self.0) {
             Ok(text) => text,
@@ -125,15 +135,25 @@ impl Policies {
                 return Err(vec![self.overrides.unreadable(&error)]);
             }
         };
-        let known = off.keys().filter(|id| written.find(id).is_some_and(|record| !record.builtin));
-        let statuses: BTreeMap<String, Status> =
-            known.map(|id| (id.clone(), Status::Disabled)).collect();
+        let switched = without(written, &off, now);
         self.applied.store(Arc::new(Applied { stamp, off }));
-        if statuses.is_empty() {
-            return Ok(written);
-        }
-        written.draft(&Changes { statuses, ..Changes::default() }, now).map(Arc::new)
+        switched
     }
+}
+
+/// The set with these policies switched off, as far as it has them.
+fn without(
+    set: Arc<PolicySet>,
+    off: &Off,
+    now: Timestamp,
+) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
+    let known = off.keys().filter(|id| set.find(id).is_some_and(|record| !record.builtin));
+    let statuses: BTreeMap<String, Status> =
+        known.map(|id| (id.clone(), Status::Disabled)).collect();
+    if statuses.is_empty() {
+        return Ok(set);
+    }
+    set.draft(&Changes { statuses, ..Changes::default() }, now).map(Arc::new)
 }
 
 impl Policies {

@@ -25,7 +25,7 @@ async fn scene() -> Scene {
     let server = McpServer::start(vec![tool("a")]).await;
     let folder = tempfile::tempdir().unwrap();
     let node = node(folder.path(), Some(&server.url())).await;
-    node.app.nodes.connect_providers(PATIENCE).await;
+    node.app.nodes.connect_providers(PATIENCE, &[]).await;
     let token = node.token().await;
     Scene { server, node, token, _folder: folder }
 }

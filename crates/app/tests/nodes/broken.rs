@@ -48,7 +48,7 @@ impl Log {
 /// The warnings so far, once the provider was asked for its tools so many seconds later.
 async fn warnings_after(seconds: i64, node: &Node, log: &Log) -> usize {
     node.clock.forward(seconds);
-    node.app.nodes.connect_providers(PATIENCE).await;
+    node.app.nodes.connect_providers(PATIENCE, &[]).await;
     log.warnings()
 }
 

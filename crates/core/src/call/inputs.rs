@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::decision_inputs::DecisionInputs;
 use crate::{
     dlp::{Engine, Findings, FingerprintKey},
-    json::{write_canonical, write_string},
+    json::{pointer_head, write_canonical, write_string},
     policy::{DlpFacts, Identity, Phase, PolicySet, Projection, Question},
 };
 
@@ -157,7 +157,7 @@ fn keep(
     let prefix = format!("context.{name}");
     let read: Vec<&String> = paths.iter().filter(|path| is_within(path, &prefix)).collect();
     let (false, Value::Object(mut members)) = (read.is_empty(), value) else { return };
-    let touched: Vec<String> = found.iter().filter_map(|pointer| first(pointer)).collect();
+    let touched: Vec<String> = found.iter().filter_map(|pointer| pointer_head(pointer)).collect();
     let whole = found.contains(&"");
     let mut withheld = Vec::new();
     members.retain(|member, value| {
@@ -187,12 +187,6 @@ fn path_of(prefix: &str, name: &str) -> String {
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
     if plain { format!("{prefix}.{name}") } else { format!("{prefix}[{}]", Value::from(name)) }
-}
-
-/// The member of the value that a JSON Pointer leads into.
-fn first(pointer: &str) -> Option<String> {
-    let token = pointer.strip_prefix('/')?.split('/').next()?;
-    Some(token.replace("~1", "/").replace("~0", "~"))
 }
 
 fn is_small(value: &Value) -> bool {

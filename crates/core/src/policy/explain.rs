@@ -2,4 +2,6 @@
 
 pub(super) mod examine;
 pub(super) mod known_context;
+pub(super) mod near_misses;
 pub(super) mod outcome;
+pub(super) mod suggestion;

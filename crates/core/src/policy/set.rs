@@ -212,11 +212,19 @@ impl PolicySet {
     /// Decides `question`. Never fails: a call that cannot be decided is denied.
     #[must_use]
     pub fn decide(&self, question: &Question<'_>) -> Decision {
+        self.put(question, |frame| order::decide(&frame))
+    }
+
+    /// Puts `question` before the policies of its tool.
+    pub(in crate::policy) fn put<T>(
+        &self,
+        question: &Question<'_>,
+        judge: impl FnOnce(Frame<'_>) -> T,
+    ) -> T {
         let slot = self.slot(question.tool);
         let keys = question.principal.keys(&self.keys);
         let stage = slot.stage(question.phase);
-        let evaluator = self.evaluator;
-        order::decide(&Frame { slot: &slot, stage, question, keys: &keys, evaluator })
+        judge(Frame { slot: &slot, stage, question, keys: &keys, evaluator: self.evaluator })
     }
 
     /// SHA-256 of the set, `sha256:…`; white space and comments do not change it.

@@ -1,6 +1,6 @@
 //! Tools to work on policies with, on the command line.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_app::{Declared, Unread, Workbench};
 use portcullis_core::{

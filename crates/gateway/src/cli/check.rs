@@ -100,7 +100,7 @@ impl Check {
                 patience.as_secs()
             ));
         }
-        nodes.connect_providers(patience).await;
+        nodes.connect_providers(patience, &recalled).await;
         node.app.providers.find_authorizers(patience).await;
         Ok(recalled)
     }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod compare;
+mod explain;
 mod init;
 mod reload;
 mod switch;
@@ -32,6 +33,8 @@ pub(super) enum Policy {
     List(validate::List),
     /// Say what policies would say to the calls in a file (a body of POST /v1/policies/simulate)
     Simulate(cases::Simulate),
+    /// Say why a recorded call was denied or allowed, and print a permit that would allow it
+    Explain(explain::Explain),
     /// Run the cases in the folder's `tests`, or in files of your own
     Test(cases::Test),
     /// Tell what differs between two folders, or between what was last in force and a folder
@@ -59,6 +62,7 @@ impl Policy {
             Self::Validate(validate) => validate.run().await,
             Self::List(list) => list.run().await,
             Self::Simulate(simulate) => simulate.run().await,
+            Self::Explain(explain) => explain.run().await,
             Self::Test(test) => test.run().await,
             Self::Diff(diff) => diff.run().await,
             Self::Init(init) => init.run().await,

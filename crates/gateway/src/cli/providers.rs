@@ -50,7 +50,7 @@ impl Providers {
                 let config = installation.config()?;
                 let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
                 let patience = config.server.command_patience();
-                node.app.nodes.connect_providers(patience).await;
+                node.app.nodes.connect_providers(patience, &[]).await;
                 let states = node.app.providers.provider_states().await;
                 node.store.close().await;
                 if states.is_empty() {

@@ -75,7 +75,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     let bound = Bound::bind(&config.server)?;
     node.app.providers.found_at(config.server.public_url.as_deref().unwrap_or(&bound.url()));
     let patience = config.server.patience();
-    node.app.nodes.connect_providers(patience).await;
+    node.app.nodes.connect_providers(patience, &[]).await;
     let (policies, loaded) = node.app.policies.policy_set();
     for error in &loaded.errors {
         tracing::error!(%error, "the policy folder cannot be loaded; the last good set is in force");

@@ -97,7 +97,8 @@ pub(super) fn overlaid(table: &Table, settings: &[Setting]) -> Result<Config, Co
         laid_over(table, others).err().as_ref() != Some(&error)
     };
     let names: Vec<&str> = settings.iter().map(|setting| setting.name.as_str()).collect();
-    let wrong = names.iter().find(|name| decides(name));
+    // Of a key and one below it, the one below.
+    let wrong = names.iter().filter(|name| decides(name)).max_by_key(|name| name.len());
     let wrong = wrong.map_or_else(|| names.join("`, `"), |name| (*name).to_owned());
     Err(ConfigError::Wrong(format!("`{wrong}` does not fit the configuration: {error}")))
 }

@@ -44,7 +44,7 @@ pub(crate) struct Server {
     /// Seconds that calls in flight get to end at shutdown.
     pub(crate) drain_seconds: u64,
     /// Seconds that providers get to tell their tools, before the port is bound or a command goes on.
-    provider_patience_seconds: Option<u64>,
+    pub(crate) provider_patience_seconds: Option<u64>,
 }
 
 /// `[server.tls]`, both in PEM.

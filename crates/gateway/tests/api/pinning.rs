@@ -284,7 +284,7 @@ async fn twins_and_unusable_names_stay_out_and_are_told_once() {
     scene.until_status("list_items", "available").await;
 
     // The twins come first, and the name that was accepted stays nevertheless.
-    let twins = ["List_Items", "1ist_items", "list-items", "bad name", "b\u{200b}"].map(tool);
+    let twins = ["List_Items", "1ist_items", "list-items", "bad*name", "b\u{200b}"].map(tool);
     let tools: Vec<Value> = twins.into_iter().chain([tool("list_items"), tool("new")]).collect();
     scene.server.change_tools(tools.clone());
     scene.until_status("new", "available").await;
@@ -298,7 +298,7 @@ async fn twins_and_unusable_names_stay_out_and_are_told_once() {
         .iter()
         .map(|it| it["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["List_Items", "1ist_items", "list-items", "bad name", "b"]);
+    assert_eq!(names, ["List_Items", "1ist_items", "list-items", "bad*name", "b"]);
     scene.server.change_tools(tools.into_iter().chain([tool("newer")]).collect());
     scene.until_status("newer", "available").await;
     assert_eq!(scene.changes("tool.skipped", 1).await.len(), 1, "the same as before is no news");

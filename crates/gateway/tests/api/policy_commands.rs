@@ -331,7 +331,7 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     until(|| gateway.get(&who, "/v1/mcps/sample:list_items"), |it| it.status == 200).await;
     gateway.stop();
     // A program that would say something else.
-    replace_sample(&gateway, r#"["sh", "-c", "echo started >> started; exit 3"]"#);
+    replace_sample(&gateway, r#"["sh", "-c", "exit 3"]"#);
     let file = gateway.folder().join("policies/test.cedar");
     let wrong =
         r#"@id("typo") permit (principal, action == Mcp::Action::"sample:list_item", resource);"#;

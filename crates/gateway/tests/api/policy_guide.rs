@@ -49,6 +49,8 @@ struct Reader {
     gateway: Gateway,
     who: Principal,
     answer: Value,
+    /// Event of the last call.
+    event: String,
 }
 
 impl Reader {
@@ -71,6 +73,7 @@ impl Reader {
                 let answer = self.gateway.invoke(&self.who, tool, json(block)).await;
                 let status = word("status").map_or(200, |status| status.parse().unwrap());
                 assert_eq!(answer.status, status, "line {}: {}", block.line, answer.text);
+                answer.event_id().clone_into(&mut self.event);
             }
             ("json", None) if word("policy").is_some() => {
                 let path = format!("/v1/policies/{}", word("policy").unwrap());
@@ -103,7 +106,11 @@ impl Reader {
             block.text.lines().partition(|line| line.starts_with("$ "));
         let [command] = commands.as_slice() else { panic!("line {}: one command", block.line) };
         let copied = self.gateway.folder().join("next").to_string_lossy().into_owned();
-        let word = |word| if word == "next" { copied.as_str() } else { word };
+        let word = |word| match word {
+            "next" => copied.as_str(),
+            "evt_…" => self.event.as_str(),
+            other => other,
+        };
         let command: Vec<&str> = command.split_whitespace().skip(2).map(word).collect();
         let output = run(&self.gateway, &command).await;
         let text = String::from_utf8_lossy(&output.stdout).into_owned()
@@ -175,7 +182,7 @@ async fn whoever_follows_the_guide_sees_what_it_says() {
     let gateway = gateway().sample().policies(nothing).start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
-    let mut reader = Reader { gateway, who, answer: Value::Null };
+    let mut reader = Reader { gateway, who, answer: Value::Null, event: String::new() };
 
     for block in blocks(GUIDE) {
         let waits = ["invoke", "policy"].iter().any(|word| block.words.contains_key(*word));

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 14] = [
+const OWN_STORE: [(&str, &str); 16] = [
     ("audit_log/held.rs", "sets back an SQLite file to an earlier copy"),
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
@@ -19,6 +19,8 @@ const OWN_STORE: [(&str, &str); 14] = [
     ("durability/power.rs", "cuts the power of a disk that an SQLite file lies on"),
     ("durability/promised.rs", "weakens PostgreSQL databases and servers of its own"),
     ("first_steps.rs", "looks at the mode of an SQLite file"),
+    ("backup.rs", "copies an SQLite file, and only names PostgreSQL"),
+    ("v1/providers.rs", "a command of another process makes a call in an SQLite file"),
     ("moving.rs", "moves an installation from SQLite to PostgreSQL"),
     ("quickstart.rs", "a quickstart makes a data folder with an SQLite file in it"),
     ("config.rs", "refuses a database URL that names no database; opens none"),

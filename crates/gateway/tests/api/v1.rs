@@ -9,6 +9,7 @@ mod exports;
 mod invoke;
 mod mcps;
 mod policies;
+mod policies_explain;
 mod policies_operated;
 mod policies_reload;
 mod policies_replay;

@@ -71,7 +71,8 @@ pub(super) fn answer(
 /// Number of policies that a call names beside its decision.
 fn policies_named(call: &SimulatedCall) -> usize {
     let explained = call.explain.as_ref().map_or(0, |explain| {
-        explain.near_misses.len() + explain.candidates.as_ref().map_or(0, Vec::len)
+        let near = explain.near_misses.iter().map(|near| near.permits.len()).sum::<usize>();
+        near + explain.candidates.as_ref().map_or(0, Vec::len)
     });
     let shadow = call.shadow.as_ref().map_or(0, Vec::len);
     explained + shadow + call.errors.len() + call.determining_policies.len()

@@ -13,8 +13,8 @@ use portcullis_core::{
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
     json::Document,
     policy::{
-        Decision, Errored, Examined, Explain, Known, Obligation, Phase, PolicySet, Principal,
-        Question, Shadow,
+        Cause, Considered, Decision, Errored, Examined, Explain, Known, NearMiss, Obligation,
+        OrgView, Phase, PolicySet, Principal, Question, Shadow, Verdict,
     },
     refusal::Violation,
     tool::Tool,
@@ -70,11 +70,13 @@ pub(crate) struct NodeDlp<'a> {
     pub(crate) runtime: Handle,
 }
 
-/// The engine and the key with which calls are scanned, and the DLP of a node where there is one.
+/// The engine and the key with which calls are scanned, the DLP of a node where there is one, and the
+/// org that is told of the policies that can concern it; the operator is told of all.
 pub(crate) struct Simulator<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) key: &'a FingerprintKey,
     pub(crate) node: Option<NodeDlp<'a>>,
+    pub(crate) org: Option<&'a OrgView>,
 }
 
 impl Simulator<'_> {
@@ -129,7 +131,7 @@ impl Simulator<'_> {
         prepared: &PreparedCase,
         explain: Option<Explain>,
     ) -> Judged {
-        let examiner = Examiner { set, explain, explained: Cell::new(None) };
+        let examiner = Examiner { set, explain, org: self.org, explained: Cell::new(None) };
         let (ruled, found) = match case.phase {
             Phase::Request => {
                 let cleared = self.request(&examiner, case, prepared);
@@ -204,6 +206,7 @@ fn answer(case: &Case) -> Answer {
 struct Examiner<'a> {
     set: &'a PolicySet,
     explain: Option<Explain>,
+    org: Option<&'a OrgView>,
     explained: Cell<Option<Explanation>>,
 }
 
@@ -213,32 +216,51 @@ impl Decider for Examiner<'_> {
     }
 
     fn decide(&self, question: &Question<'_>) -> Decision {
-        let examined = self.set.examine(question, &Known::everything(), depth(self.explain));
-        self.explained.set(self.explain.map(|explain| explained(&examined, explain)));
+        let Some(explain) = self.explain else { return self.set.decide(question) };
+        let known = Known::everything();
+        let examined = self.set.examine(question, &known, explain);
+        let near_misses = near_misses(self.set, question, &known, &examined.decision, self.org);
+        let considered = candidates(self.set, &examined, self.org);
+        self.explained.set(Some(match explain {
+            Explain::Determining => Explanation { near_misses, considered: None, candidates: None },
+            Explain::Candidates | Explain::Full | Explain::Values => Explanation {
+                near_misses,
+                considered: Some(considered.len()),
+                candidates: Some(considered),
+            },
+        }));
         examined.decision
     }
 }
 
-/// Depth of the explanation: permits that nearly applied are only found by looking at each.
-const fn depth(explain: Option<Explain>) -> Explain {
-    match explain {
-        None => Explain::Determining,
-        Some(Explain::Determining | Explain::Candidates) => Explain::Candidates,
-        Some(Explain::Full) => Explain::Full,
+/// Permits that nearly applied, if the decision is a denial by default, as far as the org is told of
+/// them.
+pub(super) fn near_misses(
+    set: &PolicySet,
+    question: &Question<'_>,
+    known: &Known,
+    decision: &Decision,
+    org: Option<&OrgView>,
+) -> Vec<NearMiss> {
+    if !matches!(&decision.verdict, Verdict::Deny { cause: Cause::DefaultDeny, .. }) {
+        return Vec::new();
     }
+    set.near_misses(question, known, &|id| concerns(set, id, org))
 }
 
-/// Explanation of a decision: the permits that nearly applied and, as far as asked, what each policy said.
-fn explained(examined: &Examined, explain: Explain) -> Explanation {
-    let near_misses = examined.near_misses.clone();
-    match explain {
-        Explain::Determining => Explanation { near_misses, considered: None, candidates: None },
-        Explain::Candidates | Explain::Full => Explanation {
-            near_misses,
-            considered: Some(examined.considered),
-            candidates: Some(examined.candidates.clone()),
-        },
-    }
+/// Policies whose scope matched, as far as the org is told of them.
+pub(super) fn candidates(
+    set: &PolicySet,
+    examined: &Examined,
+    org: Option<&OrgView>,
+) -> Vec<Considered> {
+    let told = examined.candidates.iter().filter(|one| concerns(set, &one.policy, org));
+    told.cloned().collect()
+}
+
+/// Returns true if the policy can concern the org; every policy concerns the operator.
+fn concerns(set: &PolicySet, id: &str, org: Option<&OrgView>) -> bool {
+    org.is_none_or(|org| set.can_concern(id, org))
 }
 
 impl Judged {

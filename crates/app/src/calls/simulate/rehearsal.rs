@@ -64,7 +64,7 @@ impl Rehearsal<'_> {
             cases.push(case(ask, principal, tool, self.ground.now));
         }
         let key = FingerprintKey::new([0; 32]);
-        let simulator = Simulator { engine: self.engine, key: &key, node: None };
+        let simulator = Simulator { engine: self.engine, key: &key, node: None, org: None };
         let stop = Stop::at(Instant::now() + Duration::from_millis(simulation.options.timeout_ms));
         let until = Until { stop: &stop, named: usize::MAX };
         Ok(answer(&simulator, asks, &cases, &sets, &simulation.options, until).0)

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod compare;
+pub(crate) mod explained;
 mod player;
 mod recorded;
 mod report;

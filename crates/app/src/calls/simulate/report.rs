@@ -114,8 +114,9 @@ pub struct SimulatedDlp {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = SimulatedExplanation)]
 pub struct Explanation {
-    /// On `default-deny`, the permits whose scope matched: `policy`, and the `clause` that failed
-    /// with its `outcome`.
+    /// On `default-deny`, permits that nearly applied, by their heads: `differs` (`condition`,
+    /// `principal` or `action`), the head (`principal`, `action`, `resource`), `permits` (`policy`, and the
+    /// `clause` that failed with its `outcome`) and how many `more` have that head.
     #[schema(value_type = Vec<Object>)]
     pub near_misses: Vec<NearMiss>,
     /// Number of policies whose scope matches; with `candidates` or `full`.

@@ -10,11 +10,13 @@ use portcullis_core::{
     refusal::Refusal,
     tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
+use portcullis_store::EventRecord;
 use serde_json::{Value, json};
 
 use super::{
     CaseFile, CaseRun, Simulation,
     rehearsal::{Called, Rehearsal},
+    replay::explained::{EventExplanation, Explainer},
     report::RequestReport,
 };
 use crate::{
@@ -158,6 +160,14 @@ impl Workbench {
         simulation: &Simulation,
     ) -> Result<RequestReport, Refusal> {
         self.rehearsed(|rehearsal| rehearsal.simulate(live, simulation))
+    }
+
+    /// Explains the decision of a recorded call by `set`, which is taken for the one in force; `None` if
+    /// the event is not about a call or cannot be read.
+    #[must_use]
+    pub fn explain(&self, set: &PolicySet, event: &EventRecord) -> Option<EventExplanation> {
+        let tools = |id: &str| self.tools.get(id).cloned();
+        Explainer { set, tools: &tools, org: None }.explain(event)
     }
 
     /// Asks `set` the cases of a file.

@@ -84,6 +84,12 @@ impl Shell {
         export_log(log, request, out, progress).await
     }
 
+    /// One event of the org as it is stored. Says no when there is none.
+    pub async fn stored_event(&self, org: OrgId, id: EventId) -> Result<EventRecord, ShellError> {
+        let found = self.store.find_event(org, Visibility::All, id).await?;
+        found.ok_or_else(|| ShellError::NoEvent(id.to_string()))
+    }
+
     /// Seals what is committed, and gives the last `count` events that `filter` lets through.
     pub async fn log_end(
         &self,

@@ -40,11 +40,11 @@ impl Nodes {
         Ok(recalled)
     }
 
-    /// Asks every provider whose tools are not known for these once, all at the same time, for at most
+    /// Asks every provider but those that were `recalled` for its tools once, all at the same time, for at most
     /// `patience`. Providers that do not answer are asked again by the catalogue job.
-    pub async fn connect_providers(self: &Arc<Self>, patience: Duration) {
-        let all = self.catalogue.providers.values().filter(|it| it.declared.auth.needs_nobody());
-        let all = all.filter(|provider| provider.state().tools.is_none());
+    pub async fn connect_providers(self: &Arc<Self>, patience: Duration, recalled: &[String]) {
+        let all = self.catalogue.providers.iter().filter(|(slug, _)| !recalled.contains(slug));
+        let all = all.map(|(_, it)| it).filter(|it| it.declared.auth.needs_nobody());
         let all = all.map(|provider| self.tools.refresh(provider));
         let all = futures_util::future::join_all(all);
         if tokio::time::timeout(patience, all).await.is_err() {

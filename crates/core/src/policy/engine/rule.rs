@@ -9,6 +9,9 @@ use cedar_policy_core::ast::Expr;
 
 use super::{Closeness, Conditions, RequestTarget};
 
+/// Groups of a list that are written out.
+const MAX_WRITTEN: usize = 5;
+
 /// Constraint on the principal or the resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum EntityScope {
@@ -125,6 +128,36 @@ impl ActionScope {
             Self::In(uids) => uids.iter().filter_map(|uid| place.action.closeness(uid)).max(),
         }
     }
+
+    /// The constraint as policies write it; of a long list the first groups.
+    #[must_use]
+    pub fn written(&self) -> String {
+        match self {
+            Self::Any => "action".to_owned(),
+            Self::Eq(uid) => format!("action == {uid}"),
+            Self::In(uids) => match uids.as_slice() {
+                [only] => format!("action in {only}"),
+                all => {
+                    let mut shown: Vec<String> =
+                        all.iter().take(MAX_WRITTEN).map(ToString::to_string).collect();
+                    if all.len() > MAX_WRITTEN {
+                        shown.push("…".to_owned());
+                    }
+                    format!("action in [{}]", shown.join(", "))
+                }
+            },
+        }
+    }
+
+    /// The actions and groups that it names.
+    #[must_use]
+    pub fn named(&self) -> &[EntityUid] {
+        match self {
+            Self::Any => &[],
+            Self::Eq(uid) => std::slice::from_ref(uid),
+            Self::In(uids) => uids,
+        }
+    }
 }
 
 impl EntityScope {
@@ -149,6 +182,18 @@ impl EntityScope {
             Self::In(named) => within.contains(named),
             Self::Is(kind) => kind == uid.type_name(),
             Self::IsIn(kind, named) => kind == uid.type_name() && within.contains(named),
+        }
+    }
+
+    /// The constraint on `subject`, as policies write it.
+    #[must_use]
+    pub fn written(&self, subject: &str) -> String {
+        match self {
+            Self::Any => subject.to_owned(),
+            Self::Eq(uid) => format!("{subject} == {uid}"),
+            Self::In(uid) => format!("{subject} in {uid}"),
+            Self::Is(kind) => format!("{subject} is {kind}"),
+            Self::IsIn(kind, uid) => format!("{subject} is {kind} in {uid}"),
         }
     }
 

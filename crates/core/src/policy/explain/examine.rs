@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use serde_json::{Value, json};
+
 use crate::policy::{
     bind::slot::{Candidate, CandidateGroup},
     call::question::Question,
@@ -11,57 +13,53 @@ use crate::policy::{
     },
     engine::{Insight, Situation},
     explain::{
-        known_context::Known,
-        outcome::{Clause, Considered, Examined, Explain, Indeterminate, NearMiss, Outcome},
+        known_context::{Known, parse},
+        outcome::{Clause, Considered, Examined, Explain, Indeterminate, Outcome, ReadValue},
     },
+    language::context_paths::TAGS,
     load::compiled::ConditionClause,
     set::PolicySet,
-    terms::{Effect, Status},
+    terms::Effect,
 };
 
 impl PolicySet {
     /// Decides `question`, of which `known` is known, and gives the reasons.
     #[must_use]
     pub fn examine(&self, question: &Question<'_>, known: &Known, explain: Explain) -> Examined {
-        let slot = self.slot(question.tool);
-        let keys = question.principal.keys(&self.keys);
-        let stage = slot.stage(question.phase);
-        let evaluator = self.evaluator;
-        let frame = Frame { slot: &slot, stage, question, keys: &keys, evaluator };
-        let covered = known.is_everything()
-            || known.missing(&stage.active.reads).is_empty()
-                && known.missing(&stage.shadow.reads).is_empty();
-        if covered && explain == Explain::Determining {
-            return Examined::of(order::decide(&frame));
-        }
-        Examination { frame, known, explain }.run()
+        self.put(question, |frame| {
+            let covered = known.is_everything()
+                || known.missing(&frame.stage.active.reads).is_empty()
+                    && known.missing(&frame.stage.shadow.reads).is_empty();
+            if covered && explain == Explain::Determining {
+                return Examined::of(order::decide(&frame));
+            }
+            Examination { frame, known, explain }.run()
+        })
     }
 }
 
 impl Examined {
     fn of(decision: Decision) -> Self {
-        Self {
-            decision,
-            indeterminate: None,
-            considered: 0,
-            candidates: Vec::new(),
-            near_misses: Vec::new(),
-        }
+        Self { decision, indeterminate: None, considered: 0, candidates: Vec::new() }
     }
 }
 
-struct Examination<'a> {
-    frame: Frame<'a>,
-    known: &'a Known,
-    explain: Explain,
+/// Longest value that an explanation shows, in bytes of JSON.
+const MAX_VALUE: usize = 1_000;
+
+/// A question before the policies of its tool, and how far their answers are explained.
+pub(super) struct Examination<'a> {
+    pub(super) frame: Frame<'a>,
+    pub(super) known: &'a Known,
+    pub(super) explain: Explain,
 }
 
 /// One candidate with what it said, and the clauses that were reached.
-struct Said<'a> {
+pub(super) struct Said<'a> {
     number: u32,
-    candidate: &'a Candidate,
-    outcome: Outcome,
-    clauses: Vec<(&'a ConditionClause, Outcome)>,
+    pub(super) candidate: &'a Candidate,
+    pub(super) outcome: Outcome,
+    pub(super) clauses: Vec<(&'a ConditionClause, Outcome)>,
     missing: Vec<String>,
 }
 
@@ -78,23 +76,21 @@ impl<'a> Examination<'a> {
         let unknown = active.iter().any(|said| said.outcome == Outcome::Unknown);
         let decision = if unknown { self.leaning(&active, decided) } else { decided };
         let indeterminate = indeterminate(&active, &decision);
-        let near_misses = near_misses(&active, &decision);
         let mut examined = Examined {
             indeterminate,
             considered: active.len() + shadow.len(),
-            near_misses,
             ..Examined::of(decision)
         };
         if self.explain != Explain::Determining {
             let all = active.iter().chain(&shadow);
-            examined.candidates = all.map(|said| said.shown(self.explain)).collect();
+            examined.candidates = all.map(|said| self.shown(said)).collect();
             examined.candidates.sort_by(|a, b| a.policy.cmp(&b.policy));
         }
         examined
     }
 
     /// Answer of every policy of the group whose scope matches.
-    fn answers_of(
+    pub(super) fn answers_of(
         &self,
         group: &'a CandidateGroup,
     ) -> Result<Vec<Said<'a>>, crate::policy::tool::values::Unreadable> {
@@ -137,7 +133,7 @@ impl<'a> Examination<'a> {
                 said.missing.extend(missing);
                 said.outcome = outcome;
             }
-            if said.outcome != Outcome::True && self.explain != Explain::Full {
+            if said.outcome != Outcome::True && !self.explain.is_by_clause() {
                 break;
             }
         }
@@ -158,26 +154,45 @@ impl<'a> Examination<'a> {
         decision.shadow = decided.shadow;
         decision
     }
-}
 
-impl Said<'_> {
-    fn shown(&self, explain: Explain) -> Considered {
-        let policy = &self.candidate.policy;
+    fn shown(&self, said: &Said<'_>) -> Considered {
+        let policy = &said.candidate.policy;
         let clause = |(part, outcome): &(&ConditionClause, Outcome)| Clause {
             clause: part.text.clone(),
             outcome: *outcome,
+            values: if self.explain == Explain::Values { self.values(part) } else { Vec::new() },
         };
-        let clauses = match explain {
-            Explain::Full => self.clauses.iter().map(clause).collect(),
-            Explain::Determining | Explain::Candidates => Vec::new(),
+        let clauses = if self.explain.is_by_clause() {
+            said.clauses.iter().map(clause).collect()
+        } else {
+            Vec::new()
         };
         Considered {
             policy: Arc::clone(&policy.id),
             effect: policy.effect,
             status: policy.annotations.status,
-            outcome: self.outcome,
+            outcome: said.outcome,
             clauses,
         }
+    }
+
+    /// The values at the known paths that a clause reads.
+    fn values(&self, part: &ConditionClause) -> Vec<ReadValue> {
+        let Frame { slot, question, .. } = &self.frame;
+        let context = slot.context(question, &part.paths).map(|context| context.to_json());
+        let mut context = context.unwrap_or_else(|_| json!({}));
+        if let Value::Object(members) = &mut context {
+            members.insert(TAGS.to_owned(), json!(question.principal.identity().claims));
+        }
+        let missing = self.known.missing(&part.paths);
+        let known = part.paths.listing().into_iter().filter(|path| !missing.contains(path));
+        let value = |path: String| {
+            let names = parse(&path)?;
+            let value = names.iter().try_fold(&context, |value, name| value.get(name));
+            let value = value.filter(|value| value.to_string().len() <= MAX_VALUE).cloned();
+            Some(ReadValue { path, value })
+        };
+        known.filter_map(value).collect()
     }
 }
 
@@ -201,24 +216,4 @@ fn indeterminate(active: &[Said<'_>], leaning: &Decision) -> Option<Indeterminat
         missing: missing.into_iter().cloned().collect(),
         policies: could_turn.iter().map(|s| Arc::clone(&s.candidate.policy.id)).collect(),
     })
-}
-
-/// Permits that nearly applied, when nothing did.
-fn near_misses(active: &[Said<'_>], decision: &Decision) -> Vec<NearMiss> {
-    let by_default = matches!(&decision.verdict, Verdict::Deny { cause: Cause::DefaultDeny, .. });
-    let permits = active.iter().filter(|said| by_default && permits(said));
-    let miss = |said: &Said<'_>| {
-        let (part, outcome) = said.clauses.iter().find(|(_, o)| *o != Outcome::True)?;
-        Some(NearMiss {
-            policy: Arc::clone(&said.candidate.policy.id),
-            clause: part.text.clone(),
-            outcome: *outcome,
-        })
-    };
-    permits.filter_map(miss).collect()
-}
-
-fn permits(said: &Said<'_>) -> bool {
-    let policy = &said.candidate.policy;
-    policy.effect == Effect::Permit && policy.annotations.status == Status::Active
 }

@@ -39,13 +39,20 @@ impl Known {
         self.0.as_ref().map_or_else(Vec::new, |known| reads.beyond(known))
     }
 
+    /// Returns true if the value of this path is known, with everything below it.
+    pub(in crate::policy) fn includes(&self, names: &[String]) -> bool {
+        let mut paths = Paths::default();
+        paths.add_whole(names.iter().map(String::as_str));
+        self.missing(&paths).is_empty()
+    }
+
     pub(in crate::policy) const fn is_everything(&self) -> bool {
         self.0.is_none()
     }
 }
 
-/// `context.input["na me"].x` as `["input", "na me", "x"]`.
-fn parse(path: &str) -> Option<Vec<String>> {
+/// The names of a path: `context.input["na me"].x` as `["input", "na me", "x"]`.
+pub(super) fn parse(path: &str) -> Option<Vec<String>> {
     let tags = path.strip_prefix(TAG_PATHS);
     let mut rest = tags.map_or_else(|| path.strip_prefix("context"), Some)?;
     let mut names: Vec<String> = tags.map(|_| TAGS.to_owned()).into_iter().collect();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::policy::{
     decide::decision::Decision,
@@ -20,6 +21,15 @@ pub enum Explain {
     Candidates,
     /// Each of them clause by clause.
     Full,
+    /// The same with the values that each clause reads.
+    Values,
+}
+
+impl Explain {
+    /// Returns true if every clause is evaluated.
+    pub(super) const fn is_by_clause(self) -> bool {
+        matches!(self, Self::Full | Self::Values)
+    }
 }
 
 /// Answer of a policy, or of one clause of it.
@@ -47,8 +57,6 @@ pub struct Examined {
     pub considered: usize,
     /// Answer of each of them, by name; empty unless asked for.
     pub candidates: Vec<Considered>,
-    /// On `default-deny`: the permits whose scope matched, and the clause that failed.
-    pub near_misses: Vec<NearMiss>,
 }
 
 /// Unknown parts of a call that could change the decision.
@@ -84,15 +92,59 @@ pub struct Clause {
     pub clause: String,
     /// The answer.
     pub outcome: Outcome,
+    /// Known parts of the call that it reads, with [`Explain::Values`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<ReadValue>,
+}
+
+/// Part of a call that a clause reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReadValue {
+    /// Its path, such as `context.input.amount`.
+    pub path: String,
+    /// The value; `None` if the call has none, or if it is longer than 1,000 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+}
+
+/// Permits with the same head that nearly applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NearMiss {
+    /// Part of them that did not match.
+    pub differs: MissedPart,
+    /// Their constraint on the principal, as policies write it.
+    pub principal: String,
+    /// Their constraint on the action.
+    pub action: String,
+    /// Their constraint on the resource.
+    pub resource: String,
+    /// At most five of them, the nearest first.
+    pub permits: Vec<MissedPermit>,
+    /// Number of those that are left out.
+    pub more: usize,
+}
+
+/// Part of a permit that did not match a call. In the order of nearness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MissedPart {
+    /// The head matched and a condition did not hold.
+    Condition,
+    /// The permit is for other principals.
+    Principal,
+    /// The permit is for other actions or resources.
+    Action,
 }
 
 /// A permit that nearly applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct NearMiss {
+pub struct MissedPermit {
     /// Its name.
     pub policy: Arc<str>,
-    /// The first clause that did not hold.
-    pub clause: String,
-    /// The answer: false, an error, or unknown.
-    pub outcome: Outcome,
+    /// The first clause that did not hold, if the head matched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clause: Option<String>,
+    /// Answer of that clause: false, an error, or unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
 }

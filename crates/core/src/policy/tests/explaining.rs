@@ -69,14 +69,149 @@ fn in_full_each_clause_is_shown_with_what_it_said() {
     assert_eq!(small.outcome, Outcome::False);
 }
 
-#[test]
-fn a_denial_by_default_tells_which_permit_nearly_applied() {
-    let examined = everything(&json!({"amount": 501}), Explain::Candidates);
+/// Near misses of a call, as `part: policies`, those for which `is_shown` is true.
+fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let tools = [pay(), tool("pay:list", &json!({})), tool("crm:find", &json!({}))];
+    let member = caller(Role::Member);
+    let set = loaded(text, &tools);
+    let asked = question(&member, &tools[0], input);
+    let named = |miss: &NearMiss| {
+        let names: Vec<&str> = miss.permits.iter().map(|permit| &*permit.policy).collect();
+        format!("{:?} +{}: {}", miss.differs, miss.more, names.join(" "))
+    };
+    set.near_misses(&asked, &Known::everything(), is_shown).iter().map(named).collect()
+}
 
-    let misses: Vec<_> =
-        examined.near_misses.iter().map(|m| (&*m.policy, m.clause.as_str(), m.outcome)).collect();
-    assert_eq!(misses, [("small", "context.input.amount <= 500", Outcome::False)]);
-    assert!(everything(&json!({"amount": 5}), Explain::Full).near_misses.is_empty());
+#[test]
+fn a_denial_by_default_tells_which_permit_nearly_applied_and_the_clause_that_failed() {
+    let (tool, member) = (pay(), caller(Role::Member));
+    let set = loaded(RULES, &[Arc::clone(&tool)]);
+    let input = json!({"amount": 501});
+
+    let misses =
+        set.near_misses(&question(&member, &tool, &input), &Known::everything(), &|_| true);
+
+    let small = &misses[0];
+    assert_eq!(small.differs, MissedPart::Condition);
+    assert_eq!(small.principal, "principal in Mcp::Role::\"member\"");
+    assert_eq!((small.action.as_str(), small.resource.as_str()), ("action", "resource"));
+    let clause = small.permits[0].clause.as_deref();
+    assert_eq!(clause, Some("context.input.amount <= 500"));
+    assert_eq!(small.permits[0].outcome, Some(Outcome::False));
+    assert_eq!(
+        (misses[1].differs, &*misses[1].permits[0].policy),
+        (MissedPart::Principal, "admin")
+    );
+}
+
+#[test]
+fn near_misses_stand_by_their_heads_and_the_nearest_come_first() {
+    let admins = |n: usize| {
+        format!(
+            "@id(\"a{n}\") permit (principal in Mcp::Role::\"admin\", \
+             action in Mcp::Action::\"pay:*\", resource);"
+        )
+    };
+    let text = (0..7).map(admins).collect::<String>()
+        + r#"@id("all-tools") permit (principal is Mcp::Service, action, resource);
+            @id("list") permit (principal, action == Mcp::Action::"pay:list", resource);
+            @id("find") permit (principal in Mcp::Role::"member", action == Mcp::Action::"crm:find", resource);
+            @id("anybody") permit (principal, action == Mcp::Action::"crm:find", resource);
+            @id("off") @mode("disabled") permit (principal, action, resource);
+            @id("no") @reason("r") forbid (principal, action, resource) when { context.request.mfa };
+            @id("small") permit (principal, action, resource) when { context.input has amount };"#;
+
+    let all = misses(&text, &json!({}), &|_| true);
+    let some = misses(&text, &json!({}), &|id| !id.starts_with('a'));
+
+    let nearest =
+        ["Condition +0: small", "Principal +2: a0 a1 a2 a3 a4", "Principal +0: all-tools"];
+    assert_eq!(all[..3], nearest);
+    assert_eq!(all[3..], ["Action +0: list", "Action +0: find"]);
+    assert_eq!(some, ["Condition +0: small", "Action +0: list", "Action +0: find"]);
+}
+
+#[test]
+fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
+    let known = Known::only(["context.input.amount"]);
+
+    let examined = examined(RULES, &json!({"amount": 501}), &known, Explain::Values);
+
+    let small = examined.candidates.iter().find(|c| &*c.policy == "small").unwrap();
+    assert_eq!(
+        json!(small.clauses[1].values),
+        json!([{"path": "context.input.amount", "value": 501}])
+    );
+    assert_eq!((small.clauses[2].outcome, &small.clauses[2].values), (Outcome::Unknown, &vec![]));
+    let night = examined.candidates.iter().find(|c| &*c.policy == "night").unwrap();
+    assert_eq!(night.clauses[0].values[0].value, Some(json!(11)));
+}
+
+/// Permit that is suggested for a call of a tool with these properties.
+fn suggested(properties: &Value, input: &Value, known: &Known) -> (Arc<Tool>, String) {
+    let (tool, member) = (tool("pay:send", properties), caller(Role::Member));
+    let asked = question(&member, &tool, input);
+    let permit = suggested_permit(&tool, &asked, known, "evt_X").expect("a permit");
+    (tool, permit)
+}
+
+#[test]
+fn a_suggested_permit_allows_the_call_and_no_other() {
+    let text = json!({"type": "string"});
+    let list = json!({"type": "array", "items": text});
+    let to = json!({
+        "type": "object", "properties": {"name": text, "na me": text}, "required": ["name"],
+    });
+    let properties = json!({
+        "amount": {"type": "integer"}, "price": {"type": "number"}, "urgent": {"type": "boolean"},
+        "note": text, "in": text, "tags": list, "none": list, "to": to, "absent": text,
+    });
+    let input = json!({
+        "amount": -5, "price": 1.5, "urgent": true, "note": "a \"b\"\n\u{202e}", "in": "x",
+        "tags": ["a", "b"], "none": [], "to": {"name": "bob", "na me": "é"},
+    });
+
+    let (tool, permit) = suggested(&properties, &input, &Known::everything());
+
+    let set = loaded(&permit, &[Arc::clone(&tool)]);
+    assert_eq!(said(&ask(&set, &tool, &input)), "allow suggested-evt_x");
+    assert!(!permit.contains('\u{202e}') && permit.contains("exactly this input"), "{permit}");
+    let others = [
+        ("amount", json!(5)),
+        ("price", json!(1.25)),
+        ("urgent", json!(false)),
+        ("note", json!("")),
+        ("in", json!("y")),
+        ("tags", json!(["a"])),
+        ("none", json!(["a"])),
+        ("absent", json!("z")),
+        ("to", json!({"name": "eve", "na me": "é"})),
+        ("to", json!({"name": "bob"})),
+    ];
+    for (name, value) in others {
+        let mut other = input.clone();
+        other[name] = value;
+        assert_eq!(said(&ask(&set, &tool, &other)), "deny default-deny", "{other}\n{permit}");
+    }
+    let admin = caller(Role::Admin);
+    let stranger = Principal::new(Identity { id: "usr_2".to_owned(), ..admin.identity().clone() });
+    assert_eq!(said(&set.decide(&question(&stranger, &tool, &input))), "deny default-deny");
+}
+
+#[test]
+fn a_suggested_permit_says_what_it_leaves_open() {
+    let properties = json!({
+        "amount": {"type": "integer"}, "note": {"type": "string"}, "odd": {"type": ["string", "integer"]},
+    });
+    let input = json!({"amount": 5, "odd": 1});
+    let known = Known::only(["context.input.amount"]);
+
+    let (tool, permit) = suggested(&properties, &input, &known);
+
+    assert!(permit.contains("// context.input.note, context.input.odd.\n"), "{permit}");
+    let set = loaded(&permit, &[Arc::clone(&tool)]);
+    assert_eq!(said(&ask(&set, &tool, &json!({"amount": 5}))), "allow suggested-evt_x");
+    assert_eq!(said(&ask(&set, &tool, &json!({"amount": 6}))), "deny default-deny");
 }
 
 #[test]

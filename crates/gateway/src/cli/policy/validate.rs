@@ -1,6 +1,6 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{EventQuery, EventView, audit::filters};
+use portcullis_app::{EventQuery, EventView, ExplainedEvent, audit::filters};
 use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
 
@@ -101,12 +101,17 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
         .map_err(|wrong| Refusal::bad_parameter(&wrong.name, format!("{wrong}.")))
 }
 
-/// One event in full; readable as soon as the answer that named it has left.
+/// One event in full; readable as soon as the answer that named it has left. With `explain` it comes
+/// with what the policies in force say of its call, clause by clause, and a permit that would allow it.
 #[utoipa::path(
     get, path = "/v1/audit/events/{id}", tag = "audit", operation_id = "get_event",
-    params(("id" = String, Path, description = "`evt_` and a ULID")),
+    params(
+        ("id" = String, Path, description = "`evt_` and a ULID"),
+        ("explain" = Option<String>, Query, description = "`1` or `true`: with an explanation of the decision, where the event is of the type `mcp.invocation`; needs `policies:read`", pattern = "^(0|1|false|true)$"),
+    ),
     responses(
-        (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<EventView>),
+        (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<ExplainedEvent>),
+        (status = 403, description = "the token lacks `policies:read`, which `explain` needs", body = ErrorAnswer),
         (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )
 )]
@@ -116,6 +121,13 @@ pub(crate) async fn get(
     path: Segment,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
-    Ok(Outcome::data(&gateway.app.audit.event(&ctx, &segment(path)).await?))
+    let query = Query::parse(raw.as_deref(), &["explain"])?;
+    let explains = query.choice("explain", &["0", "1", "false", "true"])?;
+    let id = segment(path);
+    let explained = if matches!(explains, Some("1" | "true")) {
+        gateway.app.calls.explained_event(&ctx, &id).await?
+    } else {
+        ExplainedEvent { event: gateway.app.audit.event(&ctx, &id).await?, explanation: None }
+    };
+    Ok(Outcome::data(&explained))
 }

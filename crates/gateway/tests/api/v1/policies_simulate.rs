@@ -340,13 +340,48 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
 
     assert_eq!(said(&plain), ["deny default-deny"]);
     assert_eq!(plain.at("/data/results/0/cause"), "default_deny");
-    let miss = plain.at("/data/results/0/explain/near_misses/0");
+    let near = plain.at("/data/results/0/explain/near_misses");
+    assert_eq!((&near[0]["differs"], &near[1]["differs"]), (&json!("condition"), &json!("action")));
+    assert_eq!(near[1]["action"], "action == Mcp::Action::\"sample:create_note\"");
+    assert_eq!(near[1]["permits"], json!([{"policy": "notes"}]));
+    let miss = &near[0]["permits"][0];
     assert_eq!((&miss["policy"], &miss["outcome"]), (&json!("small"), &json!("false")));
     assert!(miss["clause"].as_str().unwrap().contains("limit <= 3"), "{miss}");
     let candidates = full.at("/data/results/0/explain/candidates").as_array().unwrap();
     assert_eq!(candidates.len(), 1, "{}", full.text);
     assert_eq!(candidates[0]["clauses"].as_array().unwrap().len(), 2, "{}", full.text);
     assert_eq!(none.at("/data/results/0").get("explain"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_explanation_names_no_policy_that_can_only_concern_another_org() {
+    let mut gateway = gateway().sample().policies("").prepare();
+    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
+    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
+    let policies = format!(
+        "@id(\"theirs\") permit (principal == Mcp::User::\"{}\", action, resource);\n\
+         @id(\"ours\") permit (principal == Mcp::User::\"usr_nobody\", action, resource);\n\
+         @id(\"inside\") permit (principal, action, resource) when {{ principal in Mcp::Org::\"{}\" }};",
+        theirs.id, orgs[1],
+    );
+    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
+    gateway.start();
+    let mut body = call(5);
+    body["options"] = json!({"explain": "full"});
+
+    let answer = simulate(&gateway, &ours, &body).await;
+
+    let explained = answer.at("/data/results/0/explain");
+    assert_eq!(explained["near_misses"][0]["permits"], json!([{"policy": "ours"}]), "{explained}");
+    assert_eq!(
+        (&explained["candidates"], explained["considered"].to_string()),
+        (&json!([]), "0".into())
+    );
+    assert!(
+        !answer.text.contains(&theirs.id) && !answer.text.contains(&orgs[1]),
+        "{}",
+        answer.text
+    );
 }
 
 /// The answer without what is of this request alone, and with one name in the place of the other.

@@ -98,6 +98,18 @@ impl Call<'_> {
     }
 
     fn ask(&self, set: &PolicySet, phase: Phase) -> SetDecision {
+        let determining = Explain::Determining;
+        let examined = self.put(phase, |question| set.examine(question, &self.known, determining));
+        let ruled = Ruling::of(examined.decision, DecisionInputs::default());
+        SetDecision {
+            judged: Judged::of(&ruled, Vec::new()),
+            unknown: examined.indeterminate,
+            approvals: ruled.as_ref().map(approvals).unwrap_or_default(),
+        }
+    }
+
+    /// Puts the call, or its answer, as a question to policies.
+    pub(super) fn put<T>(&self, phase: Phase, judge: impl FnOnce(&Question<'_>) -> T) -> T {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let empty_input = Document::of(&nothing);
@@ -123,13 +135,7 @@ impl Call<'_> {
             bytes: inputs.request.bytes,
             mfa: inputs.request.mfa,
         };
-        let examined = set.examine(&question, &self.known, Explain::Determining);
-        let ruled = Ruling::of(examined.decision, DecisionInputs::default());
-        SetDecision {
-            judged: Judged::of(&ruled, Vec::new()),
-            unknown: examined.indeterminate,
-            approvals: ruled.as_ref().map(approvals).unwrap_or_default(),
-        }
+        judge(&question)
     }
 }
 

@@ -1,11 +1,16 @@
 //! A recorded call, read back as far as a decision needs it.
 
-use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use portcullis_core::{
     id::PrincipalKind,
-    json::{Bounds, Document},
+    json::{self, Bounds, Document},
     policy::{Agent, Identity, Known},
+    tool::Tool,
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
@@ -13,6 +18,8 @@ use serde_json::{Value, value::RawValue};
 /// The core of an event.
 #[derive(Deserialize)]
 pub(super) struct Core<'a> {
+    #[serde(borrow)]
+    pub(super) org_id: Cow<'a, str>,
     #[serde(borrow)]
     pub(super) actor: Actor<'a>,
     #[serde(borrow)]
@@ -43,6 +50,20 @@ pub(super) struct Governance<'a> {
     pub(super) policy: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) policy_set: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) dlp_findings: Vec<RecordedFinding<'a>>,
+}
+
+/// Recorded findings of one detector at one place.
+#[derive(Deserialize)]
+pub(super) struct RecordedFinding<'a> {
+    count: i64,
+    #[serde(borrow)]
+    path: Cow<'a, str>,
+    #[serde(borrow)]
+    stage: Cow<'a, str>,
 }
 
 /// Recorded target of the call.
@@ -50,6 +71,8 @@ pub(super) struct Governance<'a> {
 pub(super) struct Target<'a> {
     #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) version: Option<Cow<'a, str>>,
 }
 
 /// Recorded outcome.
@@ -57,6 +80,8 @@ pub(super) struct Target<'a> {
 pub(super) struct Outcome<'a> {
     #[serde(borrow)]
     pub(super) executed: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) status: Cow<'a, str>,
 }
 
 /// The detached part.
@@ -64,6 +89,9 @@ pub(super) struct Outcome<'a> {
 #[serde(default)]
 pub(super) struct Detached<'a> {
     pub(super) source_ip: Option<IpAddr>,
+    /// Captured input.
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) decision_inputs: Option<Inputs<'a>>,
 }
@@ -131,6 +159,39 @@ impl Inputs<'_> {
             // Of whom nothing was claimed, it is known that nothing was.
             None => Known::only(paths.chain(["principal.tags"])),
         }
+    }
+
+    /// Adds the members of the captured input in which DLP found nothing: the others are masked. None
+    /// are added if more was found than was recorded.
+    pub(super) fn add_captured(
+        &mut self,
+        captured: &RawValue,
+        findings: &[RecordedFinding<'_>],
+        tool: &Tool,
+    ) {
+        let captured = json::parse(captured.get().as_bytes(), Bounds::RECORDED);
+        let Ok(Value::Object(mut members)) = captured else { return };
+        let found: Vec<_> = findings.iter().filter(|finding| finding.stage == "input").collect();
+        let names: Option<BTreeSet<String>> =
+            found.iter().map(|finding| json::pointer_head(&finding.path)).collect();
+        let Some(masked) = names.filter(|names| names.iter().all(|it| members.contains_key(it)))
+        else {
+            return;
+        };
+        if found.iter().map(|finding| finding.count).sum::<i64>() != self.dlp.count {
+            return;
+        }
+        if masked.is_empty() {
+            self.input_paths.push("context.input".to_owned());
+        } else {
+            members.retain(|name, _| !masked.contains(name));
+            let declared = tool.shown().input_schema.get("properties").and_then(Value::as_object);
+            let names = declared.into_iter().flatten().map(|(name, _)| name).chain(members.keys());
+            let known = names.filter(|name| !masked.contains(*name));
+            let paths = known.map(|name| format!("context.input[{}]", Value::from(name.as_str())));
+            self.input_paths.extend(paths);
+        }
+        self.input = Some(Document::of(&Value::Object(members)));
     }
 
     /// Identity of the caller.

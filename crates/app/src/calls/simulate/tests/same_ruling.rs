@@ -290,7 +290,7 @@ proptest! {
         };
         let Some(actual) = invoked(engine, &set, &case) else { return Ok(()) };
 
-        let simulator = Simulator { engine, key: &key(), node: None };
+        let simulator = Simulator { engine, key: &key(), node: None, org: None };
         let (outcome, judged) = simulated(&simulator, &set, &case);
 
         prop_assert_eq!(&outcome, &actual, "value, ruling and denial");

@@ -1,0 +1,110 @@
+//! `portcullis policy explain`.
+
+use clap::Args;
+use portcullis_app::{EventExplanation, Overrides};
+use portcullis_core::{
+    id::EventId,
+    policy::{Clause, Considered, Effect, NearMiss, Outcome},
+};
+use serde_json::json;
+
+use super::{Desk, Failure};
+use crate::{boot, cli::output::visible};
+
+/// Explains the decision about a recorded call: the policies that were looked at and what each of
+/// their clauses says, and a permit that would allow just this call.
+#[derive(Args)]
+pub(in crate::cli) struct Explain {
+    /// The id of the call's event: `evt_…`
+    event: EventId,
+    /// Id or name of the org; not needed where there is only one
+    #[arg(long)]
+    org: Option<String>,
+    #[command(flatten)]
+    desk: Desk,
+}
+
+impl Explain {
+    /// Asks the policies of the folder, without those that are switched off.
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        let Self { event: id, org, desk } = self;
+        let config = desk.config()?;
+        let office = desk.installation.office().await?;
+        let found = async {
+            let org = office.shell.org_or_only(org.as_deref()).await?.id;
+            office.shell.stored_event(org, id).await
+        };
+        let found = found.await;
+        office.close().await;
+        let event = found?;
+        let (bench, written) = desk.loaded().await?;
+        let overrides = Overrides::new(config.overrides_file());
+        let set = overrides.applied_to(written, boot::now()).map_err(|errors| {
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        })?;
+        let explanation = bench.explain(&set, &event).ok_or_else(|| {
+            format!(
+                "`{id}` is of the type `{}`: calls are explained (`mcp.invocation`)",
+                event.kind
+            )
+        })?;
+        desk.output().record(&json!(explanation), &text(&explanation))
+    }
+}
+
+fn text(explanation: &EventExplanation) -> String {
+    let mut lines = explanation.summary.clone();
+    if !explanation.policies.is_empty() {
+        lines.push(format!("\npolicies whose head matches: {}", explanation.considered));
+        lines.extend(explanation.policies.iter().flat_map(considered));
+    }
+    if !explanation.near_misses.is_empty() {
+        lines.push("\npermits that nearly apply:".to_owned());
+        lines.extend(explanation.near_misses.iter().map(near_miss));
+    }
+    if let Some(permit) = &explanation.suggested_permit {
+        lines.push(format!("\n{}", permit.trim_end()));
+    }
+    let lines = lines.iter().flat_map(|text| text.split('\n')).map(visible);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// A policy, and a line for each of its clauses.
+fn considered(policy: &Considered) -> Vec<String> {
+    let effect = match policy.effect {
+        Effect::Permit => "permit",
+        Effect::Forbid => "forbid",
+    };
+    let status = policy.status.as_str();
+    let head = format!("  {} ({status} {effect}): {}", policy.policy, told(policy.outcome));
+    std::iter::once(head).chain(policy.clauses.iter().map(clause)).collect()
+}
+
+/// `    false    context.input.limit <= 100    [context.input.limit = 500]`.
+fn clause(clause: &Clause) -> String {
+    let value = |path: &str, value: &serde_json::Value| format!("{path} = {value}");
+    let values = clause.values.iter();
+    let values = values.filter_map(|read| Some(value(&read.path, read.value.as_ref()?)));
+    let values: Vec<String> = values.collect();
+    let shown =
+        if values.is_empty() { String::new() } else { format!("    [{}]", values.join(", ")) };
+    let text = clause.clause.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("    {:<8} {text}{shown}", told(clause.outcome))
+}
+
+const fn told(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::True => "true",
+        Outcome::False => "false",
+        Outcome::Error(_) => "error",
+        Outcome::Unknown => "unknown",
+    }
+}
+
+/// The head of permits and their names.
+fn near_miss(near: &NearMiss) -> String {
+    let names: Vec<&str> = near.permits.iter().map(|permit| &*permit.policy).collect();
+    let more = if near.more > 0 { format!(" and {} more", near.more) } else { String::new() };
+    let NearMiss { principal, action, resource, .. } = near;
+    format!("  {}{more}: permit ({principal}, {action}, {resource})", names.join(", "))
+}
