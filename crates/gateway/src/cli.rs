@@ -28,10 +28,16 @@ mod trust;
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use portcullis_core::principal::{ScopeError, ScopeSet};
+use portcullis_core::{
+    id::OrgId,
+    principal::{ScopeError, ScopeSet},
+};
 
 use self::output::Output;
-use crate::{boot::Office, config::Config};
+use crate::{
+    boot::{self, Office},
+    config::Config,
+};
 
 /// A governed MCP gateway: MCP tools over REST, under policy, DLP, limits and audit.
 ///
@@ -142,7 +148,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 async fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
-        Command::Dlp(dlp) => return Ok(dlp.run()),
+        Command::Dlp(dlp) => return Ok(dlp.run().await),
         Command::Audit(audit) => return audit.run().await,
         Command::Quickstart(quickstart) => quickstart.run().await,
         Command::Serve(serve) => serve.run().await,
@@ -190,6 +196,25 @@ impl Installation {
 
     fn config(&self) -> Result<Config, Failure> {
         Ok(Config::load(self.config.as_deref())?)
+    }
+
+    /// The id of an org that is given by its id or its name. An id is taken as it is.
+    async fn org_id(&self, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
+        let Some(named) = named else { return Ok(None) };
+        if let Ok(id) = named.parse() {
+            return Ok(Some(id));
+        }
+        let office = self.office().await?;
+        let found = office.shell.org(named).await;
+        office.close().await;
+        Ok(Some(found?.id))
+    }
+
+    /// Warns of a node that decides by other policies than those of the folder.
+    fn warn_if_outdated(&self, config: &Config) {
+        if let Some(outdated) = boot::outdated(config) {
+            self.output().warn(&outdated);
+        }
     }
 
     /// The store of the installation. Says no where nobody configured one and none was made: a

@@ -13,6 +13,7 @@ mod environment;
 mod keys;
 mod limits;
 mod mcp;
+mod named;
 mod otlp;
 mod providers;
 mod secrets;
@@ -41,6 +42,7 @@ pub(crate) use self::{
     keys::Keys,
     limits::Limits,
     mcp::Mcp,
+    named::{Named, is_org, is_principal},
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,

@@ -64,8 +64,13 @@ pub enum ShellError {
     #[error("there is no principal `{0}`; `portcullis principal list` shows those there are")]
     NoPrincipal(String),
     /// Several orgs have somebody of that name.
-    #[error("several orgs have a principal `{0}`; name one with `--org`, or give the id")]
-    SeveralPrincipals(String),
+    #[error("several orgs have a principal `{name}`; name one with `--org`, or give the id: {}", found.join(", "))]
+    SeveralPrincipals {
+        /// The name.
+        name: String,
+        /// The principals, each as its id and its org.
+        found: Vec<String>,
+    },
     /// There is no such token.
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),

@@ -11,7 +11,7 @@ use portcullis_upstream::Outbound;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{BootError, Office, SystemClock, SystemRandom};
+use super::{BootError, Office, SystemClock, SystemRandom, names};
 use crate::config::Config;
 
 /// Source of the tools to work on policies with.
@@ -31,6 +31,7 @@ pub(crate) async fn workbench(
     source: ToolSource<'_>,
 ) -> Result<(Workbench, Vec<Unread>), BootError> {
     let dlp = config.dlp.engine().map_err(BootError::Dlp)?;
+    let config = &names::identified_if_known(config).await?;
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let providers: Result<Vec<_>, _> =
         config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();

@@ -31,10 +31,7 @@ impl Check {
     /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let output = self.installation.output();
-        if let Some(outdated) = boot::outdated(&config) {
-            output.warn(&outdated);
-        }
+        self.installation.warn_if_outdated(&config);
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
         let recalled = self.reached(&node, &config).await?;
         // Policies are judged against the tools that are known now.
@@ -67,7 +64,7 @@ impl Check {
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
-        output.record(&shown, &text.join("\n"))?;
+        self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let wrong = [
             (!exposed.is_empty(), "others can read keys of this installation"),

@@ -38,9 +38,9 @@ pub(super) struct Test {
 }
 
 impl Dlp {
-    pub(super) fn run(self) -> ExitCode {
+    pub(super) async fn run(self) -> ExitCode {
         let (done, failed) = match self {
-            Self::Scan(scan) => (scan.run(), 2),
+            Self::Scan(scan) => (scan.run().await, 2),
             Self::Test(test) => (test.run(), 1),
             Self::Detectors => (detectors(), 1),
         };

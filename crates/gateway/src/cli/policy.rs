@@ -110,10 +110,8 @@ impl Desk {
     /// The tools. Told on stderr and no failure by itself: what could not be asked, and a node that decides by
     /// other policies than those of the folder.
     async fn bench(&self, config: &Config) -> Result<Workbench, Failure> {
-        if self.policies.is_none()
-            && let Some(outdated) = boot::outdated(config)
-        {
-            self.output().warn(&outdated);
+        if self.policies.is_none() {
+            self.installation.warn_if_outdated(config);
         }
         let described = match &self.tools {
             Some(file) => Some(read_json(file)?),

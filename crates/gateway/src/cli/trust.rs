@@ -8,7 +8,7 @@ use clap::{
     Args, Subcommand,
     builder::{StringValueParser, TypedValueParser},
 };
-use portcullis_core::{id::OrgId, secret::Secret, trust::MAX_JWT_BYTES};
+use portcullis_core::{secret::Secret, trust::MAX_JWT_BYTES};
 
 use self::verdict::Verdict;
 use super::{Failure, Installation};
@@ -29,9 +29,9 @@ pub(super) struct Test {
     /// The file that holds the JWT; `-` is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     jwt_file: PathBuf,
-    /// Look at the rules of this org only, as a request with `org_id` does
-    #[arg(long, value_name = "ORG_ID")]
-    org: Option<OrgId>,
+    /// Look at the rules of this org (its id or name) only, as a request with `org_id` does
+    #[arg(long)]
+    org: Option<String>,
     /// Takes what belongs into a file, so that it is refused without being repeated
     #[arg(hide = true, value_parser = StringValueParser::new().map(Secret::new))]
     misplaced: Option<Secret>,
@@ -53,9 +53,10 @@ impl Test {
                         see command lines"
                 .into());
         }
-        let (trust, clock) = boot::trust(&self.installation.config()?)?;
+        let (trust, clock) = boot::trust(&self.installation.config()?).await?;
+        let org = self.installation.org_id(self.org.as_deref()).await?;
         let jwt = self.jwt()?;
-        let verdict = Verdict::of(jwt.trim(), self.org, &trust, clock.now()).await;
+        let verdict = Verdict::of(jwt.trim(), org, &trust, clock.now()).await;
         self.installation.output().record(&verdict.to_json(), &verdict.to_text())?;
         match verdict.refused() {
             None => Ok(()),

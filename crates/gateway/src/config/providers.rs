@@ -14,7 +14,11 @@ use self::{
     auth::{Account, AuthName, OAuth, OwnerName, key_header, owners},
     choices::{Forms, OutputSchema, Patterns, Pin, Protocol},
 };
-use super::{ConfigError, Connect, secrets::SecretSource};
+use super::{
+    ConfigError, Connect,
+    named::{Named, is_org},
+    secrets::SecretSource,
+};
 
 /// One `[[providers]]` entry. Either `url` (streamable HTTP) or `command` (stdio).
 #[derive(Debug, Clone, Deserialize)]
@@ -24,7 +28,7 @@ pub(crate) struct Provider {
     pub(crate) slug: String,
     /// Its name for people; the slug when absent.
     name: Option<String>,
-    /// The only org that may use it (`org_…`); every org when absent.
+    /// The only org that may use it (its id or name); every org when absent.
     org: Option<String>,
     /// URL of its streamable HTTP endpoint; it may hold a secret.
     url: Option<SecretSource>,
@@ -106,6 +110,17 @@ impl Provider {
     pub(super) fn fall_back_on(&mut self, tools: Tools) {
         self.pin.get_or_insert(tools.pin);
         self.max_pins.get_or_insert(tools.max_pins);
+    }
+
+    /// The org that it names.
+    pub(super) fn named(&mut self) -> Option<Named<'_>> {
+        let place = format!("provider `{}`", self.slug);
+        self.org.as_mut().map(|org| Named { place, org, principals: Vec::new() })
+    }
+
+    /// Forgets an org that is given by its name: who looks for tools only does not depend on it.
+    pub(crate) fn forget_name(&mut self) {
+        self.org = self.org.take().filter(|org| is_org(org));
     }
 
     /// The provider, ready to be connected. Says no with what to change.

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toml::{Table, Value};
 
-use super::{ConfigError, times::Seconds};
+use super::{ConfigError, named::Named, times::Seconds};
 
 const DAY: i64 = 24 * 60 * 60;
 /// Seconds for which keys are good that an issuer, being down, cannot confirm.
@@ -38,7 +38,7 @@ const DEFAULT_ROLES_FROM: &str = "groups";
 pub(crate) struct TrustEntry {
     /// Its name, recorded in events.
     name: String,
-    /// The org it lets into (`org_…`).
+    /// The org it lets into (its id or name).
     org: String,
     /// `iss`, exactly.
     issuer: String,
@@ -47,7 +47,7 @@ pub(crate) struct TrustEntry {
     /// Values that the claims have to have.
     #[serde(rename = "match", default)]
     expects: Table,
-    /// Whom it makes: this principal,
+    /// Whom it makes: this principal of the org (its id or name),
     principal: Option<String>,
     /// or a user named by this claim.
     user_from: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct TrustEntry {
     /// A JWT can be exchanged only once.
     #[serde(default)]
     single_use: bool,
-    /// Service accounts that may act on behalf of its subjects.
+    /// Service accounts of the org (ids or names) that may act on behalf of its subjects.
     #[serde(default)]
     delegation: Vec<String>,
     /// The address of the issuer's JWK Set; found by discovery when absent.
@@ -145,6 +145,13 @@ impl TrustEntry {
         if let Some(file) = self.jwks.as_mut().and_then(|jwks| jwks.file.as_mut()) {
             *file = folder.join(&*file);
         }
+    }
+
+    /// The org and the principals that it names.
+    pub(super) fn named(&mut self) -> Named<'_> {
+        let place = format!("trust rule `{}`", self.name);
+        let principals = self.principal.iter_mut().chain(&mut self.delegation).collect();
+        Named { place, org: &mut self.org, principals }
     }
 
     fn wrong(&self, error: &str) -> ConfigError {

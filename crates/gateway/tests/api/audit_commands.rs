@@ -99,6 +99,25 @@ async fn formats_and_filters_are_those_of_the_api_and_stdout_will_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_actor_is_given_by_its_id_or_its_name() {
+    let (mut gateway, who) = start().await;
+    gateway.stop();
+    let by = |actor: &str| {
+        let tail = ["audit", "tail", "-n", "20", "--actor", actor];
+        let export = ["audit", "export", "--format", "csv", "--actor", actor];
+        (run(&gateway, &tail), run(&gateway, &export))
+    };
+
+    let by_name = by(&format!("service for {ALL_SCOPES}"));
+    let by_id = by(&who.id);
+    let (_, told) = failure(&gateway, &["audit", "tail", "--actor", "eve"]).await;
+
+    assert!(by_name.0.lines().count() == 20 && by_name.0 == by_id.0, "{}", by_name.0);
+    assert!(by_name.1.lines().count() > 20 && by_name.1 == by_id.1, "{}", by_name.1);
+    assert!(told.contains("no principal `eve`"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tail_shows_the_end_and_follows_what_comes() {
     let (gateway, who) = start().await;
     let config = gateway.config_file();

@@ -268,11 +268,14 @@ async fn names_stand_for_principals_and_the_only_org_needs_none() {
 async fn several_orgs_have_to_be_told_apart(gateway: &Gateway) {
     gateway.org("globex", &ENOUGH);
     let twin = ["principal", "create", "ci", "--type", "service", "--scopes", "mcps:read"];
-    gateway.admin(&[&twin[..], &["--org", "globex"]].concat());
+    let twin = gateway.admin(&[&twin[..], &["--org", "globex"]].concat());
+    let choice = format!("{} of `globex`", twin["id"].as_str().unwrap());
 
     for (command, wanted) in [
         (&["token", "list"][..], "--org"),
         (&["token", "create", "--principal", "ci"], "--org"),
+        (&["token", "create", "--principal", "ci"], &choice),
+        (&["principal", "disable", "ci"], &choice),
         (&["token", "create", "--principal", "nobody"], "no principal `nobody`"),
         (&["token", "create", "--principal", "ci", "--org", "initech"], "no org `initech`"),
     ] {

@@ -65,16 +65,20 @@ impl Shell {
         };
         let id: Option<PrincipalId> = id_or_name.parse().ok();
         let mut found = Vec::new();
+        let mut told = Vec::new();
         for org in orgs {
-            found.extend(match id {
+            let of_org = match id {
                 Some(id) => self.store.find_principal(org.id, id).await?,
                 None => self.store.find_principal_by_name(org.id, id_or_name).await?,
-            });
+            };
+            told.extend(of_org.iter().map(|it| format!("{} of `{}`", it.id, org.name)));
+            found.extend(of_org);
         }
+        let name = id_or_name.to_owned();
         match (found.pop(), found.is_empty()) {
             (Some(only), true) => Ok(only),
-            (Some(_), false) => Err(ShellError::SeveralPrincipals(id_or_name.to_owned())),
-            (None, _) => Err(ShellError::NoPrincipal(id_or_name.to_owned())),
+            (Some(_), false) => Err(ShellError::SeveralPrincipals { name, found: told }),
+            (None, _) => Err(ShellError::NoPrincipal(name)),
         }
     }
 

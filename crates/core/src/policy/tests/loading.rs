@@ -83,12 +83,10 @@ fn names_in_a_policy_must_be_there() {
     let table = [
         ("principal, action == Mcp::Action::\"githb:create-issue\", resource", "unknown_action"),
         ("principal, action == Mcp::Action::\"github:create-isue\", resource", "unknown_action"),
-        ("principal, action in Mcp::Action::\"githb:*\", resource", "unknown_action"),
         ("principal, action in Mcp::Action::\"hint:readonly\", resource", "unknown_action"),
         ("principal, action in Mcp::Action::\"read_only\", resource", "unknown_action"),
         ("principal, action == Mcp::Action::\"github:*\", resource", "group_compared"),
         ("principal, action, resource == Mcp::Tool::\"github:nope\"", "unknown_tool"),
-        ("principal, action, resource in Mcp::Provider::\"githb\"", "unknown_provider"),
         ("principal in Mcp::Rolle::\"admin\", action, resource", "unknown_entity_type"),
         ("principal is Mcp::Role, action, resource", "unknown_entity_type"),
         ("principal, action, resource is Mcp::Provider", "unknown_entity_type"),
@@ -98,6 +96,24 @@ fn names_in_a_policy_must_be_there() {
 
         assert!(errors.iter().any(|error| error.code == code), "{scope}: {errors:#?}");
         assert!(errors.iter().all(|error| error.line == 2), "{scope}: {errors:#?}");
+    }
+}
+
+#[test]
+fn a_provider_that_is_gone_is_a_warning() {
+    for scope in [
+        "principal, action in Mcp::Action::\"old:*\", resource",
+        "principal, action in [Mcp::Action::\"old:list\", Mcp::Action::\"github:*\"], resource",
+        "principal, action, resource in Mcp::Provider::\"old\"",
+        "principal, action, resource == Mcp::Tool::\"old:list\"",
+    ] {
+        let set = load(&with(scope), &gh()).unwrap();
+
+        let warnings = &set.records()[0].validation.warnings;
+        assert!(
+            warnings.iter().any(|it| it.contains("no such provider is configured")),
+            "{scope}: {warnings:?}"
+        );
     }
 }
 

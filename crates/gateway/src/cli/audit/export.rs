@@ -9,7 +9,9 @@ use std::{
 };
 
 use clap::Args;
-use portcullis_app::{ExportAsk, ExportError, Format, Progress, Written, told};
+use portcullis_app::{
+    ExportAsk, ExportError, Format, Progress, Written, audit::filters::Given, told,
+};
 use portcullis_core::clock::Timestamp;
 
 use super::filters::Filters;
@@ -50,11 +52,11 @@ pub(in crate::cli) struct Export {
 
 impl Export {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let ask = ExportAsk {
+        let mut ask = ExportAsk {
             from: time("--from", self.from.as_deref())?,
             to: time("--to", self.to.as_deref())?,
             format: Some(self.format),
-            filters: self.filters.given(),
+            filters: Given::new(),
             include: self.include,
             since: self.since,
         };
@@ -62,8 +64,9 @@ impl Export {
         let config = installation.config()?;
         let office = installation.office().await?;
         let made = async {
-            let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
+            ask.filters = self.filters.given(&office, org.id).await?;
+            let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Place::begin(output.as_deref())?;
             let log = (&org, office.log_identity(&config).await?);
             let mut bar = Bar::new();

@@ -1,7 +1,10 @@
 //! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::audit::filters::Given;
+use portcullis_app::{ShellError, audit::filters::Given};
+use portcullis_core::id::{OrgId, TokenId};
+
+use crate::boot::Office;
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]
@@ -9,7 +12,7 @@ pub(super) struct Filters {
     /// Types, such as `mcp.invocation,token.revoked`
     #[arg(long = "type", value_delimiter = ',', value_name = "TYPE")]
     kind: Vec<String>,
-    /// Actor: `usr_…`, `sa_…` or `tok_…`
+    /// Actor: id (`usr_…`, `sa_…`) or name of a principal, or `tok_…`
     #[arg(long)]
     actor: Option<String>,
     /// Target: a tool id, `prv_…` or a name; `github:*` stands for all that begin so
@@ -34,7 +37,12 @@ pub(super) struct Filters {
 
 impl Filters {
     /// The filters by the names of the API.
-    pub(super) fn given(self) -> Given {
+    pub(super) async fn given(mut self, office: &Office, org: OrgId) -> Result<Given, ShellError> {
+        let is_name = |it: &&str| !it.trim().is_empty() && it.parse::<TokenId>().is_err();
+        if let Some(named) = self.actor.as_deref().filter(is_name) {
+            let actor = super::actor(office, org, Some(named)).await?;
+            self.actor = actor.map(|id| id.to_string());
+        }
         let one = |value: Option<String>| value.into_iter().collect();
         let all: [(&str, Vec<String>); 8] = [
             ("type", self.kind),
@@ -47,6 +55,6 @@ impl Filters {
             ("request_id", one(self.request_id)),
         ];
         let given = all.into_iter().filter(|(_, values)| !values.is_empty());
-        given.map(|(name, values)| (name.to_owned(), values)).collect()
+        Ok(given.map(|(name, values)| (name.to_owned(), values)).collect())
     }
 }

@@ -33,14 +33,14 @@ pub(in crate::cli) struct Tail {
 
 impl Tail {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let given = self.filters.given();
-        let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
         let config = self.installation.config()?;
         let office = self.installation.office().await?;
         let output = self.installation.output();
         let json = self.installation.json;
         let following = async || -> Result<(), Failure> {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
+            let given = self.filters.given(&office, org.id).await?;
+            let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
             let log = (&org, office.log_identity(&config).await?);
             let mut tail = office.shell.log_end(log, &filter, self.lines).await?;
             while print(output, json, &tail.events)? && self.follow {

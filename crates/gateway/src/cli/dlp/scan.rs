@@ -5,7 +5,6 @@ use std::{mem, path::PathBuf, process::ExitCode};
 use clap::{Args, ValueEnum};
 use portcullis_core::{
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject, Unscannable},
-    id::OrgId,
     json::{Bounds, parse},
 };
 use serde_json::Value;
@@ -35,9 +34,9 @@ pub(in crate::cli) struct Scan {
     /// The tool whose exceptions hold, such as `github:list_repos`
     #[arg(long)]
     tool: Option<String>,
-    /// Show the fingerprints that this org's events have (`org_…`); needs the key file
+    /// Show the fingerprints that this org's events have (its id or name); needs the key file
     #[arg(long)]
-    org: Option<OrgId>,
+    org: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -56,9 +55,9 @@ impl From<Way> for Direction {
 }
 
 impl Scan {
-    pub(super) fn run(self) -> Result<ExitCode, Failure> {
+    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let config = self.installation.config()?;
-        let key = match self.org {
+        let key = match self.installation.org_id(self.org.as_deref()).await? {
             Some(org) => boot::fingerprint_key(&config, org)?,
             None => FingerprintKey::new([0; 32]),
         };

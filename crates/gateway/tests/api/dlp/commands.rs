@@ -167,6 +167,8 @@ async fn a_fingerprint_of_an_event_is_allowed_and_the_value_passes() {
     let scan = ["dlp", "scan", &text, "--org", &scene.who.org];
     let (_, shown) = told(&scene.gateway, &scan).await;
     assert!(shown.contains(print), "{print}: {shown}");
+    let (_, by_name) = told(&scene.gateway, &["dlp", "scan", &text, "--org", "acme"]).await;
+    assert_eq!(by_name, shown);
     let allow = format!("[[dlp.allow]]\nreason = \"ours\"\nfingerprints = [\"{print}\"]\n");
     fs::write(&config, fs::read_to_string(&config).unwrap() + &allow).unwrap();
     let _ = scene.gateway.wait_for_log("other DLP settings are in force");

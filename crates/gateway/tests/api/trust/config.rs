@@ -2,24 +2,30 @@
 
 use std::fs;
 
-use portcullis_testkit::{Gateway, Oidc};
+use portcullis_testkit::{Gateway, Oidc, Wanted};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{APP, GATEWAY, prepared};
 use crate::{
     gateway,
-    given::{failure, run},
+    given::{ALL_SCOPES, ENOUGH, failure, items, run},
 };
+
+/// The command of the sample server.
+const SAMPLE: [&str; 2] = [env!("CARGO_BIN_EXE_portcullis"), "sample-mcp"];
 
 const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
 #[tokio::test]
 async fn a_trust_rule_that_is_wrong_stops_the_start_and_the_wrong_is_named() {
-    let toml = "[[trust]]\nname = \"ci\"\norg = \"acme\"\nissuer = \"https://a.example\"\n\
+    let org = "org_01M754BKTK9TG1TCT7SPYHDJTD";
+    let toml = "[[trust]]\nname = \"ci\"\norg = \"ORG\"\nissuer = \"https://a.example\"\n\
                 audience = \"x\"\nmatch = { a = \"b\" }\nuser_from = \"sub\"\n\
                 roles = { a = \"member\" }";
+    let toml = toml.replace("ORG", org);
     for (toml, wanted) in [
-        (toml.to_owned(), "trust rule `ci`: `org`"),
+        (toml.replace(org, "acme"), "trust rule `ci`: there is no org `acme`"),
         (toml.replace("audience", "audiense"), "audiense"),
         (toml.replace("member", "root"), "`root` is no role"),
     ] {
@@ -30,6 +36,32 @@ async fn a_trust_rule_that_is_wrong_stops_the_start_and_the_wrong_is_named() {
         assert_eq!(code, 1, "{toml}: {told}");
         assert!(told.starts_with("error: ") && told.contains(wanted), "{wanted}: {told}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orgs_and_principals_are_named_by_their_names_in_the_configuration() {
+    let oidc = Oidc::start();
+    let mut gateway = gateway().stdio("theirs", &SAMPLE, "org = \"acme\"").prepare();
+    let acme = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
+    let other = gateway.user(&gateway.org("globex", &ENOUGH), "admin", ALL_SCOPES);
+    let scopes = ["--type", "service", "--scopes", "mcps:read"];
+    let ci = gateway.principal(&acme.org, "ci", &scopes, &[]);
+    gateway.principal(&other.org, "ci", &scopes, &[]);
+    let ours = "match = { repository_id = \"1\" }\nprincipal = \"ci\"\ndelegation = [\"ci\"]";
+    gateway.configure(&oidc.trust("ours", "acme", GATEWAY, ours));
+    gateway.start();
+
+    let jwt = oidc.service_token(&Wanted::new(GATEWAY).claim("repository_id", "1"));
+    let exchange = gateway.request(Method::POST, "/v1/auth/token").bearer_auth(jwt);
+    let given = gateway.send(exchange).await;
+
+    assert_eq!(given.at("/data/principal/id"), ci.id.as_str(), "{}", given.text);
+    let seen = |who| gateway.get(who, "/v1/mcps");
+    assert!(!items(&seen(&acme).await).is_empty());
+    assert!(items(&seen(&other).await).is_empty());
+    gateway.configure(&oidc.trust("theirs", "acme", APP, &ours.replace("[\"ci\"]", "[\"eve\"]")));
+    let (_, told) = failure(&gateway, &["check"]).await;
+    assert!(told.contains("trust rule `theirs`: there is no principal `eve`"), "{told}");
 }
 
 fn rule<'a>(shown: &'a Value, name: &str) -> &'a Value {

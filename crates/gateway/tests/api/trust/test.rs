@@ -162,6 +162,7 @@ fn an_org_can_be_named() {
     let jwt = scene.oidc.service_token(&job());
 
     assert_eq!(scene.told(&jwt, &["--org", &scene.org]).code, Some(0));
+    assert_eq!(scene.told(&jwt, &["--org", "acme"]).code, Some(0));
     let other = scene.told(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
     assert_eq!(other.code, Some(1));
     assert!(other.err.contains("(issuer)"), "{}", other.err);
