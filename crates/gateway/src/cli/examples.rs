@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 50] = [
+const EXAMPLES: [(&str, &[&str]); 51] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -51,18 +51,19 @@ const EXAMPLES: [(&str, &[&str]); 50] = [
     ("policy init", &["", "--add github"]),
     ("policy schema", &["", "--json"]),
     ("policy tools", &[""]),
+    ("policy explain", &["evt_01M754BKTKX1YB8Q05NMW9TP4G"]),
     ("policy disable", &["no-prod --ttl 1h"]),
     ("policy enable", &["no-prod"]),
     ("key new", &["", "/etc/portcullis/key"]),
     ("key rotate", &["", "--rewrap-only"]),
     ("audit export", &["--org acme --from 2026-11-01 --to 2026-12-01 --output november.jsonl"]),
     ("audit tail", &["--org acme --follow", "--org acme --decision deny --lines 50"]),
-    ("audit verify", &["--org acme", "november.jsonl --key audit.pub"]),
+    ("audit verify", &["--org acme"]),
     ("audit key list", &["--org acme"]),
     ("audit key rotate", &[""]),
     ("audit key retire", &[""]),
     ("audit erase", &["--org acme --actor usr_01M754BKTKX1YB8Q05NMW9TP4G --reason 'request 4711'"]),
-    ("audit hold add", &["--org acme --reason 'case 4711' --from 2026-01-01"]),
+    ("audit hold add", &["--org acme --reason 'case 4711' --from 2026-01-01T00:00:00Z"]),
     ("audit hold list", &["--org acme"]),
     ("audit hold remove", &["hld_01M754BKTKX1YB8Q05NMW9TP4G --org acme"]),
     ("dlp scan", &["answer.json", "- --direction input --format json"]),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::policy::{
     bind::slot::{Candidate, CandidateGroup},
@@ -189,6 +189,10 @@ impl<'a> Examination<'a> {
         let value = |path: String| {
             let names = parse(&path)?;
             let value = names.iter().try_fold(&context, |value, name| value.get(name));
+            // Of a record that is only asked for, no member is read.
+            if value.is_some_and(|value| value.as_object().is_some_and(Map::is_empty)) {
+                return None;
+            }
             let value = value.filter(|value| value.to_string().len() <= MAX_VALUE).cloned();
             Some(ReadValue { path, value })
         };

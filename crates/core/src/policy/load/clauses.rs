@@ -20,44 +20,50 @@ impl Compiled {
 fn parts(policy: &Compiled) -> Vec<ConditionClause> {
     let Some(condition) = policy.rule.condition() else { return Vec::new() };
     let expressions = Clauses::of(condition);
-    let paths = match policy.rule.cedar().to_pst() {
-        Ok(Pst::Static(tree)) => paths(tree.body().clauses()),
+    let read = match policy.rule.cedar().to_pst() {
+        Ok(Pst::Static(tree)) => read_clauses(tree.body().clauses()),
         Ok(Pst::Linked(_)) | Err(_) => Vec::new(),
     };
-    if paths.len() == expressions.len() {
-        let part = |(expression, paths): (&Expr, Paths)| part(expression, paths);
-        return expressions.into_iter().zip(paths).map(part).collect();
+    if read.len() == expressions.len() {
+        return expressions.into_iter().zip(read).map(|(it, read)| part(it, read)).collect();
     }
     // The two trees of the library disagree about the clauses: one clause is always right.
-    vec![part(condition, policy.paths.clone())]
+    vec![part(condition, ReadClause { paths: policy.paths.clone(), is_unless: false })]
 }
 
-fn part(expression: &Expr, paths: Paths) -> ConditionClause {
-    let inner = if let ExprKind::UnaryApp { op: UnaryOp::Not, arg } = expression.expr_kind() {
-        Some(arg)
-    } else {
-        None
-    };
+/// A clause as the tree of its policy tells it.
+struct ReadClause {
+    paths: Paths,
+    /// The condition is the opposite of what is written.
+    is_unless: bool,
+}
+
+fn part(expression: &Expr, read: ReadClause) -> ConditionClause {
     let written = |expression: &Expr| {
         let text = expression.source_loc().and_then(|place| place.snippet());
         text.map_or_else(|| expression.to_string(), str::to_owned)
     };
-    let text = written(expression);
-    let text = match inner {
-        // An `unless`: the condition is the opposite of what is written.
-        Some(inner) if !text.starts_with('!') => format!("!({})", written(inner)),
-        Some(_) | None => text,
+    let text = if read.is_unless
+        && let ExprKind::UnaryApp { op: UnaryOp::Not, arg } = expression.expr_kind()
+    {
+        format!("!({})", written(arg))
+    } else {
+        written(expression)
     };
-    ConditionClause { text, paths, expression: expression.clone() }
+    ConditionClause { text, paths: read.paths, expression: expression.clone() }
 }
 
-fn paths(clauses: &[Clause]) -> Vec<Paths> {
+fn read_clauses(clauses: &[Clause]) -> Vec<ReadClause> {
     let (mut open, mut found) = (Vec::new(), Vec::new());
+    let read = |expression, is_unless| ReadClause {
+        paths: context_paths::of_expression(expression).paths,
+        is_unless,
+    };
     for clause in clauses {
         match clause {
             Clause::When(expr) => open.push(&**expr),
             Clause::Unless(expr) => {
-                found.push(context_paths::of_expression(expr).paths);
+                found.push(read(expr, true));
                 continue;
             }
         }
@@ -65,7 +71,7 @@ fn paths(clauses: &[Clause]) -> Vec<Paths> {
             if let Tree::BinaryOp { op: BinaryOp::And, left, right } = tree {
                 open.extend([&**right, &**left]);
             } else {
-                found.push(context_paths::of_expression(tree).paths);
+                found.push(read(tree, false));
             }
         }
     }

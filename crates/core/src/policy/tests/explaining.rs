@@ -132,6 +132,30 @@ fn near_misses_stand_by_their_heads_and_the_nearest_come_first() {
 }
 
 #[test]
+fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
+    let text = "@id(\"p\") permit (principal, action, resource) \
+                when { context has input && context.input has amount && context.input.amount > 5 } \
+                when { !(context.input.amount >= 7) && context.input.amount != 8 } \
+                unless { context.input.amount >= 9 } unless { !context.request.mfa };";
+
+    let examined = examined(text, &json!({"amount": 6}), &Known::everything(), Explain::Values);
+
+    let clauses = &examined.candidates[0].clauses;
+    let told: Vec<_> = clauses.iter().map(|it| (it.clause.as_str(), it.outcome)).collect();
+    assert_eq!(
+        told[2..],
+        [
+            ("context.input.amount > 5", Outcome::True),
+            ("!(context.input.amount >= 7)", Outcome::True),
+            ("context.input.amount != 8", Outcome::True),
+            ("!(context.input.amount >= 9)", Outcome::True),
+            ("!(!context.request.mfa)", Outcome::False),
+        ]
+    );
+    assert_eq!((&clauses[0].values, clauses[1].values.len()), (&vec![], 1));
+}
+
+#[test]
 fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
     let known = Known::only(["context.input.amount"]);
 

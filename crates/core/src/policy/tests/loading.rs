@@ -77,11 +77,14 @@ fn every_annotation_that_is_known_loads() {
     assert_eq!(record.tags, ["x", "y"]);
 }
 
+/// A policy with this scope.
+fn with(scope: &str) -> String {
+    format!("@id(\"a\") @reason(\"r\")\nforbid ({scope});")
+}
+
 #[test]
 fn names_in_a_policy_must_be_there() {
-    let with = |scope: &str| format!("@id(\"a\") @reason(\"r\")\nforbid ({scope});");
     let table = [
-        ("principal, action == Mcp::Action::\"githb:create-issue\", resource", "unknown_action"),
         ("principal, action == Mcp::Action::\"github:create-isue\", resource", "unknown_action"),
         ("principal, action in Mcp::Action::\"hint:readonly\", resource", "unknown_action"),
         ("principal, action in Mcp::Action::\"read_only\", resource", "unknown_action"),
@@ -109,7 +112,7 @@ fn a_provider_that_is_gone_is_a_warning() {
     ] {
         let set = load(&with(scope), &gh()).unwrap();
 
-        let warnings = &set.records()[0].validation.warnings;
+        let warnings = &set.find("a").unwrap().validation.warnings;
         assert!(
             warnings.iter().any(|it| it.contains("no such provider is configured")),
             "{scope}: {warnings:?}"

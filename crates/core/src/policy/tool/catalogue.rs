@@ -92,6 +92,9 @@ impl Catalogue {
 
     pub(in crate::policy) fn tool(&self, id: &str) -> NameLookup {
         let Ok(parsed) = id.parse::<ToolId>() else { return NameLookup::NoName };
+        if parsed.provider() == Self::RESERVED_PROVIDER {
+            return NameLookup::NoName;
+        }
         match self.providers.get(parsed.provider()) {
             None => NameLookup::NoProvider,
             Some(None) => NameLookup::NotYet,
