@@ -1,6 +1,10 @@
 //! `portcullis import`: the settings of each client become a configuration that the gateway takes.
 
-use std::fs;
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Output},
+};
 
 use portcullis_testkit::Gateway;
 use serde_json::{Value, json};
@@ -128,7 +132,7 @@ fn the_settings_of_each_client_become_providers_that_load() {
         (
             VSCODE,
             json!(["db", "tracker"]),
-            &["api_key_format = \"Token {}\"", "MCP_TRACKER_TRACKER_TOKEN", "MCP_DB_DB_URL"],
+            &["api_key_format = \"Token {}\"", "MCP_TRACKER_TOKEN", "MCP_DB_URL"],
         ),
         (
             CODEX,
@@ -223,27 +227,122 @@ fn code_in_a_file_is_warned_of_by_server_and_by_name() {
 }
 
 #[test]
-fn one_slug_is_written_once() {
-    let fresh = gateway().prepare();
-    let twice = r#"{"mcpServers": {"my files": {"command": "x"}, "my-files": {"command": "y"}}}"#;
+fn names_that_make_one_slug_get_slugs_of_their_own() {
+    let gateway = gateway().prepare();
+    let settings = r#"{"mcpServers": {
+        "my files": {"command": "x"}, "my-files": {"command": "y"}, "My Files": {"command": "z"}
+    }}"#;
 
-    let (code, out, _) = import(&fresh, twice);
+    let (code, out, err) = import(&gateway, settings);
 
-    assert_eq!((code, out.matches("[[providers]]").count()), (1, 1), "{out}");
-    assert!(out.contains("slug `my-files` is taken by the entry"), "{out}");
-    let installed = gateway().stdio("my-files", &["x"], "").prepare();
-    let file = installed.folder().join("mcp.json");
-    fs::write(&file, twice).expect("a file");
-    let output = installed
-        .command()
-        .arg("import")
-        .arg(&file)
-        .arg("--config")
-        .arg(installed.config_file())
-        .output()
-        .expect("a command");
-    let out = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(out.matches("is taken by the configuration").count(), 2, "{out}");
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(
+        out.contains("# Its slug would be `my-files`, which is that of \"my files\"."),
+        "{out}"
+    );
+    let mut found = checked(&out);
+    found.sort();
+    assert_eq!(found, ["my-files", "my-files-2", "my-files-3"], "{out}");
+}
+
+#[test]
+fn what_the_configuration_has_is_not_written_again() {
+    let gateway = gateway().prepare();
+    let settings =
+        r#"{"mcpServers": {"my files": {"command": "x"}, "my-files": {"command": "y"}}}"#;
+    let file = gateway.folder().join("mcp.json");
+    fs::write(&file, settings).expect("a file");
+    let import = || {
+        let mut command = gateway.command();
+        command.arg("import").arg(&file).arg("--config").arg(gateway.config_file());
+        command.output().expect("a command")
+    };
+
+    let first = import();
+    let mut config = fs::read(gateway.config_file()).expect("a configuration");
+    config.extend(&first.stdout);
+    fs::write(gateway.config_file(), config).expect("a configuration");
+    let second = import();
+
+    let out = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let (first, again) = (out(&first), out(&second));
+    assert_eq!(first.matches("[[providers]]").count(), 2, "{first}");
+    assert!(second.status.success() && !again.contains("[[providers]]"), "{again}");
+    let known = "# Already in the configuration, as `my-files`: ";
+    for name in ["\"my files\".", "\"my-files\"."] {
+        assert!(again.contains(&format!("{known}{name}")), "{name}: {again}");
+    }
+}
+
+/// Settings with secrets in each place, and with what is none.
+const MIXED: &str = r#"{"mcpServers": {
+  "db": {"command": "db-server", "env": {
+    "DB_URL": "postgresql://me:S3cr3tV4lu3XyZw9@db/x", "DB_PASS": "S3cr3tV4lu3XyZw9 $1 \"x\"",
+    "SHARED": "${SHARED_TOKEN}", "LOG_LEVEL": "debug", "NODE_ENV": "production", "RETRIES": 3,
+    "VERBOSE": true, "DATA_ROOT": "/srv/data", "BASE": "https://api.example.com/v1"
+  }},
+  "crm": {"url": "https://crm.example/mcp", "headers": {"Authorization": "Bearer S3cr3tV4lu3XyZw9"}}
+}}"#;
+
+#[test]
+fn secrets_go_into_a_file_of_their_own_and_settings_stay_where_they_are() {
+    let gateway = gateway().prepare();
+    let settings = gateway.folder().join("mcp.json");
+    fs::write(&settings, MIXED).expect("a file");
+    let variables = gateway.folder().join("mcp.env");
+    let import = || {
+        let mut command = gateway.command();
+        command.arg("import").arg(&settings).arg("--env-file").arg(&variables);
+        command.output().expect("a command")
+    };
+
+    let first = import();
+    let second = import();
+
+    let out = String::from_utf8_lossy(&first.stdout).into_owned();
+    assert!(first.status.success() && !out.contains(SECRET), "{out}");
+    for written in [
+        "\"LOG_LEVEL\" = \"debug\"",
+        "\"NODE_ENV\" = \"production\"",
+        "\"RETRIES\" = \"3\"",
+        "\"VERBOSE\" = \"true\"",
+        "\"DATA_ROOT\" = \"/srv/data\"",
+        "\"BASE\" = \"https://api.example.com/v1\"",
+        "\"DB_PASS\" = { env = \"MCP_DB_PASS\" }",
+        "# Set SHARED_TOKEN: ",
+        "EnvironmentFile=",
+        &*variables.to_string_lossy(),
+    ] {
+        assert!(out.contains(written), "{written}: {out}");
+    }
+    assert_eq!(out.matches("# Set ").count(), 1, "{out}");
+    let mode = fs::metadata(&variables).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let shell =
+        "set -a; . ./mcp.env; printf '%s|' \"$MCP_CRM_TOKEN\" \"$MCP_DB_PASS\" \"$MCP_DB_URL\"";
+    let sourced = Command::new("sh").args(["-c", shell]).current_dir(gateway.folder()).output();
+    assert_eq!(
+        String::from_utf8_lossy(&sourced.expect("a shell").stdout),
+        format!("{SECRET}|{SECRET} $1 \"x\"|postgresql://me:{SECRET}@db/x|")
+    );
+    assert_eq!(second.status.code(), Some(1));
+    let refused = String::from_utf8_lossy(&second.stderr);
+    assert!(second.stdout.is_empty() && refused.contains("exists already"), "{refused}");
+}
+
+#[test]
+fn a_file_of_variables_is_made_only_for_secrets() {
+    let gateway = gateway().prepare();
+    let settings = gateway.folder().join("mcp.json");
+    fs::write(&settings, r#"{"mcpServers": {"a": {"command": "x"}}}"#).expect("a file");
+    let variables = gateway.folder().join("mcp.env");
+
+    let mut command = gateway.command();
+    command.arg("import").arg(&settings).arg("--env-file").arg(&variables);
+    let output = command.output().expect("a command");
+
+    assert!(output.status.success() && !variables.exists());
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("EnvironmentFile"));
 }
 
 #[tokio::test]

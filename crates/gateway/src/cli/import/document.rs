@@ -13,13 +13,13 @@ const PLACES: [&[&str]; 5] =
     [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp", "mcpServers"], &["mcp_servers"]];
 
 /// A server in the settings of a client.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) members: Map<String, Value>,
 }
 
-/// The servers in a file. Says no to what is neither JSON nor TOML, to duplicate members and to a
+/// The servers in a file, each once. Says no to what is neither JSON nor TOML, to duplicate members and to a
 /// file without servers, without anything taken from the file but names.
 pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text")?;
@@ -39,7 +39,13 @@ pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
                 )
                 .into());
             };
-            entries.push(Entry { name: name.clone(), members: members.clone() });
+            let entry = Entry { name: name.clone(), members: members.clone() };
+            if !entries.contains(&entry) {
+                entries.push(entry);
+            }
+            if entries.len() > MAX_ENTRIES {
+                return Err(format!("the file lists more than {MAX_ENTRIES} servers").into());
+            }
         }
     }
     if !found {
@@ -49,9 +55,6 @@ pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
     }
     if entries.is_empty() {
         return Err("the list of servers in this file is empty".into());
-    }
-    if entries.len() > MAX_ENTRIES {
-        return Err(format!("the file lists more than {MAX_ENTRIES} servers").into());
     }
     Ok(entries)
 }
@@ -147,6 +150,18 @@ mod tests {
 
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].members["url"], "https://x/*y*/,]");
+    }
+
+    #[test]
+    fn a_server_that_stands_in_two_places_is_found_once() {
+        let server = r#"{"a": {"url": "https://x.example/mcp"}}"#;
+        let other = r#"{"a": {"url": "https://y.example/mcp"}}"#;
+
+        let twice = format!("{{\"mcpServers\": {server}, \"servers\": {server}}}");
+        let two = format!("{{\"mcpServers\": {server}, \"servers\": {other}}}");
+
+        assert_eq!(entries(twice.as_bytes()).unwrap().len(), 1);
+        assert_eq!(entries(two.as_bytes()).unwrap().len(), 2);
     }
 
     #[test]

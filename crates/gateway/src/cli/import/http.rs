@@ -6,9 +6,8 @@ use portcullis_upstream::Endpoint;
 
 use super::{
     provider::{Imported, Members, SSE},
-    secrets::{
-        Detectors, Variable, is_expanded, is_secret_name, is_usable_variable, quoted, shown,
-    },
+    secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
+    variables::is_usable_variable,
 };
 
 /// Headers that the gateway sends itself.
@@ -63,19 +62,18 @@ impl Remote {
 
 /// Writes a server that is reached by an address.
 pub(super) fn import(
-    slug: &str,
     remote: Remote,
-    imported: &mut Imported,
+    imported: &mut Imported<'_>,
     detectors: &Detectors,
 ) -> Result<(), String> {
-    address(slug, &remote.url, imported, detectors)?;
+    address(&remote.url, imported, detectors)?;
     let header = credential_header(remote.headers)?;
     match (header, remote.logs_in) {
         (Some(_), true) => {
             Err("it has both a header and a login with OAuth; remove one".to_owned())
         }
         (Some((name, value)), false) => {
-            credential(slug, (&name, &value), imported);
+            credential(&name, &value, imported);
             Ok(())
         }
         (None, true) => {
@@ -93,15 +91,9 @@ pub(super) fn import(
     }
 }
 
-fn address(
-    slug: &str,
-    text: &str,
-    imported: &mut Imported,
-    detectors: &Detectors,
-) -> Result<(), String> {
+fn address(text: &str, imported: &mut Imported<'_>, detectors: &Detectors) -> Result<(), String> {
     if is_expanded(text) {
-        let variable = Variable::of(slug, "url", text, "the URL");
-        let reference = imported.refer(variable);
+        let reference = imported.refer("url", text, "the URL");
         imported.set("url", &reference);
         return Ok(());
     }
@@ -123,8 +115,7 @@ fn address(
             .query_pairs()
             .any(|(name, value)| is_secret_name(&name) || detectors.suspect(&value));
     if secret {
-        let variable = Variable::of(slug, "url", text, "the URL, which seems to hold a secret");
-        let reference = imported.refer(variable);
+        let reference = imported.refer("url", text, "the URL, which seems to hold a secret");
         imported.set("url", &reference);
     } else {
         imported.set("url", &quoted(text));
@@ -168,7 +159,7 @@ fn credential_header(headers: Vec<(String, String)>) -> Result<Option<(String, S
     Ok(headers.pop())
 }
 
-fn credential(slug: &str, (name, value): (&str, &str), imported: &mut Imported) {
+fn credential(name: &str, value: &str, imported: &mut Imported<'_>) {
     let value = value.trim();
     let (scheme, secret) = match value.split_once(' ') {
         Some((scheme, rest)) if SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) => {
@@ -182,7 +173,7 @@ fn credential(slug: &str, (name, value): (&str, &str), imported: &mut Imported) 
         Some(scheme) => format!("what follows `{scheme}` in the header {}", shown(name)),
         None => format!("the header {}", shown(name)),
     };
-    let reference = imported.refer(Variable::of(slug, part, secret, &what));
+    let reference = imported.refer(part, secret, &what);
     imported.set("auth", "\"api_key\"");
     imported.set("api_key", &reference);
     if !(authorizes && scheme == Some("Bearer")) {

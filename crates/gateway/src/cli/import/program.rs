@@ -4,26 +4,8 @@ use super::{
     http::Remote,
     provider::{Imported, Members, SSE},
     risks,
-    secrets::{Detectors, Variable, is_expanded, is_secret_name, quoted},
+    secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
 };
-
-/// Values that are no secrets, whatever they are called.
-const PLAIN: [&str; 14] = [
-    "true",
-    "false",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "production",
-    "development",
-    "error",
-    "warn",
-    "info",
-    "debug",
-    "trace",
-    "stdio",
-];
 
 /// A program as a client starts it.
 #[derive(Debug)]
@@ -129,8 +111,7 @@ impl Program {
     /// Writes the program.
     pub(super) fn import(
         self,
-        slug: &str,
-        imported: &mut Imported,
+        imported: &mut Imported<'_>,
         detectors: &Detectors,
     ) -> Result<(), String> {
         if self.name().is_empty() {
@@ -138,7 +119,7 @@ impl Program {
         }
         self.check_arguments(detectors)?;
         let names = self.env.iter().map(|(name, _)| name.as_str());
-        imported.warnings = risks::warnings(slug, &self.command, names);
+        imported.warnings = risks::warnings(&imported.slug, &self.command, names);
         let command: Vec<_> = self.command.iter().map(|it| quoted(it)).collect();
         imported.set("command", &format!("[{}]", command.join(", ")));
         if let Some(cwd) = &self.cwd {
@@ -152,11 +133,10 @@ impl Program {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err("its `env` has a name that no variable can have".to_owned());
             }
-            let value = if is_plain(name, value) {
+            let value = if detectors.is_plain(name, value) {
                 quoted(value)
             } else {
-                let what = format!("the variable {} of the program", super::secrets::shown(name));
-                imported.refer(Variable::of(slug, name, value, &what))
+                imported.refer(name, value, &format!("the variable {} of the program", shown(name)))
             };
             env.push(format!("{} = {value}", quoted(name)));
         }
@@ -203,10 +183,4 @@ fn is_secret_flag(flag: &str) -> bool {
             && (flag.starts_with('-')
                 || flag.chars().all(|it| it.is_ascii_uppercase() || it == '_'))
             && is_secret_name(&name))
-}
-
-fn is_plain(name: &str, value: &str) -> bool {
-    let number =
-        !value.is_empty() && value.len() <= 5 && value.bytes().all(|it| it.is_ascii_digit());
-    !is_secret_name(name) && (number || PLAIN.contains(&value.to_ascii_lowercase().as_str()))
 }

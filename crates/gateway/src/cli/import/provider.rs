@@ -1,17 +1,22 @@
 //! One entry of a client as one `[[providers]]`.
 
-use portcullis_core::{policy::Catalogue, tool::ProviderSlug};
+use std::collections::BTreeMap;
+
+use portcullis_core::{policy::Catalogue, secret::Secret, tool::ProviderSlug};
 use serde_json::{Map, Value};
 
 use super::{
     document::Entry,
     http, program,
-    secrets::{Detectors, Variable, quoted, shown},
+    secrets::{Detectors, quoted, shown},
+    variables::{Names, Variable},
 };
 
 /// A provider as it is written.
 #[derive(Debug)]
-pub(super) struct Imported {
+pub(super) struct Imported<'a> {
+    pub(super) slug: String,
+    names: &'a mut Names,
     /// The `[[providers]]` entry.
     pub(super) entry: String,
     pub(super) variables: Vec<Variable>,
@@ -20,14 +25,15 @@ pub(super) struct Imported {
     pub(super) warnings: Vec<String>,
 }
 
-impl Imported {
+impl<'a> Imported<'a> {
     /// An entry that says only what it is called.
-    pub(super) fn named(slug: &str, name: &str) -> Self {
+    fn named(slug: &str, name: &str, names: &'a mut Names) -> Self {
         let mut entry = format!("[[providers]]\nslug = {}\n", quoted(slug));
         if name != slug {
             entry.extend(["name = ", &quoted(name), "\n"]);
         }
-        Self { entry, variables: Vec::new(), notes: Vec::new(), warnings: Vec::new() }
+        let slug = slug.to_owned();
+        Self { slug, names, entry, variables: Vec::new(), notes: Vec::new(), warnings: Vec::new() }
     }
 
     /// Adds a setting whose value is TOML already.
@@ -35,11 +41,20 @@ impl Imported {
         self.entry.extend([key, " = ", value, "\n"]);
     }
 
-    /// A reference to a variable that has to be set.
-    pub(super) fn refer(&mut self, variable: Variable) -> String {
+    /// A reference to the variable that stands for a value.
+    pub(super) fn refer(&mut self, part: &str, value: &str, what: &str) -> String {
+        let variable = self.names.variable(&self.slug, part, value, what);
         let reference = format!("{{ env = {} }}", quoted(&variable.name));
-        self.variables.push(variable);
+        if self.variables.iter().all(|known| known.name != variable.name) {
+            self.variables.push(variable);
+        }
         reference
+    }
+
+    /// Takes the variables whose values the client has: nobody has to set them.
+    pub(super) fn take_values(&mut self) -> BTreeMap<String, Secret> {
+        let known = self.variables.extract_if(.., |variable| variable.value.is_some());
+        known.filter_map(|variable| Some((variable.name, variable.value?))).collect()
     }
 
     pub(super) fn note(&mut self, text: impl Into<String>) {
@@ -83,7 +98,12 @@ pub(super) fn slug(name: &str) -> Result<String, String> {
 }
 
 /// The provider that an entry becomes, or what is in the way and what to do about it.
-pub(super) fn import(slug: &str, entry: &Entry, detectors: &Detectors) -> Result<Imported, String> {
+pub(super) fn import<'a>(
+    slug: &str,
+    entry: &Entry,
+    detectors: &Detectors,
+    names: &'a mut Names,
+) -> Result<Imported<'a>, String> {
     let mut members = Members { left: entry.members.clone() };
     let disabled = members.left.remove("disabled") == Some(Value::Bool(true));
     if disabled || members.left.remove("enabled") == Some(Value::Bool(false)) {
@@ -92,18 +112,18 @@ pub(super) fn import(slug: &str, entry: &Entry, detectors: &Detectors) -> Result
     for idle in ["name", "description", "version", "icon", "gallery", "title"] {
         members.left.remove(idle);
     }
-    let mut imported = Imported::named(slug, &entry.name);
+    let mut imported = Imported::named(slug, &entry.name, names);
     match members.kind()? {
         Kind::Program => {
             let program = program::Program::read(&mut members)?;
             match program.bridged()? {
-                Some(remote) => http::import(slug, remote, &mut imported, detectors)?,
-                None => program.import(slug, &mut imported, detectors)?,
+                Some(remote) => http::import(remote, &mut imported, detectors)?,
+                None => program.import(&mut imported, detectors)?,
             }
         }
         Kind::Http => {
             let remote = http::Remote::read(&mut members)?;
-            http::import(slug, remote, &mut imported, detectors)?;
+            http::import(remote, &mut imported, detectors)?;
         }
     }
     if let Some(Value::Number(seconds)) = members.left.remove("tool_timeout_sec") {

@@ -1,4 +1,4 @@
-//! Secrets in the settings of clients: where they may be, and which variable stands for them.
+//! Secrets in the settings of clients: what may be one, and what is none.
 
 use portcullis_core::dlp::{Category, Engine, FingerprintKey, Settings};
 use serde_json::Value;
@@ -22,6 +22,60 @@ const SECRET_NAMES: [&str; 13] = [
     "pin",
 ];
 
+/// Values that are no secrets.
+const PLAIN: [&str; 27] = [
+    "debug",
+    "dev",
+    "development",
+    "error",
+    "false",
+    "http",
+    "info",
+    "json",
+    "local",
+    "no",
+    "none",
+    "off",
+    "on",
+    "prod",
+    "production",
+    "silent",
+    "staging",
+    "stdio",
+    "test",
+    "text",
+    "trace",
+    "true",
+    "verbose",
+    "warn",
+    "warning",
+    "utf-8",
+    "yes",
+];
+
+/// Last words of names whose values choose how a program works.
+const SETTINGS: [&str; 19] = [
+    "dir",
+    "encoding",
+    "env",
+    "environment",
+    "format",
+    "host",
+    "hostname",
+    "lang",
+    "level",
+    "locale",
+    "mode",
+    "model",
+    "port",
+    "region",
+    "timeout",
+    "timezone",
+    "transport",
+    "tz",
+    "version",
+];
+
 /// A name as it is told to people: in quotes, without what would end a comment, and not endless.
 pub(super) fn shown(name: &str) -> String {
     let cut: String = name.chars().take(80).collect();
@@ -33,72 +87,6 @@ pub(super) fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
-/// A variable of the gateway's environment that has to be set.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Variable {
-    pub(super) name: String,
-    /// Content of the value, in words.
-    pub(super) holds: String,
-}
-
-impl Variable {
-    /// The variable for a value. One that is a reference itself stays it, so that whoever has set it
-    /// needs to do nothing.
-    pub(super) fn of(slug: &str, part: &str, value: &str, what: &str) -> Self {
-        match Reference::parse(value) {
-            Some(Reference::Environment(name)) => {
-                Self { holds: format!("{what}, as in the client"), name: name.to_owned() }
-            }
-            Some(Reference::Asked(input)) => Self {
-                name: derived(slug, input),
-                holds: format!("{what}, for which the client asks as {}", shown(input)),
-            },
-            None => Self { name: derived(slug, part), holds: format!("the value of {what}") },
-        }
-    }
-}
-
-/// A name that no other entry gets, and that is no setting of the gateway.
-fn derived(slug: &str, part: &str) -> String {
-    let name = format!("MCP_{slug}_{part}");
-    name.chars()
-        .map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_uppercase() } else { '_' })
-        .collect()
-}
-
-/// Reference that a client puts in the place of a whole value.
-enum Reference<'a> {
-    /// A variable of its environment.
-    Environment(&'a str),
-    /// Question to the person.
-    Asked(&'a str),
-}
-
-impl<'a> Reference<'a> {
-    /// `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `$NAME` or `${input:ID}`, and nothing beside it.
-    fn parse(value: &'a str) -> Option<Self> {
-        let inner = match value.strip_prefix("${") {
-            Some(rest) => rest.strip_suffix('}')?,
-            None => value.strip_prefix('$')?,
-        };
-        if let Some(id) = inner.strip_prefix("input:") {
-            return (!id.contains(['$', '}'])).then_some(Self::Asked(id));
-        }
-        let inner = inner.strip_prefix("env:").unwrap_or(inner);
-        let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
-        is_usable_variable(name).then_some(Self::Environment(name))
-    }
-}
-
-/// A name that variables can have, and that the gateway does not take for a setting of its own.
-pub(super) fn is_usable_variable(name: &str) -> bool {
-    let letter = |it: u8| it.is_ascii_alphabetic() || it == b'_';
-    name.bytes().next().is_some_and(letter)
-        && name.bytes().all(|it| letter(it) || it.is_ascii_digit())
-        && name.len() <= 128
-        && !name.starts_with("PORTCULLIS_")
-}
-
 /// True if a client would put something else into this text.
 pub(super) fn is_expanded(text: &str) -> bool {
     let mut pairs = text.as_bytes().windows(2);
@@ -108,7 +96,8 @@ pub(super) fn is_expanded(text: &str) -> bool {
 /// True if what has this name may be secret.
 pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|part| name.contains(part))
+    let mut words = name.split(|it: char| !it.is_ascii_alphanumeric());
+    SECRET_NAMES.iter().any(|part| name.contains(part)) || words.any(|word| word == "pass")
 }
 
 /// Finds secrets in texts that have to be printed.
@@ -125,6 +114,50 @@ impl Detectors {
         let found = found.map(|found| found.iter().any(|it| it.category() == Category::Secret));
         found.unwrap_or(true) || looks_random(text) || text_with_password(text)
     }
+
+    /// True if the value of a variable can be printed: neither it nor the name looks secret, and one of the
+    /// two is of a kind that secrets are not.
+    pub(super) fn is_plain(&self, name: &str, value: &str) -> bool {
+        let kind = is_number(value)
+            || PLAIN.contains(&value.to_ascii_lowercase().as_str())
+            || is_path(value)
+            || is_plain_address(value)
+            || (is_setting(name) && is_word(value));
+        kind && !is_secret_name(name) && !is_expanded(value) && !self.suspect(value)
+    }
+}
+
+fn is_number(value: &str) -> bool {
+    value.len() <= 15
+        && value.bytes().any(|it| it.is_ascii_digit())
+        && value.bytes().all(|it| it.is_ascii_digit() || matches!(it, b'.' | b'-'))
+}
+
+/// A path from the root, a drive, the home or the working folder on.
+fn is_path(value: &str) -> bool {
+    let is_drive = matches!(value.as_bytes(), [b'A'..=b'Z' | b'a'..=b'z', b':', b'\\' | b'/', ..]);
+    let starts = ["/", "./", "../", "~/"].iter().any(|start| value.starts_with(start));
+    (starts || is_drive) && !value.contains(['=', '\n', '\r', '\0'])
+}
+
+/// A URL without user, password and parameters that may be secret.
+fn is_plain_address(value: &str) -> bool {
+    let Some((scheme, rest)) = value.split_once("://") else { return false };
+    let is_part = |it: char| it.is_ascii_alphanumeric() || "+-.".contains(it);
+    scheme.chars().all(is_part)
+        && rest.chars().all(|it| it.is_ascii_graphic() && it != '@')
+        && !rest.split_once(['?', '#']).is_some_and(|(_, parameters)| is_secret_name(parameters))
+}
+
+/// True for names such as `LOG_LEVEL` and `AWS_REGION`.
+fn is_setting(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SETTINGS.contains(&name.rsplit('_').next().unwrap_or_default())
+}
+
+/// A word such as `eu-west-1`, or a few of them with commas between.
+fn is_word(value: &str) -> bool {
+    value.len() <= 64 && value.chars().all(|it| it.is_ascii_alphanumeric() || "-_.,:/".contains(it))
 }
 
 /// A long run of letters and digits, which neither words nor versions have.
@@ -150,20 +183,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_of_the_client_stays_one_unless_it_would_be_a_setting_of_ours() {
-        for (value, name) in [
-            ("${GITHUB_TOKEN}", "GITHUB_TOKEN"),
-            ("${env:GITHUB_TOKEN}", "GITHUB_TOKEN"),
-            ("${GITHUB_TOKEN:-x}", "GITHUB_TOKEN"),
-            ("$GITHUB_TOKEN", "GITHUB_TOKEN"),
-            ("${input:github-token}", "MCP_GIT_HUB_GITHUB_TOKEN"),
-            ("${PORTCULLIS_KEYS__FILE}", "MCP_GIT_HUB_TOKEN"),
-            ("${A}${B}", "MCP_GIT_HUB_TOKEN"),
-            ("${A\n}", "MCP_GIT_HUB_TOKEN"),
-            ("ghp_0123", "MCP_GIT_HUB_TOKEN"),
-            ("$", "MCP_GIT_HUB_TOKEN"),
+    fn settings_are_plain_and_whatever_may_be_secret_is_not() {
+        let detectors = Detectors::new().unwrap();
+        for (name, value) in [
+            ("LOG_LEVEL", "debug"),
+            ("LOG_LEVEL", "chatty"),
+            ("NODE_ENV", "production"),
+            ("AWS_REGION", "eu-west-1"),
+            ("OPENAI_MODEL", "gpt-5-mini"),
+            ("VERBOSE", "TRUE"),
+            ("RETRIES", "-1"),
+            ("RATIO", "0.25"),
+            ("PROJECT", "123456789012"),
+            ("ROOT", "/srv/shared/projects"),
+            ("CONFIG", "C:\\tools\\server.json"),
+            ("BASE", "https://api.example.com/v1?page_size=10"),
+            ("REDIS", "redis://cache.internal:6379/0"),
         ] {
-            assert_eq!(Variable::of("git-hub", "token", value, "it").name, name, "{value}");
+            assert!(detectors.is_plain(name, value), "{name}={value}");
+        }
+        for (name, value) in [
+            ("API_KEY", "debug"),
+            ("DB_PASS", "1234"),
+            ("PIN", "1234"),
+            ("GREETING", "hunter2"),
+            ("WORDS", "correct horse battery staple"),
+            ("BASE", "https://me@api.example.com/"),
+            ("BASE", "https://api.example.com/?access_token=abc"),
+            ("BASE", "https://api.example.com/0a1b2c3d4e5f6a7b8c9d"),
+            ("DB", "postgresql://me:pass@db.example/x"),
+            ("HOME_DIR", "${HOME}/x"),
+            ("NODE_ENV", "0a1b2c3d4e5f6a7b8c9d"),
+            ("LEVEL", "a b"),
+            ("", ""),
+        ] {
+            assert!(!detectors.is_plain(name, value), "{name}={value}");
         }
     }
 
