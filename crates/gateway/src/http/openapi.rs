@@ -246,6 +246,56 @@ mod tests {
         assert_eq!(names.len(), count);
     }
 
+    /// The defaults and examples in a part of the document, each with its schema.
+    fn shown(part: &Value, found: &mut Vec<(Value, Value)>) {
+        for (name, below) in part.as_object().into_iter().flatten() {
+            let schema = part.get("schema").unwrap_or(part);
+            match (name.as_str(), below) {
+                // Members of these names are not keywords.
+                ("properties", members) => {
+                    members.as_object().unwrap().values().for_each(|it| shown(it, found));
+                    continue;
+                }
+                ("default" | "example", value) => found.push((schema.clone(), value.clone())),
+                ("examples", Value::Array(values)) => {
+                    found.extend(values.iter().map(|value| (schema.clone(), value.clone())));
+                }
+                _ => {}
+            }
+            shown(below, found);
+        }
+        part.as_array().into_iter().flatten().for_each(|it| shown(it, found));
+    }
+
+    #[test]
+    fn every_default_and_example_is_what_its_schema_takes() {
+        let document = document();
+        let mut found = Vec::new();
+
+        shown(&document, &mut found);
+
+        assert!(found.len() > 40, "{}", found.len());
+        for (mut schema, value) in found {
+            schema["components"] = document["components"].clone();
+            let options = jsonschema::options().should_validate_formats(true);
+            let validator = options.build(&schema).unwrap();
+            schema["components"].take();
+            assert!(validator.is_valid(&value), "{value} in {schema}");
+        }
+    }
+
+    #[test]
+    fn a_default_that_is_no_time_would_be_found() {
+        let schema = json!({"type": "string", "format": "date-time", "default": ""});
+        let mut found = Vec::new();
+
+        shown(&json!({"properties": {"default": schema}}), &mut found);
+
+        assert_eq!(found, [(schema.clone(), json!(""))]);
+        let options = jsonschema::options().should_validate_formats(true);
+        assert!(!options.build(&schema).unwrap().is_valid(&found[0].1));
+    }
+
     #[test]
     fn an_open_operation_needs_nothing() {
         let mut operation = json!({"responses": {"200": {}}});

@@ -33,17 +33,14 @@ pub struct ExportView {
 }
 
 /// The request, as it was remembered.
-#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(default)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 struct ExportRequested {
     /// The form of the file.
     format: Format,
-    /// The first moment that it covers, RFC 3339.
-    #[schema(format = DateTime)]
-    from: String,
-    /// The moment before which it ends, RFC 3339.
-    #[schema(format = DateTime)]
-    to: String,
+    /// The first moment that it covers.
+    from: Timestamp,
+    /// The moment before which it ends.
+    to: Timestamp,
     /// The filters as they were given.
     #[schema(value_type = BTreeMap<String, Vec<String>>)]
     filters: Given,

@@ -25,8 +25,11 @@ fn new(
         org_id: who.org.parse().unwrap(),
         principal_id: who.id.parse().unwrap(),
         node: node.to_owned(),
-        request: json!({"format": "csv", "filters": {}, "include": [], "complete": false})
-            .to_string(),
+        request: json!({
+            "format": "csv", "from": created.plus_seconds(-86_400), "to": created, "filters": {},
+            "include": [], "since": null, "complete": false,
+        })
+        .to_string(),
         created_at: created,
         expires_at: created.plus_seconds(86_400),
     }
