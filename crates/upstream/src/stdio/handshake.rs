@@ -2,13 +2,13 @@
 
 use portcullis_core::{
     mcp::{Era, Method, interaction::ClientCapabilities},
-    refusal::Executed,
+    refusal::{Executed, UpstreamReason},
 };
 use tokio::time::{Instant, timeout};
 
 use super::{Launch, pipe::Pipe};
 use crate::{
-    error::CallError,
+    error::{CallError, CallErrorKind},
     mcp::{
         era::{self, Verdict},
         message::{INITIALIZED, Outcome, Outgoing},
@@ -48,6 +48,13 @@ pub(super) struct Unstarted {
     pub(super) error: CallError,
     /// True if it ended at the question that only modern servers understand.
     pub(super) during_discovery: bool,
+}
+
+impl Unstarted {
+    /// Returns true if the child broke off.
+    pub(super) fn is_reset(&self) -> bool {
+        self.error.kind == CallErrorKind::Upstream(UpstreamReason::ConnectionReset)
+    }
 }
 
 impl From<CallError> for Unstarted {

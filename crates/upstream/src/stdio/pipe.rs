@@ -132,7 +132,16 @@ impl Pipe {
         let words = launch.last_words.clone();
         let ends = Ends { closing, drained, gone: pipe.gone.clone(), words, errors };
         launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), watchdog, ends));
-        let era = handshake::agree(&pipe, launch, protocol).await?;
+        let era = match handshake::agree(&pipe, launch, protocol).await {
+            Ok(era) => era,
+            Err(unstarted) => {
+                if unstarted.is_reset() {
+                    // A child that reads no more is about to say how it ended.
+                    let _ = timeout(GRACE, pipe.gone.cancelled()).await;
+                }
+                return Err(unstarted);
+            }
+        };
         // Nothing else sets it.
         let _ = pipe.era.set(era);
         Ok(pipe)
@@ -423,7 +432,9 @@ async fn look_after(mut process: Process, pending: Arc<Pending>, watchdog: Watch
     let status = if by_itself { timeout(AT_ITS_END, process.ended()).await.ok() } else { None };
     // Others of the group may hold the output open.
     group.kill();
-    process.ended().await;
+    // With a code it ended before that, though it was found out by writing to it.
+    let coded = process.ended().await.filter(|status| status.code().is_some());
+    let status = status.or(coded.map(Some));
     // What cannot be read in this time was not written by the child.
     let read = async { tokio::join!(ends.drained.cancelled(), ends.errors) };
     let _ = timeout(LAST_WORDS, read).await;
