@@ -68,7 +68,7 @@ pub struct Trace<'a> {
     pub live: Option<&'a Live>,
     /// Where the forms of the server are counted, if it has any answered.
     pub forms: Option<&'a FormTally>,
-    /// Where the words of a server are kept that answers with an error.
+    /// Place for the words of a server that answers with an error.
     pub said: Option<&'a Said>,
 }
 

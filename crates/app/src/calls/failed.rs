@@ -7,7 +7,7 @@ use portcullis_core::{
     json::Document,
     refusal::Refusal,
 };
-use portcullis_upstream::{CallError, Said};
+use portcullis_upstream::{CallError, Said, text::one_line};
 use serde_json::{Value, json};
 
 use super::{Calls, invoke::Ready, recorded::Done};
@@ -30,7 +30,8 @@ impl Calls {
             *told = self.cleared(ready, &mut governance, text).await;
             if let Some(text) = told {
                 let (tool, request) = (&ready.visible.tool.id, ready.ctx.origin.request_id);
-                tracing::info!(%tool, %request, "the server of a tool answered with an error: {text}");
+                let line = one_line(text, text.len());
+                tracing::info!(%tool, %request, "the server of a tool answered with an error: {line}");
             }
         }
         Done::stopped(governance, refusal, error.executed)

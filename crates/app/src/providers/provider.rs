@@ -47,7 +47,7 @@ pub enum Misfits {
     Note,
     /// They are withheld.
     Deny,
-    /// Nobody looks.
+    /// They pass unseen.
     Ignore,
 }
 

@@ -173,13 +173,14 @@ impl Restore {
             copy_new(&self.folder.join(DATABASE), file)?;
         }
         let mut kept = Vec::new();
-        for (path, place) in places(&config, true) {
+        // Of the folder only files that were written with the copy, and are as they were, count.
+        let holds = |path: &String| manifest.files.iter().any(|file| file.path == *path);
+        for (path, place) in places(&config, true).into_iter().filter(|(path, _)| holds(path)) {
             let source = self.folder.join(&path);
-            if place.exists() {
-                let is_same = !source.exists() || fs::read(&source)? == fs::read(&place)?;
-                kept.extend((!is_same).then(|| place.display().to_string()));
-            } else if source.exists() {
+            if !place.exists() {
                 copy_new(&source, &place)?;
+            } else if fs::read(&source)? != fs::read(&place)? {
+                kept.push(place.display().to_string());
             }
         }
         let policies = config.policy_folder();

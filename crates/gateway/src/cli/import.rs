@@ -173,7 +173,7 @@ struct Taken {
 
 /// An entry that can be used.
 enum Judged<'a> {
-    /// It is to be written.
+    /// A provider to be written.
     New(Imported<'a>),
     /// The configuration has its slug.
     Declared(String),

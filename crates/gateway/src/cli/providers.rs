@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Failure, Installation, client_config};
 use crate::boot::{Node, Standing};
 
-/// What is told where there is nothing to connect.
+/// Sentence where there is nothing to connect.
 pub(super) const NO_PROVIDER: &str = "nothing to connect: the configuration has no `[[providers]]`";
 
 /// Commands about providers.

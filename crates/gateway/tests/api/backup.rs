@@ -14,7 +14,7 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, failure, items},
 };
 
-/// What an installation on SQLite keeps in its data folder.
+/// Contents of the data folder of an installation on SQLite.
 const KEPT: [&str; 9] = [
     "portcullis.db",
     "portcullis.db-wal",
@@ -73,6 +73,7 @@ async fn a_copy_taken_while_calls_run_is_restored_whole() {
         }
     );
     let before = calls(&gateway, &who).await;
+    fs::write(copy.join("policies.overrides.json"), "not of the copy").expect("a file");
     gateway.stop();
     lose(gateway.folder());
     let restored = gateway.admin(&["restore", &to]);
@@ -81,6 +82,8 @@ async fn a_copy_taken_while_calls_run_is_restored_whole() {
     assert!(shown["files"].as_u64().expect("a number") >= 5, "{shown}");
     assert_eq!((mode(&copy), mode(&copy.join("portcullis.db"))), (0o700, 0o600));
     assert_eq!(restored["kept"], json!([]), "{restored}");
+    let added = fs::read_to_string(gateway.folder().join("policies.overrides.json"));
+    assert_ne!(added.unwrap_or_default(), "not of the copy");
     let after = calls(&gateway, &who).await;
     assert!((1..=before).contains(&after), "{after} of {before}");
     call(&gateway, &who).await;

@@ -213,7 +213,7 @@ fn the_dashboard_shows_every_metric_and_none_that_there_is_not() {
     assert_eq!(shown, documented().into_keys().collect());
 }
 
-/// What follows `start` in the lines of a file, to the next character that no name has.
+/// The texts that follow `start` in the lines of a file, to the next character that no name has.
 fn words_after(file: &str, start: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let rest = text.lines().filter_map(|line| line.split_once(start)).map(|(_, rest)| rest);

@@ -46,7 +46,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) live: Option<&'a Live>,
     /// Where the forms are counted that a server of the older era presents meanwhile.
     pub(crate) forms: Option<&'a FormTally>,
-    /// Where the words of a server are kept that answers with an error.
+    /// Place for the words of a server that answers with an error.
     pub(crate) said: Option<&'a Said>,
 }
 

@@ -64,7 +64,7 @@ pub enum UntoldTools {
         "people connect `{0}`, so its tools are known to connections only: call them with a token"
     )]
     OfConnections(String),
-    /// It did not answer.
+    /// The provider did not answer.
     #[error("`{slug}` cannot be used: {why}")]
     Unusable {
         /// The provider.

@@ -30,7 +30,7 @@ async fn told(scene: &Scene, action: Value) -> Answer {
     scene.gateway.send(modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params))).await
 }
 
-/// What a program of another language says, whose user always answers so.
+/// Output of a client in Python whose user always answers so.
 async fn said(scene: &Scene, client: &str, action: &str) -> Value {
     let mut command = Command::new(servers().join("venv/bin/python"));
     command

@@ -81,6 +81,7 @@ async fn the_words_of_a_server_reach_the_caller_and_the_log_masked_and_cut() {
         saying("leaks", "cannot log in with Bearer opaque-key-of-ours"),
         saying("pays", card),
         saying("long", &"x".repeat(5_000)),
+        saying("forges", "a\nERROR forged"),
         saying("hides", "a\u{202e}b"),
         saying("says_nothing", " "),
     ];
@@ -96,6 +97,7 @@ async fn the_words_of_a_server_reach_the_caller_and_the_log_masked_and_cut() {
         ("leaks", Some("cannot log in with Bearer [REDACTED]")),
         ("pays", None),
         ("long", Some(cut.as_str())),
+        ("forges", Some("a\nERROR forged")),
         ("hides", Some("ab")),
         ("says_nothing", None),
     ];
@@ -114,6 +116,7 @@ async fn the_words_of_a_server_reach_the_caller_and_the_log_masked_and_cut() {
     }
     let log = scene.gateway.log();
     assert!(log.contains("relation \"users\" does not exist"), "{log}");
+    assert!(log.contains("a ERROR forged"), "a line of a server begins none of ours: {log}");
     assert!(!log.contains("opaque-key-of-ours") && !log.contains("4111"), "{log}");
 }
 
