@@ -1,5 +1,7 @@
 //! Orgs, service accounts and tokens made in the store itself, for those who need thousands.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{
     clock::Clock as _,
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, TokenId},
@@ -33,6 +35,7 @@ pub(crate) async fn service(store: &Store, org: OrgId) -> Result<PrincipalId, Fa
         org_id: org,
         name: "bench".to_owned(),
         role: Role::Service(ScopeSet::ALL),
+        groups: BTreeSet::new(),
         created_at: SystemClock.now(),
         disabled_at: None,
     };

@@ -43,15 +43,20 @@ impl LoginRecord {
 
 row!(LoginRow { said: String, said_at: i64 });
 
-/// A login that named a group. Most texts do not hold its name and are not read as JSON.
+/// Whether a login named a group, or the operator put somebody into it. Most texts do not hold its
+/// name and are not read as JSON.
 macro_rules! named_sql {
     (sqlite) => {
-        "SELECT said_at FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
-         SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2) LIMIT 1"
+        "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
+         SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2)) \
+         OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND instr(groups, $3) > 0 AND EXISTS (\
+         SELECT 1 FROM json_each(groups) AS named WHERE named.value = $2))"
     };
     (postgres) => {
-        "SELECT said_at FROM logins WHERE org_id = $1 AND strpos(said, $3) > 0 \
-         AND jsonb_exists(said::jsonb -> 'groups', $2) LIMIT 1"
+        "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND strpos(said, $3) > 0 \
+         AND jsonb_exists(said::jsonb -> 'groups', $2)) \
+         OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND strpos(groups, $3) > 0 \
+         AND jsonb_exists(groups::jsonb, $2))"
     };
 }
 
@@ -73,7 +78,8 @@ impl Store {
         row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
     }
 
-    /// Groups among these that no login of the org named which is still kept.
+    /// Groups among these that no login of the org named which is still kept, and that the operator
+    /// put nobody of the org into.
     #[boxed]
     pub async fn unnamed_groups(
         &self,
@@ -87,13 +93,13 @@ impl Store {
         let found: BTreeSet<String> = read!(self, org, |conn| {
             let mut unnamed = BTreeSet::new();
             for group in groups {
-                let named: Option<i64> = sqlx::query_scalar(named)
+                let named: bool = sqlx::query_scalar(named)
                     .bind(org.to_string())
                     .bind(group)
                     .bind(serde_json::json!(group).to_string())
-                    .fetch_optional(&mut *conn)
+                    .fetch_one(&mut *conn)
                     .await?;
-                if named.is_none() {
+                if !named {
                     unnamed.insert(group.clone());
                 }
             }

@@ -38,6 +38,8 @@ pub struct Principal {
     pub name: String,
     /// Role.
     pub role: Role,
+    /// The groups that the operator put it into, besides those that its logins name.
+    pub groups: BTreeSet<String>,
     /// When it was created.
     pub created_at: Timestamp,
     /// Since when none of its tokens is accepted, if so.
@@ -50,6 +52,7 @@ row!(pub(crate) PrincipalRow {
     name: String,
     role: String,
     scopes: String,
+    groups: String,
     created_at: i64,
     disabled_at: Option<i64>,
 });
@@ -63,6 +66,7 @@ impl Readable for PrincipalRow {
             id: parse(&self.id, "principals.id")?,
             org_id: parse(&self.org_id, "principals.org_id")?,
             role: role_of(&self.role, &self.scopes)?,
+            groups: groups_of(&self.groups)?,
             name: self.name,
             created_at: Timestamp::from_micros(self.created_at),
             disabled_at: self.disabled_at.map(Timestamp::from_micros),
@@ -74,6 +78,11 @@ impl Readable for PrincipalRow {
 pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
     let listed = parse(scopes, "principals.scopes")?;
     Role::from_parts(name, listed).ok_or(StoreError::Corrupt("principals.role"))
+}
+
+/// Reads back the groups of a principal.
+pub(crate) fn groups_of(groups: &str) -> Result<BTreeSet<String>, StoreError> {
+    serde_json::from_str(groups).map_err(|_| StoreError::Corrupt("principals.groups"))
 }
 
 /// Scopes of a role that its name does not imply.
@@ -94,6 +103,7 @@ macro_rules! insert {
             .bind(&principal.name)
             .bind(principal.role.name())
             .bind($crate::principals::listed(principal.role).to_string())
+            .bind(serde_json::json!(principal.groups).to_string())
             .bind(principal.created_at.as_micros())
             .bind(principal.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
             .execute(&mut *$tx)
@@ -200,6 +210,28 @@ impl Store {
         Ok(changed > 0)
     }
 
+    /// Puts the principal into these groups and takes it out of all others that an operator put it
+    /// into. `false` if the org has no such principal.
+    #[boxed]
+    pub async fn set_groups(
+        &self,
+        org: OrgId,
+        id: PrincipalId,
+        groups: &BTreeSet<String>,
+    ) -> Result<bool, StoreError> {
+        let groups = json!(groups).to_string();
+        let changed = change!(self, org, |tx| {
+            sqlx::query("UPDATE principals SET groups = $3 WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(&groups)
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(changed > 0)
+    }
+
     /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
     /// the org has no such principal.
     #[boxed]
@@ -241,5 +273,5 @@ impl Store {
 }
 
 pub(crate) const INSERT: &str = "
-INSERT INTO principals (id, org_id, name, role, scopes, created_at, disabled_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7)";
+INSERT INTO principals (id, org_id, name, role, scopes, groups, created_at, disabled_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";

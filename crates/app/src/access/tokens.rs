@@ -63,6 +63,8 @@ struct LiveToken {
     exchange_only: bool,
     expires_at: Timestamp,
     login: Option<LoginRecord>,
+    /// The groups that the operator put the caller into.
+    groups: BTreeSet<String>,
 }
 
 /// Purpose that a Bearer is presented for.
@@ -241,14 +243,14 @@ impl Access {
     /// The session that is trusted from now on: a live token and the connections it can call through.
     fn session_of(
         &self,
-        LiveToken { caller, kind, exchange_only, expires_at, login }: LiveToken,
+        LiveToken { caller, kind, exchange_only, expires_at, login, groups }: LiveToken,
         connections: Arc<Reachable>,
         look: Look,
     ) -> Session {
         Session {
             connections,
             tenant: self.quotas.tenants.tenant(caller.org_id),
-            principal: self.as_policies_see(&caller, login.as_ref()),
+            principal: self.as_policies_see(&caller, login.as_ref(), groups),
             login,
             kind,
             exchange_only,
@@ -260,11 +262,22 @@ impl Access {
         }
     }
 
-    /// The caller with what its login said.
-    fn as_policies_see(&self, caller: &Caller, login: Option<&LoginRecord>) -> Principal {
-        let Some(LoginRecord { said, .. }) = login else { return Principal::of(caller) };
-        let identity = Identity::logged_in(caller, said);
-        Principal::new(Identity { withheld: self.withheld(said), ..identity })
+    /// The caller with what its login said, in these groups besides those of the login.
+    fn as_policies_see(
+        &self,
+        caller: &Caller,
+        login: Option<&LoginRecord>,
+        mut groups: BTreeSet<String>,
+    ) -> Principal {
+        let mut identity = match login {
+            Some(LoginRecord { said, .. }) => {
+                Identity { withheld: self.withheld(said), ..Identity::logged_in(caller, said) }
+            }
+            None => Identity::of(caller),
+        };
+        groups.extend(identity.groups);
+        identity.groups = groups.into_iter().collect();
+        Principal::new(identity)
     }
 
     /// The claims that no event may hold.
@@ -281,12 +294,12 @@ impl Access {
     fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
         let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
         let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
-        let login = known.login.clone();
+        let (login, groups) = (known.login.clone(), known.principal.groups.clone());
         let caller = self.caller(known)?;
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));
         }
-        Ok(LiveToken { caller, kind, exchange_only, expires_at, login })
+        Ok(LiveToken { caller, kind, exchange_only, expires_at, login, groups })
     }
 
     /// The caller that a token stands for, limited to the scopes that its role, the roles of all

@@ -63,13 +63,16 @@ impl Approvals {
     }
 
     /// The caller as somebody who decides. A group counts if the login of the token and the newest
-    /// login both named it: whoever lost a group since cannot decide by an older token.
+    /// login both named it: whoever lost a group since cannot decide by an older token. One that the
+    /// operator put the caller into counts as long as the caller is in it.
     pub(super) async fn approver(&self, ctx: &Ctx) -> Result<Approver, Refusal> {
         let (caller, identity) = (ctx.caller(), ctx.session.principal.identity());
-        let newest = self.base.store.last_login(caller.org_id, caller.principal_id).await?;
-        let newest = newest.map(|login| login.said.groups).unwrap_or_default();
-        let groups: BTreeSet<String> =
-            identity.groups.iter().filter(|group| newest.contains(*group)).cloned().collect();
+        let (store, org, id) = (&self.base.store, caller.org_id, caller.principal_id);
+        let known = store.find_principal(org, id).await?.map(|known| known.groups);
+        let newest = store.last_login(org, id).await?.map(|login| login.said.groups);
+        let newest: Vec<_> = known.into_iter().chain(newest).collect();
+        let is_kept = |group: &&String| newest.iter().any(|groups| groups.contains(*group));
+        let groups: BTreeSet<String> = identity.groups.iter().filter(is_kept).cloned().collect();
         Ok(Approver {
             id: caller.principal_id,
             name: spelled(&caller.principal_name).into_owned(),

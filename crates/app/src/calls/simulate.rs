@@ -24,7 +24,6 @@ use portcullis_core::{
     policy::{DraftBounds, DraftError, OrgView, PolicyFile, PolicySet, Principal},
     principal::Scope,
     refusal::{Executed, Refusal},
-    trust::Login,
 };
 use portcullis_lanes::FairLimits;
 use serde_json::Value;
@@ -171,12 +170,14 @@ impl Calls {
             who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
             let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
             who.scopes = who.scopes.or_else(|| Some(scopes()));
+            let mut groups = known.groups;
             if let Some(login) = self.base.store.last_login(org, id).await? {
-                let Login { groups, claims, .. } = login.said;
-                let lists = claims.into_iter().map(|(name, set)| (name, set.into_iter().collect()));
-                who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
+                groups.extend(login.said.groups);
+                let claims = login.said.claims.into_iter();
+                let lists = claims.map(|(name, set)| (name, set.into_iter().collect()));
                 who.claims = who.claims.or_else(|| Some(lists.collect()));
             }
+            who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
         } else {
             // What policies say of another org's principal is not told: here it is nobody.
             who.id = None;

@@ -38,6 +38,8 @@ use crate::audit::events::{patience, row_of};
 
 /// Characters of a name at most.
 const MAX_NAME: usize = 200;
+/// Groups that a principal is put into at most.
+const MAX_GROUPS: usize = 100;
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +47,9 @@ pub enum ShellError {
     /// The name cannot be one.
     #[error("a name has 1 to {MAX_NAME} characters, none of them a control character")]
     Name,
+    /// There are more groups than one principal can be in.
+    #[error("a principal is put into {MAX_GROUPS} groups at most")]
+    TooManyGroups,
     /// There is an org of that name already.
     #[error("there is an org `{0}` already; names are unique in an installation")]
     Taken(String),

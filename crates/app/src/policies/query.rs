@@ -187,7 +187,10 @@ impl Policies {
         }
         let unnamed = self.base.store.unnamed_groups(org, &all).await?;
         let warning = |group: &String| {
-            format!("no login of this org named the group `{group}`: nobody in it can approve")
+            format!(
+                "no login of this org named the group `{group}`, and `portcullis principal \
+                 set-groups` put no principal into it: only admins can approve"
+            )
         };
         let of = |record: &PolicyRecord| -> Vec<String> {
             groups(record).filter(|group| unnamed.contains(*group)).map(warning).collect()

@@ -138,8 +138,15 @@ impl World {
             let role = if n == 0 { Role::Admin } else { Role::Service(ScopeSet::ALL) };
             let id = PrincipalId::new(kind, ids);
             let name = format!("somebody {n}");
-            let principal =
-                Principal { id, org_id: org, name, role, created_at: NOW, disabled_at: None };
+            let principal = Principal {
+                id,
+                org_id: org,
+                name,
+                role,
+                groups: BTreeSet::new(),
+                created_at: NOW,
+                disabled_at: None,
+            };
             store.create_principal(&principal).await.unwrap();
             people.push(Somebody { id, scopes: ScopeSet::ALL, disabled: false });
         }

@@ -188,8 +188,15 @@ impl Node {
         let org = Org { id: org_id, name: name.clone(), plan, created_at: NOW, disabled_at: None };
         self.store.create_org(&org).await.unwrap();
         let role = Role::Service(ScopeSet::ALL);
-        let principal =
-            Principal { id: principal_id, org_id, name, role, created_at: NOW, disabled_at: None };
+        let principal = Principal {
+            id: principal_id,
+            org_id,
+            name,
+            role,
+            groups: std::collections::BTreeSet::new(),
+            created_at: NOW,
+            disabled_at: None,
+        };
         self.store.create_principal(&principal).await.unwrap();
         let token = Token::generate(TokenKind::Service, &SystemRandom);
         let record = TokenRecord {

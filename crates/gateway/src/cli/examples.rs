@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 51] = [
+const EXAMPLES: [(&str, &[&str]); 52] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -24,6 +24,7 @@ const EXAMPLES: [(&str, &[&str]); 51] = [
         &["ana --type user --role member", "ci --type service --scopes 'mcps:read mcps:invoke'"],
     ),
     ("principal set-role", &["ana --role auditor"]),
+    ("principal set-groups", &["ana finance on-call", "ana --none"]),
     ("principal disable", &["ana --org acme"]),
     ("principal enable", &["ana --org acme"]),
     ("principal list", &["--org acme"]),

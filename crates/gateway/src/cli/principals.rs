@@ -1,8 +1,9 @@
 //! `portcullis principal`.
 
-use clap::{Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use portcullis_app::Shell;
 use portcullis_core::{
-    id::PrincipalKind,
+    id::{PrincipalId, PrincipalKind},
     principal::{Role, ScopeSet},
 };
 use portcullis_store::Principal;
@@ -34,39 +35,41 @@ pub(super) enum Principals {
     /// Give a principal another role, or a service account other scopes; running nodes follow
     /// within 5 seconds
     SetRole {
-        /// Id (`usr_…`, `sa_…`) or name
-        principal: String,
-        /// Id or name of the org, where several have a principal of that name
-        #[arg(long)]
-        org: Option<String>,
+        #[command(flatten)]
+        whom: Whom,
         /// New role of a user
         #[arg(long, value_enum)]
         role: Option<RoleName>,
         /// New scopes of a service account
         #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
         scopes: Option<ScopeSet>,
+    },
+    /// Put a principal into groups that policies and approvals name, besides those of its logins;
+    /// running nodes follow within 5 seconds
+    #[command(
+        group = ArgGroup::new("which").required(true).args(["groups", "none"]),
+        override_usage = "portcullis principal set-groups [OPTIONS] <PRINCIPAL> <GROUP>...\n       \
+            portcullis principal set-groups [OPTIONS] <PRINCIPAL> --none"
+    )]
+    SetGroups {
         #[command(flatten)]
-        installation: Installation,
+        whom: Whom,
+        /// All the groups it is in from now on; it leaves others that it was put into before
+        #[arg(value_name = "GROUP")]
+        groups: Vec<String>,
+        /// Take it out of every group that it was put into
+        #[arg(long)]
+        none: bool,
     },
     /// Accept none of a principal's tokens any more; running nodes follow within 5 seconds
     Disable {
-        /// Id (`usr_…`, `sa_…`) or name
-        principal: String,
-        /// Id or name of the org, where several have a principal of that name
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        whom: Whom,
     },
     /// Accept a principal's tokens again
     Enable {
-        /// Id (`usr_…`, `sa_…`) or name
-        principal: String,
-        /// Id or name of the org, where several have a principal of that name
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        whom: Whom,
     },
     /// List everybody in an org
     List {
@@ -76,6 +79,17 @@ pub(super) enum Principals {
         #[command(flatten)]
         installation: Installation,
     },
+}
+
+#[derive(Args)]
+pub(super) struct Whom {
+    /// Id (`usr_…`, `sa_…`) or name
+    principal: String,
+    /// Id or name of the org, where several have a principal of that name
+    #[arg(long)]
+    org: Option<String>,
+    #[command(flatten)]
+    installation: Installation,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -140,84 +154,80 @@ impl Principals {
                 let text = format!("made {} ({name}, role {})", principal.id, role.name());
                 installation.output().record(&record(&principal), &text)
             }
-            Self::SetRole { principal, org, role: named, scopes, installation } => {
-                let wanted = (named, scopes);
-                set_role((&principal, org.as_deref()), wanted, &installation).await
-            }
-            Self::Disable { principal, org, installation } => {
-                disable(&principal, org.as_deref(), &installation).await
-            }
-            Self::Enable { principal, org, installation } => {
-                enable(&principal, org.as_deref(), &installation).await
-            }
-            Self::List { org, installation } => {
-                let office = installation.office().await?;
-                let listed = async {
-                    let org = office.shell.org_or_only(org.as_deref()).await?;
-                    office.shell.principals(org.id).await
+            Self::SetRole { whom, role: named, scopes } => {
+                let change = async |shell: &Shell, id: PrincipalId| {
+                    let role = changed_role(id.kind(), named, scopes)?;
+                    Ok(shell.set_role(id, role).await?)
                 };
-                let listed = listed.await;
-                office.close().await;
-                let records: Vec<Value> = listed?.iter().map(record).collect();
-                installation
-                    .output()
-                    .table(&records, &["id", "name", "role", "scopes", "disabled_at"])
+                let text = |Principal { id, role, .. }: &Principal| {
+                    format!("{id} has the role {} now: {}", role.name(), role.scopes())
+                };
+                whom.change(change, text).await
             }
+            Self::SetGroups { whom, groups, none: _ } => {
+                let groups = groups.into_iter().collect();
+                let change = async |shell: &Shell, id| Ok(shell.set_groups(id, groups).await?);
+                whom.change(change, in_groups).await
+            }
+            Self::Disable { whom } => {
+                let change = async |shell: &Shell, id| Ok(shell.disable_principal(id).await?);
+                let text =
+                    |it: &Principal| format!("disabled {}: none of its tokens is accepted", it.id);
+                whom.change(change, text).await
+            }
+            Self::Enable { whom } => {
+                let change = async |shell: &Shell, id| Ok(shell.enable_principal(id).await?);
+                let text =
+                    |it: &Principal| format!("enabled {}: its tokens are accepted again", it.id);
+                whom.change(change, text).await
+            }
+            Self::List { org, installation } => list(org.as_deref(), &installation).await,
         }
     }
 }
 
-async fn set_role(
-    (principal, org): (&str, Option<&str>),
-    (named, scopes): (Option<RoleName>, Option<ScopeSet>),
-    installation: &Installation,
-) -> Result<(), Failure> {
+async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
     let office = installation.office().await?;
-    let changed = async {
-        let id = office.shell.principal_of(org, principal).await?.id;
-        let role = changed_role(id.kind(), named, scopes)?;
-        Ok::<_, Failure>(office.shell.set_role(id, role).await?)
+    let listed = async {
+        let org = office.shell.org_or_only(org).await?;
+        office.shell.principals(org.id).await
     };
-    let changed = changed.await;
+    let listed = listed.await;
     office.close().await;
-    let changed = changed?;
-    let (id, role) = (changed.id, changed.role);
-    let text = format!("{id} has the role {} now: {}", role.name(), role.scopes());
-    installation.output().record(&record(&changed), &text)
+    let records: Vec<Value> = listed?.iter().map(record).collect();
+    let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
+    installation.output().table(&records, &columns)
 }
 
-async fn disable(
-    principal: &str,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let disabled = async {
-        let id = office.shell.principal_of(org, principal).await?.id;
-        office.shell.disable_principal(id).await
-    };
-    let disabled = disabled.await;
-    office.close().await;
-    let disabled = disabled?;
-    let text = format!("disabled {}: none of its tokens is accepted", disabled.id);
-    installation.output().record(&record(&disabled), &text)
+impl Whom {
+    /// Makes the change to the principal, and tells of it.
+    async fn change(
+        self,
+        change: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<Principal, Failure>,
+        text: impl FnOnce(&Principal) -> String,
+    ) -> Result<(), Failure> {
+        let office = self.installation.office().await?;
+        let changed = async {
+            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            change(&office.shell, found.id).await
+        };
+        let changed = changed.await;
+        office.close().await;
+        let changed = changed?;
+        self.installation.output().record(&record(&changed), &text(&changed))
+    }
 }
 
-async fn enable(
-    principal: &str,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let enabled = async {
-        let id = office.shell.principal_of(org, principal).await?.id;
-        office.shell.enable_principal(id).await
-    };
-    let enabled = enabled.await;
-    office.close().await;
-    let enabled = enabled?;
-    let text = format!("enabled {}: its tokens are accepted again", enabled.id);
-    installation.output().record(&record(&enabled), &text)
+fn in_groups(Principal { id, groups, .. }: &Principal) -> String {
+    let names: Vec<&str> = groups.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        format!("{id} is in no group but those that its logins name")
+    } else {
+        format!(
+            "{id} is in these groups now, besides those that its logins name: {}",
+            names.join(", ")
+        )
+    }
 }
 
 fn record(principal: &Principal) -> Value {
@@ -227,6 +237,7 @@ fn record(principal: &Principal) -> Value {
         "name": principal.name,
         "role": principal.role.name(),
         "scopes": principal.role.scopes(),
+        "groups": principal.groups,
         "created_at": principal.created_at,
         "disabled_at": principal.disabled_at,
     })

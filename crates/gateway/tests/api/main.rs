@@ -24,6 +24,7 @@ mod dlp;
 mod durability;
 mod first_steps;
 mod generated_client;
+mod groups;
 mod health;
 mod host;
 mod http;

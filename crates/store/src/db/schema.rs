@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(24, "0024_access_changes"),
     migration!(25, "0025_requests_in_order"),
     migration!(26, "0026_approval_columns"),
+    migration!(27, "0027_principal_groups"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number no one else uses.

@@ -1,6 +1,7 @@
 //! Fixtures.
 
 use std::{
+    collections::BTreeSet,
     str::FromStr,
     sync::{
         Arc,
@@ -85,6 +86,7 @@ pub(crate) fn principal(org_id: OrgId, n: u32) -> Principal {
         org_id,
         name: format!("person {n}"),
         role: Role::Member,
+        groups: BTreeSet::new(),
         created_at: NOW,
         disabled_at: None,
     }

@@ -1,5 +1,7 @@
 //! Users and service accounts.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::principal::{Role, Scope, ScopeSet};
 use portcullis_store::StoreError;
 
@@ -51,5 +53,35 @@ on_both! {
 
         let found = db.store.find_principal(org, user).await.unwrap().unwrap();
         assert_eq!((found.role, found.disabled_at), (Role::Auditor, Some(NOW)));
+    }
+
+    async fn a_principal_is_in_the_groups_that_it_was_put_into_last(db: Database) {
+        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let (user, twin) =
+            (given::user(&db.store, org, 1).await, given::user(&db.store, other, 2).await);
+        let set = |names: &[&str]| -> BTreeSet<String> {
+            names.iter().map(|&name| name.to_owned()).collect()
+        };
+        let groups_of =
+            async |org, id| db.store.find_principal(org, id).await.unwrap().unwrap().groups;
+        let token = given::token(org, user, 1);
+        db.store.insert_token(&token, &given::hash(1)).await.unwrap();
+
+        assert!(groups_of(org, user).await.is_empty());
+        assert!(db.store.set_groups(org, user, &set(&["finance", "a\"b'"])).await.unwrap());
+
+        assert_eq!(groups_of(org, user).await, set(&["finance", "a\"b'"]));
+        assert_eq!(db.store.list_principals(org).await.unwrap()[0].groups.len(), 2);
+        let known = db.store.find_token_by_hash(&given::hash(1)).await.unwrap().unwrap();
+        assert_eq!(known.principal.groups, set(&["finance", "a\"b'"]));
+        let asked = set(&["finance", "a\"b'", "fin", "ops"]);
+        assert_eq!(db.store.unnamed_groups(org, &asked).await.unwrap(), set(&["fin", "ops"]));
+        assert_eq!(db.store.unnamed_groups(other, &asked).await.unwrap(), asked);
+        assert!(!db.store.set_groups(other, user, &set(&["ops"])).await.unwrap());
+        assert!(groups_of(other, twin).await.is_empty());
+        assert!(db.store.set_groups(org, user, &set(&["ops"])).await.unwrap());
+        assert_eq!(groups_of(org, user).await, set(&["ops"]));
+        assert!(db.store.set_groups(org, user, &set(&[])).await.unwrap());
+        assert!(groups_of(org, user).await.is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! Users who come from a trusted issuer: made at their first login, kept in step at each one.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{
     audit::{Event, EventType},
     id::{OrgId, PrincipalId, PrincipalKind},
@@ -52,6 +54,7 @@ impl Access {
             org_id: party.org_id,
             name: user.name.clone(),
             role: user.role,
+            groups: BTreeSet::new(),
             created_at: self.base.clock.now(),
             disabled_at: None,
         };

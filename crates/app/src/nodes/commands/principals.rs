@@ -1,5 +1,7 @@
 //! Commands on users and service accounts.
 
+use std::collections::BTreeSet;
+
 use portcullis_core::{
     audit::EventType,
     id::{OrgId, PrincipalId, PrincipalKind},
@@ -7,7 +9,7 @@ use portcullis_core::{
 };
 use portcullis_store::{Principal, StoreError};
 
-use super::{Shell, ShellError, named};
+use super::{MAX_GROUPS, Shell, ShellError, named};
 
 impl Shell {
     /// Makes a user or a service account.
@@ -25,6 +27,7 @@ impl Shell {
             org_id: org,
             name: name.to_owned(),
             role,
+            groups: BTreeSet::new(),
             created_at: self.clock.now(),
             disabled_at: None,
         };
@@ -89,6 +92,23 @@ impl Shell {
         self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
         self.store.set_role(principal.org_id, id, role).await?;
         Ok(Principal { role, ..principal })
+    }
+
+    /// Puts a principal into these groups, besides those that its logins name, and takes it out of
+    /// others that it was put into before; running nodes follow within 5 seconds.
+    pub async fn set_groups(
+        &self,
+        id: PrincipalId,
+        groups: BTreeSet<String>,
+    ) -> Result<Principal, ShellError> {
+        if groups.len() > MAX_GROUPS {
+            return Err(ShellError::TooManyGroups);
+        }
+        groups.iter().try_for_each(|group| named(group))?;
+        let principal = self.principal(id).await?;
+        self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
+        self.store.set_groups(principal.org_id, id, &groups).await?;
+        Ok(Principal { groups, ..principal })
     }
 
     /// From now on none of the principal's tokens is accepted, nor any that it acts through;

@@ -58,7 +58,7 @@ pub struct Who {
     pub roles: Option<Vec<String>>,
     /// Its scopes; likewise.
     pub scopes: Option<Vec<String>>,
-    /// Its groups; those of its last login when not said.
+    /// Its groups; those of its last login and of the operator when not said.
     pub groups: Option<Vec<String>>,
     /// Other claims; likewise.
     pub claims: Option<BTreeMap<String, Vec<String>>>,

@@ -1,5 +1,6 @@
 //! Decisions about approvals: people who may make one, and reasons for which one is refused.
 
+use portcullis_testkit::eventually;
 use serde_json::json;
 
 use super::{Waiting, told};
@@ -87,6 +88,29 @@ async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
         assert_eq!(told(&answer), (404, "not_found"), "{}", answer.text);
     }
     assert_eq!(it.get(&ana, &id).await.at("/data/status"), "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_out() {
+    let it = Waiting::start().await;
+    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["sales"]).await);
+    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
+    let seen_by = async |status: u16| {
+        let seen = async || (it.get(&ben, &id).await.status == status).then_some(());
+        eventually("the groups of the principal on this node", seen).await;
+    };
+    assert_eq!(it.get(&ben, &id).await.status, 404);
+
+    it.gateway.admin(&["principal", "set-groups", &ben.id, "finance"]);
+    seen_by(200).await;
+    it.gateway.admin(&["principal", "set-groups", &ben.id, "--none"]);
+    let late = it.decide(&ben, &id, json!({"decision": "approve"})).await;
+    assert_eq!(told(&late), (404, "not_found"), "at once, for it is about rights: {}", late.text);
+    it.gateway.admin(&["principal", "set-groups", &ben.id, "staff", "treasury"]);
+    seen_by(200).await;
+
+    it.approve(&ben, &id).await;
+    assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
