@@ -32,11 +32,6 @@ pub(crate) struct IdleTime {
     pub(crate) known: Duration,
 }
 
-/// Time without a request after which a connection rests.
-pub(crate) const REST: Duration = Duration::from_millis(500);
-/// Longest time between two looks at whether it does.
-const LONGEST_LOOK: Duration = Duration::from_secs(8);
-
 /// The requests that are answered over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
@@ -64,8 +59,6 @@ pub(crate) struct Connection {
     ended: AtomicU64,
     /// Answers whose bodies of unknown length have not ended.
     streaming: AtomicUsize,
-    /// The client began to send another request.
-    heard: AtomicBool,
     /// The client does not take what is written.
     held_up: AtomicBool,
     unread: Unread,
@@ -81,7 +74,6 @@ impl Connection {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             streaming: AtomicUsize::new(0),
-            heard: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
             unread: Unread::default(),
             streams: Streams::default(),
@@ -128,11 +120,6 @@ impl Connection {
         self.streams.enter(self.peer(), waiting).await
     }
 
-    /// Notes that the client sent something.
-    pub(crate) fn heard(&self) {
-        self.heard.store(true, Ordering::Release);
-    }
-
     /// Notes whether the client takes what is written.
     pub(crate) fn held_up(&self, held_up: bool) {
         self.held_up.store(held_up, Ordering::Release);
@@ -150,35 +137,11 @@ impl Connection {
         }
     }
 
-    /// Ends when the last of its requests was answered [`REST`] ago and nothing is under way.
-    pub(crate) async fn rest(&self) {
-        let mut patience = REST;
-        loop {
-            let begun = self.begun.load(Ordering::Acquire);
-            if self.is_silent_for(patience).await && begun > 0 && !self.is_busy() {
-                return;
-            }
-            // A long call and a stream are looked at less often.
-            let goes_on = self.begun.load(Ordering::Acquire) == begun;
-            patience = if goes_on { (patience * 2).min(LONGEST_LOOK) } else { REST };
-        }
-    }
-
     /// Returns true while a request is answered or its answer sent.
     pub(crate) fn is_answering(&self) -> bool {
         self.begun.load(Ordering::Acquire) != self.ended.load(Ordering::Acquire)
             || self.streaming.load(Ordering::Acquire) > 0
             || self.held_up.load(Ordering::Acquire)
-    }
-
-    /// Returns true while it is more than a stream between two requests.
-    fn is_busy(&self) -> bool {
-        self.is_answering() || self.heard.load(Ordering::Acquire) || self.unread.is_left()
-    }
-
-    /// Number of requests so far.
-    pub(crate) fn requests(&self) -> u64 {
-        self.begun.load(Ordering::Acquire)
     }
 
     /// Returns true if no request was begun or in flight for this time.
@@ -202,7 +165,6 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.heard.store(false, Ordering::Release);
         self.0.ended.fetch_add(1, Ordering::AcqRel);
     }
 }

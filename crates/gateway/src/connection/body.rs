@@ -36,11 +36,6 @@ impl Unread {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns true if a body was given back and not taken.
-    pub(super) fn is_left(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
     fn give_back(&self, rest: Rest) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
     }

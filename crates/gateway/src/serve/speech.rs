@@ -9,6 +9,7 @@ use std::{
 };
 
 use axum::{
+    Router,
     body::{Body, HttpBody},
     extract::Request,
     http::Version,
@@ -26,18 +27,14 @@ use metrics::Gauge;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime::Handle,
-    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
-use super::{
-    turns::{Over, Turn, Turns},
-    wire::{Protocol, Wire},
-};
+use super::wire::{Protocol, Wire};
 use crate::{
     config::Server,
-    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, REST, Streaming, waiting},
-    http::Service,
+    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
     quota::Quota,
 };
 
@@ -46,14 +43,14 @@ use crate::{
 pub(super) struct Speech {
     http1: Arc<http1::Builder>,
     http2: Arc<http2::Builder<Shared>>,
-    service: Service,
+    router: Router,
     idle: IdleTime,
     waiting: Arc<Quota>,
     open: Gauge,
 }
 
-/// Time that a silent client gets to answer that its connection ends.
-pub(super) const PARTING: Duration = Duration::from_secs(1);
+/// Time that a silent client gets to answer the end of its connection.
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Error of a stream or a protocol.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -69,22 +66,22 @@ impl Drop for Held {
 
 impl Speech {
     /// For callers who have to authenticate.
-    pub(super) fn new(server: &Server, service: Service, open: Gauge) -> Self {
+    pub(super) fn new(server: &Server, router: Router, open: Gauge) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
         let unknown = Duration::from_secs(server.unauthenticated_idle_seconds).min(known);
-        Self::speaking(IdleTime { unknown, known }, service, open)
+        Self::speaking(IdleTime { unknown, known }, router, open)
     }
 
     /// For clients of whom nobody authenticates.
-    pub(super) fn without_callers(server: &Server, service: Service) -> Self {
+    pub(super) fn without_callers(server: &Server, router: Router) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
-        Self::speaking(IdleTime { unknown: known, known }, service, Gauge::noop())
+        Self::speaking(IdleTime { unknown: known, known }, router, Gauge::noop())
     }
 
-    fn speaking(idle: IdleTime, service: Service, open: Gauge) -> Self {
+    fn speaking(idle: IdleTime, router: Router, open: Gauge) -> Self {
         let http1 = Arc::new(over_http1(idle.known));
         let http2 = Arc::new(over_http2(Shared(Handle::current())));
-        Self { http1, http2, service, idle, waiting: waiting(), open }
+        Self { http1, http2, router, idle, waiting: waiting(), open }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -99,78 +96,31 @@ impl Speech {
         let _held = Held(self.open.clone());
         let client = Arc::new(client);
         let mut wire = Wire::new(stream, Arc::clone(&client));
-        let mut turns = Turns::of(&client, self.idle, stop);
+        let mut over = pin!(over(&client, self.idle, stop));
         let protocol = tokio::select! {
             biased;
             protocol = wire.protocol() => protocol,
-            _ = turns.over() => return,
+            _ = over.as_mut() => return,
         };
+        let service = service_fn(|request| self.answer(request, &client));
         let ended = match protocol {
             Ok(None) => Ok(()),
-            Ok(Some(Protocol::Http1)) => self.speak_http1(wire, &client, turns).await,
-            // Boxed, so that a connection with HTTP/1 has no room for it.
-            Ok(Some(Protocol::Http2)) => Box::pin(self.speak_http2(wire, &client, turns)).await,
+            Ok(Some(Protocol::Http1)) => {
+                let connection = pin!(self.http1.serve_connection(wire, service));
+                speak(connection, http1::Connection::graceful_shutdown, over, &client).await
+            }
+            Ok(Some(Protocol::Http2)) => {
+                // Boxed, so that a connection with HTTP/1 has no room for it.
+                let connection = Box::pin(self.http2.serve_connection(wire, service));
+                let connection = pin!(connection);
+                speak(connection, |it| it.get_mut().as_mut().graceful_shutdown(), over, &client)
+                    .await
+            }
             Err(error) => Err(error.into()),
         };
         if let Err(error) = ended {
             tracing::debug!(peer = %client.peer(), %error, "a connection ended early");
         }
-    }
-
-    /// Speaks HTTP/1. While the connection rests, it has no buffers.
-    async fn speak_http1<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        mut wire: Wire<S>,
-        client: &Arc<Connection>,
-        mut turns: Turns<'_>,
-    ) -> Result<(), Failure> {
-        loop {
-            let service = service_fn(|request| self.answer(request, client));
-            let mut connection = Box::pin(self.http1.serve_connection(wire, service));
-            let turn = tokio::select! {
-                biased;
-                ended = connection.as_mut() => return Ok(ended?),
-                turn = turns.next() => turn,
-            };
-            if let Turn::Over(over) = turn {
-                connection.as_mut().graceful_shutdown();
-                return parted(connection, over, client).await;
-            }
-            let parts = Pin::into_inner(connection).into_parts();
-            wire = parts.io;
-            wire.put_back(parts.read_buf);
-            if wire.has_more() {
-                continue;
-            }
-            // The time that a head may take begins with the answer before it.
-            let end = Instant::now() + self.idle.known.saturating_sub(REST);
-            let woken = tokio::select! {
-                biased;
-                woken = timeout_at(end, wire.is_woken()) => woken.unwrap_or(Ok(false))?,
-                _ = turns.over() => false,
-            };
-            if !woken {
-                return Ok(wire.end().await?);
-            }
-            turns.ask_by(end);
-        }
-    }
-
-    async fn speak_http2<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-        &self,
-        wire: Wire<S>,
-        client: &Arc<Connection>,
-        mut turns: Turns<'_>,
-    ) -> Result<(), Failure> {
-        let service = service_fn(|request| self.answer(request, client));
-        let mut connection = pin!(self.http2.serve_connection(wire, service));
-        let over = tokio::select! {
-            biased;
-            ended = connection.as_mut() => return Ok(ended?),
-            over = turns.over() => over,
-        };
-        connection.as_mut().graceful_shutdown();
-        parted(connection, over, client).await
     }
 
     fn answer(
@@ -180,8 +130,8 @@ impl Speech {
     ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
-        let request = connection.receive(request);
-        let (service, connection) = (self.service.clone(), Arc::clone(connection));
+        let mut request = connection.receive(request);
+        let (router, connection) = (self.router.clone(), Arc::clone(connection));
         let waiting = streamed.then(|| Arc::clone(&self.waiting));
         async move {
             let slot = match &waiting {
@@ -190,23 +140,48 @@ impl Speech {
             };
             let shed = waiting.is_some() && slot.is_none();
             let arrival = Arrival { connection: Some(Arc::clone(&connection)), shed };
-            let answer = service.answer(request, arrival).await;
+            request.extensions_mut().insert(arrival);
+            let answer = router.oneshot(request).await?;
             drop(in_flight);
             Ok(answer.map(|body| watched(body, connection)))
         }
     }
 }
 
-/// Answers what is in flight over a connection that is over.
-async fn parted(
-    connection: impl Future<Output = hyper::Result<()>>,
-    over: Over,
+/// Reason to close a connection.
+#[derive(Clone, Copy)]
+enum CloseReason {
+    /// The gateway ends.
+    Stopped,
+    /// There was no request for too long.
+    Silent,
+}
+
+/// Waits until a connection is to be closed.
+async fn over(client: &Connection, idle: IdleTime, stop: &CancellationToken) -> CloseReason {
+    tokio::select! {
+        () = stop.cancelled() => CloseReason::Stopped,
+        () = client.silence(idle) => CloseReason::Silent,
+    }
+}
+
+/// Speaks a protocol until its connection ends, or is to be closed: then what is in flight is answered.
+async fn speak<C: Future<Output = hyper::Result<()>>>(
+    mut connection: Pin<&mut C>,
+    shut_down: impl FnOnce(Pin<&mut C>),
+    over: Pin<&mut impl Future<Output = CloseReason>>,
     client: &Connection,
 ) -> Result<(), Failure> {
-    match over {
-        Over::Stopped if client.is_answering() => connection.await?,
-        // A peer that does not even take its leave is cut off.
-        Over::Stopped | Over::Silent => tokio::select! {
+    let reason = tokio::select! {
+        biased;
+        ended = connection.as_mut() => return Ok(ended?),
+        reason = over => reason,
+    };
+    shut_down(connection.as_mut());
+    match reason {
+        CloseReason::Stopped if client.is_answering() => connection.await?,
+        // A peer that does not answer the end of its connection is cut off.
+        CloseReason::Stopped | CloseReason::Silent => tokio::select! {
             biased;
             ended = connection => ended?,
             () = client.silence(IdleTime { unknown: PARTING, known: PARTING }) => {}

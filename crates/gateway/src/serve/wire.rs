@@ -11,12 +11,9 @@ use std::{
 use bytes::{Buf, Bytes};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
-    time::timeout,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-use super::{framing::Framing, speech::PARTING};
+use super::framing::Framing;
 use crate::connection::Connection;
 
 /// First bytes of a client that speaks HTTP/2 (RFC 9113 §3.4).
@@ -84,30 +81,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             return Ok(Some(protocol));
         }
     }
-
-    /// Waits until the client says something more. `false` if it went.
-    pub(super) async fn is_woken(&mut self) -> io::Result<bool> {
-        let mut first = [0];
-        let count = self.guarded().read(&mut first).await?;
-        self.ahead = Bytes::copy_from_slice(first.get(..count).unwrap_or_default());
-        Ok(count > 0)
-    }
-
-    /// Takes leave of the client, which has a moment to hear of it.
-    pub(super) async fn end(mut self) -> io::Result<()> {
-        let ended = timeout(PARTING, self.stream.inner_mut().shutdown()).await;
-        ended.unwrap_or(Ok(()))
-    }
-
-    /// Puts back what was read of it. Nothing at all would still hold the buffer that it was read into.
-    pub(super) fn put_back(&mut self, ahead: Bytes) {
-        self.ahead = if ahead.is_empty() { Bytes::new() } else { ahead };
-    }
-
-    /// Something was read ahead.
-    pub(super) fn has_more(&self) -> bool {
-        !self.ahead.is_empty()
-    }
 }
 
 impl<S> Wire<S> {
@@ -168,19 +141,11 @@ impl<S: AsyncRead + Unpin> Read for Wire<S> {
         mut buffer: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         if self.ahead.is_empty() {
-            let read = Pin::new(&mut TokioIo::new(self.guarded())).poll_read(context, buffer);
-            if read.is_ready() {
-                self.connection.heard();
-            }
-            return read;
+            return Pin::new(&mut TokioIo::new(self.guarded())).poll_read(context, buffer);
         }
-        self.connection.heard();
         let count = self.ahead.len().min(buffer.remaining());
         buffer.put_slice(self.ahead.get(..count).unwrap_or_default());
         self.ahead.advance(count);
-        if self.ahead.is_empty() {
-            self.ahead = Bytes::new();
-        }
         Poll::Ready(Ok(()))
     }
 }
@@ -230,6 +195,8 @@ impl<S: AsyncWrite + Unpin> Write for Wire<S> {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
+
+    use tokio::io::AsyncWriteExt;
 
     use super::*;
     use crate::connection::Use;

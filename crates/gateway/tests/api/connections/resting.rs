@@ -1,4 +1,4 @@
-//! Connections that rest between requests, without the buffers of their protocol.
+//! Connections that rest between requests.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
-/// Longer than the time after which a connection rests.
+/// Time that a connection rests.
 const A_WHILE: Duration = Duration::from_millis(1200);
 
 /// Number of answers with 200 in what is read until so many came.
