@@ -25,7 +25,7 @@ mod parts;
 mod proxies;
 mod query;
 mod routes;
-mod service;
+mod segment;
 mod strangers;
 mod traces;
 mod v1;
@@ -43,8 +43,7 @@ pub(crate) use self::{
     openapi::openapi,
     page::Cursors,
     proxies::Proxies,
-    routes::health_router,
-    service::Service,
+    routes::{health_router, router},
     strangers::Strangers,
 };
 

@@ -5,7 +5,6 @@
 mod accept;
 mod framing;
 mod speech;
-mod turns;
 mod wire;
 
 use std::{
@@ -31,7 +30,7 @@ use self::{
 use crate::{
     boot::Node,
     config::{Config, Server},
-    http::{Service, health_router},
+    http::{health_router, router},
     tls::TlsAcceptor,
 };
 
@@ -127,7 +126,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves until `stop`, then drains: no new connections, calls in flight end, events are sealed.
 pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: CancellationToken) {
-    let service = Service::new(Arc::clone(&node.gateway));
+    let service = router(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
     node.app.nodes.start_jobs(&jobs);
     node.app.nodes.started();
@@ -172,7 +171,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
 /// Serves a plain router to a few clients that need not authenticate, such as a metrics scraper.
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let listening = Listening { listener, tls: None };
-    let speech = Speech::without_callers(&Server::default(), router.into());
+    let speech = Speech::without_callers(&Server::default(), router);
     let (lanes, connections) = (Lanes::none(), TaskTracker::new());
     let never = CancellationToken::new();
     accept(&listening, &Limits::plain(), &speech, (&lanes, &connections), &never).await;

@@ -12,7 +12,7 @@ use axum::{
     body::{Body, HttpBody as _},
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, Version, header, request::Parts},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use bytes::BytesMut;
 use futures_util::FutureExt;
@@ -209,78 +209,35 @@ fn tracestate(headers: &HeaderMap) -> Option<String> {
     Some(whole_entries(&all).to_owned()).filter(|state| !state.is_empty())
 }
 
-/// A request as far as its frame has to know it.
-pub(crate) struct Routed {
-    pub(crate) spec: RouteSpec,
-    pub(crate) counted: metrics::Route,
-    pub(crate) arrival: Arrival,
-}
-
-/// The end of a request: an outcome that the frame writes, or a response with a body of its own.
-pub(crate) enum Handled {
-    Outcome(Outcome),
-    Response(Response),
-}
-
-impl From<Outcome> for Handled {
-    fn from(outcome: Outcome) -> Self {
-        Self::Outcome(outcome)
-    }
-}
-
-impl From<Response> for Handled {
-    fn from(mut response: Response) -> Self {
-        let outcome = response.extensions_mut().remove::<Arc<Outcome>>();
-        outcome.and_then(Arc::into_inner).map_or(Self::Response(response), Self::Outcome)
-    }
-}
-
-/// Frames the answer to a request that a router sent to `spec`.
+/// Frames the answer to a request of this route: every answer leaves through here, with envelope and
+/// headers, also that of a handler that panics.
 pub(crate) async fn framed<F: Future<Output = Response>>(
     gateway: &Arc<Gateway>,
     spec: RouteSpec,
-    request: Request,
+    mut request: Request,
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
     let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
-    let routed = Routed { spec, counted: metrics::Route::of(&request), arrival };
-    let answer = |exchange: Arc<Exchange>, mut request: Request| {
-        request.extensions_mut().insert(exchange);
-        answer(request).map(Handled::from)
-    };
-    frame(gateway, routed, request, answer).await
-}
-
-/// Frames the answer to a request: every answer leaves through here, with envelope and headers,
-/// also that of a handler that panics.
-pub(crate) async fn frame<F: Future<Output = Handled>>(
-    gateway: &Arc<Gateway>,
-    Routed { spec, counted, arrival }: Routed,
-    request: Request,
-    answer: impl FnOnce(Arc<Exchange>, Request) -> F,
-) -> Response {
-    let shed = arrival.shed;
+    let (counted, shed) = (metrics::Route::of(&request), arrival.shed);
     let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, request.headers()));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
     let page = (spec.access == Access::Message)
         .then(|| cors::allowed_origin(&gateway.mcp.guard, request.headers()))
         .flatten();
-    let handled = match barred(gateway, &exchange, shed, &request) {
+    let mut response = match barred(gateway, &exchange, shed, &request) {
         None => {
-            let answer = answer(Arc::clone(&exchange), request);
-            let answered = AssertUnwindSafe(answer).catch_unwind().await;
-            answered.unwrap_or_else(|_| Handled::Outcome(Refusal::Internal.into()))
+            request.extensions_mut().insert(Arc::clone(&exchange));
+            let answered = AssertUnwindSafe(answer(request)).catch_unwind().await;
+            answered.unwrap_or_else(|_| Outcome::from(Refusal::Internal).into_response())
         }
         Some(refusal) => {
             drop(request);
-            Handled::Outcome(refusal.into())
+            Outcome::from(refusal).into_response()
         }
     };
-    let (mut response, outcome) = match handled {
-        Handled::Response(response) => (response, None),
-        Handled::Outcome(outcome) => (Response::new(Body::empty()), Some(outcome)),
-    };
+    // A handler that answers with an outcome leaves the writing to the frame.
+    let outcome = response.extensions_mut().remove::<Arc<Outcome>>().and_then(Arc::into_inner);
     response.headers_mut().reserve(HEADERS);
     if let Some(connection) = &exchange.connection {
         leftover::settle(connection, expects, response.headers_mut()).await;

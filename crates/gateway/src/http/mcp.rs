@@ -20,8 +20,8 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     Extension,
     extract::{Request as HttpRequest, State},
-    http::{HeaderMap, Uri},
-    response::{IntoResponse, Response},
+    http::HeaderMap,
+    response::Response,
     routing::post,
 };
 use bytes::Bytes;
@@ -47,11 +47,11 @@ use super::{
     Gateway,
     body::RequestBody,
     caller::{self, Caller},
-    exchange::{Exchange, Handled},
+    exchange::Exchange,
     outcome::Outcome,
     query::Query,
     routes::MessageRoute,
-    service::{decoded, segment},
+    segment::{Segment, segment},
 };
 
 /// For how long a client may keep what `server/discover` says.
@@ -109,59 +109,39 @@ pub(crate) const ALL_AS_A_FOLDER: &str = "/mcp/";
 
 /// The routes of these addresses.
 pub(crate) fn routes() -> [MessageRoute; 3] {
-    [ALL, ALL_AS_A_FOLDER, ONE].map(|path| (path, post(message_posted)))
+    [(ALL, post(answer_all)), (ALL_AS_A_FOLDER, post(answer_all)), (ONE, post(answer_one))]
 }
 
-async fn message_posted(
+/// Answers a message about the tools of all providers.
+async fn answer_all(
     State(gateway): State<Arc<Gateway>>,
     Extension(exchange): Extension<Arc<Exchange>>,
     request: HttpRequest,
-) -> Response {
-    match answer(&gateway, exchange, request).await {
-        Handled::Response(response) => response,
-        Handled::Outcome(outcome) => outcome.into_response(),
-    }
+) -> Result<Response, Outcome> {
+    answer(&gateway, &exchange, None, request).await
 }
 
-/// An address at which MCP clients are answered, with the provider that it names, as it was written.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Address<'a> {
-    pub(crate) provider: Option<&'a str>,
-}
-
-impl<'a> Address<'a> {
-    /// Reads a path; `None` if it is no such address.
-    pub(crate) fn of(path: &'a str) -> Option<Self> {
-        let provider = match path.strip_prefix(ALL)? {
-            "" | "/" => None,
-            rest => Some(rest.strip_prefix('/').filter(|it| !it.is_empty()).and_then(segment)?),
-        };
-        Some(Self { provider })
-    }
-}
-
-/// Answers a message, with or without the router.
-pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
-    exchange: Arc<Exchange>,
+/// Answers a message about the tools of one provider.
+async fn answer_one(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    slug: Segment,
     request: HttpRequest,
-) -> Handled {
-    match handled(gateway, &exchange, request).await {
-        Ok(response) => Handled::Response(response),
-        Err(outcome) => Handled::Outcome(outcome),
-    }
+) -> Result<Response, Outcome> {
+    answer(&gateway, &exchange, Some(segment(slug)), request).await
 }
 
-async fn handled(
+async fn answer(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
+    slug: Option<String>,
     request: HttpRequest,
 ) -> Result<Response, Outcome> {
     if let Some(forbidden) = guard::forbidden(&request, gateway, exchange) {
         return Err(forbidden);
     }
     let Caller(ctx) = Caller::of(exchange, request.headers(), gateway).await?;
-    let face = match face(gateway, request.uri()) {
+    let face = match face(gateway, slug, request.uri().query()) {
         Ok(face) => face,
         Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),
     };
@@ -171,12 +151,12 @@ async fn handled(
 }
 
 /// The tools that an address offers.
-fn face(gateway: &Gateway, uri: &Uri) -> Result<Face, Refusal> {
-    match Address::of(uri.path()).and_then(|address| address.provider) {
-        None => listed(uri.query(), gateway.mcp.tools).map(Face::All),
+fn face(gateway: &Gateway, slug: Option<String>, query: Option<&str>) -> Result<Face, Refusal> {
+    match slug {
+        None => listed(query, gateway.mcp.tools).map(Face::All),
         Some(slug) => {
-            Query::parse(uri.query(), &[])?;
-            Ok(Face::One(decoded(slug).into_owned()))
+            Query::parse(query, &[])?;
+            Ok(Face::One(slug))
         }
     }
 }

@@ -14,20 +14,17 @@ pub(super) mod simulate;
 use std::sync::Arc;
 
 use axum::{
-    extract::{FromRequestParts, Path, rejection::PathRejection},
+    extract::{FromRequestParts, Path},
     http::request::Parts,
 };
 use portcullis_app::tool_named;
 use portcullis_core::{refusal::Refusal, tool::ToolId};
 
-use super::{Gateway, outcome::Outcome};
-
-/// A path parameter decoded once; what is not UTF-8 becomes a text that names nothing.
-type Segment = Result<Path<String>, PathRejection>;
-
-fn segment(path: Segment) -> String {
-    path.map(|Path(text)| text).unwrap_or_default()
-}
+use super::{
+    Gateway,
+    outcome::Outcome,
+    segment::{Segment, segment},
+};
 
 /// The tool that the path names, decoded and parsed once. What is malformed can name no tool.
 pub(super) struct ToolPath(Result<ToolId, Refusal>);

@@ -125,7 +125,7 @@ pub(crate) async fn get(
     let explains = query.choice("explain", &["0", "1", "false", "true"])?;
     let id = segment(path);
     let explained = if matches!(explains, Some("1" | "true")) {
-        gateway.app.calls.explained_event(&ctx, &id).await?
+        gateway.app.simulations.explained_event(&ctx, &id).await?
     } else {
         ExplainedEvent { event: gateway.app.audit.event(&ctx, &id).await?, explanation: None }
     };

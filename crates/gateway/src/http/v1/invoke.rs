@@ -9,7 +9,7 @@ use axum::{
     extract::{Request, State},
 };
 use bytes::Bytes;
-use portcullis_app::{Conversation, Invocation, Stage, View, tool_named};
+use portcullis_app::{Conversation, Invocation, Stage, View};
 use portcullis_core::{
     json::{Document, JsonValue, Node},
     refusal::Refusal,
@@ -17,6 +17,7 @@ use portcullis_core::{
 use utoipa::ToSchema;
 
 use self::interaction::InteractionRequest;
+use super::ToolPath;
 use crate::http::{
     Gateway,
     answer::{ErrorAnswer, InvokeAnswer},
@@ -26,7 +27,6 @@ use crate::http::{
     idempotency::idempotency_key,
     outcome::Outcome,
     query::Query,
-    service::{decoded, segment},
     waiting::{self, Wait},
 };
 
@@ -53,33 +53,13 @@ use crate::http::{
 pub(crate) async fn invoke(
     State(gateway): State<Arc<Gateway>>,
     Extension(exchange): Extension<Arc<Exchange>>,
+    Caller(ctx): Caller,
+    ToolPath(tool): ToolPath,
     request: Request,
 ) -> Outcome {
-    answer(&gateway, exchange, request).await
-}
-
-/// The template of its path.
-pub(crate) const PATH: &str = "/v1/mcps/{id}/invoke";
-
-/// The id of a tool in such a path, as it was written.
-pub(crate) fn called(path: &str) -> Option<&str> {
-    path.strip_prefix("/v1/mcps/")?.strip_suffix("/invoke").and_then(segment)
-}
-
-/// Answers a request of it, with or without the router.
-pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
-    exchange: Arc<Exchange>,
-    request: Request,
-) -> Outcome {
-    let Caller(ctx) = match Caller::of(&exchange, request.headers(), gateway).await {
-        Ok(caller) => caller,
-        Err(refused) => return refused,
-    };
     let (parts, body) = request.into_parts();
-    let tool = tool_named(&decoded(called(parts.uri.path()).unwrap_or_default()));
     let raw = parts.uri.query().map(str::to_owned);
-    let request = RequestBody::of(exchange.route, (parts.headers, body), gateway);
+    let request = RequestBody::of(exchange.route, (parts.headers, body), &gateway);
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let wait = Wait::of(&request.headers);
@@ -96,7 +76,7 @@ pub(crate) async fn answer(
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
-    waiting::invoke(gateway, ctx, wait, bytes, asked).await
+    waiting::invoke(&gateway, ctx, wait, bytes, asked).await
 }
 
 fn view(raw: Option<&str>) -> Result<View, Refusal> {

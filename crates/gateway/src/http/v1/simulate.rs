@@ -39,7 +39,7 @@ pub(crate) async fn simulate(
     let read = |members| Simulation::read(&Value::Object(members));
     let whose = (&*gateway.app, ctx.caller().org_id);
     let simulation = request.object(whose, read).await?;
-    Ok(Outcome::data(&gateway.app.calls.simulate(&ctx, simulation).await?))
+    Ok(Outcome::data(&gateway.app.simulations.simulate(&ctx, simulation).await?))
 }
 
 /// The body of a simulation: `requests`, or one call with `tool`, or `replay`.
