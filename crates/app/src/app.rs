@@ -15,12 +15,13 @@ use crate::{
     approvals::{ApprovalHandles, Approvals},
     audit::{Audit, AuditParts},
     base::Base,
-    calls::{CallHandles, CallParts, Calls, policy_cases::run_cases},
+    calls::{CallHandles, CallParts, Calls},
     dlp::Dlp,
     nodes::{NodeHandles, Nodes, cluster::Cluster},
     policies::{Policies, PolicyHandles, PolicySource},
     providers::{ProviderHandles, ProviderParts, Providers, provider::Declared},
     screening::Screening,
+    simulation::{SimulationHandles, Simulations, policy_cases::run_cases},
     telemetry::{Telemetry, traces::TraceSettings},
     tools::{ToolHandles, Tools, catalogue::ToolCatalogue},
 };
@@ -91,6 +92,8 @@ pub struct App {
     pub approvals: Arc<Approvals>,
     /// Governed calls.
     pub calls: Arc<Calls>,
+    /// Simulations of policies.
+    pub simulations: Arc<Simulations>,
     /// Membership, jobs and readiness.
     pub nodes: Arc<Nodes>,
 }
@@ -154,6 +157,14 @@ impl App {
             catalogue: Arc::clone(&catalogue),
             providers: Arc::clone(&providers),
         }));
+        let simulations = Arc::new(Simulations::new(SimulationHandles {
+            base: Arc::clone(&base),
+            screening: Arc::clone(&screening),
+            audit: Arc::clone(&audit),
+            policies: Arc::clone(&policies),
+            catalogue: Arc::clone(&catalogue),
+            tools: Arc::clone(&tools),
+        }));
         let handles = CallHandles {
             base: Arc::clone(&base),
             screening,
@@ -191,6 +202,7 @@ impl App {
             access,
             approvals,
             calls,
+            simulations,
             nodes,
         };
         Ok(Arc::new(rooms))

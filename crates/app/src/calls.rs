@@ -1,20 +1,22 @@
-//! Governed calls: [`invoke`] tells the story of an invocation, [`recorded`] is the bracket that
-//! makes sure that nothing happens unrecorded, [`simulate`] asks what policies would say.
+//! Governed calls: [`invoke`] tells the story of an invocation, [`bracket`] makes sure that nothing
+//! happens unrecorded.
 
-pub(crate) mod admission;
+mod admit;
 pub(crate) mod answers;
-mod approval;
+mod approve;
 mod attended;
-pub(crate) mod claim;
+mod bracket;
 pub(crate) mod conversation;
+mod dispatch;
+mod effect;
+pub(crate) mod event;
 mod failed;
 pub(crate) mod idempotency;
 pub(crate) mod interaction;
 pub(crate) mod invoke;
-pub(crate) mod policy_cases;
-pub(crate) mod recorded;
+mod parse;
+mod reject;
 pub(crate) mod remarks;
-pub(crate) mod simulate;
 mod spans;
 pub(crate) mod task;
 mod uninterrupted;
@@ -32,15 +34,11 @@ use portcullis_core::{
 };
 
 use self::{
-    admission::{Admissions, Judging},
-    answers::GovernanceView,
-    conversation::Conversation,
-    idempotency::Replayed,
-    simulate::Simulations,
-    task::TaskTerms,
+    answers::GovernanceView, conversation::Conversation, idempotency::Replayed, task::TaskTerms,
 };
 use crate::{
     access::limits::Quotas,
+    admission::{Admissions, Judging},
     approvals::Approvals,
     audit::Audit,
     base::Base,
@@ -173,7 +171,6 @@ pub struct Calls {
     approvals: Arc<Approvals>,
     /// Calls until they are dispatched.
     admissions: Arc<Admissions>,
-    simulations: Simulations,
     capture: Capture,
     answer_key: AnswerKey,
     state_key: StateKey,
@@ -192,7 +189,6 @@ impl Calls {
             providers,
             approvals,
         } = handles;
-        let simulations = Simulations::new(base.ending.clone());
         let judging = Judging::new(parts.max_calls, base.workers.threads());
         Self {
             admissions: Arc::new(Admissions::new(judging, audit.writer.clone())),
@@ -205,7 +201,6 @@ impl Calls {
             tools,
             providers,
             approvals,
-            simulations,
             capture: parts.capture,
             answer_key: parts.answer_key,
             state_key: parts.state_key,

@@ -9,7 +9,7 @@ use portcullis_lanes::{goes_on, offload};
 use portcullis_upstream::{DetectorError, ExternalDetector};
 
 use crate::{
-    calls::admission::{Admission, Judged},
+    admission::{Admission, Judged},
     telemetry::counters,
 };
 

@@ -2,12 +2,13 @@
 //!
 //! [`App`] puts the rooms together; each owns its state, and knows those that stand below it here.
 //! A reader opens two files to know how a call is governed: `calls/invoke.rs` tells the story,
-//! `calls/recorded.rs` is the bracket that makes sure that nothing happens unrecorded.
+//! `calls/bracket.rs` makes sure that nothing happens unrecorded.
 
 mod app;
 mod approvals;
 mod calls;
 mod nodes;
+mod simulation;
 
 mod access;
 mod providers;
@@ -18,8 +19,10 @@ mod policies;
 pub mod audit;
 pub mod telemetry;
 
+mod admission;
 mod attendance;
 mod base;
+mod claim;
 mod ctx;
 mod dlp;
 mod long_work;
@@ -61,17 +64,11 @@ pub use self::{
     calls::{
         Answered, CallParts, Calls, Invocation, Invoked, Stopped, View,
         answers::GovernanceView,
-        claim::Claim,
         conversation::{Conversation, Questions},
         idempotency::{Replayed, ReplayedError},
-        simulate::{
-            Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay,
-            Simulation, Subject, Unread, Who, Workbench,
-            replay::explained::{EventExplanation, ExplainedEvent, ExplainedSet},
-            report::SimulationReport,
-        },
         task::{Task, TaskRun, TaskState, TaskStep, TaskTerms},
     },
+    claim::Claim,
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     nodes::{
@@ -106,6 +103,12 @@ pub use self::{
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
     screening::{Screening, fingerprint_key},
+    simulation::{
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Simulations, Subject, Unread, Who, Workbench,
+        replay::explained::{EventExplanation, ExplainedEvent, ExplainedSet},
+        report::SimulationReport,
+    },
     telemetry::{
         Telemetry,
         stages::{Stage, Stages},

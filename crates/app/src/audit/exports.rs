@@ -40,7 +40,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Audit, events::object};
-use crate::{calls::claim::Claim, ctx::Ctx};
+use crate::{claim::Claim, ctx::Ctx};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;

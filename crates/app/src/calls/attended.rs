@@ -11,7 +11,7 @@ use portcullis_upstream::{CallAnswer, CallError, Progress};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
-use super::{Calls, invoke::Ready};
+use super::{Calls, dispatch::Dispatch};
 use crate::attendance::{Attendance, Attended, ClearedProgress};
 
 /// Time for what a tool told right before its answer.
@@ -24,19 +24,19 @@ impl Calls {
     /// what was told, for the event.
     pub(super) async fn attended(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         call: Pin<&mut (impl Future<Output = Result<CallAnswer, CallError>> + Send)>,
     ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
-        match &ready.ctx.attendance {
+        match &dispatch.ctx.attendance {
             None => (call.await, Vec::new()),
             // Boxed, so that calls which nobody attends carry no room for it.
-            Some(Attendance(attended)) => Box::pin(self.telling(ready, attended, call)).await,
+            Some(Attendance(attended)) => Box::pin(self.telling(dispatch, attended, call)).await,
         }
     }
 
     async fn telling(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         attended: &Attended,
         call: Pin<&mut (impl Future<Output = Result<CallAnswer, CallError>> + Send)>,
     ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
@@ -45,7 +45,7 @@ impl Calls {
         let mut heard = attended.heard.lock().await;
         let telling = async {
             while let Some(progress) = heard.recv().await {
-                rulings.extend(self.tell(ready, attended, progress).await);
+                rulings.extend(self.tell(dispatch, attended, progress).await);
             }
             pending().await
         };
@@ -56,7 +56,7 @@ impl Calls {
         };
         let rest = async {
             while let Ok(progress) = heard.try_recv() {
-                rulings.extend(self.tell(ready, attended, progress).await);
+                rulings.extend(self.tell(dispatch, attended, progress).await);
             }
         };
         // What is late is left out, as if the tool had not told it.
@@ -67,7 +67,12 @@ impl Calls {
 
     /// Tells progress, once DLP and policies let it pass as they would an answer. What they do not
     /// let pass is dropped. Gives the ruling if anything was found.
-    async fn tell(&self, ready: &Ready, attended: &Attended, progress: Progress) -> Option<Ruling> {
+    async fn tell(
+        &self,
+        dispatch: &Dispatch,
+        attended: &Attended,
+        progress: Progress,
+    ) -> Option<Ruling> {
         let Progress { progress, total, message } = progress;
         let block = message.map(|text| json!({"type": "text", "text": text}));
         let mut more = Map::from_iter([("progress".to_owned(), Value::Number(progress))]);
@@ -76,7 +81,7 @@ impl Calls {
         let more = more.iter().map(|(name, it)| (name.clone(), Document::of(it))).collect();
         let content = Some(content);
         let answer = Answer::mcp(CallResult { content, more, ..CallResult::default() });
-        let (result, _, ruling) = self.judge_progress(ready, answer).await.ok()?.into_parts();
+        let (result, _, ruling) = self.judge_progress(dispatch, answer).await.ok()?.into_parts();
         let result = result.root().to_value();
         let number = |name: &str| result.get(name).and_then(Value::as_number).cloned();
         let text = result.pointer("/content/0/text").and_then(Value::as_str);
@@ -90,13 +95,13 @@ impl Calls {
 
     async fn judge_progress(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         progress: Answer,
     ) -> Result<Cleared<Answer>, Denial> {
-        let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
-        let scanned = ready.dlp.scan_answer(progress, &subject).await?;
-        let (engine, asker) = (ready.dlp.engine(), ready.ctx.asker(self.capture));
-        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
-        permitted.fulfil(engine, ready.call.tool())
+        let subject = self.screening.subject(&dispatch.ctx.session.tenant, dispatch.call.tool());
+        let scanned = dispatch.dlp.scan_answer(progress, &subject).await?;
+        let (engine, asker) = (dispatch.dlp.engine(), dispatch.ctx.asker(self.capture));
+        let permitted = scanned.decide(&dispatch.call, &*dispatch.policies, engine, asker)?;
+        permitted.fulfil(engine, dispatch.call.tool())
     }
 }

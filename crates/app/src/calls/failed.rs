@@ -10,43 +10,43 @@ use portcullis_core::{
 use portcullis_upstream::{CallError, Said, text::one_line};
 use serde_json::{Value, json};
 
-use super::{Calls, invoke::Ready, recorded::Done};
+use super::{Calls, dispatch::Dispatch, event::CallOutcome};
 
 impl Calls {
     /// The end of a call without an answer. What its server said instead goes to the caller and into the
     /// log, if it may leave as the text of a result could.
-    pub(super) async fn failed(
+    pub(super) async fn fail(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         mut governance: Governance,
         error: &CallError,
         said: &Said,
-    ) -> Done {
-        let connection = &ready.visible.connection;
+    ) -> CallOutcome {
+        let connection = &dispatch.visible.connection;
         let mut refusal = connection.provider.refusal(error, connection);
         if let (Refusal::UpstreamError { said: told, .. }, Some(text)) = (&mut refusal, said.text())
         {
             let text = connection.server().without_credentials(text);
-            *told = self.cleared(ready, &mut governance, text).await;
+            *told = self.cleared(dispatch, &mut governance, text).await;
             if let Some(text) = told {
-                let (tool, request) = (&ready.visible.tool.id, ready.ctx.origin.request_id);
+                let (tool, request) = (&dispatch.visible.tool.id, dispatch.ctx.origin.request_id);
                 let line = one_line(text, text.len());
                 tracing::info!(%tool, %request, "the server of a tool answered with an error: {line}");
             }
         }
-        Done::stopped(governance, refusal, error.executed)
+        CallOutcome::refused(governance, refusal, error.executed)
     }
 
     /// A text of the server as far as it may leave; `None` if it may not.
     async fn cleared(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         governance: &mut Governance,
         text: String,
     ) -> Option<String> {
         let content = Some(Document::of(&json!([{"type": "text", "text": text}])));
         let answer = Answer::mcp(CallResult { content, is_error: true, ..CallResult::default() });
-        let (result, _, ruling) = self.judge_answer(ready, answer).await.ok()?.into_parts();
+        let (result, _, ruling) = self.judge_answer(dispatch, answer).await.ok()?.into_parts();
         ruling.add_to(governance);
         let result = result.root().to_value();
         let text = result.pointer("/content/0/text").and_then(Value::as_str)?;

@@ -17,9 +17,10 @@ use portcullis_store::{KeyEnd, NewEvent, TextColumn};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{Answered, Calls, Stopped, answers::GovernanceView, claim::Claim};
+use super::{Answered, Calls, Stopped, answers::GovernanceView};
 use crate::{
     audit::events::object,
+    claim::Claim,
     ctx::Ctx,
     telemetry::{counters, stages::Stage},
 };
@@ -38,7 +39,7 @@ pub(crate) enum Known {
 }
 
 impl Known {
-    /// Says no unless the key is free.
+    /// Refuses a request whose key is taken.
     pub(crate) fn free(&self) -> Result<(), Refusal> {
         match self {
             Self::Free | Self::Answered(_) => Ok(()),

@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use super::{
     Calls,
     conversation::{Conversation, Questions},
-    invoke::Ready,
-    recorded::Done,
+    dispatch::Dispatch,
+    event::CallOutcome,
 };
 use crate::{ctx::Ctx, policies::notices::Went, tools::catalogue::Visible};
 
@@ -38,7 +38,7 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
-    /// Says no to another input than that of the legs before.
+    /// Refuses another input than that of the legs before.
     pub(super) fn continues(&self, call: &Cleared<ToolCall>) -> Result<(), Refusal> {
         match &self.input {
             Some(digest) if *digest != digest_of(call) => Err(foreign()),
@@ -91,7 +91,7 @@ fn owner<'a>(ctx: &Ctx, visible: &'a Visible) -> StateOwner<'a> {
 
 impl Calls {
     /// The leg that a call is, its turn, and the answers that were asked for. Others are left out, as
-    /// are all that come without a state. Says no to a state that is not of this call and caller.
+    /// are all that come without a state. Refuses a state that is not of this call and caller.
     pub(super) fn leg(
         &self,
         ctx: &Ctx,
@@ -122,47 +122,56 @@ impl Calls {
 
     /// The end of a leg in which the tool asked something: the questions leave by the same rules as a
     /// result.
-    pub(super) async fn asked(
+    pub(super) async fn end_leg(
         &self,
-        ready: &Ready,
+        dispatch: &Dispatch,
         mut governance: Governance,
         interaction: Interaction,
-    ) -> Done {
+    ) -> CallOutcome {
         let Interaction { requests, state, needed } = interaction;
-        let provider = || ready.visible.connection.provider.declared.slug.clone();
-        if let Some(required) = ready.leg.lacks(needed) {
+        let provider = || dispatch.visible.connection.provider.declared.slug.clone();
+        if let Some(required) = dispatch.leg.lacks(needed) {
             let refusal = Refusal::Unanswerable { provider: provider(), required };
-            return Done::stopped(governance, refusal, Executed::Unknown);
+            return CallOutcome::refused(governance, refusal, Executed::Unknown);
         }
-        if ready.leg.before.saturating_add(1) >= MOST_LEGS {
+        if dispatch.leg.before.saturating_add(1) >= MOST_LEGS {
             let reason = UpstreamReason::InteractionRequired;
             let refusal = Refusal::upstream(provider(), reason);
-            return Done::stopped(governance, refusal, Executed::Unknown);
+            return CallOutcome::refused(governance, refusal, Executed::Unknown);
         }
-        match self.judge_answer(ready, Answer::questions(requests)).await {
-            Err(denial) => self.withheld(ready, governance, denial),
+        match self.judge_answer(dispatch, Answer::questions(requests)).await {
+            Err(denial) => self.withhold(dispatch, governance, denial),
             Ok(questions) => {
-                self.ruled(&ready.ctx, &ready.visible.tool, questions.ruling(), Went::Allowed);
+                self.follow_up(
+                    &dispatch.ctx,
+                    &dispatch.visible.tool,
+                    questions.ruling(),
+                    Went::Allowed,
+                );
                 questions.ruling().add_to(&mut governance);
                 let (requests, _, ruling) = questions.into_parts();
                 let requests = requests.root().to_value();
-                let Some(state) = self.sealed(ready, &requests, state) else {
-                    return Done::stopped(governance, Refusal::Internal, Executed::Unknown);
+                let Some(state) = self.sealed(dispatch, &requests, state) else {
+                    return CallOutcome::refused(governance, Refusal::Internal, Executed::Unknown);
                 };
-                let done =
-                    Done::asked(governance, Document::of(&Interaction::result(requests, state)));
-                done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
+                let result = Document::of(&Interaction::result(requests, state));
+                CallOutcome::questions(governance, result).with_ruling(ruling)
             }
         }
     }
 
     /// The state by which the caller continues.
-    fn sealed(&self, ready: &Ready, requests: &Value, upstream: Option<String>) -> Option<String> {
+    fn sealed(
+        &self,
+        dispatch: &Dispatch,
+        requests: &Value,
+        upstream: Option<String>,
+    ) -> Option<String> {
         let asked = requests.as_object().into_iter().flatten().map(|(name, _)| name.clone());
-        let (input, asked) = (digest_of(&ready.call), asked.collect());
-        let mut state = CallState::new(self.base.now(), input, ready.leg.capabilities, asked);
-        state.legs = ready.leg.before.saturating_add(1);
+        let (input, asked) = (digest_of(&dispatch.call), asked.collect());
+        let mut state = CallState::new(self.base.now(), input, dispatch.leg.capabilities, asked);
+        state.legs = dispatch.leg.before.saturating_add(1);
         state.upstream = upstream;
-        self.state_key.seal(owner(&ready.ctx, &ready.visible), &state, &*self.base.random)
+        self.state_key.seal(owner(&dispatch.ctx, &dispatch.visible), &state, &*self.base.random)
     }
 }

@@ -1,101 +1,54 @@
 //! The story of a governed call, step by step and in its order.
 //!
-//! authenticate and `requests` limit (the HTTP layer) → scope → body → visible → `invocations`
-//! limit (a replay costs none) → idempotency key → definition younger than a minute → quarantine →
-//! schema → DLP → policy → obligations → connection → approvals → intent durable → upstream → DLP and
-//! policy on the answer → outcome durable → answer. A tool that asks something instead ends its leg of the call in
-//! the same way; [`interaction`](super::interaction) holds what is particular to that.
+//! The HTTP layer has authenticated the caller and charged the `requests` limit. Then:
+//!
+//! 1. admission: a place to be judged in;
+//! 2. parse: scope, key, body, visible tool;
+//! 3. admit: `invocations` limit (a replay costs none) and idempotency key;
+//! 4. a tool list younger than a minute, quarantine, schema;
+//! 5. judge: DLP, policy, obligations;
+//! 6. a connection with credentials;
+//! 7. approve: approvals of people;
+//! 8. bracket: the intent is durable, and takes key and approvals;
+//! 9. effect: the upstream is called, DLP and policy decide about the answer;
+//! 10. bracket: the outcome is durable, then the answer leaves.
+//!
+//! A tool that asks something instead ends its leg of the call in the same way
+//! ([`interaction`](super::interaction)).
 
-use std::{panic::AssertUnwindSafe, pin::pin, slice, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    approval::{Approval, Status},
-    audit::{Governance, Target},
-    call::{Answer, CallResult, Cleared, Denial, Ruling, ToolCall},
-    json::Document,
-    limits::Resource,
+    call::{Cleared, Denial, ToolCall},
     policy::PolicySet,
-    principal::Scope,
-    refusal::{Executed, Refusal, UpstreamReason},
-    tool::{Tool, ToolId},
+    refusal::{Executed, Refusal},
 };
 use portcullis_lanes::offload;
-use portcullis_store::Cost;
-use portcullis_upstream::{CallAnswer, Said, Trace};
 
 use super::{
-    Answered, Calls, Invocation, Stopped, View,
-    admission::{Admission, Judged, overloaded},
-    approval,
-    claim::Claim,
-    conversation::Conversation,
-    idempotency::{Known, Replayed},
-    interaction::Leg,
-    recorded::{Done, Draft},
-    remarks::Remark,
+    Answered, Calls, Invocation, Stopped,
+    approve::{self, Governed},
+    bracket::Bracketed,
+    dispatch::Dispatch,
+    event::{CallEvent, governance_of},
+    parse::ParsedCall,
+    reject::Rejection,
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    access::limits::uncounted, attendance::Attendance, ctx::Ctx, dlp::Dlp, policies::notices::Went,
-    providers::provider::Misfits, telemetry::stages::Stage, tools::catalogue::Visible,
+    access::limits::uncounted,
+    admission::{Admission, Judged, overloaded},
+    ctx::Ctx,
+    dlp::Dlp,
+    policies::notices::Went,
+    telemetry::stages::Stage,
+    tools::catalogue::Visible,
 };
 
-/// A call that may be dispatched: all that the part after the intent needs.
-pub(crate) struct Ready {
-    pub(super) ctx: Ctx,
-    pub(super) call: Cleared<ToolCall>,
-    pub(super) visible: Visible,
-    pub(super) policies: Arc<PolicySet>,
-    pub(super) dlp: Arc<Dlp>,
-    view: View,
-    pub(super) leg: Leg,
-    /// Approvals that it is made with.
-    pub(super) approvals: Vec<Approval>,
-    /// The idempotency key that it has to take before anything is sent.
-    pub(crate) claim: Option<Claim>,
-}
-
-/// A call of a tool that the caller sees, as it was asked for.
-struct Asked {
-    visible: Visible,
-    view: View,
-    claim: Option<Claim>,
-    input: Document,
-    bytes: u64,
-    conversation: Conversation,
-}
-
-/// Why a call goes no further.
-enum Early {
-    /// It is refused.
-    Refused(Refusal),
-    /// It is none: the plan allows no further request, or nobody can tell.
-    Uncounted(Refusal),
-    /// It was made before.
-    Replayed(Box<Replayed>),
-}
-
-impl Early {
-    /// Beyond the invocations it is a refused invocation; before that it is none.
-    fn of_limit(refusal: Refusal) -> Self {
-        if let Refusal::RateLimited { resource: Resource::Invocations, .. } = refusal {
-            Self::Refused(refusal)
-        } else {
-            Self::Uncounted(refusal)
-        }
-    }
-}
-
-impl From<Refusal> for Early {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
 impl Calls {
-    /// Says no while there is no room for a call and nobody may wait for it: to say so costs less
-    /// before what is asked for was read.
+    /// Refuses a call while there is no place for it and none to wait for: to refuse it costs less
+    /// before its request is read.
     pub fn room_for_a_call(&self) -> Result<(), Refusal> {
         if self.admissions.are_full() { Err(overloaded()) } else { Ok(()) }
     }
@@ -104,20 +57,20 @@ impl Calls {
     /// `mcp.invocation` event, or one `mcp.replayed` if the request was made before under the same
     /// idempotency key, and it is durable before the answer is given.
     ///
-    /// The request, in a body of so many bytes, is looked at once there is capacity for it: to
-    /// reject a call costs little.
+    /// `request` reads the request, in a body of so many bytes, once there is a place for the call: to
+    /// reject one costs little.
     pub async fn invoke(
         self: &Arc<Self>,
         ctx: Ctx,
         bytes: usize,
-        asked: impl FnOnce() -> Invocation + Send + 'static,
+        request: impl FnOnce() -> Invocation + Send + 'static,
     ) -> Result<Answered, Box<Stopped>> {
         // Until it is dispatched, so that calls which wait for their tools hold up no others.
         let Some(admission) = self.admissions.admit(&ctx.session.tenant, bytes).await else {
             return Err(Stopped::uncounted(overloaded()));
         };
         let org = ctx.caller().org_id;
-        let governed = Box::pin(Arc::clone(self).governed(ctx, asked, admission));
+        let governed = Box::pin(Arc::clone(self).governed(ctx, request, admission));
         let call = Uninterrupted::new(governed, org, &self.base.workers, &self.base.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
@@ -126,185 +79,80 @@ impl Calls {
     async fn governed(
         self: Arc<Self>,
         ctx: Ctx,
-        asked: impl FnOnce() -> Invocation + Send,
+        request: impl FnOnce() -> Invocation + Send,
         mut admission: Admission,
     ) -> Result<Answered, Box<Stopped>> {
         if admission.is_large() {
             offload().await;
         }
-        let mut draft = Draft::open(&self, &ctx);
-        match self.clear(&ctx, asked(), &mut draft, &mut admission).await {
-            Ok(ready) => self.recorded(draft, ready, admission).await,
-            Err(Early::Replayed(replayed)) => Box::pin(self.replay(&ctx, replayed)).await,
-            Err(Early::Uncounted(refusal)) => {
-                self.quotas.note_throttled(&ctx, &refusal);
-                Err(Stopped::uncounted(refusal))
+        let mut event = CallEvent::open(&self, &ctx);
+        let dispatch = match self.clear(&ctx, request(), &mut event, &mut admission).await {
+            Ok(dispatch) => dispatch,
+            Err(rejection) => return Box::pin(self.reject(&ctx, event, rejection)).await,
+        };
+        let claim = dispatch.claim.as_ref();
+        let effect = pin!(async {
+            drop(admission);
+            self.perform(&dispatch).await
+        });
+        let uses = approve::uses(&dispatch.approvals);
+        let bracketed = self.bracket(event, claim, uses, effect).await;
+        if !matches!(bracketed, Bracketed::Ended(_)) {
+            self.policies.give_back(&ctx, dispatch.call.rates());
+        }
+        match bracketed {
+            Bracketed::Ended(end) => end,
+            Bracketed::KeyTaken(event) => Box::pin(self.lose_key_race(*event, claim)).await,
+            Bracketed::NotApproved(event) => {
+                Box::pin(self.lose_approvals(*event, &dispatch.approvals)).await
             }
-            Err(Early::Refused(refusal)) => Box::pin(self.turned_down(draft, refusal)).await,
         }
     }
 
-    /// Steps 4 to 6: what is asked for, by somebody who may invoke.
-    fn call_asked_for(
+    /// Everything that is decided before anything is sent.
+    async fn clear(
         &self,
         ctx: &Ctx,
         invocation: Invocation,
-        draft: &mut Draft,
-    ) -> Result<Asked, Refusal> {
-        self.enter_stage(ctx, Stage::Validate);
-        draft.target(self.named(invocation.tool.as_ref().ok()));
-        ctx.require(Scope::McpsInvoke).map_err(|_| {
-            let denial = Denial::unscoped(Scope::McpsInvoke);
-            refused(draft, &denial, self.policies.current().version())
-        })?;
-        let key = invocation.key?;
-        draft.protected(key.is_some() || invocation.task.is_some());
-        if let (Some(terms), Ok(tool)) = (invocation.task, &invocation.tool) {
-            let claim = Claim::of_task(ctx.caller(), tool, (terms.approval, terms.ends_at));
-            draft.task = Some((claim, terms));
-        }
-        let view = invocation.view?;
-        let (input, bytes) = invocation.body?;
-        draft.input(self, input.root());
-        let visible = self.catalogue.visible(ctx, &invocation.tool?)?;
-        draft.target(visible.target());
-        ctx.trace_tool(&visible.tool);
-        let conversation = invocation.conversation;
-        let of_key = key.map(|key| {
-            let (id, view) = (&visible.tool.id, view.as_str());
-            Claim::of_call(ctx.caller(), &key, id, view, input.root(), &conversation)
-        });
-        let claim = draft.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(Asked { visible, view, claim, input, bytes, conversation })
-    }
-
-    /// Steps 4 to 12: everything that is judged before anything is sent.
-    async fn clear(
-        self: &Arc<Self>,
-        ctx: &Ctx,
-        invocation: Invocation,
-        draft: &mut Draft,
+        event: &mut CallEvent,
         admission: &mut Admission,
-    ) -> Result<Ready, Early> {
-        let asked = self.call_asked_for(ctx, invocation, draft);
+    ) -> Result<Dispatch, Rejection> {
+        let parsed = self.parse(ctx, invocation, event);
         self.enter_stage(ctx, Stage::Limits);
-        let asked = self.admit_call(ctx, asked).await?;
+        let parsed = self.admit_call(ctx, parsed).await?;
         self.enter_stage(ctx, Stage::Validate);
-        let Asked { mut visible, view, claim, input, bytes, conversation } = asked;
-        if let Some(looked_at) = self.providers.looked_anew(&visible, admission).await? {
-            draft.target(looked_at.target());
-            visible = looked_at;
+        let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
+        if let Some(refreshed) = self.providers.looked_anew(&visible, admission).await? {
+            event.set_target(refreshed.target());
+            visible = refreshed;
         }
         let (policies, dlp) = (self.policies.current(), self.screening.dlp());
-        let (tool, pin) =
-            (Arc::clone(&visible.tool), self.tools.pins.state(ctx.caller().org_id, &visible.tool));
+        let tool = Arc::clone(&visible.tool);
+        let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
         let (leg, turn, responses) = self.leg(ctx, &visible, conversation)?;
         let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
             .map(|call| call.at_turn(turn, responses));
         let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
-        let call = judged.map_err(|judged| {
-            let denial = match judged {
-                Judged::Denied(denial) => denial,
-                Judged::Stopped(refusal) => return refusal,
-            };
-            if let Some(ruling) = denial.ruling() {
-                self.ruled(ctx, &tool, ruling, Went::Denied);
-                draft.looked_at(self, &ruling.inputs);
-                draft.capture_input(self, ruling);
-            }
-            refused(draft, &denial, policies.version())
-        })?;
-        let asks = draft.task.is_some() || call.required_approvals().next().is_some();
+        let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;
+        let asks = event.task.is_some() || call.required_approvals().next().is_some();
         if !asks {
-            self.ruled(ctx, &tool, call.ruling(), Went::Allowed);
+            self.follow_up(ctx, &tool, call.ruling(), Went::Allowed);
         }
-        draft.looked_at(self, &call.ruling().inputs);
-        draft.capture_input(self, call.ruling());
-        draft.governance(call.ruling().governance(policies.version()));
+        event.add_inputs(self, &call.ruling().inputs);
+        event.capture_input(self, call.ruling());
+        event.set_governance(governance_of(call.ruling(), policies.version(), &[]));
         leg.continues(&call)?;
-        self.enter_stage(ctx, Stage::Connection);
-        self.providers.made_usable(&visible.connection, admission).await?;
-        let provider = &visible.connection.provider;
-        let (connection, name) = (&visible.connection, &tool.definition.name);
-        let resting = connection.server().check(connection.org, name);
-        resting.map_err(|error| provider.refusal(&error, &visible.connection))?;
+        self.connect(ctx, &visible, admission).await?;
         let approvals = if asks {
-            let governed = (&call, &*policies, &*dlp);
-            self.approvals_of(ctx, &visible, governed, draft).await?
+            let governed = Governed { call: &call, policies: &policies, dlp: &dlp };
+            self.approve(ctx, &visible, &governed, event).await?
         } else {
             Vec::new()
         };
-        Ok(Ready { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
+        Ok(Dispatch { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
     }
 
-    /// The last step before a call may be dispatched, where policies ask that people approve it.
-    async fn approvals_of(
-        &self,
-        ctx: &Ctx,
-        visible: &Visible,
-        (call, policies, dlp): (&Cleared<ToolCall>, &PolicySet, &Dlp),
-        draft: &mut Draft,
-    ) -> Result<Vec<Approval>, Refusal> {
-        let task = draft.task.as_ref().map(|(_, terms)| terms.approval);
-        match self.approved(ctx, visible, call, (dlp, task)).await {
-            Ok(approvals) => {
-                let governance = call.ruling().governance(policies.version());
-                if let Some(unused) = self.unused(draft, &approvals).await? {
-                    self.policies.give_back(ctx, call.rates());
-                    draft.governance(approval::lost(governance, slice::from_ref(&unused)));
-                    return Err(self.awaited(&unused, Status::Expired));
-                }
-                self.ruled(ctx, &visible.tool, call.ruling(), Went::Allowed);
-                draft.governance(approval::named(governance, &approvals));
-                Ok(approvals)
-            }
-            Err(judged) => {
-                self.policies.give_back(ctx, call.rates());
-                match judged {
-                    Judged::Stopped(refusal) => Err(refusal),
-                    Judged::Denied(denial) => {
-                        self.ruled(ctx, &visible.tool, call.ruling(), Went::Denied);
-                        Err(refused(draft, &denial, policies.version()))
-                    }
-                }
-            }
-        }
-    }
-
-    /// Steps 7 and 8: the limits and the idempotency key. What is refused already costs a request,
-    /// as does a request that was answered before: it is given that answer, also when there are no
-    /// invocations left.
-    async fn admit_call(&self, ctx: &Ctx, asked: Result<Asked, Refusal>) -> Result<Asked, Early> {
-        let known = match &asked {
-            Ok(Asked { claim: Some(claim), .. }) => self.known(ctx.caller().org_id, claim).await,
-            Ok(Asked { claim: None, .. }) | Err(_) => Ok(Known::Free),
-        };
-        let cost = match (&asked, &known) {
-            (Err(_), _) | (_, Err(_) | Ok(Known::Answered(_))) => Cost::Request,
-            (Ok(_), Ok(Known::Free | Known::UnderWay(_) | Known::Reused(_))) => Cost::Call,
-        };
-        self.quotas.charge_invoker(ctx, cost).await.map_err(Early::of_limit)?;
-        let asked = asked?;
-        match known? {
-            Known::Answered(replayed) => Err(Early::Replayed(replayed)),
-            known @ (Known::Free | Known::UnderWay(_) | Known::Reused(_)) => {
-                known.free()?;
-                Ok(asked)
-            }
-        }
-    }
-
-    /// The target of a call as far as its path names one. What is no tool id is not recorded, nor
-    /// what is unknown and holds something that DLP knows: it may be a secret in the wrong place.
-    fn named(&self, tool: Option<&ToolId>) -> Target {
-        let id = tool.map(ToString::to_string);
-        let id = id.filter(|id| {
-            self.catalogue.tools.load().contains_key(id) || self.screening.is_clean(id)
-        });
-        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
-    }
-
-    /// Steps 10 and 11: DLP, policy, obligations.
+    /// DLP, policy, obligations.
     async fn judge(
         &self,
         ctx: &Ctx,
@@ -323,113 +171,40 @@ impl Calls {
         Ok(permitted.fulfil(dlp.engine(), &limiter)?)
     }
 
-    /// Steps 14 and 15, on a task of its own: call the upstream, judge what came back.
-    pub(crate) async fn perform(self: &Arc<Self>, ready: Ready) -> Done {
-        let governance = ready.call.ruling().governance(ready.policies.version());
-        let mut governance = approval::named(governance, &ready.approvals);
-        let (origin, connection) = (&ready.ctx.origin, &ready.visible.connection);
-        let begun = self.enter_stage(&ready.ctx, Stage::Upstream);
-        ready.ctx.trace_call(&ready.visible.tool, connection.server().network());
-        let forms = connection.server().forms();
-        let said = Said::default();
-        let trace = Trace {
-            traceparent: origin.stages.parent().or(origin.traceparent),
-            // It goes to the server, and nobody has looked through it.
-            tracestate: origin.tracestate.as_deref().filter(|text| self.screening.is_clean(text)),
-            live: ready.ctx.attendance.as_ref().map(Attendance::live),
-            forms: forms.as_ref(),
-            said: Some(&said),
+    /// The refusal of a call that the decision does not let pass, with its event.
+    fn deny(
+        &self,
+        ctx: &Ctx,
+        event: &mut CallEvent,
+        judged: Judged,
+        visible: &Visible,
+        policies: &PolicySet,
+    ) -> Refusal {
+        let denial = match judged {
+            Judged::Denied(denial) => denial,
+            Judged::Stopped(refusal) => return refusal,
         };
-        let call = pin!(self.providers.call_through(connection, &ready.call, trace));
-        let (answered, told) = self.attended(&ready, call).await;
-        for ruling in &told {
-            ruling.add_to(&mut governance);
+        if let Some(ruling) = denial.ruling() {
+            self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
+            event.add_inputs(self, &ruling.inputs);
+            event.capture_input(self, ruling);
         }
-        connection.provider.called(&answered, begun, self.base.clock.now());
-        ready.ctx.trace_answer(&answered);
-        let fits = self.fits(&ready, answered.as_ref()).await;
-        let remarks = Remark::of(&ready.visible.tool, answered.as_ref(), fits);
-        let declared = &connection.provider.declared;
-        let done = match answered {
-            Err(error) => {
-                connection.provider.fails();
-                self.failed(&ready, governance, &error, &said).await
-            }
-            Ok(CallAnswer::Asked(interaction)) => {
-                self.asked(&ready, governance, *interaction).await
-            }
-            Ok(CallAnswer::Result(_)) if !fits && declared.misfits == Misfits::Deny => {
-                let slug = declared.slug.clone();
-                let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
-                Done::stopped(governance, refusal, Executed::Yes)
-            }
-            Ok(CallAnswer::Result(result)) => {
-                match self.judge_answer(&ready, answer_of(&ready, result)).await {
-                    Ok(answer) => {
-                        self.ruled(&ready.ctx, &ready.visible.tool, answer.ruling(), Went::Allowed);
-                        answer.ruling().add_to(&mut governance);
-                        let (result, is_error, ruling) = answer.into_parts();
-                        let done = Done::answered(governance, result, is_error);
-                        done.captured(ruling.capture, ruling.captured).looked_at(ruling.inputs)
-                    }
-                    Err(denial) => self.withheld(&ready, governance, denial),
-                }
-            }
-        };
-        done.shown(forms.clone()).remarked(remarks)
+        event.deny(&denial, policies.version())
     }
 
-    /// The end of a call whose answer, or questions, must not leave.
-    pub(super) fn withheld(
+    /// Makes the connection usable, and refuses a call through one that rests after failures.
+    async fn connect(
         &self,
-        ready: &Ready,
-        mut governance: Governance,
-        denial: Denial,
-    ) -> Done {
-        denial.withhold(&mut governance);
-        let done = Done::stopped(governance, denial.refusal(), Executed::Yes);
-        let Some(ruling) = denial.into_ruling() else { return done };
-        self.ruled(&ready.ctx, &ready.visible.tool, &ruling, Went::Denied);
-        done.looked_at(ruling.inputs)
+        ctx: &Ctx,
+        visible: &Visible,
+        admission: &mut Admission,
+    ) -> Result<(), Refusal> {
+        self.enter_stage(ctx, Stage::Connection);
+        let connection = &visible.connection;
+        self.providers.made_usable(connection, admission).await?;
+        let resting = connection.server().check(connection.org, &visible.tool.definition.name);
+        resting.map_err(|error| connection.provider.refusal(&error, connection))
     }
-
-    /// Follow-up of a ruling besides the answer: it is counted, and its notices are sent.
-    pub(super) fn ruled(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
-        let set = || self.policies.current();
-        ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
-        self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
-    }
-
-    pub(super) async fn judge_answer(
-        &self,
-        ready: &Ready,
-        answer: Answer,
-    ) -> Result<Cleared<Answer>, Denial> {
-        let asker = ready.ctx.asker(self.capture);
-        let subject = self.screening.subject(&ready.ctx.session.tenant, ready.call.tool());
-        self.enter_stage(&ready.ctx, Stage::DlpOutput);
-        let scanned = ready.dlp.scan_answer(answer, &subject).await?;
-        let engine = ready.dlp.engine();
-        self.enter_stage(&ready.ctx, Stage::PolicyOutput);
-        let permitted = scanned.decide(&ready.call, &*ready.policies, engine, asker)?;
-        permitted.fulfil(engine, ready.call.tool())
-    }
-}
-
-/// The answer of a tool in the form that the caller wants.
-fn answer_of(ready: &Ready, result: CallResult) -> Answer {
-    match ready.view {
-        View::Structured => Answer::structured(result),
-        View::Mcp => Answer::mcp(result),
-    }
-}
-
-/// The answer to a denial, which the event records.
-fn refused(draft: &mut Draft, denial: &Denial, policy_set: &str) -> Refusal {
-    if let Some(governance) = denial.governance(policy_set) {
-        draft.governance(governance);
-    }
-    denial.refusal()
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.

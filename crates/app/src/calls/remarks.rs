@@ -1,12 +1,7 @@
 //! Oddities of a tool or its answer that do not stop a call: the event names them.
 
-use std::sync::Arc;
-
-use portcullis_core::{call::CallResult, json::Document, tool::Tool};
+use portcullis_core::tool::Tool;
 use portcullis_upstream::{CallAnswer, CallError};
-
-use super::{Calls, invoke::Ready};
-use crate::{providers::provider::Misfits, telemetry::counters};
 
 /// One of these oddities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +24,7 @@ impl Remark {
         }
     }
 
-    /// All that there is to say of a call of `tool` that was answered so, and whose result fits its output
-    /// schema or not.
+    /// The oddities of a call of `tool` with this answer, whose result fits its output schema or not.
     pub(crate) fn of(
         tool: &Tool,
         answered: Result<&CallAnswer, &CallError>,
@@ -43,33 +37,5 @@ impl Remark {
             (!fits, Self::OutputMismatch),
         ];
         all.into_iter().filter_map(|(is_so, remark)| is_so.then_some(remark)).collect()
-    }
-}
-
-impl Calls {
-    /// Returns true unless the tool was answered by a result that does not fit its output schema, where
-    /// anybody wants to know. Failures of a tool have no structured content.
-    pub(super) async fn fits(
-        &self,
-        ready: &Ready,
-        answered: Result<&CallAnswer, &CallError>,
-    ) -> bool {
-        let declared = &ready.visible.connection.provider.declared;
-        let tool = &ready.visible.tool;
-        let Ok(CallAnswer::Result(CallResult { structured, is_error: false, .. })) = answered
-        else {
-            return true;
-        };
-        if declared.misfits == Misfits::Ignore || !tool.declares_output() {
-            return true;
-        }
-        let (tool, structured) = (Arc::clone(tool), structured.clone());
-        let bytes = structured.as_ref().map_or(0, |it| it.root().raw().len());
-        let check = move || tool.fits_output(structured.as_ref().map(Document::root));
-        let fits = self.base.worked(ready.ctx.caller().org_id, bytes, check).await.unwrap_or(false);
-        if !fits {
-            counters::output_mismatched(declared.slug.as_str());
-        }
-        fits
     }
 }

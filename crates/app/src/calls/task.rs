@@ -19,10 +19,9 @@ use portcullis_core::{
 use serde_json::Value;
 
 use super::{
-    Answered, Calls, Invocation, Stopped, View, claim::Claim, conversation::Conversation,
-    idempotency::Known,
+    Answered, Calls, Invocation, Stopped, View, conversation::Conversation, idempotency::Known,
 };
-use crate::ctx::Ctx;
+use crate::{claim::Claim, ctx::Ctx};
 
 /// Seconds for which an answer can be asked for after the last moment to use the approval: 24 hours.
 const KEPT_SECONDS: i64 = 24 * 60 * 60;

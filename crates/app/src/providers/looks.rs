@@ -9,7 +9,7 @@ use super::{
     connection::Connection,
     freshness::{Age, Unlisted},
 };
-use crate::{calls::admission::Admission, tools::catalogue::Visible};
+use crate::{admission::Admission, tools::catalogue::Visible};
 
 /// The longest a call waits for a look.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     audit::events::{patience, recovered, row_of},
-    calls::recorded::DIED,
+    calls::event::DIED,
     nodes::Nodes,
 };
 

@@ -11,7 +11,7 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 
 use super::refresh::{Reason, Renewed};
 use crate::{
-    calls::admission::Admission,
+    admission::Admission,
     providers::{
         Providers,
         connection::{Connection, Fitness, Live, OwnRoute},

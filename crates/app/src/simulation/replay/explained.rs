@@ -28,14 +28,12 @@ use super::{
 };
 use crate::{
     Ctx,
-    calls::{
-        Calls,
-        admission::overloaded,
-        simulate::{
-            judge::{Judged, candidates, near_misses},
-            report::SimulatedDecision,
-            request::Options,
-        },
+    admission::overloaded,
+    simulation::{
+        Simulations,
+        judge::{Judged, candidates, near_misses},
+        report::SimulatedDecision,
+        request::Options,
     },
 };
 
@@ -60,7 +58,7 @@ struct PhaseAnswer {
     missing: Vec<String>,
 }
 
-impl Calls {
+impl Simulations {
     /// One event with the explanation of its decision; without one if it is not about a call. Says no without
     /// `policies:read`.
     pub async fn explained_event(
@@ -77,7 +75,7 @@ impl Calls {
         let set = self.policies.current();
         let org = self.policies.org_view_of(caller, &set).await?;
         let deadline = Instant::now() + Duration::from_millis(Options::default().timeout_ms);
-        let turn = self.simulations.0.turn(Some(caller), deadline).await;
+        let turn = self.work.turn(Some(caller), deadline).await;
         let turn = turn.ok_or_else(overloaded)?;
         let table = self.catalogue.tools.load_full();
         let explained = turn.run(move |_| {

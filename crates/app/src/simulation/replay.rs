@@ -19,13 +19,13 @@ use tokio::time::Instant;
 
 pub(super) use self::report::ReplayReport;
 use self::{player::Player, tally::Tallied};
-use super::{Options, Replay, Sets};
-use crate::{Ctx, audit::events::visibility, calls::Calls, long_work::LongTurn};
+use super::{Options, Replay, Sets, Simulations};
+use crate::{Ctx, audit::events::visibility, long_work::LongTurn};
 
 /// Number of events in one read: with payloads they may take a hundred megabytes.
 const PAGE: usize = 500;
 
-impl Calls {
+impl Simulations {
     /// Asks the recorded calls that the caller may see again; gives the report and the part of it
     /// that is recorded.
     pub(super) async fn replayed(

@@ -62,6 +62,6 @@ impl Options {
     }
 }
 
-pub(in crate::calls::simulate) fn size(number: u64) -> usize {
+pub(in crate::simulation) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,17 +1,26 @@
 //! Approvals of a call: asked for once everything else permits it, and taken with its intent.
 
+use std::slice;
+
 use portcullis_core::{
     approval::{Approval, AskingPolicy, BoundCall, BoundTool, NewApproval, Requester, Status},
-    audit::{Governance, RecordedDecision, UsedApproval},
+    audit::{Governance, RecordedDecision},
     call::{Cleared, Denial, RequiredApproval, ToolCall},
     hidden::spelled,
     id::ApprovalId,
+    policy::PolicySet,
     refusal::{AskedApproval, Refusal},
 };
 use portcullis_store::ApprovalUse;
 
-use super::{Calls, admission::Judged, recorded::Draft};
-use crate::{approvals::Obtained, ctx::Ctx, dlp::Dlp, tools::catalogue::Visible};
+use super::{
+    Answered, Calls, Stopped,
+    event::{CallEvent, governance_of},
+};
+use crate::{
+    admission::Judged, approvals::Obtained, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    tools::catalogue::Visible,
+};
 
 /// Largest input in bytes that approvers are shown; a call with a larger one cannot be approved.
 const LARGEST_SHOWN: usize = 64 << 10;
@@ -24,16 +33,16 @@ pub(super) fn uses(approvals: &[Approval]) -> Vec<ApprovalUse> {
     approvals.iter().map(used).collect()
 }
 
-/// Governance of a call that was made with these approvals, as it is recorded.
-pub(super) fn named(mut governance: Governance, approvals: &[Approval]) -> Governance {
-    let used = |it: &Approval| UsedApproval { approvers: it.approver_ids(), id: it.id };
-    governance.approvals = approvals.iter().map(used).collect();
-    governance
+/// A call that all else permits, with those who decided.
+pub(super) struct Governed<'a> {
+    pub(super) call: &'a Cleared<ToolCall>,
+    pub(super) policies: &'a PolicySet,
+    pub(super) dlp: &'a Dlp,
 }
 
 /// Governance of a call whose approvals were used up or ended while it was judged: a denial by
 /// the policy that asked for the first of them.
-pub(super) fn lost(governance: Governance, approvals: &[Approval]) -> Governance {
+fn lost(governance: Governance, approvals: &[Approval]) -> Governance {
     let Some(AskingPolicy { id, reason, version }) = approvals.first().map(|it| &it.policy) else {
         return governance;
     };
@@ -49,18 +58,67 @@ pub(super) fn lost(governance: Governance, approvals: &[Approval]) -> Governance
 }
 
 impl Calls {
-    /// The approvals that the call is made with. Says no while one of them is missing: all that are
-    /// missing are asked for at once, and the first is told. The call of a task asks for none.
-    pub(super) async fn approved(
+    /// The approvals that the call is made with, where policies ask for some. Refuses the call while one of
+    /// them is missing.
+    pub(super) async fn approve(
         &self,
         ctx: &Ctx,
         visible: &Visible,
-        call: &Cleared<ToolCall>,
-        (dlp, task): (&Dlp, Option<ApprovalId>),
+        governed: &Governed<'_>,
+        event: &mut CallEvent,
+    ) -> Result<Vec<Approval>, Refusal> {
+        let Governed { call, policies, .. } = governed;
+        let version = policies.version();
+        match self.approved(ctx, visible, governed, event).await {
+            Ok(approvals) => {
+                if let Some(unused) = self.unused(event, &approvals).await? {
+                    self.policies.give_back(ctx, call.rates());
+                    let governance = governance_of(call.ruling(), version, &[]);
+                    event.set_governance(lost(governance, slice::from_ref(&unused)));
+                    return Err(self.awaited(&unused, Status::Expired));
+                }
+                self.follow_up(ctx, &visible.tool, call.ruling(), Went::Allowed);
+                event.set_governance(governance_of(call.ruling(), version, &approvals));
+                Ok(approvals)
+            }
+            Err(judged) => {
+                self.policies.give_back(ctx, call.rates());
+                match judged {
+                    Judged::Stopped(refusal) => Err(refusal),
+                    Judged::Denied(denial) => {
+                        self.follow_up(ctx, &visible.tool, call.ruling(), Went::Denied);
+                        Err(event.deny(&denial, version))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Refuses a call whose approvals were used up or ended while it was judged.
+    pub(super) async fn lose_approvals(
+        &self,
+        mut event: CallEvent,
+        approvals: &[Approval],
+    ) -> Result<Answered, Box<Stopped>> {
+        event.governance = event.governance.take().map(|it| lost(it, approvals));
+        let used = approvals.first().map(|it| self.awaited(it, Status::Consumed));
+        self.refuse_call(event, used.unwrap_or(Refusal::Internal)).await
+    }
+
+    /// The approvals of a call. While some are missing, all of these are requested at once, and the
+    /// denial names the first. The call of a task requests none.
+    async fn approved(
+        &self,
+        ctx: &Ctx,
+        visible: &Visible,
+        governed: &Governed<'_>,
+        event: &CallEvent,
     ) -> Result<Vec<Approval>, Judged> {
+        let task = event.task.as_ref().map(|(_, terms)| terms.approval);
+        let call = governed.call;
         let (mut approvals, mut first) = (Vec::new(), None);
         for required in call.required_approvals() {
-            let Some(new) = self.asked_approval(ctx, visible, call, (&required, dlp)) else {
+            let Some(new) = self.requested_approval(ctx, visible, governed, &required) else {
                 return Err(required.unshowable(call.ruling()).into());
             };
             let obtained = match task {
@@ -87,26 +145,20 @@ impl Calls {
 
     /// The approval that the call of a task waited for, if the call would be made without it: what people
     /// looked at is not what the policies ask about now.
-    pub(super) async fn unused(
+    async fn unused(
         &self,
-        draft: &Draft,
+        event: &CallEvent,
         approvals: &[Approval],
     ) -> Result<Option<Approval>, Refusal> {
-        let Some(id) = draft.task.as_ref().map(|(_, terms)| terms.approval) else {
+        let Some(id) = event.task.as_ref().map(|(_, terms)| terms.approval) else {
             return Ok(None);
         };
         if approvals.iter().any(|it| it.id == id) {
             return Ok(None);
         }
-        let found = self.base.store.find_approval(draft.org(), id).await?;
+        let found = self.base.store.find_approval(event.org(), id).await?;
         let found = found.ok_or_else(|| Refusal::not_found("approval", &id.to_string()))?;
         Ok(Some(found.approval))
-    }
-
-    /// The refusal of a call whose approval was used up or ended while the call was judged.
-    pub(super) fn outdated(&self, approvals: &[Approval]) -> Refusal {
-        let used = approvals.first().map(|it| self.awaited(it, Status::Consumed));
-        used.unwrap_or(Refusal::Internal)
     }
 
     pub(super) fn told(&self, approval: &Approval) -> AskedApproval {
@@ -118,14 +170,15 @@ impl Calls {
         }
     }
 
-    /// The approval that the call needs for a policy. `None` if it cannot be shown to anybody.
-    fn asked_approval(
+    /// The approval that the call needs for a policy. `None` if approvers cannot be shown the call.
+    fn requested_approval(
         &self,
         ctx: &Ctx,
         visible: &Visible,
-        call: &Cleared<ToolCall>,
-        (required, dlp): (&RequiredApproval<'_>, &Dlp),
+        governed: &Governed<'_>,
+        required: &RequiredApproval<'_>,
     ) -> Option<NewApproval> {
+        let Governed { call, dlp, .. } = governed;
         let (caller, tool) = (ctx.caller(), call.tool());
         let subject = self.screening.subject(&ctx.session.tenant, tool);
         let shown = call.shown(dlp.engine(), &subject)?;

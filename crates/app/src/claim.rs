@@ -11,7 +11,6 @@ use portcullis_core::{
 };
 use portcullis_store::NewKey;
 
-use super::conversation::Conversation;
 use crate::base::Base;
 
 /// The endpoints in whose scopes keys mean something.
@@ -22,21 +21,21 @@ const TASK: &str = "task";
 /// A key and the request it is to stand for.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    pub(super) digest: String,
-    pub(super) fingerprint: String,
+    pub(crate) digest: String,
+    pub(crate) fingerprint: String,
     /// Until when every end of the request is kept, also one that reached no tool.
     kept_until: Option<Timestamp>,
 }
 
 impl Claim {
-    /// The claim of a call.
+    /// The claim of a call, with the part of the request that is about the leg of its conversation.
     pub(crate) fn of_call(
         caller: &Caller,
         key: &IdempotencyKey,
         tool: &ToolId,
         view: &str,
         input: Node<'_>,
-        conversation: &Conversation,
+        leg: &str,
     ) -> Self {
         let scope = KeyScope {
             org: caller.org_id,
@@ -47,7 +46,6 @@ impl Claim {
         };
         // Members in the order of their names; ids of tools need no escape.
         let input = input.canonical();
-        let leg = conversation.fingerprint();
         let request = format!(r#"{{"input":{input},"tool":"{tool}","view":"{view}"{leg}}}"#);
         Self { digest: scope.digest(key), fingerprint: fingerprint(&request), kept_until: None }
     }

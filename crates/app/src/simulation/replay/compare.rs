@@ -16,7 +16,7 @@ use portcullis_core::{
 use serde_json::Value;
 
 use super::recorded::{Core, Detached, Facts, Inputs};
-use crate::calls::simulate::{
+use crate::simulation::{
     Sets,
     judge::Judged,
     report::{SimulatedChange, SimulatedDecision},

@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::PEM;
-use crate::calls::simulate::judge::{Case, Judged, Simulator};
+use crate::simulation::judge::{Case, Judged, Simulator};
 
 /// Value that passes, with its ruling, or the denial.
 type Outcome = Result<(Value, Ruling), Denial>;

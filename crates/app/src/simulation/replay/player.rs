@@ -15,8 +15,8 @@ use super::{
     tally::{Tallied, Tally},
 };
 use crate::{
-    calls::simulate::{Options, Sets, report::SimulatedDecision},
     long_work::Stop,
+    simulation::{Options, Sets, report::SimulatedDecision},
     tools::catalogue::ToolTable,
 };
 

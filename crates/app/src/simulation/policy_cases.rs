@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::policy::{PolicyError, PolicyFile, PolicySet};
 
-use super::simulate::CaseFile;
+use super::CaseFile;
 use crate::policies::rehearsed::{CaseEnd, Rehearsal};
 
 /// Runs the cases of a file against a set. Takes as long as judging their calls does.

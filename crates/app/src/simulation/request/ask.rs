@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::members::{Members, Read, violation};
 
-pub(in crate::calls::simulate) const DECISIONS: [(&str, RecordedDecision); 2] =
+pub(in crate::simulation) const DECISIONS: [(&str, RecordedDecision); 2] =
     [("allow", RecordedDecision::Allow), ("deny", RecordedDecision::Deny)];
 const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
 const KINDS: [(&str, PrincipalKind); 2] =
@@ -177,7 +177,7 @@ impl Who {
     }
 
     /// A user of whom nothing is known.
-    pub(in crate::calls::simulate) const fn nobody() -> Self {
+    pub(in crate::simulation) const fn nobody() -> Self {
         Self {
             kind: PrincipalKind::User,
             id: None,
@@ -190,7 +190,7 @@ impl Who {
     }
 
     /// Returns true if this is the principal of this id, unchanged.
-    pub(in crate::calls::simulate) fn is_just(&self, id: &str) -> bool {
+    pub(in crate::simulation) fn is_just(&self, id: &str) -> bool {
         self.id.as_deref() == Some(id)
             && self.roles.is_none()
             && self.scopes.is_none()

@@ -5,6 +5,7 @@ mod answers;
 pub(crate) mod cases;
 mod judge;
 mod members;
+pub(crate) mod policy_cases;
 pub(crate) mod rehearsal;
 pub(crate) mod replay;
 mod replayed;
@@ -31,7 +32,6 @@ use tokio::{
     runtime::Handle,
     time::{Instant, timeout_at},
 };
-use tokio_util::sync::CancellationToken;
 
 pub use self::request::{
     Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
@@ -49,11 +49,13 @@ pub use self::{
 };
 use crate::{
     Ctx,
-    calls::Calls,
-    calls::admission::overloaded,
+    admission::overloaded,
+    audit::Audit,
+    base::Base as Node,
     long_work::{LongTurn, LongWork, Stop},
-    policies::reload::Ground,
-    tools::tool_named,
+    policies::{Policies, reload::Ground},
+    screening::Screening,
+    tools::{Tools, catalogue::ToolCatalogue, tool_named},
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
@@ -66,14 +68,26 @@ const MAX_CHECKS: usize = 200_000;
 /// The most policies that a report names beside its decisions.
 const MAX_NAMED: usize = 100_000;
 
+/// Rooms that a simulation asks.
+pub(crate) struct SimulationHandles {
+    pub(crate) base: Arc<Node>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
+    pub(crate) tools: Arc<Tools>,
+}
+
 /// The simulations of this node.
 #[derive(Debug)]
-pub(crate) struct Simulations(LongWork);
-
-impl Simulations {
-    pub(crate) fn new(ending: CancellationToken) -> Self {
-        Self(LongWork::new(AT_ONCE, ending))
-    }
+pub struct Simulations {
+    base: Arc<Node>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    policies: Arc<Policies>,
+    catalogue: Arc<ToolCatalogue>,
+    tools: Arc<Tools>,
+    work: LongWork,
 }
 
 /// The sets of one simulation.
@@ -97,7 +111,13 @@ impl Sets {
     }
 }
 
-impl Calls {
+impl Simulations {
+    pub(crate) fn new(handles: SimulationHandles) -> Self {
+        let SimulationHandles { base, screening, audit, policies, catalogue, tools } = handles;
+        let work = LongWork::new(AT_ONCE, base.ending.clone());
+        Self { base, screening, audit, policies, catalogue, tools, work }
+    }
+
     /// Answers a simulation. It ends with its time limit, with the request or with the node.
     pub async fn simulate(
         self: &Arc<Self>,
@@ -106,7 +126,7 @@ impl Calls {
     ) -> Result<SimulationReport, Refusal> {
         let Simulation { subject, draft, baseline, options } = simulation;
         let deadline = Instant::now() + Duration::from_millis(options.timeout_ms);
-        let turn = self.simulations.0.turn(Some(ctx.caller().org_id), deadline).await;
+        let turn = self.work.turn(Some(ctx.caller().org_id), deadline).await;
         let turn = turn.ok_or_else(overloaded)?;
         match subject {
             Subject::Asks(asks) => {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::approvals::ApprovalsReport;
-use crate::calls::simulate::report::{SimulatedChange, SimulatedDecision, SimulatedSets};
+use crate::simulation::report::{SimulatedChange, SimulatedDecision, SimulatedSets};
 
 /// The report on recorded calls.
 #[derive(Debug, Serialize, ToSchema)]

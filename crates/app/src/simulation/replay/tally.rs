@@ -14,7 +14,7 @@ use super::{
     recorded::Core,
     report::{ChangedByPolicy, ReplayChange, ReplaySummary, ReplayedPrincipal},
 };
-use crate::calls::simulate::{
+use crate::simulation::{
     Options,
     report::{SimulatedChange, SimulatedDecision},
 };

@@ -10,7 +10,7 @@ use portcullis_core::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::calls::simulate::judge::Judged;
+use crate::simulation::judge::Judged;
 
 /// A decision in short.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]

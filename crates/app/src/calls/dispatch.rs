@@ -1,0 +1,91 @@
+//! A cleared call, and the decisions about whatever comes back from its tool.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    approval::Approval,
+    audit::Governance,
+    call::{Answer, CallResult, Cleared, Denial, Ruling, ToolCall},
+    policy::PolicySet,
+    refusal::Executed,
+    tool::Tool,
+};
+
+use super::{
+    Calls, View,
+    event::{CallOutcome, governance_of},
+    interaction::Leg,
+};
+use crate::{
+    claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went, telemetry::stages::Stage,
+    tools::catalogue::Visible,
+};
+
+/// A call that may be dispatched, with all that its effect needs.
+pub(crate) struct Dispatch {
+    pub(super) ctx: Ctx,
+    pub(super) call: Cleared<ToolCall>,
+    pub(super) visible: Visible,
+    pub(super) policies: Arc<PolicySet>,
+    pub(super) dlp: Arc<Dlp>,
+    pub(super) view: View,
+    pub(super) leg: Leg,
+    /// Approvals that it is made with.
+    pub(super) approvals: Vec<Approval>,
+    /// The idempotency key that it takes before anything is sent.
+    pub(super) claim: Option<Claim>,
+}
+
+impl Dispatch {
+    /// Governance of the call before its tool answers.
+    pub(super) fn governance(&self) -> Governance {
+        governance_of(self.call.ruling(), self.policies.version(), &self.approvals)
+    }
+
+    /// The answer of the tool in the form that the caller wants.
+    pub(super) fn answer(&self, result: CallResult) -> Answer {
+        match self.view {
+            View::Structured => Answer::structured(result),
+            View::Mcp => Answer::mcp(result),
+        }
+    }
+}
+
+impl Calls {
+    /// Decides about an answer of the tool: DLP, policy, obligations.
+    pub(super) async fn judge_answer(
+        &self,
+        dispatch: &Dispatch,
+        answer: Answer,
+    ) -> Result<Cleared<Answer>, Denial> {
+        let asker = dispatch.ctx.asker(self.capture);
+        let subject = self.screening.subject(&dispatch.ctx.session.tenant, dispatch.call.tool());
+        self.enter_stage(&dispatch.ctx, Stage::DlpOutput);
+        let scanned = dispatch.dlp.scan_answer(answer, &subject).await?;
+        let engine = dispatch.dlp.engine();
+        self.enter_stage(&dispatch.ctx, Stage::PolicyOutput);
+        let permitted = scanned.decide(&dispatch.call, &*dispatch.policies, engine, asker)?;
+        permitted.fulfil(engine, dispatch.call.tool())
+    }
+
+    /// The outcome of a call whose answer, or questions, must not leave.
+    pub(super) fn withhold(
+        &self,
+        dispatch: &Dispatch,
+        mut governance: Governance,
+        denial: Denial,
+    ) -> CallOutcome {
+        denial.withhold(&mut governance);
+        let outcome = CallOutcome::refused(governance, denial.refusal(), Executed::Yes);
+        let Some(ruling) = denial.into_ruling() else { return outcome };
+        self.follow_up(&dispatch.ctx, &dispatch.visible.tool, &ruling, Went::Denied);
+        outcome.with_ruling(ruling)
+    }
+
+    /// Counts a ruling and sends its notices.
+    pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
+        let set = || self.policies.current();
+        ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
+    }
+}

@@ -1,0 +1,115 @@
+//! The effect of a call: its tool is called once, and the answer is decided about.
+
+use std::{pin::pin, sync::Arc};
+
+use portcullis_core::{
+    audit::Governance,
+    call::CallResult,
+    json::Document,
+    refusal::{Executed, Refusal, UpstreamReason},
+};
+use portcullis_upstream::{CallAnswer, CallError, Said, Trace};
+
+use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
+use crate::{
+    attendance::Attendance,
+    policies::notices::Went,
+    providers::provider::Misfits,
+    telemetry::{counters, stages::Stage},
+};
+
+impl Calls {
+    /// Calls the tool, and decides about what comes back.
+    pub(super) async fn perform(&self, dispatch: &Dispatch) -> CallOutcome {
+        if !dispatch.approvals.is_empty() {
+            self.approvals.consumed(&dispatch.ctx, &dispatch.approvals).await;
+        }
+        let mut governance = dispatch.governance();
+        let Dispatch { ctx, call, visible, .. } = dispatch;
+        let connection = &visible.connection;
+        let begun = self.enter_stage(ctx, Stage::Upstream);
+        ctx.trace_call(&visible.tool, connection.server().network());
+        let forms = connection.server().forms();
+        let said = Said::default();
+        let state = ctx.origin.tracestate.as_deref();
+        let trace = Trace {
+            traceparent: ctx.origin.stages.parent().or(ctx.origin.traceparent),
+            // It goes to the server, and DLP has not scanned it before.
+            tracestate: state.filter(|text| self.screening.is_clean(text)),
+            live: ctx.attendance.as_ref().map(Attendance::live),
+            forms: forms.as_ref(),
+            said: Some(&said),
+        };
+        let sent = pin!(self.providers.call_through(connection, call, trace));
+        let (answered, progress) = self.attended(dispatch, sent).await;
+        for ruling in &progress {
+            ruling.add_to(&mut governance);
+        }
+        connection.provider.called(&answered, begun, self.base.clock.now());
+        ctx.trace_answer(&answered);
+        let fits = self.fits(dispatch, answered.as_ref()).await;
+        let remarks = Remark::of(&visible.tool, answered.as_ref(), fits);
+        let outcome = match answered {
+            Err(error) => {
+                connection.provider.fails();
+                self.fail(dispatch, governance, &error, &said).await
+            }
+            Ok(CallAnswer::Asked(interaction)) => {
+                self.end_leg(dispatch, governance, *interaction).await
+            }
+            Ok(CallAnswer::Result(result)) => {
+                self.decide_result(dispatch, governance, result, fits).await
+            }
+        };
+        outcome.with_forms(forms.clone()).with_remarks(remarks)
+    }
+
+    /// The outcome of a call whose tool gave a result.
+    async fn decide_result(
+        &self,
+        dispatch: &Dispatch,
+        mut governance: Governance,
+        result: CallResult,
+        fits: bool,
+    ) -> CallOutcome {
+        let declared = &dispatch.visible.connection.provider.declared;
+        if !fits && declared.misfits == Misfits::Deny {
+            let slug = declared.slug.clone();
+            let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
+            return CallOutcome::refused(governance, refusal, Executed::Yes);
+        }
+        match self.judge_answer(dispatch, dispatch.answer(result)).await {
+            Ok(answer) => {
+                let tool = &dispatch.visible.tool;
+                self.follow_up(&dispatch.ctx, tool, answer.ruling(), Went::Allowed);
+                answer.ruling().add_to(&mut governance);
+                let (result, is_error, ruling) = answer.into_parts();
+                CallOutcome::answered(governance, result, is_error).with_ruling(ruling)
+            }
+            Err(denial) => self.withhold(dispatch, governance, denial),
+        }
+    }
+
+    /// Returns false for a result that does not fit the output schema of its tool, where the provider
+    /// is to be held to it. Failures of a tool have no structured content.
+    async fn fits(&self, dispatch: &Dispatch, answered: Result<&CallAnswer, &CallError>) -> bool {
+        let declared = &dispatch.visible.connection.provider.declared;
+        let tool = &dispatch.visible.tool;
+        let Ok(CallAnswer::Result(CallResult { structured, is_error: false, .. })) = answered
+        else {
+            return true;
+        };
+        if declared.misfits == Misfits::Ignore || !tool.declares_output() {
+            return true;
+        }
+        let (tool, structured) = (Arc::clone(tool), structured.clone());
+        let bytes = structured.as_ref().map_or(0, |it| it.root().raw().len());
+        let check = move || tool.fits_output(structured.as_ref().map(Document::root));
+        let fits =
+            self.base.worked(dispatch.ctx.caller().org_id, bytes, check).await.unwrap_or(false);
+        if !fits {
+            counters::output_mismatched(declared.slug.as_str());
+        }
+        fits
+    }
+}
