@@ -8,9 +8,10 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 use portcullis_core::dlp::{Engine, FingerprintKey, Settings};
 use serde_json::{Value, json};
 
-use crate::{Failure, Verdict, args::AccuracyArgs, clean, say};
+use crate::{Failure, Verdict, args::AccuracyArgs, say};
 
 mod case;
+mod corpus;
 mod goals;
 
 use case::{Case, Kind, Outcome, Tier};
@@ -31,7 +32,7 @@ struct Results {
     weak: Row,
     /// Evasions whose text is acted on without its spelling: what decoders have to answer for.
     decodable: Row,
-    corpora: Vec<(String, clean::Row)>,
+    corpora: Vec<(String, corpus::Row)>,
 }
 
 /// Prints the tables, and whether the goals hold.
@@ -57,7 +58,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<Verdict, Failure> {
     }
     for corpus in &args.corpora {
         let (name, path) = corpus.split_once('=').ok_or("a corpus is written NAME=PATH")?;
-        results.corpora.push((name.to_owned(), clean::measure(&PathBuf::from(path), args.list)?));
+        results.corpora.push((name.to_owned(), corpus::measure(&PathBuf::from(path), args.list)?));
     }
     let goals = results.goals();
     if args.json {
@@ -118,7 +119,7 @@ impl Results {
         self.decodable.say("evasions of what is acted on unspelled");
         self.weak.say("weak: nothing says for certain what it is");
         if !self.corpora.is_empty() {
-            say(clean::HEAD);
+            say(corpus::HEAD);
         }
         for (name, row) in &self.corpora {
             row.say(name);

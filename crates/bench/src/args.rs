@@ -18,48 +18,25 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Kills the gateway again and again under load and looks for lost answers.
     KillLoop(KillLoopArgs),
-    /// Measures what it costs to find out who is asking.
-    Authenticate(AuthenticateArgs),
-    /// Measures what it costs to record a call durably.
-    Recording(RecordingArgs),
-    /// Lets a log grow and measures sealing, proving and verifying.
-    Audit(AuditArgs),
-    /// Fills a log and measures how long it takes to replay it under other policies.
-    Replay(ReplayArgs),
-    /// Fills a log and measures what exporting it takes, alone and beside calls.
-    Export(ExportArgs),
-    /// Measures calls while policies are reloaded again and again.
-    Reload(ReloadArgs),
     /// Measures how fast DLP scans clean, dirty and hostile bodies.
     Dlp(DlpArgs),
     /// Measures what DLP finds, and what it should not, in labelled cases.
     DlpAccuracy(AccuracyArgs),
-    /// Counts what DLP finds in text that holds nothing to be found.
-    DlpClean(CleanArgs),
-    /// Measures what a `tools/call` costs the client that speaks to upstreams.
-    Upstream(UpstreamArgs),
     /// Measures calls of a healthy provider alone and beside one that hangs and floods.
     Hostile(HostileArgs),
     /// Measures the same call directly, passed on, in a bare durable bracket, and through Portcullis on
     /// either database.
     Systems(SystemsArgs),
-    /// Measures calls as policies, tools, orgs, events or connections become more and more.
-    Growth(GrowthArgs),
-    /// Calls at half of what is possible for a long time, with faults, and looks for leaks.
-    Soak(SoakArgs),
     /// Calls at twice of what is possible and measures what is answered, and how fast the rest is not.
     Overload(OverloadArgs),
     /// Measures several builds of the gateway in very short turns, for small differences.
     Builds(BuildsArgs),
-    /// Measures the same call over REST and over MCP, and lists and searches of 1,000 tools.
-    Faces(FacesArgs),
+    /// Counts instructions and allocations of a call over REST and over MCP, and of lists and searches
+    /// of 1,000 tools (needs valgrind).
+    Count(CountArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
-    ServeUpstream {
-        /// Address to listen on
-        #[arg(long, default_value = "127.0.0.1:0")]
-        listen: SocketAddr,
-    },
+    ServeUpstream,
     /// The same tool on the official Rust SDK.
     #[command(hide = true)]
     ServeSdkUpstream,
@@ -69,9 +46,6 @@ pub(crate) enum Command {
     /// One whose schemas are slow to check or large.
     #[command(hide = true)]
     ServeTraps,
-    /// The same as the first over standard input and output.
-    #[command(hide = true)]
-    ServeProgram,
     /// A server that passes everything on to one address; runs until its standard input ends.
     #[command(hide = true)]
     ServePassing {
@@ -128,79 +102,6 @@ pub(crate) enum Server {
     Sdk,
 }
 
-/// Dimension of growth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Thing {
-    Policies,
-    Tools,
-    Orgs,
-    Events,
-    Connections,
-}
-
-impl Thing {
-    /// As it stands over the column of sizes.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Policies => "policies",
-            Self::Tools => "tools",
-            Self::Orgs => "orgs",
-            Self::Events => "events",
-            Self::Connections => "connections",
-        }
-    }
-
-    /// The sizes to measure, none above `most`.
-    pub(crate) fn sizes(self, most: Option<usize>) -> Vec<usize> {
-        let sizes: &[usize] = match self {
-            Self::Policies | Self::Tools => &[10, 100, 1_000, 10_000],
-            Self::Orgs => &[1, 100, 10_000],
-            Self::Events => &[0, 100_000, 1_000_000, 5_000_000],
-            Self::Connections => &[1, 1_000, 5_000],
-        };
-        let most = most.unwrap_or(usize::MAX);
-        sizes.iter().copied().filter(|size| *size <= most).collect()
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GrowthArgs {
-    /// Dimensions of growth, one after the other
-    #[arg(value_enum, default_values = ["policies", "tools", "orgs", "connections", "events"])]
-    pub(crate) things: Vec<Thing>,
-    /// Nothing grows beyond this
-    #[arg(long)]
-    pub(crate) most: Option<usize>,
-    /// Connections that call
-    #[arg(long, default_value_t = 32)]
-    pub(crate) connections: usize,
-    /// Seconds of load per measurement
-    #[arg(long, default_value = "6", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SoakArgs {
-    /// Minutes of load
-    #[arg(long, default_value_t = 20)]
-    pub(crate) minutes: u32,
-    /// Connections that call
-    #[arg(long, default_value_t = 32)]
-    pub(crate) connections: usize,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct OverloadArgs {
     /// Seconds of each load
@@ -237,45 +138,19 @@ pub(crate) struct BuildsArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct FacesArgs {
-    /// Seconds of load for each face
-    #[arg(long, default_value = "12", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Connections at a time
-    #[arg(long, default_value = "1,32", value_delimiter = ',')]
-    pub(crate) connections: Vec<usize>,
+pub(crate) struct CountArgs {
+    /// Calls and requests of each kind in a turn
+    #[arg(long, default_value_t = 100)]
+    pub(crate) calls: u32,
     /// Bytes of JSON that the tool is given and gives back
     #[arg(long, default_value_t = 1024)]
     pub(crate) payload: usize,
     /// Tools of the catalogue that is listed and searched
     #[arg(long, default_value_t = 1_000)]
     pub(crate) tools: usize,
-    /// Lists and searches, one after the other
-    #[arg(long, default_value_t = 1_000)]
-    pub(crate) requests: u32,
-    /// Count instructions and allocations of the gateway instead of measuring times, for so many
-    /// calls and requests a turn (needs valgrind)
-    #[arg(long, value_name = "CALLS")]
-    pub(crate) count: Option<u32>,
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UpstreamArgs {
-    /// Calls per measurement
-    #[arg(long, default_value_t = 50_000)]
-    pub(crate) calls: u32,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 128)]
-    pub(crate) payload: usize,
-    /// Measurements of each kind, in turns; the least counts
-    #[arg(long, default_value_t = 5)]
-    pub(crate) rounds: usize,
-    /// Print the figures as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// An attack on the gateway; each has a file below `hostile/`.
@@ -360,39 +235,6 @@ pub(crate) struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AuthenticateArgs {
-    /// Number of look-ups of a known token
-    #[arg(long, default_value_t = 2_000_000)]
-    pub(crate) repeats: u32,
-    /// Print the figures as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RecordingArgs {
-    /// Callers at a time, one measurement for each number
-    #[arg(long, default_value = "1,32,256", value_delimiter = ',')]
-    pub(crate) callers: Vec<usize>,
-    /// Seconds per measurement
-    #[arg(long, default_value = "5", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Do not wait for the disk, as with `audit.sync = "process-crash"`
-    #[arg(long)]
-    pub(crate) process_crash: bool,
-    /// Folder of the database; by default that of temporary files
-    #[arg(long)]
-    pub(crate) folder: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AuditArgs {
-    /// Events that the log grows to, tenfold at each step
-    #[arg(long, default_value_t = 1_000_000)]
-    pub(crate) events: u64,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct DlpArgs {
     /// Measurements of each body; the least time counts
     #[arg(long, default_value_t = 15)]
@@ -427,21 +269,6 @@ pub(crate) struct AccuracyArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CleanArgs {
-    /// Files and folders to read as answers; none for generated text only
-    pub(crate) paths: Vec<PathBuf>,
-    /// A folder with the MCP servers of the tests; the paths are then read through them
-    #[arg(long, env = "PORTCULLIS_TEST_SERVERS")]
-    pub(crate) servers: Option<PathBuf>,
-    /// Bytes per answer
-    #[arg(long, default_value_t = crate::clean::ANSWER)]
-    pub(crate) answer: usize,
-    /// Print what was found where
-    #[arg(long)]
-    pub(crate) list: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct KillLoopArgs {
     /// Number of kills
     #[arg(long, default_value_t = 24)]
@@ -456,63 +283,6 @@ pub(crate) struct KillLoopArgs {
     #[arg(long, default_value_t = 256)]
     pub(crate) payload: usize,
     /// The gateway to kill; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    /// Events to replay
-    #[arg(long, default_value_t = 100_000)]
-    pub(crate) events: u64,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExportArgs {
-    /// Events to export
-    #[arg(long, default_value_t = 1_000_000)]
-    pub(crate) events: u64,
-    /// The format: jsonl, csv or ocsf
-    #[arg(long, default_value = "jsonl")]
-    pub(crate) format: String,
-    /// Connections that call meanwhile
-    #[arg(long, default_value_t = 32)]
-    pub(crate) connections: usize,
-    /// Seconds of calls before and after
-    #[arg(long, default_value = "10", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReloadArgs {
-    /// Policies besides those of every benchmark
-    #[arg(long, default_value_t = 10_000)]
-    pub(crate) policies: usize,
-    /// Seconds of load without and with reloads, in each round
-    #[arg(long, default_value = "5", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Rounds
-    #[arg(long, default_value_t = 3)]
-    pub(crate) rounds: usize,
-    /// Connections at a time
-    #[arg(long, default_value_t = 4)]
-    pub(crate) connections: usize,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
 }

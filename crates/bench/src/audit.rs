@@ -11,7 +11,7 @@ use crate::{
     client::{Connection, get},
 };
 
-/// The whole log, and its events of type `mcp.invocation` by how they ended.
+/// The whole log, and its events of type `mcp.invocation`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// Events of any type.
@@ -20,8 +20,6 @@ pub(crate) struct Counted {
     pub(crate) gaps: u64,
     /// Calls.
     pub(crate) events: u64,
-    /// Those that ended in success.
-    pub(crate) success: u64,
     /// Calls with an unknown end.
     pub(crate) unknown: u64,
     /// Those that have no end yet.
@@ -39,7 +37,6 @@ impl Counted {
         }
         self.events += 1;
         match event.pointer("/outcome/status").and_then(Value::as_str) {
-            Some("success") => self.success += 1,
             Some("unknown") => self.unknown += 1,
             Some(_) => {}
             None => self.open += 1,
@@ -141,7 +138,7 @@ mod tests {
         }
         counted.take(&json!({ "type": "token.issued", "sequence": 3 }));
 
-        let counts = Counted { all: 4, gaps: 1, events: 3, success: 1, unknown: 1, open: 1 };
+        let counts = Counted { all: 4, gaps: 1, events: 3, unknown: 1, open: 1 };
         assert_eq!(counted, counts);
     }
 

@@ -26,10 +26,10 @@ use crate::{
 };
 
 /// Policies that every installation has.
-pub(crate) const POLICIES: usize = 100;
+const POLICIES: usize = 100;
 /// Per minute, and never reached.
 const LIMIT: &str = "1000000000";
-const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read audit:export";
+const SCOPES: &str = "mcps:read mcps:invoke policies:read audit:read";
 const START_TIMEOUT: Duration = Duration::from_mins(2);
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const TOOL_PATH: &str = "/v1/mcps/bench:echo";
@@ -42,17 +42,11 @@ pub(crate) struct Setup<'a> {
     pub(crate) database: Option<&'a str>,
     /// The URL of the Redis server in which limits are counted.
     pub(crate) redis: Option<&'a str>,
-    /// True if commits do not wait for the disk.
-    pub(crate) process_crash: bool,
-    /// Number of policies, where it is fewer than [`POLICIES`].
-    pub(crate) few_policies: Option<usize>,
     /// Tools that the server lists besides the called one.
     pub(crate) more_tools: usize,
     /// Number of connections that the node holds, those of one address bounded as by default; otherwise
     /// loopback counts as a trusted proxy, for all connections of a measurement come from there.
     pub(crate) bounded_connections: Option<usize>,
-    /// TOML that follows the rest, such as further providers.
-    pub(crate) more: String,
 }
 
 /// A configured gateway with a data folder, an org and a token; not yet running.
@@ -60,7 +54,7 @@ pub(crate) struct Setup<'a> {
 pub(crate) struct Installation {
     folder: TempDir,
     binary: PathBuf,
-    /// A service token that may list, invoke, simulate, read all events and export.
+    /// A service token that may list, invoke, simulate and read all events.
     pub(crate) token: String,
 }
 
@@ -79,7 +73,7 @@ impl Installation {
         let folder = folder()?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
-        let policies = policies::permit_and(setup.few_policies.unwrap_or(POLICIES) - 1);
+        let policies = policies::permit_and(POLICIES - 1);
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
         fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream, setup))
             .await?;
@@ -265,7 +259,7 @@ listen = "127.0.0.1:0"
 [policies]
 path = {policies}
 
-{database}{redis}{sync}
+{database}{redis}
 [[providers]]
 slug = "bench"
 name = "Bench"
@@ -273,7 +267,7 @@ url = "http://{upstream}{path}{tools}"
 auth = "none"
 allow_private = true
 max_in_flight = 1024
-{rest}"#,
+"#,
         data = quoted("data"),
         connections = setup.bounded_connections.map_or_else(
             || "trusted_proxies = [\"127.0.0.0/8\"]".to_owned(),
@@ -282,10 +276,8 @@ max_in_flight = 1024
         policies = quoted("policies"),
         database = line("[database]\nurl = ", setup.database),
         redis = line("[limits]\nredis = ", setup.redis),
-        sync = line("[audit]\nsync = ", setup.process_crash.then_some("process-crash")),
         path = upstream::PATH,
         tools = if more > 0 { format!("/{more}") } else { String::new() },
-        rest = setup.more,
     )
 }
 

@@ -111,7 +111,7 @@ impl Found {
     }
 
     fn tell(&self) {
-        let Counted { all, gaps, events, unknown, open, .. } = self.counted;
+        let Counted { all, gaps, events, unknown, open } = self.counted;
         say(&format!(
             "answered without event: {}\nevents: {events}\nevents with unknown outcome: {unknown}\n\
              events left open: {open}\ngaps in the log of {all}: {gaps}\n\

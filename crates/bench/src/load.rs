@@ -1,6 +1,6 @@
 //! Closed-loop load: every connection sends its next call when the last one is answered.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use http::StatusCode;
 use tokio::{task::JoinSet, time::Instant};
@@ -75,16 +75,6 @@ pub(crate) async fn run(
     connections: usize,
     duration: Duration,
 ) -> Result<Measured, Failure> {
-    run_each(address, &Arc::from([call.clone()]), connections, duration).await
-}
-
-/// The same with many calls in turn; every connection begins with another one.
-pub(crate) async fn run_each(
-    address: SocketAddr,
-    calls: &Arc<[Template]>,
-    connections: usize,
-    duration: Duration,
-) -> Result<Measured, Failure> {
     let mut open = Vec::with_capacity(connections);
     for _ in 0..connections {
         open.push(Connection::open(address).await?);
@@ -92,9 +82,8 @@ pub(crate) async fn run_each(
     let begun = Instant::now();
     let end = begun + duration;
     let mut workers = JoinSet::new();
-    for (number, connection) in open.into_iter().enumerate() {
-        let first = number * calls.len() / connections.max(1);
-        workers.spawn(work(address, connection, Arc::clone(calls), first, end));
+    for connection in open {
+        workers.spawn(work(address, connection, call.clone(), end));
     }
     let mut all = Measured::default();
     while let Some(part) = workers.join_next().await {
@@ -107,15 +96,14 @@ pub(crate) async fn run_each(
 async fn work(
     address: SocketAddr,
     mut connection: Connection,
-    calls: Arc<[Template]>,
-    first: usize,
+    call: Template,
     end: Instant,
 ) -> Measured {
     let mut part = Measured::default();
-    for call in calls.iter().cycle().skip(first) {
+    loop {
         let sent = Instant::now();
         if sent >= end {
-            break;
+            return part;
         }
         match connection.send(call.clone()).await {
             Ok(answer) if answer.status == StatusCode::OK => part.note(sent.elapsed()),
@@ -124,12 +112,11 @@ async fn work(
                 part.lost += 1;
                 match Connection::open(address).await {
                     Ok(again) => connection = again,
-                    Err(_) => break,
+                    Err(_) => return part,
                 }
             }
         }
     }
-    part
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Orgs, service accounts and tokens made in the store itself, for those who need thousands.
+//! An org, a service account and a token of it, made in the store itself.
 
 use std::collections::BTreeSet;
 

@@ -42,47 +42,6 @@ fn kib_of(status: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Resources of a process that can leak.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Held {
-    pub(crate) resident_kib: u64,
-    pub(crate) descriptors: usize,
-    pub(crate) threads: usize,
-    pub(crate) children: usize,
-}
-
-impl Held {
-    /// Resources that the process `pid` holds now.
-    pub(crate) fn by(pid: u32) -> Result<Self, Failure> {
-        Ok(Self {
-            resident_kib: resident_kib(pid)?,
-            descriptors: fs::read_dir(format!("/proc/{pid}/fd"))?.count(),
-            threads: fs::read_dir(format!("/proc/{pid}/task"))?.count(),
-            children: children(pid)?.len(),
-        })
-    }
-}
-
-/// The processes that `pid` started and that still are.
-pub(crate) fn children(pid: u32) -> Result<Vec<u32>, Failure> {
-    let mut children = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        let Ok(child) = entry.file_name().to_string_lossy().parse::<u32>() else { continue };
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
-        if parent(&stat) == Some(pid) {
-            children.push(child);
-        }
-    }
-    Ok(children)
-}
-
-/// Field 4, counted after the name.
-fn parent(stat: &str) -> Option<u32> {
-    let (_, after_name) = stat.rsplit_once(')')?;
-    after_name.split_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +51,6 @@ mod tests {
         let stat = "42 (a) (b c) S 1 42 42 0 -1 4194560 100 0 0 0 70 30 0 0 20 0 1 0 5 6 7";
 
         assert_eq!(cpu_ticks(stat), Some(100));
-        assert_eq!(parent(stat), Some(1));
     }
 
     #[test]

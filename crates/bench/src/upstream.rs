@@ -52,12 +52,7 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts this program once more as the server and waits until it listens.
     pub(crate) async fn start() -> Result<Self, Failure> {
-        Self::start_at(ANYWHERE).await
-    }
-
-    /// The same at an address of one's choice.
-    pub(crate) async fn start_at(address: SocketAddr) -> Result<Self, Failure> {
-        Self::spawn(&["serve-upstream", "--listen", &address.to_string()]).await
+        Self::spawn(&["serve-upstream"]).await
     }
 
     /// One on the official Rust SDK.
@@ -90,24 +85,19 @@ impl Upstream {
         Ok(Self { child, address })
     }
 
-    /// Ends it at once and waits until it is gone.
-    pub(crate) async fn kill(mut self) -> Result<(), Failure> {
-        Ok(self.child.kill().await?)
-    }
-
     /// The process id, while it runs.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 }
 
-/// Serves at this address, prints it, and returns when standard input ends.
-pub(crate) async fn serve(address: SocketAddr) -> Result<(), Failure> {
+/// Serves on loopback, prints where, and returns when standard input ends.
+pub(crate) async fn serve() -> Result<(), Failure> {
     let router = Router::new()
         .route(PATH, post(answer))
         .route(&format!("{PATH}/{{more}}"), post(answer_with_more))
         .route(TWICE, get(twice));
-    serve_at(address, router.with_state(Arc::<Marks>::default())).await
+    serve_at(ANYWHERE, router.with_state(Arc::<Marks>::default())).await
 }
 
 /// Any free port on loopback.
@@ -194,19 +184,6 @@ fn answered(marks: &Marks, body: &[u8], more: usize) -> Response {
         Some(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
         None => StatusCode::ACCEPTED.into_response(),
     }
-}
-
-/// The same over standard input and output, a message a line, until the input ends.
-pub(crate) async fn serve_program() -> Result<(), Failure> {
-    let marks = Marks::default();
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = lines.next_line().await? {
-        let message = serde_json::from_str::<Message<'_>>(&line)?;
-        if let Some(body) = reply(&marks, &message, 0) {
-            say(&format!("{body}\n"));
-        }
-    }
-    Ok(())
 }
 
 /// Answer to a message; none to a notification.

@@ -30,11 +30,7 @@ const CRATES: [Crate; 9] = [
         tests_use: &["testkit"],
     },
     Crate { folder: "crates/testkit", uses: &["core"], tests_use: &[] },
-    Crate {
-        folder: "crates/bench",
-        uses: &["core", "lanes", "store", "upstream", "app"],
-        tests_use: &[],
-    },
+    Crate { folder: "crates/bench", uses: &["core", "lanes", "store"], tests_use: &[] },
     Crate { folder: "xtask", uses: &[], tests_use: &[] },
 ];
 

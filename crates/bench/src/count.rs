@@ -1,4 +1,5 @@
-//! Instructions and allocations of the whole gateway for a request, counted by valgrind's callgrind.
+//! Instructions and allocations of the whole gateway for a request, counted by valgrind's callgrind: the
+//! same call over REST and over MCP, and a list and a search of a large catalogue.
 //!
 //! An allocation is a call to an allocator from outside of it, growing what was allocated before
 //! included: mimalloc, which Rust code calls, and that of the C library, which SQLite calls. It is known by
@@ -7,21 +8,31 @@
 //! Hashing is counted apart: under valgrind there are no instructions for SHA-256, so it takes some 24 for a
 //! byte that a processor of today does without.
 //!
-//! Work that the gateway does of itself meanwhile is in the figures of both faces, which are counted in
+//! Work that the gateway does of itself meanwhile is in the figures of all requests, which are counted in
 //! turns.
 
 use std::{collections::HashMap, net::SocketAddr, path::PathBuf};
 
+use bytes::Bytes;
+use http::{HeaderValue, Uri, header::AUTHORIZATION};
+use http_body_util::Full;
+use serde_json::{Value, json};
 use tokio::{fs, process::Command};
 
-use super::{GOAL_RATIO, Requests};
 use crate::{
     Failure, Verdict,
-    client::{Connection, Template},
-    gateway::{Installation, Running},
+    args::CountArgs,
+    client::{Connection, Template, direct_call, governed_call, mcp_call, mcp_message},
+    gateway::{self, Installation, Running, Setup},
     load::exact,
-    say,
+    payload, say,
+    upstream::Upstream,
 };
+
+/// A call over MCP may take so many times what it takes over REST.
+const GOAL_RATIO: f64 = 1.10;
+/// Besides the policies of every benchmark, of which one permits the called tool only.
+const ALL_TOOLS: &str = "@id(\"bench-all\") permit (principal is Mcp::Service, action, resource);";
 
 /// Turns of each request; the least counts.
 const TURNS: usize = 9;
@@ -42,8 +53,68 @@ const ENTRIES: [&str; 10] = [
 /// Part of the names of functions that hash in software.
 const HASHING: &str = "sha256_block_data_order";
 
+/// Prints the work of each request; `Broken` when a call over MCP takes too many instructions.
+pub(crate) async fn run(args: &CountArgs) -> Result<Verdict, Failure> {
+    let upstream = Upstream::start().await?;
+    let setup = Setup { more_tools: args.tools.saturating_sub(1), ..Setup::default() };
+    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let installation = Installation::set_up(binary, upstream.address, &setup).await?;
+    fs::write(installation.folder().join("policies/all.cedar"), ALL_TOOLS).await?;
+    let mut counting = Counting::start(&installation).await?;
+    let arguments = payload::of_size(args.payload);
+    let requests = requests(counting.address(), &installation.token, &arguments)?;
+    let mut least = requests.map(|(name, request)| (name, request, Work::MOST));
+    for _ in 0..TURNS {
+        for (_, request, least) in &mut least {
+            *least = counting.of_each(request, args.calls).await?.least(*least);
+        }
+    }
+    counting.running.stop().await?;
+    say("instructions   without SHA-256   allocations   request\n");
+    for (name, _, Work { instructions, hashing, allocations }) in &least {
+        let others = instructions.saturating_sub(*hashing);
+        say(&format!("{instructions:>12} {others:>17} {allocations:>13}   {name}\n"));
+    }
+    let [(.., rest), (.., mcp), ..] = least;
+    let ratio = exact(mcp.instructions) / exact(rest.instructions.max(1));
+    say(&format!("{ratio:>12.3} of REST (goal {GOAL_RATIO:.2})\n"));
+    Ok(if ratio <= GOAL_RATIO { Verdict::Holds } else { Verdict::Broken })
+}
+
+/// The requests that are counted, each with its name.
+fn requests(
+    address: SocketAddr,
+    token: &str,
+    arguments: &Value,
+) -> Result<[(&'static str, Template); 4], Failure> {
+    let question = json!({ "query": "take the number of a thing" });
+    let find = mcp_message("tools/call", json!({ "name": "find_tools", "arguments": question }));
+    let list = mcp_message("tools/list", json!({}));
+    let mut all = direct_call(address, arguments)?;
+    *all.uri_mut() = Uri::from_static("/mcp?tools=list");
+    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
+    all.headers_mut().insert(AUTHORIZATION, bearer);
+    let about = |method: &'static str, name: Option<&'static str>, message: &Value| {
+        let mut request = all.clone();
+        let headers = request.headers_mut();
+        headers.insert("mcp-method", HeaderValue::from_static(method));
+        match name {
+            Some(name) => headers.insert("mcp-name", HeaderValue::from_static(name)),
+            None => headers.remove("mcp-name"),
+        };
+        *request.body_mut() = Full::from(Bytes::from(message.to_string()));
+        request
+    };
+    Ok([
+        ("call over REST", governed_call(address, token, arguments)?),
+        ("call over MCP", mcp_call(address, token, arguments)?),
+        ("tools/list", about("tools/list", None, &list)),
+        ("find_tools", about("tools/call", Some("find_tools"), &find)),
+    ])
+}
+
 /// A gateway whose work is counted.
-pub(super) struct Counting {
+struct Counting {
     running: Running,
     /// Prefix of the files in which callgrind says what it counted.
     counts: PathBuf,
@@ -53,7 +124,7 @@ pub(super) struct Counting {
 
 impl Counting {
     /// Starts the gateway under callgrind, which does not count yet.
-    pub(super) async fn start(installation: &Installation) -> Result<Self, Failure> {
+    async fn start(installation: &Installation) -> Result<Self, Failure> {
         let counts = installation.folder().join("counts");
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--tool=callgrind", "--instr-atstart=no", "--dump-instr=no"]);
@@ -64,7 +135,7 @@ impl Counting {
         Ok(counting)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    fn address(&self) -> SocketAddr {
         self.running.address
     }
 
@@ -203,36 +274,6 @@ impl Side {
             Self::Outside
         }
     }
-}
-
-/// Prints the work of each request; `Broken` when a call over MCP takes too many.
-pub(super) async fn run(
-    mut counting: Counting,
-    requests: &Requests,
-    calls: u32,
-) -> Result<Verdict, Failure> {
-    let named = [
-        ("call over REST", &requests.rest),
-        ("call over MCP", &requests.mcp),
-        ("tools/list", &requests.list),
-        ("find_tools", &requests.find),
-    ];
-    let mut least = named.map(|(name, request)| (name, request, Work::MOST));
-    for _ in 0..TURNS {
-        for (_, request, least) in &mut least {
-            *least = counting.of_each(request, calls).await?.least(*least);
-        }
-    }
-    counting.running.stop().await?;
-    say("instructions   without SHA-256   allocations   request\n");
-    for (name, _, Work { instructions, hashing, allocations }) in &least {
-        let others = instructions.saturating_sub(*hashing);
-        say(&format!("{instructions:>12} {others:>17} {allocations:>13}   {name}\n"));
-    }
-    let [(.., rest), (.., mcp), ..] = least;
-    let ratio = exact(mcp.instructions) / exact(rest.instructions.max(1));
-    say(&format!("{ratio:>12.3} of REST (goal {GOAL_RATIO:.2})\n"));
-    Ok(if ratio <= GOAL_RATIO { Verdict::Holds } else { Verdict::Broken })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! False alarms of DLP: source code, answers, ids, hashes, images.
+//! False alarms of DLP in corpora, such as webhooks, answers and source code.
 //!
 //! Every text is cut into answers as tools give them. An answer counts as flagged when it has a
 //! finding that is redacted or blocked by default: a secret, a financial or a national number.
@@ -12,15 +12,11 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use crate::{Failure, Verdict, args::CleanArgs, say};
-
-mod generated;
-mod servers;
-mod webhooks;
+use crate::{Failure, say};
 
 /// Findings of one corpus.
 #[derive(Debug, Default)]
-pub(crate) struct Row {
+pub(super) struct Row {
     bytes: usize,
     answers: usize,
     flagged: usize,
@@ -32,70 +28,30 @@ pub(crate) struct Row {
 }
 
 struct Counter {
-    /// Bytes of an answer.
-    answer: usize,
     list: bool,
     engine: Engine,
     key: FingerprintKey,
 }
 
 /// Head of the table of corpora.
-pub(crate) const HEAD: &str = "\n| corpus | MB | answers | with grave findings | grave findings per MB | flagged as possible per MB | with others | detectors |\n|---|---|---|---|---|---|---|---|\n";
+pub(super) const HEAD: &str = "\n| corpus | MB | answers | with grave findings | grave findings per MB | flagged as possible per MB | with others | detectors |\n|---|---|---|---|---|---|---|---|\n";
 
+/// Bytes of an answer.
+const ANSWER: usize = 2048;
 /// Files larger than this are no text that a tool answers with.
 const LARGEST: u64 = 4 << 20;
 
-/// Prints one line a corpus.
-pub(crate) fn run(args: &CleanArgs) -> Result<Verdict, Failure> {
-    let counter = Counter::new(args.answer, args.list)?;
-    say(HEAD);
-    let mut total = Row::default();
-    for (name, text) in generated::texts() {
-        let mut row = Row::default();
-        counter.count(&name, &text, &mut row)?;
-        row.say(&name);
-        total.add(&row);
-    }
-    for (name, bodies) in webhooks::kinds() {
-        let mut row = Row::default();
-        for body in &bodies {
-            counter.scan(name, body, body.to_string().len(), &mut row)?;
-        }
-        row.say(name);
-        total.add(&row);
-    }
-    for path in &args.paths {
-        let mut row = Row::default();
-        counter.walk(path, &mut row)?;
-        row.say(&path.display().to_string());
-        total.add(&row);
-    }
-    if let Some(servers) = &args.servers {
-        let mut row = Row::default();
-        servers::each_answer(servers, &args.paths, |answer| {
-            counter.scan("server", answer, answer.to_string().len(), &mut row)
-        })?;
-        row.say("answers of MCP servers");
-        total.add(&row);
-    }
-    total.say("all");
-    Ok(Verdict::Holds)
-}
-
 /// Findings in a file or in all files of a folder.
-pub(crate) fn measure(path: &Path, list: bool) -> Result<Row, Failure> {
+pub(super) fn measure(path: &Path, list: bool) -> Result<Row, Failure> {
     let mut row = Row::default();
-    Counter::new(ANSWER, list)?.walk(path, &mut row)?;
+    Counter::new(list)?.walk(path, &mut row)?;
     Ok(row)
 }
 
-/// Bytes of an answer, unless told otherwise.
-pub(crate) const ANSWER: usize = 2048;
-
 impl Counter {
-    fn new(answer: usize, list: bool) -> Result<Self, Failure> {
+    fn new(list: bool) -> Result<Self, Failure> {
         let engine = Engine::new(&Settings::default())?;
-        Ok(Self { answer, list, engine, key: FingerprintKey::new([7; 32]) })
+        Ok(Self { list, engine, key: FingerprintKey::new([7; 32]) })
     }
 
     fn walk(&self, path: &Path, row: &mut Row) -> Result<(), Failure> {
@@ -133,7 +89,7 @@ impl Counter {
     fn count(&self, name: &str, text: &str, row: &mut Row) -> Result<(), Failure> {
         let mut rest = text;
         while !rest.is_empty() {
-            let end = rest.floor_char_boundary(self.answer.max(1));
+            let end = rest.floor_char_boundary(ANSWER);
             let line = rest.get(..end).and_then(|head| head.rfind('\n'));
             let cut = match line {
                 Some(line) if end < rest.len() => line + 1,
@@ -186,27 +142,15 @@ impl Counter {
 }
 
 impl Row {
-    fn add(&mut self, other: &Row) {
-        self.bytes += other.bytes;
-        self.answers += other.answers;
-        self.flagged += other.flagged;
-        self.reported += other.reported;
-        self.grave += other.grave;
-        self.possible += other.possible;
-        for (name, count) in &other.detectors {
-            *self.detectors.entry(name.clone()).or_default() += count;
-        }
-    }
-
     /// Acted on, and flagged as possible, per megabyte.
     #[expect(clippy::cast_precision_loss, reason = "figures for people to read")]
-    pub(crate) fn alarms(&self) -> (f64, f64) {
+    pub(super) fn alarms(&self) -> (f64, f64) {
         let megabytes = (self.bytes as f64 / 1e6).max(1e-6);
         (self.grave as f64 / megabytes, self.possible as f64 / megabytes)
     }
 
     /// The figures for machines.
-    pub(crate) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let (acted_on, possible) = self.alarms();
         json!({
             "bytes": self.bytes,
@@ -219,7 +163,7 @@ impl Row {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "figures for people to read")]
-    pub(crate) fn say(&self, name: &str) {
+    pub(super) fn say(&self, name: &str) {
         let mut detectors: Vec<_> = self.detectors.iter().collect();
         detectors.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let most = detectors.iter().take(12).map(|(name, count)| format!("{name} {count}"));
