@@ -62,7 +62,7 @@ impl Access {
         }
     }
 
-    /// Says no while this node cannot know what others have revoked.
+    /// Fails while this node cannot know what other nodes have revoked.
     pub(crate) fn in_touch(&self) -> Result<(), Refusal> {
         self.cluster.as_ref().map_or(Ok(()), |cluster| cluster.in_touch())
     }

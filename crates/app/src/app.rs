@@ -99,8 +99,8 @@ pub struct App {
 }
 
 impl App {
-    /// Puts the parts together. Says no to a policy folder that does not load: a node never
-    /// starts with less policy than was written.
+    /// Puts the parts together. Fails if the policy folder does not load: a node never starts with
+    /// less policy than was written.
     #[expect(clippy::too_many_lines, reason = "the list of all rooms and what each works with")]
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
         let Parts { clock, random, store, node, workers, tasks, .. } = parts;

@@ -46,7 +46,7 @@ impl Origin {
         }
     }
 
-    /// Where it came from, as events commit to it.
+    /// Origin of the request, as events commit to it.
     pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
         let random = &*screening.base.random;
         let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
@@ -59,7 +59,7 @@ impl Origin {
 /// A request of a known caller.
 #[derive(Debug, Clone)]
 pub struct Ctx {
-    /// Where it came from.
+    /// Origin of the request.
     pub origin: Arc<Origin>,
     /// Session of the caller.
     pub session: Arc<Session>,

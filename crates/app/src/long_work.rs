@@ -74,8 +74,8 @@ impl LongWork {
 }
 
 impl LongWork {
-    /// Computes something that is of use to others, too: it goes on whoever waits. `None` if it
-    /// panics.
+    /// Computes something that is of use to others, too: it goes on when its waiters leave. `None`
+    /// if it panics.
     pub(crate) async fn to_the_end<T: Send + 'static>(
         &self,
         party: Party,
@@ -95,7 +95,7 @@ impl LongWork {
 }
 
 impl LongTurn {
-    /// Computes something. Says no when the node ends, whether or not the computation has noticed.
+    /// Computes something. Fails when the node ends, whether or not the computation has noticed.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Stop) -> T + Send + 'static,

@@ -18,7 +18,7 @@ pub(crate) async fn at_low_priority<T: Send + 'static>(
     let thread = thread::Builder::new().name("aside".to_owned()).spawn(move || {
         let _within = runtime.enter();
         step_back();
-        // Whoever asked may be gone.
+        // The caller may be gone.
         let _ = tell.send(work());
     });
     if let Err(error) = thread {

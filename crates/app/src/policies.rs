@@ -95,21 +95,21 @@ pub struct Policies {
     changing: Mutex<()>,
 }
 
-/// Where policies come from.
+/// Source of policies.
 #[derive(Debug)]
 pub struct PolicySource {
     /// The folder; it has to exist.
     pub folder: PolicyFolder,
-    /// Where the last set that loaded is kept.
+    /// Copy of the last set that loaded.
     pub last_good: LastGood,
-    /// Where it is written which policies are switched off for a while.
+    /// Record of the policies that are switched off for a while.
     pub overrides: Overrides,
     /// Rule for a folder that does not load at the start.
     pub fallback: Fallback,
 }
 
 impl Policies {
-    /// Loads the folder. Says no when it does not load, unless the last good set may be used.
+    /// Loads the folder. Fails if it does not load, unless the last good set may be used.
     pub(crate) fn open(
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,

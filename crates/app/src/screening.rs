@@ -72,7 +72,7 @@ impl Screening {
 
     fn scan_text(&self, text: &str) -> Result<(Value, Findings), Unscannable> {
         let value = Value::from(text);
-        // Nobody sees these fingerprints.
+        // These fingerprints are never shown.
         let findings = self.dlp().engine().scan(&value, &FingerprintKey::new([0; 32]))?;
         Ok((value, findings))
     }

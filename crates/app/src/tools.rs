@@ -215,7 +215,7 @@ impl Tools {
         refreshed
     }
 
-    /// The same for whoever has the turn to.
+    /// The same while holding the turn.
     pub(crate) async fn refresh_in_turn(
         self: &Arc<Self>,
         provider: &Arc<Provider>,

@@ -1,8 +1,8 @@
 //! The limits of plans: what a request takes from them, and what is left.
 //!
 //! One node counts by itself. Several count together in [`SharedCounters`], where a call takes its
-//! request and its invocation at once; what this node was told last is kept, so that answers can
-//! show it and a plan that is used up costs nothing to say no to.
+//! request and its invocation at once; what they last answered to this node is kept, so that
+//! responses can show it and a plan that is used up is refused at no cost.
 
 use std::sync::{
     Arc,
@@ -29,7 +29,7 @@ use crate::{
     ctx::{Ctx, Origin},
 };
 
-/// Where this node counts.
+/// Counting mode of this node.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// With other nodes; by itself when there is none.
@@ -49,7 +49,7 @@ impl Limits {
         Timestamp::from_micros(clock.now().as_micros().saturating_add(ahead))
     }
 
-    /// Says no while there is nobody to count with.
+    /// Fails while the shared counters cannot be reached.
     pub(crate) fn ready(&self) -> Result<(), Refusal> {
         match &self.shared {
             Some(shared) if !shared.is_reachable() => Err(uncounted()),
@@ -121,9 +121,9 @@ impl Quotas {
         charged.inspect_err(|refusal| self.note_throttled(ctx, refusal))
     }
 
-    /// Admits whoever wants to invoke. A node that counts by itself counts the request here; where
-    /// nodes count together it is counted when it is known whether it is an invocation, and only
-    /// a plan that is known to be used up says no already.
+    /// Admits a caller that wants to invoke. A node that counts by itself counts the request here;
+    /// where nodes count together it is counted when it is known whether it is an invocation, and
+    /// only a plan that is known to be used up is refused already.
     pub fn admit_invoker(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let account = ctx.session.account();
         let now = self.limits_now();
@@ -138,13 +138,13 @@ impl Quotas {
         admitted.inspect_err(|refusal| self.note_throttled(ctx, refusal))
     }
 
-    /// Counts the request of whoever was let in as an invoker and asks for something else.
+    /// Counts the request of a caller that was admitted as an invoker and asks for something else.
     pub async fn charge_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let charged = self.charge_invoker(ctx, Cost::Request).await;
         charged.inspect_err(|refusal| self.note_throttled(ctx, refusal))
     }
 
-    /// Counts what an invoker's request costs, as far as [`Self::admit_invoker`] did not. Says no
+    /// Counts what an invoker's request costs, as far as [`Self::admit_invoker`] did not. Refuses
     /// with the resource that is used up.
     pub(crate) async fn charge_invoker(&self, ctx: &Ctx, cost: Cost) -> Result<(), Refusal> {
         if self.limits.shared.is_some() {

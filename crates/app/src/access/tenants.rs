@@ -79,7 +79,7 @@ pub struct Tenant {
     requests: Counter,
     invocations: Counter,
     revoked_at: AtomicU64,
-    /// Calls that wait for somebody else before they are dispatched.
+    /// Calls that wait for another party before they are dispatched.
     pub(crate) outside: AtomicUsize,
     /// Set once the connections that work without anybody connecting are made.
     pub(crate) declared: OnceLock<()>,
@@ -193,7 +193,7 @@ impl Tenants {
 }
 
 impl Tenants {
-    /// Everything looked up before this moment has to be looked up again, whoever's it is.
+    /// Everything looked up before this moment has to be looked up again, in every org.
     pub(crate) fn revoked_all(&self) {
         let moment = self.revocations.fetch_add(1, Ordering::AcqRel) + 1;
         self.all_revoked_at.fetch_max(moment, Ordering::AcqRel);

@@ -74,7 +74,7 @@ pub enum Purpose {
     Access,
     /// To be exchanged for another token.
     Exchange,
-    /// To be revoked, or to revoke another one: whoever holds any token may end it.
+    /// To be revoked, or to revoke another one: the holder of any token may end it.
     Revocation,
 }
 
@@ -289,7 +289,7 @@ impl Access {
         claims.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Says no to a token that was revoked, or whose principal, org, or any of the actors and trust
+    /// Rejects a token that was revoked, or whose principal, org, or any of the actors and trust
     /// rules that it descends from is gone.
     fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
         let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
@@ -358,8 +358,8 @@ impl Access {
 }
 
 impl Session {
-    /// Says no to a kind of token that is not good for `purpose`, once the token has expired, or
-    /// to an address it is not bound to.
+    /// Rejects a kind of token that is not good for `purpose`, an expired token, and an address
+    /// that the token is not bound to.
     fn usable(self: Arc<Self>, purpose: Purpose, origin: &Origin) -> Result<Arc<Self>, Rejected> {
         if !purpose.admits(self.kind, self.exchange_only) {
             return Err(Rejected::of(&self.caller, self.wrong_kind()));

@@ -1,4 +1,4 @@
-//! Whom a JWT of a trusted issuer speaks for: the issuer's keys, then the rules.
+//! Maps a JWT of a trusted issuer to its subject: the issuer's keys, then the rules.
 
 mod keys;
 
@@ -16,24 +16,24 @@ use tokio_util::task::TaskTracker;
 use self::keys::IssuerKeys;
 use super::Access;
 
-/// Where the keys of one issuer come from.
+/// Source of the keys of one issuer.
 #[derive(Debug, Clone)]
 pub enum KeySource {
     /// The operator wrote them down.
     Static(KeySet),
     /// The issuer publishes them.
     Published {
-        /// Where.
+        /// Location of the keys.
         location: KeyLocation,
         /// Seconds for which keys are still good while the issuer is down and cannot confirm them.
         stale_seconds: i64,
     },
 }
 
-/// Why a JWT makes nobody.
+/// Reason that a JWT maps to no subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustRefusal {
-    /// It is not accepted.
+    /// The JWT is not accepted.
     Invalid(Rejection),
     /// The keys of its issuer are not known and cannot be fetched.
     Unavailable,
@@ -86,7 +86,7 @@ impl Trust {
         &self.rules
     }
 
-    /// Whom `jwt` speaks for in `org`, or in the org of the one rule it matches.
+    /// Subject of `jwt` in `org`, or in the org of the one rule it matches.
     ///
     /// Nothing is fetched for an issuer that no rule names. For the others at most one fetch is
     /// under way at any time, and the wait for it is bounded.
@@ -138,9 +138,9 @@ impl Access {
         &self.trust
     }
 
-    /// Whom a JWT of a trusted issuer speaks for, by exactly one trust rule; of `org` if one is
-    /// named. Does not ask the store: whether the JWT was used before and whether the principal
-    /// is there is for the caller to find out.
+    /// Subject of a JWT of a trusted issuer, by exactly one trust rule; in `org` if one is given.
+    /// Does not ask the store: the caller has to check whether the JWT was used before and whether
+    /// the principal exists.
     pub async fn verify_subject(
         &self,
         jwt: &str,

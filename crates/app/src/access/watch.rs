@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a change is known, and the sessions of its org are looked up again, before a round
 //! that began after it counts. So a session may be trusted as long as such a round began less than
-//! five seconds ago, whoever made the change and whatever push was lost.
+//! five seconds ago, whichever node made the change and whatever push was lost.
 
 use std::{
     collections::BTreeSet,

@@ -13,7 +13,7 @@ use crate::ctx::Ctx;
 
 /// Looks for an approval that others change at the same time.
 const TRIES: u32 = 5;
-/// Seconds after which somebody with too many pending requests may ask again.
+/// Seconds after which a caller with too many pending requests may ask again.
 const CROWDED_S: u32 = 60;
 
 /// Approval of a call, as it stands.
@@ -33,7 +33,7 @@ impl Approvals {
         let store = &self.base.store;
         for _ in 0..TRIES {
             let now = self.base.now();
-            // Also one over its time that nobody has ended yet.
+            // Also one over its time that has not been ended yet.
             let any_time = Timestamp::default();
             let found = store.find_approval_of_call(new.org_id, &new.digest, any_time).await?;
             if let Some(found) = found {
@@ -64,8 +64,8 @@ impl Approvals {
         Err(Refusal::Internal)
     }
 
-    /// The approval of the call of a task, which asks nobody again. Without one that can be used it is the
-    /// one that the task waited for, as it ended.
+    /// The approval of the call of a task; no new one is requested. Without one that can be used it
+    /// is the one that the task waited for, as it ended.
     pub(crate) async fn granted(
         &self,
         new: &NewApproval,

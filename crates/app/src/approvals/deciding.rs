@@ -22,7 +22,7 @@ const TRIES: u32 = 5;
 pub struct DecisionRequest {
     /// Yes or no.
     pub vote: Vote,
-    /// Why, in words.
+    /// Comment of the approver.
     pub comment: Option<String>,
     /// Digest of the call that was looked at, if the caller says so.
     pub digest: Option<String>,
@@ -62,9 +62,9 @@ impl Approvals {
         Err(Refusal::Unavailable { reason: portcullis_core::refusal::Unavailable::Overloaded })
     }
 
-    /// The caller as somebody who decides. A group counts if the login of the token and the newest
-    /// login both named it: whoever lost a group since cannot decide by an older token. One that the
-    /// operator put the caller into counts as long as the caller is in it.
+    /// The caller as an approver. A group counts if the login of the token and the newest login
+    /// both named it: a principal that lost a group since cannot decide by an older token. One that
+    /// the operator put the caller into counts as long as the caller is in it.
     pub(super) async fn approver(&self, ctx: &Ctx) -> Result<Approver, Refusal> {
         let (caller, identity) = (ctx.caller(), ctx.session.principal.identity());
         let (store, org, id) = (&self.base.store, caller.org_id, caller.principal_id);

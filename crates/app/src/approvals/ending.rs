@@ -53,7 +53,7 @@ impl Approvals {
         Ok(())
     }
 
-    /// Writes that an approval ended. Whoever changed it meanwhile was first.
+    /// Writes that an approval ended. If another writer changed it meanwhile, that change stands.
     pub(super) async fn end(&self, ended: &Approval, revision: i64) -> Result<(), Refusal> {
         let event = self.system_event(ended, EventType::ApprovalExpired);
         self.change(ended.clone(), Some(revision), event).await.map(drop)

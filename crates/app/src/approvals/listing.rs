@@ -128,7 +128,7 @@ pub struct ApprovalPage {
 /// Principal that looks at approvals.
 pub(super) struct Looking {
     id: PrincipalId,
-    /// The same as somebody who decides.
+    /// The same principal as a decider.
     pub(super) decider: Decider,
     /// Admins and auditors see all of the org.
     all: bool,

@@ -1,7 +1,7 @@
 //! Notices of approvals: policies that ask for them and have `@notify` tell a webhook.
 //!
-//! A request is sent again until somebody decided about it, because nobody can decide about what they
-//! were not told of; what comes of it is sent a few times. The notices of a node are in its memory: a
+//! A request is sent again until it is decided, because an approver cannot decide what they do not
+//! know of; the decision is sent a few times. The notices of a node are in its memory: a
 //! crash forgets those that did not arrive, and the approvals are still in every list.
 
 use std::{
@@ -33,7 +33,7 @@ const PER_ORG: usize = 64;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// Longest of these waits.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// Times that a notice is sent of which nobody waits for the answer.
+/// Times that a notice is sent if no call waits for the answer.
 const TRIES: u32 = 3;
 
 /// Notices under way.
@@ -120,7 +120,7 @@ struct Notice {
 }
 
 impl Notice {
-    /// Sends it until it arrives or nobody needs it any more.
+    /// Sends it until it arrives or is no longer needed.
     async fn deliver(self) {
         let (mut wait, mut tries) = (FIRST_WAIT, 1);
         loop {

@@ -21,13 +21,13 @@ const SPAN: i64 = 60 * 60;
 /// The looks of this node.
 pub(crate) type Accessed = Runs<(OrgId, PrincipalId), Actor>;
 
-/// Nobody has looked yet.
+/// No accesses recorded yet.
 pub(crate) fn no_looks() -> Accessed {
     Runs::lasting(SPAN)
 }
 
 impl Audit {
-    /// Records that the caller looks at the org's log. Says no when that cannot be recorded.
+    /// Records that the caller looks at the org's log. Fails if that cannot be recorded.
     pub(crate) async fn note_access(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let caller = ctx.caller();
         let key = (caller.org_id, caller.principal_id);

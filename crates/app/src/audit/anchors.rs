@@ -1,4 +1,4 @@
-//! Where checkpoints are published, so that a copy exists outside of the database: a file, and
+//! Publication of checkpoints, so that a copy exists outside of the database: in a file, and at
 //! witnesses. None of it is in the way of a call, a seal or a proof.
 
 mod file;

@@ -1,9 +1,9 @@
 //! Exports of the audit log: asked for, written beside the calls, fetched for a day.
 //!
 //! A request makes a row and a task. The task seals, writes the file under a temporary name,
-//! records that it was made, and only then says that it is ready: nobody fetches what is not
-//! recorded. Wherever the node dies, the row is pending and its file is none; the next start says
-//! so.
+//! records that it was made, and only then says that it is ready: no client fetches what is not
+//! recorded. Wherever the node dies, the row is pending and there is no file; the next start
+//! reports that.
 
 mod evidence;
 pub(crate) mod folder;
@@ -149,7 +149,7 @@ pub(crate) fn exported(
 /// An export that was asked for.
 #[derive(Debug)]
 pub struct BegunExport {
-    /// It, as it stands.
+    /// The export in its present state.
     pub export: ExportView,
     /// True if it was asked for before, with the same idempotency key.
     pub replayed: bool,
@@ -157,7 +157,7 @@ pub struct BegunExport {
 
 impl Audit {
     /// Begins an export of the caller's org, and gives it as it stands when it is ready or after
-    /// two seconds. Says no when three are under way.
+    /// two seconds. Refuses if three are under way.
     pub async fn begin_export(
         self: &Arc<Self>,
         ctx: &Ctx,
@@ -173,7 +173,7 @@ impl Audit {
         }
         self.refuse_without_space().await?;
         let (this, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
-        // On a task of its own: a caller who hangs up leaves no row that nobody works on.
+        // On a task of its own: a caller that disconnects leaves no row without a worker.
         let begun =
             self.base.tasks.spawn(async move { this.spawn_export(owned, id, request, key).await });
         let Some(done) = begun.await.map_err(|_| Refusal::Internal)?? else {
@@ -185,7 +185,7 @@ impl Audit {
         Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
     }
 
-    /// Says no while little is free on the disk: calls need what is left.
+    /// Refuses while little is free on the disk: calls need what is left.
     async fn refuse_without_space(&self) -> Result<(), Refusal> {
         match self.exports.has_space().await {
             Ok(true) => Ok(()),
@@ -201,7 +201,7 @@ impl Audit {
         }
     }
 
-    /// Says no to a tree that is larger than the log: no file could continue it.
+    /// Rejects a tree that is larger than the log: no file could continue it.
     async fn refuse_shorter(&self, org: OrgId, since: u64) -> Result<(), Refusal> {
         let signed = async {
             self.seal(org).await?;
@@ -295,7 +295,7 @@ impl Audit {
         ExportView::of(&self.known_export(org, &id.to_string()).await?)
     }
 
-    /// Says no to what is not there, not the org's or not there any more.
+    /// Fails if the export does not exist, is another org's or has expired.
     async fn known_export(&self, org: OrgId, id: &str) -> Result<ExportRecord, Refusal> {
         let unknown = || Refusal::not_found("export", id);
         let parsed: ExportId = id.parse().map_err(|_| unknown())?;

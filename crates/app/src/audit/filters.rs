@@ -49,8 +49,8 @@ impl Wrong {
     }
 }
 
-/// Reads the filters. Says no to unknown names, to values that nothing can match, and to a filter
-/// without any: one that came out empty by mistake must not select everything.
+/// Reads the filters. Rejects unknown names, values that nothing can match, and a filter without
+/// any: one that came out empty by mistake must not select everything.
 pub fn event_filter(given: &Given) -> Result<EventFilter, Wrong> {
     for (name, values) in given {
         if !FILTERS.contains(&name.as_str()) {

@@ -46,7 +46,7 @@ impl LateEvents {
     }
 }
 
-/// Records what waits, oldest first, until the store says no.
+/// Records what waits, oldest first, until the store refuses.
 pub(crate) async fn write(audit: &Audit) {
     let mut recorded = 0_u32;
     while let Some((event, key)) = audit.late_events.next() {

@@ -129,8 +129,8 @@ impl Audit {
         told
     }
 
-    /// Signs with these keys from now on. Says no to keys that do not go with what was signed;
-    /// then those so far sign on.
+    /// Signs with these keys from now on. Refuses keys that do not go with what was signed; then
+    /// those so far sign on.
     pub async fn change_log_keys(&self, keys: Keyring) -> Result<(), LogKeyError> {
         self.check_keys(&keys).await?;
         self.log.keys.store(keys.into());
@@ -191,7 +191,7 @@ impl Audit {
         if let Some(signed) = self.signed(org).await?.filter(covers) {
             return Ok(Some(signed));
         }
-        // Sealed by somebody without keys, such as a command of the operator.
+        // Sealed by a process without keys, such as a command of the operator.
         self.seal(org).await?;
         Ok(self.signed(org).await?.filter(covers))
     }
@@ -207,7 +207,7 @@ impl Audit {
     }
 
     /// The latest checkpoint, and the proof that the log of `since` events which the caller saw
-    /// before is its beginning. Says no to more events than there are.
+    /// before is its beginning. Fails if there are fewer events than that.
     pub async fn checkpoint_since(
         &self,
         ctx: &Ctx,
@@ -248,7 +248,7 @@ impl Audit {
         Ok(StoredCheckpoint { size: 0, root, note: signed.note, signed_at: signed.signed_at })
     }
 
-    /// Says no if what is signed was signed by keys that are not here, or under another name.
+    /// Fails if what is signed was signed by keys that are not here, or under another name.
     pub async fn check_log_keys(&self) -> Result<(), LogKeyError> {
         self.check_keys(&self.log.keys.load()).await
     }
@@ -286,7 +286,7 @@ impl Audit {
 /// Checkpoints that are held against the keys of a node that starts.
 const LOOKED_AT: u32 = 10;
 
-/// Why a node must not sign the logs it has.
+/// Reason that a node must not sign the logs it has.
 #[derive(Debug, thiserror::Error)]
 pub enum LogKeyError {
     /// Signed by other keys.

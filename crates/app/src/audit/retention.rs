@@ -31,8 +31,8 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Says no to events that would be kept for less than they have to be, and to payloads that
-    /// would outlive their events.
+    /// Rejects a retention of events below the minimum, and payloads that would outlive their
+    /// events.
     pub fn check(self) -> Result<Self, String> {
         if self.events < LEAST_DAYS * DAY {
             return Err(format!("events are kept for at least {LEAST_DAYS} days"));

@@ -25,13 +25,13 @@ use super::Audit;
 pub struct SinkSettings {
     /// Its name; its cursor is kept under it.
     pub name: String,
-    /// Where the copies go.
+    /// Destination of the copies.
     pub outlet: Outlet,
     /// True if names and addresses go along.
     pub detached: bool,
 }
 
-/// Where the copies go.
+/// Destination of the copies.
 #[derive(Debug, Clone)]
 pub enum Outlet {
     /// Standard output, an event a line.
@@ -56,7 +56,7 @@ struct Copy {
     trace_id: Option<String>,
 }
 
-/// Why a batch did not get out.
+/// Reason that a batch was not delivered.
 #[derive(Debug, thiserror::Error)]
 enum SinkError {
     #[error("the log cannot be read: {0}")]

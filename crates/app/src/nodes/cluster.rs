@@ -22,7 +22,7 @@ const TRUST: Duration = Duration::from_secs(5);
 /// Interval of heartbeats.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 
-/// Why a node does not take part.
+/// Reason that a node does not take part.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     /// Another process has the name.
@@ -67,7 +67,7 @@ impl Cluster {
         (name, place): (&str, String),
         counts_alone: bool,
     ) -> Result<Self, JoinError> {
-        // Like any id of ours, but nobody is ever told of it.
+        // Like any id of ours, but never shown.
         let lease = format!("{name}/{}", portcullis_core::id::RequestId::new(ids));
         let me = NodeRecord { name: name.to_owned(), lease, place, counts_alone, policy_set: None };
         let patience = Duration::from_secs(LEASE_SECONDS.unsigned_abs()) + BEAT;
@@ -108,7 +108,7 @@ impl Cluster {
         self.heard.fetch_max(u64::try_from(heard).unwrap_or(u64::MAX), Ordering::AcqRel);
     }
 
-    /// Says no unless the store was heard of lately, and this is the node of its name.
+    /// Fails unless the store was heard of lately, and this is the node of its name.
     pub(crate) fn in_touch(&self) -> Result<(), Refusal> {
         let heard = Duration::from_millis(self.heard.load(Ordering::Acquire));
         let silent = self.since.elapsed().saturating_sub(heard);
@@ -148,7 +148,7 @@ impl Cluster {
     }
 }
 
-/// Why nodes that count limits differently cannot serve side by side.
+/// Reason that nodes that count limits differently cannot serve side by side.
 fn uneven(me: &NodeRecord, others: &[LiveNode]) -> Option<JoinError> {
     let refused = |other: &LiveNode, who| JoinError::CountsAlone { other: other.name.clone(), who };
     if me.counts_alone {

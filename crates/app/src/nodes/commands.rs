@@ -41,7 +41,7 @@ const MAX_NAME: usize = 200;
 /// Groups that a principal is put into at most.
 const MAX_GROUPS: usize = 100;
 
-/// Why a command was not carried out.
+/// Reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
     /// The name cannot be one.
@@ -53,7 +53,7 @@ pub enum ShellError {
     /// There is an org of that name already.
     #[error("there is an org `{0}` already; names are unique in an installation")]
     Taken(String),
-    /// There is somebody of that name already.
+    /// There is a principal of that name already.
     #[error("there is a principal `{0}` in this org already; names are unique in an org")]
     NameTaken(String),
     /// There is no such org.
@@ -68,7 +68,7 @@ pub enum ShellError {
     /// There is no such principal.
     #[error("there is no principal `{0}`; `portcullis principal list` shows those there are")]
     NoPrincipal(String),
-    /// Several orgs have somebody of that name.
+    /// Several orgs have a principal of that name.
     #[error("several orgs have a principal `{name}`; name one with `--org`, or give the id: {}", found.join(", "))]
     SeveralPrincipals {
         /// The name.

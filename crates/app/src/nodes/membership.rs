@@ -99,7 +99,7 @@ async fn bury(nodes: &Nodes, look_closely: bool) -> Result<(), StoreError> {
 }
 
 /// Hears what others change. Whatever is remembered counts for nothing when a wire breaks, for
-/// nobody knows what was said meanwhile.
+/// changes made meanwhile are lost.
 async fn listen(nodes: &Arc<Nodes>, cluster: &Cluster) {
     let mut told = false;
     loop {

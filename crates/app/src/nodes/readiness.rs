@@ -1,8 +1,8 @@
 //! Tells whether events can be recorded at this moment, within a bounded time.
 //!
 //! Two things are looked at: whether a commit of the audit writer is stuck, and whether a row can be
-//! written now. The row is written by a task of its own, one at a time and at most once a second, since
-//! anybody may ask; a database that is locked keeps that task waiting and nobody who asks.
+//! written now. The row is written by a task of its own, one at a time and at most once a second,
+//! since anybody may ask; a database that is locked keeps that task waiting and no client.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -17,7 +17,7 @@ use tokio::{
 
 use super::Nodes;
 
-/// Time that a write may take before the database counts as locked. Whoever asks waits no longer.
+/// Time that a write may take before the database counts as locked. Clients wait no longer.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Time for which the answer of a probe holds.
 const FRESH: Duration = Duration::from_secs(1);

@@ -41,7 +41,7 @@ impl PolicyFolder {
         Self(path)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0

@@ -53,7 +53,7 @@ impl LastGood {
         private_file::replace(&self.0, &text)
     }
 
-    /// The files that were kept. Says no when there are none or they are not as they were written.
+    /// The files that were kept. Fails if there are none or they are not as they were written.
     pub fn read(&self) -> io::Result<Vec<PolicyFile>> {
         let bundle: Bundle = serde_json::from_slice(&fs::read(&self.0)?)?;
         if digest(&bundle.files) != bundle.digest {

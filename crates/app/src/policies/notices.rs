@@ -1,4 +1,4 @@
-//! Telling somebody that a policy was true: best effort, and never in the way of the call.
+//! Notices that a policy was true: best effort, and never in the way of the call.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{ctx::Ctx, telemetry::counters};
 /// Messages that are on their way at once; what comes beyond is dropped and counted.
 const ON_THEIR_WAY: usize = 64;
 
-/// Where notices go.
+/// Destinations of notices.
 #[derive(Debug)]
 pub(crate) struct Notices {
     webhooks: BTreeMap<String, Webhook>,

@@ -1,5 +1,6 @@
-//! The kill switch: policies that a hand switched off for a while, whatever their files say. A small
-//! file beside the data, for the folder may belong to a deployment that nobody edits in a hurry.
+//! The kill switch: policies that the operator switched off for a while, whatever their files say.
+//! A small file beside the data, for the folder may belong to a deployment that cannot be edited in
+//! a hurry.
 
 use std::{collections::BTreeMap, fs, io, path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -47,7 +48,7 @@ impl Overrides {
         Self(path)
     }
 
-    /// Switches a policy off until then. Says no when the file cannot be read or written.
+    /// Switches a policy off until then. Fails if the file cannot be read or written.
     pub fn disable(&self, id: &str, until: Timestamp, now: Timestamp) -> io::Result<()> {
         let mut off = self.in_force(now)?;
         off.insert(id.to_owned(), until);
@@ -123,8 +124,8 @@ impl Overrides {
 }
 
 impl Policies {
-    /// The set as its files say, without the policies that are switched off. Says no when the file
-    /// of these cannot be read: passing over it would put in force what a hand switched off.
+    /// The set as its files say, without the policies that are switched off. Fails if the file of
+    /// these cannot be read: passing over it would put in force what the operator switched off.
     pub(super) fn switched(&self, now: Timestamp) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
         let (stamp, written) = (self.overrides.stamp(), self.written.load_full());
         let off = match self.overrides.in_force(now) {

@@ -172,7 +172,7 @@ impl Policies {
         Ok(found)
     }
 
-    /// The groups that have to approve and that nobody of the org is in, as far as is known.
+    /// The groups that have to approve and that have no member in the org, as far as is known.
     async fn empty_groups<'a>(
         &self,
         org: OrgId,

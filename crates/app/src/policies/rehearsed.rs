@@ -50,13 +50,13 @@ pub(crate) type RunCases =
 pub(crate) enum Called {
     /// This tool.
     Tool(Arc<Tool>),
-    /// Its provider has not told its tools, so nobody knows.
+    /// Its provider has not listed its tools yet.
     NotYet,
     /// Nothing.
     Nothing,
 }
 
-/// Tools, DLP engine and bindings to judge calls that nobody makes.
+/// Tools, DLP engine and bindings to judge rehearsed calls.
 pub(crate) struct Rehearsal<'a> {
     pub(crate) tools: &'a dyn Fn(&str) -> Called,
     pub(crate) engine: &'a Engine,

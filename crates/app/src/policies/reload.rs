@@ -132,7 +132,7 @@ fn policies_of(set: &PolicySet) -> usize {
     set.records().iter().filter(|record| !record.builtin).count()
 }
 
-/// Says no to a set that is less than half of the one in force.
+/// Rejects a set that is less than half of the one in force.
 fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result<(), PolicyError> {
     let (before, after) = (policies_of(current), policies_of(next));
     if after * 2 >= before {
@@ -152,8 +152,8 @@ fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result
 }
 
 impl Policies {
-    /// Puts other settings of DLP in force. Says no when the policies name a detector that there
-    /// would no longer be; then everything stays as it is.
+    /// Puts other settings of DLP in force. Fails if the policies name a detector that there would
+    /// no longer be; then everything stays as it is.
     pub fn replace_dlp(&self, dlp: Dlp) -> Result<(), Vec<PolicyError>> {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         self.policies_fit(&dlp)?;
@@ -162,7 +162,7 @@ impl Policies {
         Ok(())
     }
 
-    /// Says no if the policies in the folder do not go with other DLP settings.
+    /// Fails if the policies in the folder do not go with other DLP settings.
     pub(crate) fn policies_fit(&self, dlp: &Dlp) -> Result<(), Vec<PolicyError>> {
         let (catalogue, detectors) = (self.catalogue.for_policies(), dlp.engine().names());
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.base.now() };

@@ -40,9 +40,9 @@ pub enum Auth {
     None,
     /// With a key from the configuration, which the server shows by itself.
     ConfiguredKey,
-    /// With a key that whoever connects brings.
+    /// With a key that the connecting caller brings.
     Key(HeaderFormat),
-    /// With tokens that whoever connects consents to.
+    /// With tokens that the connecting caller consents to.
     OAuth(Box<OAuthSettings>),
 }
 
@@ -55,8 +55,8 @@ pub struct HeaderFormat {
 }
 
 impl HeaderFormat {
-    /// `format` holds `{}` where the credential stands, such as `Bearer {}`. Says no to headers
-    /// that cannot carry one.
+    /// `format` holds `{}` where the credential stands, such as `Bearer {}`. Rejects headers that
+    /// cannot carry one.
     pub fn new(name: &str, format: &str) -> Result<Self, String> {
         let (before, after) = format
             .split_once("{}")
@@ -96,7 +96,7 @@ pub struct OAuthSettings {
     pub dynamic_registration: bool,
     /// Client authentication at the token endpoint; discovered if absent.
     pub method: Option<TokenMethod>,
-    /// The scopes that are asked for when nobody says which.
+    /// The scopes that are asked for if the request names none.
     pub default_scopes: Vec<String>,
     /// Scopes that may be asked for; `None` is any that the provider itself lists.
     pub allowed_scopes: Option<Vec<String>>,
@@ -108,7 +108,7 @@ pub struct OAuthSettings {
     pub token_parameters: Vec<(String, String)>,
     /// The `resource` that is asked for (RFC 8707); the server's own name for itself when absent.
     pub resource: Option<String>,
-    /// True if whoever began has to bring the code that the browser was shown.
+    /// True if the caller who began has to bring the code that the browser was shown.
     pub confirmation: bool,
     /// The header that carries access tokens.
     pub header: HeaderFormat,
@@ -135,15 +135,15 @@ pub enum AuthorizationServer {
 pub struct Endpoints {
     /// Name of the issuer, in `iss` and here.
     pub issuer: String,
-    /// Where browsers go.
+    /// Authorization endpoint, for browsers.
     pub authorize: Endpoint,
-    /// Where codes become tokens.
+    /// Token endpoint: exchanges codes for tokens.
     pub token: Endpoint,
-    /// Where tokens end.
+    /// Revocation endpoint.
     pub revoke: Option<Endpoint>,
 }
 
-/// Where a provider tells whose a credential is.
+/// Endpoint where a provider names the account of a credential.
 #[derive(Debug, Clone)]
 pub struct AccountSource {
     /// Asked with the credential.
@@ -227,8 +227,7 @@ impl OAuthSettings {
         self.client.as_ref().filter(|_| own)
     }
 
-    /// Says no to settings that can never work, and to a client of which nobody says where it was
-    /// registered.
+    /// Rejects settings that can never work, and a client whose issuer is not named.
     pub fn check(&self) -> Result<(), String> {
         if self.client.is_some() && self.issuer().is_none() {
             return Err(

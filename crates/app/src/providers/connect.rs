@@ -52,7 +52,7 @@ pub struct Connecting {
     pub client_name: String,
     /// Days after which connections are forgotten whose provider is not configured any more.
     pub keep_missing_days: i64,
-    /// Where browsers find the gateway: `https://host`, without a path.
+    /// Public address of the gateway for browsers: `https://host`, without a path.
     public_url: OnceLock<String>,
 }
 
@@ -84,7 +84,7 @@ impl Connecting {
         self.public_url.get().map(|url| format!("{url}/approvals/{id}"))
     }
 
-    /// Where authorization servers send browsers back to.
+    /// Address that authorization servers send browsers back to.
     pub(crate) fn redirect_uri(&self) -> Result<String, Refusal> {
         Ok(format!("{}/oauth/callback", self.public_url()?))
     }
@@ -103,7 +103,7 @@ impl Providers {
     }
 
     /// Asks all providers that are connected with OAuth at the same time who authorizes access to
-    /// them. Where nobody can be found within `patience`, the provider says so.
+    /// them. A provider whose authorizer is not found within `patience` reports so itself.
     pub async fn find_authorizers(&self, patience: Duration) {
         let asked = self.catalogue.providers.values().map(async |provider| {
             let Some(settings) = provider.declared.auth.oauth() else { return };
@@ -160,7 +160,7 @@ pub enum Connected {
     Begun {
         /// The connection.
         view: Box<ProviderView>,
-        /// Where.
+        /// Address of the authorization request.
         authorization_url: String,
         /// Until when.
         expires_at: portcullis_core::clock::Timestamp,
@@ -226,7 +226,7 @@ impl Providers {
         }
     }
 
-    /// Says no to whoever may not connect this provider for this owner.
+    /// Refuses a caller that may not connect this provider for this owner.
     fn asked(
         &self,
         ctx: Ctx,
@@ -279,7 +279,7 @@ pub(crate) fn wrong(name: &str, problem: &str) -> Refusal {
     }
 }
 
-/// Says no to members that mean nothing for this provider.
+/// Rejects members that mean nothing for this provider.
 fn only(request: &ConnectRequest, known: &[&str]) -> Result<(), Refusal> {
     let given = [
         ("scopes", request.scopes.is_some()),

@@ -59,7 +59,7 @@ pub(crate) struct OwnRoute {
     pub(crate) server: Server,
     pub(super) consent: String,
     pub(super) live: ArcSwap<Live>,
-    /// Held by whoever gets new credentials. When they could not be had last, and why.
+    /// Held by the task that gets new credentials. Time and reason of the last failure.
     pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
     /// Age of its list of tools.
     pub(crate) freshness: Freshness,
@@ -76,11 +76,11 @@ pub(crate) struct Live {
 /// The use that a connection's credential is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fitness {
-    /// It can.
+    /// The credential can be used.
     Fit,
     /// There is none, or it is for another server than the configured one.
     Unfit,
-    /// It cannot be read.
+    /// The credential cannot be read.
     Unreadable,
 }
 

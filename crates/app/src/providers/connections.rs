@@ -43,7 +43,7 @@ impl Connections {
         Self { known, tool_lists: ToolLists::new() }
     }
 
-    /// Forgets a connection: whoever calls next has it read anew.
+    /// Forgets a connection: the next call has it read anew.
     pub(crate) fn forget(&self, id: ProviderId) -> Option<Arc<Connection>> {
         self.known.remove(&id)
     }

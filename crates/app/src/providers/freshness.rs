@@ -27,7 +27,7 @@ const RETRY_SECONDS: i64 = 5;
 /// A second in microseconds. Calls that come so soon after a failed look are told the same.
 const SECOND: i64 = 1_000_000;
 
-/// Why there is no list.
+/// Reason that there is no list.
 #[derive(Debug, Clone)]
 pub(crate) enum Unlisted {
     /// The upstream did not give one.
@@ -64,7 +64,7 @@ pub(crate) struct Freshness {
     looked_at: AtomicI64,
     /// The age from which on it is not fresh any more.
     ahead: AtomicI64,
-    /// The age at which it has to be looked at even if nobody calls.
+    /// The age at which it has to be looked at even without calls.
     stale: AtomicI64,
     /// When a look was begun in the background.
     asked_at: AtomicI64,
@@ -119,7 +119,7 @@ impl Freshness {
         }
     }
 
-    /// The time after which it has to be looked at even if nobody calls.
+    /// The time after which it has to be looked at even without calls.
     pub(crate) fn stale_in(&self, now: Timestamp) -> Duration {
         let left = self.stale.load(Ordering::Acquire).saturating_sub(self.elapsed(now));
         Duration::from_micros(u64::try_from(left).unwrap_or_default())
@@ -133,7 +133,7 @@ impl Freshness {
         !early && self.asked_at.compare_exchange(asked_at, micros, order, Ordering::Acquire).is_ok()
     }
 
-    /// The same for a list that nobody calls by.
+    /// The same for a list that no call uses.
     pub(crate) fn claim_stale(&self, now: Timestamp) -> bool {
         self.stale_in(now).is_zero() && self.claim(now)
     }

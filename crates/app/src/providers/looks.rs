@@ -68,7 +68,7 @@ impl Providers {
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }
 
-    /// Waits for a look that many calls share. It goes on when nobody waits any more.
+    /// Waits for a look that many calls share. It goes on when no caller waits any more.
     async fn wait_for_look(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -97,7 +97,7 @@ impl Providers {
     ) -> Result<(), Unlisted> {
         let freshness = connection.freshness();
         let mut last = freshness.turn.lock().await;
-        // Whoever had the turn before may have looked for this call as well.
+        // The previous holder of the turn may have looked for this call as well.
         if freshness.age(self.base.clock.now()) != Age::Old {
             return Ok(());
         }
@@ -107,7 +107,7 @@ impl Providers {
         let looked = self.list_in_turn(connection).await;
         last.ended(self.base.clock.now(), &looked);
         if looked.is_err() && connection.own().is_none() {
-            // From now on the job asks until it heals, also when nobody calls.
+            // From now on the job asks until it heals, also without calls.
             connection.provider.look_again.notify_one();
         }
         looked

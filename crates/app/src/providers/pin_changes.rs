@@ -1,4 +1,4 @@
-//! Following pins that somebody else changed: the operator, or another node.
+//! Follows pins that were changed elsewhere: by the operator, or on another node.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -40,7 +40,7 @@ pub(crate) async fn follow(providers: &Arc<Providers>) {
 }
 
 /// Asks all connections of an org to a provider that this node has in memory for their tools.
-/// Others are asked when somebody uses them.
+/// Others are asked when a caller uses them.
 async fn list_all(providers: Arc<Providers>, org: OrgId, provider: String) {
     let connections = providers.connections.of(org, &provider);
     let listing = stream::iter(connections).for_each_concurrent(AT_ONCE, |connection| {

@@ -64,9 +64,9 @@ pub struct Declared {
     pub auth: Auth,
     /// Principals that may have connections to it.
     pub owners: Owners,
-    /// Where it tells whose a credential is.
+    /// Endpoint where it names the account of a credential.
     pub account: Option<AccountSource>,
-    /// Where it is, if it is reached over HTTP.
+    /// Endpoint of the provider, if it is reached over HTTP.
     pub endpoint: Option<Endpoint>,
     /// The way to it.
     pub server: Server,
@@ -109,7 +109,7 @@ pub(crate) struct Provider {
     pub(crate) declared: Declared,
     /// Authorization server, once it is found.
     pub(crate) authorizer: Authorizer,
-    /// Somebody accepted a tool, or another node saw one change.
+    /// The operator accepted a tool, or another node saw one change.
     pub(crate) look_again: Notify,
     /// Age of the list of its tools.
     pub(crate) freshness: Freshness,

@@ -153,7 +153,7 @@ impl Providers {
         listed.map_err(|unlisted| unlisted.refusal(failed))
     }
 
-    /// The same for whoever has the turn to. Credentials that the server refuses are renewed once.
+    /// The same while holding the turn. Credentials that the server refuses are renewed once.
     pub(crate) async fn list_in_turn(
         self: &Arc<Self>,
         connection: &Arc<Connection>,

@@ -37,7 +37,7 @@ impl fmt::Debug for Vaults {
 }
 
 impl Vaults {
-    /// The keys that `source` gives now. Says no when there are none.
+    /// The keys that `source` gives now. Fails if there are none.
     pub fn open(source: Box<KeySource>) -> Result<Self, String> {
         let ring = ArcSwap::from_pointee(source()?);
         Ok(Self { ring, source, looked_at: Mutex::default() })
@@ -60,7 +60,7 @@ impl Vaults {
         self.ring.load_full()
     }
 
-    /// Looks at the source, if nobody has a moment ago.
+    /// Looks at the source, unless it was looked at a moment ago.
     pub(crate) fn reload(&self, now: Timestamp) {
         {
             let mut last = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +118,7 @@ impl Providers {
         })
     }
 
-    /// The same, for whoever goes on without it.
+    /// The same, for callers that go on without it.
     pub(crate) fn open(&self, secret: &SealedSecret) -> Result<Zeroizing<Vec<u8>>, VaultError> {
         let place = FieldAddress {
             table: &secret.kind,

@@ -78,7 +78,7 @@ pub struct ProviderState {
 /// The authorization server of a provider, for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IssuerState {
-    /// The configuration says so: nobody else is shown the gateway's client.
+    /// The configuration says so: no other server is shown the gateway's client.
     Configured(String),
     /// The MCP server says so now.
     Named(String),
@@ -270,8 +270,8 @@ impl Providers {
         self.catalogue.providers.get(slug.as_str())
     }
 
-    /// Makes the org's connections that need nobody to connect them; on first sight, and never
-    /// again. One that was disconnected stays so.
+    /// Creates the org's connections that work without a connect; on first sight, and never again.
+    /// One that was disconnected stays so.
     pub(crate) async fn declared_connections(&self, org: OrgId) -> Result<(), Refusal> {
         let tenant = self.quotas.tenants.tenant(org);
         if tenant.declared.get().is_some() {

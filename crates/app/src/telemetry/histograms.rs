@@ -64,7 +64,7 @@ pub static DAYS: [Bound; 14] = [
 /// Threads that count in places of their own do not wait for each other's caches.
 const SHARDS: usize = 4;
 
-/// All there are, for whoever shows them.
+/// All histograms, for the metrics endpoint.
 static ALL: Mutex<Vec<Shown>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]

@@ -117,7 +117,7 @@ impl Stages {
         stages
     }
 
-    /// A request that nobody traces.
+    /// A request without a trace.
     #[must_use]
     pub fn untraced() -> Self {
         Self::new(None, Timestamp::default())

@@ -1,5 +1,5 @@
-//! Traces of requests: a span for the request and one for each stage of it, handed to whoever
-//! collects them.
+//! Traces of requests: a span for the request and one for each stage of it, handed to the
+//! collector.
 //!
 //! **Invariant:** no call waits for a trace, and no span holds anything of what was said: names of
 //! tools, ids, decisions and durations, never an input, an answer, a header or an address.
@@ -48,7 +48,7 @@ struct Span {
     begun: Timestamp,
     ended: Timestamp,
     attributes: Vec<Attribute>,
-    /// Why it failed, in a word.
+    /// Cause of the failure, in a word.
     failed: Option<String>,
 }
 

@@ -9,8 +9,8 @@
 //! which renames its tools neither fills the store nor makes a pin be forgotten.
 //!
 //! **Invariant:** when the pins cannot be read or written, nothing new comes into the catalogue.
-//! **Invariant:** what was in quarantine is called in the accepted version only. Whoever still has
-//! another one, because its list is older than the operator's word, is denied as before.
+//! **Invariant:** what was in quarantine is called in the accepted version only. A node with
+//! another one, because its list is older than the operator's decision, denies the call as before.
 
 mod capacity;
 mod changes;
@@ -180,7 +180,7 @@ fn sort(
         .filter_map(|pin| pin.tool.name().parse::<ToolName>().ok())
         .map(|name| (name.skeleton(), name))
         .collect();
-    // Which tool an unreadable pin belongs to nobody can tell: it may be any that looks new.
+    // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
     let review = provider.declared.pinning == Pinning::Review || nameless > 0;
     let mut sorted = Sorted { review, ..Sorted::default() };
     let mut listed: Vec<_> = listed.into_iter().collect();

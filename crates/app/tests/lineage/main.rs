@@ -109,7 +109,7 @@ struct World {
     rules: Vec<Rule>,
     tokens: Vec<Made>,
     asked: u32,
-    /// All that happens, for whoever reads a failure.
+    /// All that happens, for the reader of a failure.
     story: String,
 }
 
@@ -380,7 +380,7 @@ impl World {
         self.app = app(self.folder.path(), &self.store, rules);
     }
 
-    /// Says no if any token does something else than its whole chain lets it.
+    /// Fails if any token does something else than its whole chain lets it.
     async fn check(&mut self) {
         for number in 0..self.tokens.len() {
             let from = self.origin();

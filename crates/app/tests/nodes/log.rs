@@ -101,7 +101,7 @@ impl Log {
         }
     }
 
-    /// The checkpoint of all that is recorded, which somebody keeps elsewhere.
+    /// The checkpoint of all that is recorded, as an auditor keeps it elsewhere.
     pub(crate) async fn checkpoint(&self, org: &Org) -> Since {
         self.verify(org, None).await.unwrap();
         let signed = self.shell.store.find_checkpoint(org.id, CheckpointKind::Signed).await;

@@ -1,4 +1,4 @@
-//! The log of an org after somebody changed its database: whatever a verifier with an older
+//! The log of an org after its database was tampered with: whatever a verifier with an older
 //! checkpoint could notice is noticed.
 
 mod changes;

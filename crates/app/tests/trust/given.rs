@@ -105,7 +105,7 @@ pub(crate) async fn verify(trust: &Trust, jwt: &str) -> Result<TrustedSubject, T
     trust.verify(jwt, None, issued_at(jwt)).await
 }
 
-/// Why a JWT is refused.
+/// Check that refuses a JWT.
 pub(crate) fn check(outcome: Result<TrustedSubject, TrustRefusal>) -> Option<CredentialCheck> {
     match outcome {
         Err(TrustRefusal::Invalid(rejection)) => Some(rejection.check()),

@@ -50,7 +50,7 @@ pub struct Credentials {
     pub(super) actor: Option<Party>,
 }
 
-/// Somebody who has proved who they are.
+/// Party that has proved its identity.
 #[derive(Debug)]
 pub(super) struct Party {
     pub(super) org_id: OrgId,
@@ -125,7 +125,7 @@ impl Party {
         }
     }
 
-    /// Where a token for it may be used from.
+    /// Addresses that a token for it may be used from.
     pub(super) fn allowed_from(&self) -> Option<&CidrList> {
         self.session()?.caller.allowed_from.as_ref()
     }
@@ -250,8 +250,8 @@ impl Access {
         Party::new(trusted, known, account).ok_or(untrusted.into())
     }
 
-    /// A JWT that makes nobody. If its issuer did sign it, and lets into one org only, that org's
-    /// log tells of it.
+    /// A JWT that maps to no principal. If its issuer did sign it, and lets into one org only, that
+    /// org's log records it.
     fn distrusted(&self, jwt: &str, org: Option<OrgId>, refusal: TrustRefusal) -> Rejected {
         let signed = match &refusal {
             TrustRefusal::Unavailable => false,
@@ -315,7 +315,7 @@ impl From<Arc<Session>> for Party {
 }
 
 impl Rejected {
-    /// A JWT that a rule makes somebody of who may not come in.
+    /// A JWT that a rule maps to a principal that may not come in.
     fn of_jwt(trusted: &TrustedSubject, known: Option<&Principal>, refusal: Refusal) -> Self {
         let actor = Actor {
             act: None,
@@ -333,7 +333,7 @@ pub(super) fn identity(user: &TrustedUser) -> Identity<'_> {
     Identity { issuer: &user.issuer, claim: &user.claim, subject: &user.subject }
 }
 
-/// Says no to a subject that is not of the type it is said to be.
+/// Rejects a subject that is not of its declared type.
 fn agrees(declared: Option<SubjectType>, subject: &Secret) -> Result<(), Refusal> {
     let ours = Token::parse(subject.expose()).is_ok();
     match declared {

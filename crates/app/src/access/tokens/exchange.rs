@@ -130,7 +130,7 @@ impl Access {
         Ok(Granted { access, refresh, scopes: record.scopes, record, now })
     }
 
-    /// Stores what was made, all or nothing. A crash after this line leaves tokens that nobody
+    /// Stores what was made, all or nothing. A crash after this line leaves tokens that no client
     /// has ever seen.
     async fn issue(
         &self,
@@ -200,8 +200,8 @@ impl Access {
         Ok(Agreed { principal, lineage, life, allowed_from, assertions })
     }
 
-    /// Says no unless the trust rules of the whole chain let everybody act for the subject. What
-    /// the operator's shell made belongs to no rule; whoever holds it may be told apart from its
+    /// Refuses unless the trust rules of the whole chain let every actor act for the subject. A
+    /// token made in the operator's shell belongs to no rule; its holder may differ from its
     /// principal.
     fn acted_by(
         &self,

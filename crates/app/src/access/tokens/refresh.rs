@@ -175,7 +175,7 @@ impl Access {
                 return Err(Refusal::TokenRevoked);
             }
         };
-        // A crash before this line leaves a pair that nobody has seen; the retry gives it.
+        // A crash before this line leaves a pair that no client has seen; the retry gives it.
         let event = self.grant_event(EventType::TokenRefreshed, caller, given.access.id, origin);
         self.audit.record(event).await?;
         let scopes = given.access.scopes.intersection(refreshing.bounds);
@@ -230,8 +230,8 @@ impl Access {
         Next { tokens, access, refresh }
     }
 
-    /// A spent refresh token came back: somebody has a copy. The grant ends, whether or not that
-    /// can be recorded.
+    /// A spent refresh token came back: it was copied. The grant ends, whether or not that can be
+    /// recorded.
     async fn reused(&self, refresh: &TokenRecord, caller: &Caller, origin: &Origin) -> Refusal {
         let event = self.grant_event(EventType::TokenReuseDetected, caller, refresh.id, origin);
         let recorded = self.audit.record(event).await;
@@ -270,7 +270,7 @@ struct Next {
     refresh: TokenRecord,
 }
 
-/// Says no to whatever is no refresh token, and what to do with it instead.
+/// Rejects anything but a refresh token, and says what to do with it instead.
 fn as_refresh_token(presented: &Secret) -> Result<Token, Refusal> {
     let token = Token::parse(presented.expose()).map_err(|_| Refusal::InvalidToken)?;
     let hint = match token.kind() {

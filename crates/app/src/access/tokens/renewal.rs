@@ -61,7 +61,7 @@ impl Due {
 /// Renews what is due.
 pub(crate) async fn renew(access: &Arc<Access>) {
     let mut due = access.sessions.due.take();
-    // Whoever comes after that is looked up on the way.
+    // A caller that comes after that is looked up on the way.
     due.retain(|(_, session)| session.look.asked.elapsed() < access.trusted_for(session));
     for due in due.chunks(TOGETHER) {
         if access.renew_sessions(due).await.is_err() {
@@ -94,7 +94,7 @@ impl Access {
             let principal = token.caller.principal_id;
             let records = owners(&token.caller).into_iter().filter_map(|owner| owned.get(&owner));
             let records: Vec<_> = records.flatten().cloned().collect();
-            // What is wrong with one of its connections is told to whoever uses it next.
+            // An error of one of its connections is reported to the next caller that uses it.
             let Ok(connections) = self.providers.reachable_among(principal, records).await else {
                 continue;
             };

@@ -20,14 +20,14 @@ use crate::{
 pub enum Screened {
     /// A caller with a live token of ours.
     Known,
-    /// Somebody of whom nothing is known before the body, or a signature, was looked at.
+    /// A caller of whom nothing is known before the body, or a signature, was looked at.
     Unknown,
 }
 
 impl Access {
-    /// Looks at the Bearer of an exchange before its body is read. Says no to one that is worth
-    /// nothing whatever the body says, and to a source whose bucket is empty; every no is charged
-    /// to the source.
+    /// Looks at the Bearer of an exchange before its body is read. Rejects one that is worth
+    /// nothing whatever the body says, and a source whose bucket is empty; every rejection is
+    /// charged to the source.
     pub async fn screen_exchange(
         self: &Arc<Self>,
         bearer: Option<&Secret>,
@@ -61,7 +61,7 @@ impl Access {
         Ok(screened)
     }
 
-    /// Says no to a source whose bucket is empty, apart from a trickle.
+    /// Rejects a source whose bucket is empty, apart from a trickle.
     fn unknown(&self, origin: &Origin) -> Result<Screened, Refused> {
         if self.quotas.sources.may_send_a_body(origin.source_ip, origin.arrived) {
             return Ok(Screened::Unknown);
@@ -69,7 +69,7 @@ impl Access {
         Err(self.quotas.charged(Refusal::InvalidToken, origin))
     }
 
-    /// Says no to what was never one of our tokens.
+    /// Rejects what was never one of our tokens.
     async fn is_ours(&self, bearer: &str) -> Result<(), Refusal> {
         let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
         let found = match token.kind() {

@@ -42,7 +42,7 @@ impl Access {
         Ok((principal.id, principal.name))
     }
 
-    /// Makes the user. Somebody else may be doing the same at this moment: then theirs counts.
+    /// Creates the user. If another login creates it at the same moment, that user counts.
     async fn first_login(
         &self,
         party: &Party,

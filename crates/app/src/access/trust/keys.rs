@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** however many JWTs come and whatever is in them, at most one fetch is under way,
 //! one follows a failed one only after 10 seconds, and an unknown `kid` causes at most one a
-//! minute. Nobody waits longer than a fetch may take.
+//! minute. No caller waits longer than a fetch may take.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -194,7 +194,7 @@ impl Published {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a fetch; whoever waits is told when it has ended, however it did.
+    /// Starts a fetch; its waiters are woken when it has ended, whatever the result.
     fn fetch(self: &Arc<Self>, held: &mut Held, now: Timestamp) {
         held.under_way = true;
         let flight = Flight(Arc::clone(self));

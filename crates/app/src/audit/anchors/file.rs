@@ -29,8 +29,8 @@ pub struct AnchorFile {
 }
 
 impl AnchorFile {
-    /// The file at `path`, as far as it was written before. Says no if it cannot be read, and
-    /// when it cannot be appended to.
+    /// The file at `path`, as far as it was written before. Fails if it cannot be read or appended
+    /// to.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).read(true).open(&path)?;
         let mut reached = Reached::default();

@@ -81,7 +81,7 @@ pub(super) async fn closing(
         trailer.before = neighbour(log, first - 1).await?;
         trailer.after = neighbour(log, end).await?;
         // Beside the range there is an event, unless the log begins or ends there. A file that
-        // claimed to be complete without it would hide what somebody cut off.
+        // claimed to be complete without it would hide that its end was cut off.
         let ends = place(end) >= log.signed.size || trailer.after.is_some();
         let begins = first == 0 || trailer.before.is_some();
         if !ends || !begins && first > log.store.pruned_size(log.org).await? {

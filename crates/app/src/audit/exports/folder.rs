@@ -14,7 +14,7 @@ use portcullis_core::id::ExportId;
 
 use super::request::Format;
 
-/// Where export files lie.
+/// Folder of export files.
 #[derive(Debug, Clone)]
 pub struct Folder {
     path: PathBuf,
@@ -29,7 +29,7 @@ impl Folder {
         Ok(Self { path, shared })
     }
 
-    /// The bytes that whoever is not root can still write to its disk.
+    /// The bytes that a user other than root can still write to its disk.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
         let disk = rustix::fs::statvfs(&self.path)?;
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))

@@ -150,8 +150,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Says no once the org has more bytes than it may have, or the disk less than has to stay
-    /// free.
+    /// Fails once the org has more bytes than it may have, or the disk less than has to stay free.
     async fn keep_within(&mut self, bytes: u64) -> Result<(), ExportError> {
         let (exports, now) = (&self.audit.exports, self.audit.base.now());
         let beside = self.audit.base.store.export_bytes_beside(self.org, self.id, now).await?;

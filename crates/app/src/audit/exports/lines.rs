@@ -91,7 +91,7 @@ impl Lines {
 /// behind them.
 const SYNCED: u64 = 4 << 20;
 
-/// Where lines go, what was written so far and its hash.
+/// Output of lines, with the bytes written so far and their hash.
 pub(super) struct Pen {
     out: Box<dyn Write + Send>,
     /// The file behind `out`, if it is one that has to be on the disk.

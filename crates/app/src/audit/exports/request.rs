@@ -10,7 +10,7 @@ use crate::audit::filters::{Given, Wrong, event_filter};
 
 /// The longest range, in days.
 const MOST_DAYS: i64 = 366;
-/// The range when nobody says where it begins, in days.
+/// The range if the request has no beginning, in days.
 const USUAL_DAYS: i64 = 30;
 const DAY: i64 = 86_400;
 
@@ -118,7 +118,7 @@ pub struct ExportRequest {
 }
 
 impl ExportAsk {
-    /// Fills in what was not given. Says no to what cannot be made, naming the member.
+    /// Fills in defaults. Rejects what cannot be made, naming the member.
     pub fn read(self, now: Timestamp) -> Result<ExportRequest, Wrong> {
         // Not rounded up: what is recorded later in this millisecond is the next export's.
         let to = self.to.map_or(now.floor_to_millis(), Timestamp::ceil_to_millis);

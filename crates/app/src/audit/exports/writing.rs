@@ -24,7 +24,7 @@ use super::{
 /// Events that are read at a time.
 const PAGE: u32 = 200;
 
-/// Why an export came to nothing. The text may be told to who asked for it.
+/// Reason that an export failed. The text may be shown to the requester.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The store failed.
@@ -45,7 +45,7 @@ pub enum ExportError {
          later range, or with a filter; otherwise `portcullis audit verify --org` tells which."
     )]
     Gap,
-    /// The log is shorter than the tree that somebody kept.
+    /// The log is shorter than the tree that the requester kept.
     #[error("`since` is larger than the log: either the number is wrong or the log was cut.")]
     Shorter,
     /// That it was made could not be recorded, so it is not handed out.
@@ -60,7 +60,7 @@ pub enum ExportError {
     /// Too little is free on the disk.
     #[error("Too little is free on the disk of the exports; ask again once there is more.")]
     Space,
-    /// Somebody else declared it failed.
+    /// Another node declared it failed.
     #[error("The export was given up.")]
     GivenUp,
 }
@@ -111,7 +111,7 @@ impl Written {
 /// The log that is exported.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportedLog<'a> {
-    /// Where it is.
+    /// Store of the log.
     pub store: &'a Store,
     /// Org of the export.
     pub org: OrgId,

@@ -161,7 +161,7 @@ impl<'a> Feed<'a> {
             }
             counters::sink_delivered(name, copies.len());
         }
-        // What is pruned already is passed over: nobody has it any more.
+        // What is pruned already is passed over: it no longer exists.
         let next = last.or(page.reached).map_or(log.size, |last| last + 1);
         // A crash before this line hands the same events over again.
         Ok(audit.base.store.advance_sink(name, log.org_id, next).await?)

@@ -13,7 +13,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-/// Where and how much.
+/// Path and limits of the file.
 #[derive(Debug, Clone)]
 pub struct FileOutlet {
     /// The file that is written.
@@ -55,7 +55,7 @@ fn append(
 ) -> io::Result<(File, u64)> {
     let length = u64::try_from(lines.len()).unwrap_or(u64::MAX);
     let (mut file, mut size) = match open {
-        // Somebody may have moved it away.
+        // The operator may have moved it away.
         Some((file, size)) if is_at(&file, &settings.path) => (file, size),
         Some(_) | None => begin(&settings.path)?,
     };

@@ -1,5 +1,5 @@
-//! Standard output as a sink. Whoever reads it may stop reading, and a write that waits for that
-//! cannot be called off: so a thread of its own writes, which nobody waits for at the end.
+//! Standard output as a sink. Its reader may stop reading, and a write that waits for that cannot
+//! be cancelled: so a thread of its own writes, and shutdown does not wait for it.
 
 use std::{
     io::{self, Write},

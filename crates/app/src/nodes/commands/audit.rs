@@ -28,7 +28,7 @@ pub struct ErasureRequest {
     pub selection: Selection,
     /// Members to erase; all of [`ERASABLE`] if none is named.
     pub members: Vec<String>,
-    /// Why.
+    /// Reason for it.
     pub reason: String,
 }
 
@@ -37,7 +37,7 @@ pub struct ErasureRequest {
 pub struct HoldRequest {
     /// The tenant.
     pub org: OrgId,
-    /// Why.
+    /// Reason for it.
     pub reason: String,
     /// Only what this principal did.
     pub actor: Option<PrincipalId>,

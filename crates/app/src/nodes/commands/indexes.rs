@@ -1,6 +1,6 @@
 //! Holds what a log is searched and proven by against its events: the columns of filters, the
 //! positions that listing skips by, the values beside the records, the tiles of the tree, and the
-//! trees that somebody kept. Names events that have no place, and places without an event.
+//! trees that an auditor kept. Names events that have no place, and places without an event.
 //!
 //! The events themselves are verified before, as an export of the whole log. Here every one of them
 //! is read once more, so memory does not grow with the log.
@@ -49,7 +49,7 @@ pub(super) enum IndexFault {
     /// A position is not that of the order of the log: listing passes over the event.
     #[error("the event at place {0} has a position that is out of order; lists pass over it")]
     Position(i64),
-    /// An event is neither in the log nor waits to come into it: somebody added it.
+    /// An event is neither in the log nor waits to come into it: it was added from outside.
     #[error("the event {0} stands among those that have a place in the log and has none")]
     Stray(String),
     /// A place whose event is not there.

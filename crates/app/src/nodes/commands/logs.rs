@@ -84,7 +84,7 @@ impl Shell {
         export_log(log, request, out, progress).await
     }
 
-    /// One event of the org as it is stored. Says no when there is none.
+    /// One event of the org as it is stored. Fails if there is none.
     pub async fn stored_event(&self, org: OrgId, id: EventId) -> Result<EventRecord, ShellError> {
         let found = self.store.find_event(org, Visibility::All, id).await?;
         found.ok_or_else(|| ShellError::NoEvent(id.to_string()))

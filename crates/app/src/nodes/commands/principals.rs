@@ -129,7 +129,7 @@ impl Shell {
     }
 }
 
-/// Says no to a role that is not for this kind of principal.
+/// Rejects a role that is not for this kind of principal.
 const fn fits(kind: PrincipalKind, role: Role) -> Result<(), ShellError> {
     match (kind, role) {
         (PrincipalKind::Service, Role::Service(_))

@@ -40,7 +40,7 @@ pub struct TokenRequest {
     pub lifetime_seconds: Option<i64>,
     /// Free text recorded in every event.
     pub label: Option<String>,
-    /// Where it may be used from.
+    /// Addresses that it may be used from.
     pub allowed_from: Option<CidrList>,
     /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
@@ -71,7 +71,7 @@ pub enum TokenState {
     Revoked,
     /// The refresh token was used.
     Spent,
-    /// Its principal is disabled, or somebody who acts through it.
+    /// Its principal is disabled, or one that acts through it.
     PrincipalDisabled,
     /// Its org is disabled.
     OrgDisabled,

@@ -60,7 +60,7 @@ impl Shell {
         Ok(self.store.surplus().await?)
     }
 
-    /// The pin of a tool. Says no when there is none, or one in several orgs and none is named.
+    /// The pin of a tool. Fails if there is none, or one in several orgs and none is named.
     pub async fn tool(&self, id: &str, org: Option<OrgId>) -> Result<Pin, ShellError> {
         let unknown = || ShellError::NoTool(id.to_owned());
         let parsed: ToolId = id.parse().map_err(|_| unknown())?;

@@ -100,7 +100,7 @@ impl Shell {
         let kept = newest.as_ref().map(|since| since.checkpoint().size);
         let request = ExportRequest::whole(now).continuing(kept);
         let log = ExportedLog { store: &self.store, org: org.id, signed, now };
-        // By place and not by time: a moment that somebody changed hides nothing.
+        // By place and not by time: a moment that was tampered with hides nothing.
         let first = self.store.pruned_size(org.id).await?;
         let out = (Box::new(writer) as _, None);
         let written = export_places(log, &request, (first, i64::MAX), out, &mut Silent).await;

@@ -1,5 +1,5 @@
-//! Looks after connections: renews credentials ahead of their end, and forgets connects that
-//! nobody confirmed.
+//! Looks after connections: renews credentials ahead of their end, and forgets unconfirmed
+//! connects.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
 //! for again, idempotency keys that are a day old, approvals that ended long ago,
-//! changes that every node has seen. Whoever comes too early or too late changes no answer.
+//! changes that every node has seen. A request too early or too late changes no answer.
 
 use std::time::Duration;
 

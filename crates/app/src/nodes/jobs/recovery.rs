@@ -45,8 +45,8 @@ impl Nodes {
         }
     }
 
-    /// The event of a call whose intent cannot be read: that there was one, and that nobody knows
-    /// how it ended. One intent must not keep the node from closing the others, and from serving.
+    /// The event of a call whose intent cannot be read: that there was one, and that its end is
+    /// unknown. One intent must not keep the node from closing the others, and from serving.
     fn spoilt(&self, intent: &OpenIntent) -> NewEvent {
         tracing::error!(
             event = %intent.id, org = %intent.org_id,

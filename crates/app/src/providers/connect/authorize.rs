@@ -189,7 +189,7 @@ impl Providers {
     }
 }
 
-/// Says no to scopes that the operator does not allow.
+/// Rejects scopes that the operator does not allow.
 fn permitted(settings: &OAuthSettings, asked: &[String]) -> Result<(), Refusal> {
     let fits = asked.len() <= MAX_SCOPES
         && asked.iter().all(|scope| portcullis_core::oauth::is_scope(scope));

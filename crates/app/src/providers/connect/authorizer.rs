@@ -4,9 +4,10 @@
 //! 9728) name the issuer, the issuer's metadata (RFC 8414) has to name itself to the letter. The
 //! gateway's own name is the operator's, its metadata document's address, or what it registers.
 //!
-//! **Invariant:** a client of the configuration is shown to its own issuer only. An MCP server could
-//! name a server of its own, which is true to itself and wants nothing but the secret. Where the endpoints of the issuer are, its own metadata
-//! says; they may be on other hosts (RFC 8414 §2), for nobody but the issuer can name them.
+//! **Invariant:** a client of the configuration is shown to its own issuer only. An MCP server
+//! could name a server of its own, which is true to itself and wants nothing but the secret. The
+//! endpoints of the issuer come from its own metadata; they may be on other hosts (RFC 8414 §2),
+//! for only the issuer can name them.
 
 use std::sync::Arc;
 
@@ -37,8 +38,8 @@ const FRESH_SECONDS: i64 = 10 * 60;
 const SECRET: &str = "secret";
 
 impl Server {
-    /// Says no to begin anything if the MCP server does not name the configured issuer: what that
-    /// grants would be of no use there, or somebody wants to be taken for it.
+    /// Fails if the MCP server does not name the configured issuer: what that grants would be of no
+    /// use there, or the MCP server impersonates another one.
     pub(crate) fn named(self: Arc<Self>) -> Result<Arc<Self>, Unknown> {
         match &self.others {
             None => Ok(self),
@@ -47,7 +48,7 @@ impl Server {
     }
 }
 
-/// Why nobody is known to ask.
+/// Reason that no authorization server is known.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unknown {
     #[error("{what}: {error}")]
@@ -226,7 +227,7 @@ impl Providers {
             match self.outbound.fetch_json(&place).await.map(|document| read(&document)) {
                 Ok(Ok(found)) => return Ok(found),
                 Ok(Err(unknown)) => unread = unread.or(Some(unknown)),
-                // It would let whoever asked wait at the next address, too.
+                // The caller would have to wait at the next address, too.
                 Err(error @ OAuthError::Timeout) => return Err(http(what)(error)),
                 Err(error) => last = error,
             }
@@ -248,8 +249,9 @@ impl Providers {
         server_of(described, near, resource)
     }
 
-    /// Drops the registration under which an authorization server does not know the gateway any more, so
-    /// that the next connect registers anew. Says no if the client is none that the gateway registered.
+    /// Drops the registration under which an authorization server does not know the gateway any
+    /// more, so that the next connect registers anew. Fails if the gateway did not register the
+    /// client.
     pub(super) async fn forget_client(
         &self,
         provider: &Provider,
@@ -280,7 +282,7 @@ impl Providers {
             return Ok(Client { method, ..client.clone() });
         }
         let id = self.connecting.client_document_url()?;
-        // Nobody reads one over plain HTTP.
+        // Authorization servers read none over plain HTTP.
         let readable = id.starts_with("https://");
         if settings.client_document && server.reads_client_documents && readable {
             return Ok(Client { id, secret: None, method: TokenMethod::None });
@@ -346,7 +348,7 @@ impl Providers {
                     let text = String::from_utf8(text.to_vec()).map_err(|_| Refusal::Internal)?;
                     Some(Secret::new(text))
                 }
-                // Lost for good. The gateway registers again, or nobody could connect any more.
+                // Lost for good. Without a new registration no caller could connect any more.
                 Err(error @ VaultError::Damaged) => {
                     self.base.store.left_out(unopened(&sealed, &error));
                     return Ok(None);

@@ -38,7 +38,7 @@ pub struct Callback {
     pub code: Option<Secret>,
     /// Issuer that sent the browser (RFC 9207).
     pub iss: Option<String>,
-    /// Why there is no code.
+    /// Error that came instead of a code.
     pub error: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub enum CalledBack {
     },
 }
 
-/// Why an attempt came to nothing, in one word.
+/// Reason that an attempt failed, in one word.
 type Why = &'static str;
 
 impl Providers {
@@ -347,7 +347,7 @@ impl Pending {
                 resource: begun.resource.clone(),
                 consent,
             },
-            // RFC 6749 §5.1: what was asked for, when nobody says otherwise.
+            // RFC 6749 §5.1: the requested scopes, if the answer names none.
             scopes: granted.scopes.unwrap_or_else(|| begun.scopes.clone()),
             expires_in: granted.expires_in,
             at,

@@ -1,4 +1,4 @@
-//! The second half of a connect: whoever began brings the code that the browser was shown.
+//! The second half of a connect: the caller who began brings the code that the browser was shown.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Providers {
         let given = Confirmation::hash_of(code.expose());
         let right = given.is_some_and(|given| {
             let wanted = attempt.confirm_hash.as_deref().unwrap_or_default();
-            // Both are digests of values that nobody can choose bit by bit.
+            // Both are digests of values that no attacker can choose bit by bit.
             wanted == given.as_slice()
         });
         if !right {

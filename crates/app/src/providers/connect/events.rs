@@ -110,7 +110,7 @@ impl Providers {
         event
     }
 
-    /// Records an event that nobody waits for; a log that cannot be written is told late.
+    /// Records an event; if the log cannot be written, it is recorded late.
     pub(crate) async fn record_or_later(&self, event: Event) {
         if self.audit.record(event.clone()).await.is_err() {
             self.audit.late_events.keep(crate::audit::events::row_of(&event), None);

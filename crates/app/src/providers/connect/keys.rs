@@ -33,7 +33,7 @@ use crate::{
 const MAX_KEY_BYTES: usize = 8 << 10;
 
 impl Providers {
-    /// Connects a provider that nobody has to consent to, once it answers.
+    /// Connects a provider that needs no consent, once it answers.
     pub(super) async fn connect_open(
         self: &Arc<Self>,
         asked: PermittedConnect,
@@ -131,7 +131,7 @@ impl Providers {
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), credential)?;
         let new = NewCredential { secret, grant, account };
         let kept = self.base.store.keep_credential(org, id, &new, self.base.clock.now()).await;
-        // Somebody disconnected it meanwhile, or the attempt was forgotten.
+        // It was disconnected meanwhile, or the attempt was forgotten.
         let gone = || Refusal::not_found("provider", &id.to_string());
         let kept = kept?.ok_or_else(gone)?;
         self.keep_list(org, id, &listed).await?;

@@ -41,8 +41,8 @@ impl Providers {
         Ok(())
     }
 
-    /// Without its configuration nobody knows where the provider takes revocations, nor how the
-    /// gateway proves there who it is.
+    /// Without its configuration it is unknown where the provider takes revocations, and how the
+    /// gateway authenticates there.
     async fn forget_connection(&self, record: &ProviderRecord) -> Result<(), StoreError> {
         let details = json!({
             "reason": "provider_not_configured", "upstream_revocation": "unsupported",

@@ -61,11 +61,11 @@ pub(crate) enum Renewed {
     Yes,
     /// The provider does not know the grant any more: a person must act.
     NeedsAuth,
-    /// It could not be asked.
+    /// The request could not be made.
     Failed(Refusal),
 }
 
-/// Why credentials are renewed.
+/// Reason for renewing credentials.
 #[derive(Debug, Clone)]
 pub(crate) enum Reason {
     /// Their time has come.
@@ -130,8 +130,8 @@ impl Providers {
         let work = async move {
             let Some(own) = connection.own() else { return Renewed::NeedsAuth };
             let asked = this.base.clock.now();
-            // One of this node at a time; whoever waited finds newer ones, or shares the failure: a
-            // provider that hangs does not make them wait one after the other.
+            // One of this node at a time; a caller that waited finds newer ones, or shares the
+            // failure: callers do not wait for a provider that hangs one after the other.
             let mut failed = own.renewing.lock().await;
             if let Some((_, refusal)) = failed.as_ref().filter(|(at, _)| *at > asked) {
                 return Renewed::Failed(refusal.clone());
@@ -146,7 +146,7 @@ impl Providers {
             *failed = Some((this.base.clock.now(), refusal.clone()));
             Renewed::Failed(refusal)
         };
-        // What the provider gives must not be lost because somebody hangs up.
+        // What the provider gives must not be lost because a caller hangs up.
         self.base.tasks.spawn(work).await.unwrap_or(Renewed::Failed(Refusal::Internal))
     }
 
@@ -285,7 +285,7 @@ impl Providers {
         let kept = self.base.store.keep_credential(org, id, &new, now).await;
         let kept = kept?;
         let Some(kept) = kept else {
-            // It was disconnected meanwhile: nobody may use these.
+            // It was disconnected meanwhile: these must not be used.
             self.revoke_upstream(&connection.provider, &credential).await;
             return Ok(Renewed::NeedsAuth);
         };

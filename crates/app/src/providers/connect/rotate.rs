@@ -11,7 +11,7 @@ const BATCH: u32 = 200;
 /// Rounds after which something else keeps writing under old keys.
 const MAX_ROUNDS: usize = 1_000_000;
 
-/// Why a rotation stopped; what was done stays, and doing it again goes on from there.
+/// Reason that a rotation stopped; what was done stays, and doing it again goes on from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
     /// The store failed.
@@ -26,14 +26,14 @@ pub enum RotateError {
         row: String,
         /// Field of its owner.
         field: String,
-        /// Why.
+        /// Error of the vault.
         error: VaultError,
     },
 }
 
-/// Wraps everything that is sealed under another key under the first one of `vault`; gives how
-/// many secrets that were. Running nodes read both meanwhile. Says no, when all others are done, to
-/// a secret that cannot be wrapped anew.
+/// Wraps everything that is sealed under another key under the first one of `vault`; gives how many
+/// secrets that were. Running nodes read both meanwhile. Fails, when all others are done, on a
+/// secret that cannot be wrapped anew.
 pub async fn rotate_secrets(
     store: &Store,
     vault: &Vault,
@@ -62,7 +62,7 @@ async fn rotate_all(
         let batch = store.secrets_not_under(vault.primary(), after.as_ref(), BATCH).await?;
         for old in &batch {
             match wrapped_anew(vault, old, random) {
-                // Written by somebody else meanwhile: the next round looks at that.
+                // Written by another node meanwhile: the next round looks at that.
                 Ok(new) => rewrapped += u64::from(store.swap_secret(old, &new).await?),
                 Err(error) => {
                     failed.get_or_insert(error);

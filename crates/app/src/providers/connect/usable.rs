@@ -20,7 +20,7 @@ use crate::{
 
 impl Providers {
     /// Sees to it that a connection can be called through, before anything is sent: credentials
-    /// that have ended are renewed first. Says no when a person must act.
+    /// that have ended are renewed first. Fails if a person must act.
     pub(crate) async fn made_usable(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
@@ -127,7 +127,7 @@ impl Providers {
         Err(error)
     }
 
-    /// Remembers which scopes a provider asked for besides, for whoever connects it anew.
+    /// Remembers the further scopes that a provider asked for, for the next connect.
     async fn wants_more(&self, connection: &Connection) {
         let challenge = connection.server().challenge();
         let Some(challenge) = challenge.filter(|challenge| challenge.insufficient_scope) else {

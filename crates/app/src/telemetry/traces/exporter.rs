@@ -61,7 +61,7 @@ impl Exporter {
             }
             self.deliver(mem::take(&mut batch), &stop).await;
         }
-        // Nobody is kept from ending by a receiver that is gone.
+        // A receiver that is gone does not keep the node from ending.
         while let Ok(trace) = self.waiting.try_recv() {
             counters::spans_dropped(trace.spans.len());
         }

@@ -55,7 +55,7 @@ impl Ids {
 }
 
 /// The trace of one request. When it is dropped, it is handed over; that of a stranger is not, so
-/// that nobody without a token can make others' traces go lost.
+/// that a client without a token cannot make others' traces go lost.
 #[derive(Debug)]
 pub struct Recording {
     tracer: Arc<Tracer>,
@@ -113,7 +113,7 @@ impl Recording {
         self.written().leave(now);
     }
 
-    /// The present stage is a request to somebody else.
+    /// The present stage is a request to another server.
     pub(crate) fn calls(&self, name: String, attributes: Vec<Attribute>) {
         if let Some(stage) = &mut self.written().stage {
             stage.kind = SpanKind::Client;

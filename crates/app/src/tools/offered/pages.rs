@@ -12,7 +12,7 @@ use crate::tools::Tools;
 /// Bounds of a page: tools, and bytes after which no tool is added.
 const PAGE_TOOLS: usize = 1_000;
 const PAGE_BYTES: usize = 1 << 20;
-/// Bytes of pages that are kept in memory, and for how long one that nobody asks for.
+/// Bytes of pages that are kept in memory, and time for which an unused one is kept.
 const MAX_BYTES: u64 = 64 << 20;
 const IDLE: Duration = Duration::from_mins(10);
 
@@ -45,8 +45,8 @@ pub struct ListedPage {
     pub next: Option<String>,
 }
 
-/// Everything that a page depends on, also the tools that the caller may use: nobody is given a page
-/// that was prepared for somebody who may use others. Holds the lists, so that no other list can
+/// Everything that a page depends on, also the tools that the caller may use: a caller is not given
+/// a page that was prepared for one who may use others. Holds the lists, so that no other list can
 /// have their addresses.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PageKey {

@@ -94,8 +94,8 @@ impl Pins {
         may
     }
 
-    /// Takes over what stands about all tools that a provider lists now. What was held stays so
-    /// for whoever has another definition than the accepted one.
+    /// Takes over what stands about all tools that a provider lists now. What was held stays so for
+    /// a connection that has another definition than the accepted one.
     pub(super) fn learn(&self, org: Org, provider: &str, sorted: &Sorted) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());

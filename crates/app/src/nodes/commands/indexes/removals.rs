@@ -171,7 +171,7 @@ impl Removals {
                  tells of it"
             )));
         }
-        // Where several may have done it, nobody can tell which.
+        // Where several may have done it, it cannot be told which.
         if let ([(target, index)], false) = (by.as_slice(), lost.iter().any(|name| is_pruned(name)))
             && let Some(erasure) = self.erasures.get_mut(target).and_then(|it| it.get_mut(*index))
         {
@@ -195,8 +195,8 @@ impl Erasure {
             && self.to.is_none_or(|to| committed_at < to)
     }
 
-    /// A member of an event it covers that is there although it was erased. Where something was held
-    /// nobody can tell which event that was.
+    /// A member of an event it covers that is there although it was erased. Where something was
+    /// held it cannot be told which event that was.
     fn kept(&self, event: &IndexedEvent, committed_at: Timestamp) -> Option<String> {
         let began = self.began_at.as_micros().saturating_sub(UNDER_WAY);
         if self.held > 0 || committed_at.as_micros() >= began {
