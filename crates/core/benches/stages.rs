@@ -1,7 +1,7 @@
 //! The stages of a governed call that need nothing but a processor, one at a time, for counting the
 //! instructions they take: `cargo xtask counts`.
 //!
-//! `stages` names them, `stages NAME` runs one a hundred times after it was warmed up. Whoever counts
+//! `stages` names them, `stages NAME` runs one a hundred times after it was warmed up. The counter
 //! looks at the function `stages::counted` alone.
 
 use std::{hint::black_box, io::Write as _, net::IpAddr, process::ExitCode, sync::Arc};

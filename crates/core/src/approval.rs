@@ -42,13 +42,13 @@ pub const MAX_PENDING: u32 = 20;
 #[serde(rename_all = "snake_case")]
 #[schema(as = ApprovalStatus)]
 pub enum Status {
-    /// Somebody has to decide.
+    /// The approvers have to decide.
     Pending,
     /// The call may run, as often as the policy says.
     Approved,
-    /// Somebody said no.
+    /// An approver denied it.
     Denied,
-    /// Nobody decided in time, the approval was not used in time, or what it was bound to ended.
+    /// Not decided in time, the approval was not used in time, or what it was bound to ended.
     Expired,
     /// The call ran as often as it may.
     Consumed,

@@ -60,12 +60,12 @@ use crate::{
     policy::{Decision, DlpFacts, Obligation, PolicySet, Question},
 };
 
-/// A call that somebody makes, or its answer.
+/// A call that a caller makes, or its answer.
 #[derive(Debug, Clone, Copy)]
 pub enum Actual {}
 
-/// A call that somebody only asks about, or its answer. It is judged by the same rules, but takes
-/// from no rate and is never [sent](Cleared).
+/// A call that is only simulated, or its answer. It is judged by the same rules, but takes from no
+/// rate and is never [sent](Cleared).
 #[derive(Debug, Clone, Copy)]
 pub enum Simulated {}
 
@@ -146,7 +146,7 @@ impl<T, Mode> Scanned<T, Mode> {
 }
 
 impl<T> Scanned<T> {
-    /// Scans what travels in this direction. Says no to what cannot be scanned within its budget.
+    /// Scans what travels in this direction. Denies what cannot be scanned within its budget.
     fn scan(
         inner: T,
         direction: Direction,

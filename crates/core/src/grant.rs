@@ -41,9 +41,9 @@ pub enum Presented {
     Fresh,
     /// Give the pair it bought once more.
     Repeated,
-    /// It was spent before: revoke the grant.
+    /// Spent before: revoke the grant.
     Reused,
-    /// It is too old.
+    /// Too old.
     Expired,
     /// The grant has ended already.
     Revoked,

@@ -61,7 +61,7 @@ impl fmt::Debug for IdempotencyKey {
     }
 }
 
-/// Where a key means something: the same key elsewhere is another key.
+/// Scope of a key: the same key elsewhere is another key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyScope<'a> {
     /// The tenant.

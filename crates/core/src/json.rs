@@ -53,8 +53,9 @@ pub struct Bounds {
 /// Numbers that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberRange {
-    /// Those in the range of a double, with exponents up to 600 in either direction. Beyond it nobody
-    /// agrees on what a number is, and exact arithmetic takes time that its text does not show.
+    /// Those in the range of a double, with exponents up to 600 in either direction. Beyond it
+    /// parsers disagree on what a number is, and exact arithmetic takes time that its text does not
+    /// show.
     Double,
     /// All: what was recorded once stays readable.
     Any,
@@ -90,7 +91,7 @@ impl Bounds {
     };
 }
 
-/// Why a text was refused; says where, never what it contained.
+/// Reason that a text was refused; names the place, never the content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct JsonError {

@@ -60,8 +60,8 @@ impl Lineage {
         Self { derived: true, ..self }
     }
 
-    /// Of a token through which `actor` acts for `subject`: it relies on what both credentials
-    /// rely on. Whoever acted through either of them goes on acting.
+    /// Of a token through which `actor` acts for `subject`: it relies on what both credentials rely
+    /// on. The actors of either of them go on acting.
     pub fn acted_by(
         self,
         subject: PrincipalId,
@@ -109,7 +109,7 @@ impl Lineage {
     }
 
     /// The scopes that the trust rules of the whole chain leave at this moment. `None` when one of
-    /// them is gone, makes somebody else of its subjects, or no longer lets everybody act.
+    /// them is gone, maps its subjects to others, or no longer lets every actor act.
     #[must_use]
     pub fn bounds(&self, org: OrgId, rules: &TrustRules) -> Option<ScopeSet> {
         for (rule, actor) in &self.delegations {
@@ -125,7 +125,7 @@ impl Lineage {
         Some(scopes)
     }
 
-    /// The actors as the nested member `act` of RFC 8693 §4.1; `None` when nobody acts.
+    /// The actors as the nested member `act` of RFC 8693 §4.1; `None` when there are none.
     #[must_use]
     pub fn act(&self) -> Option<Act> {
         (!self.actors.is_empty()).then(|| Act(self.actors.clone()))

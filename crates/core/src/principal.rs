@@ -152,7 +152,7 @@ pub struct Caller {
     pub principal_name: String,
     /// The principal's role at this moment.
     pub role: Role,
-    /// On whose behalf the principal acts through somebody else's token, if so.
+    /// Principal on whose behalf this one acts through that principal's token, if so.
     pub via: Option<PrincipalId>,
     /// The token that was presented.
     pub token_id: TokenId,
@@ -162,7 +162,7 @@ pub struct Caller {
     pub scopes: ScopeSet,
     /// Way in which the token was obtained.
     pub method: AuthMethod,
-    /// Where the token may be used from; `None` means anywhere.
+    /// Addresses that the token may be used from; `None` means anywhere.
     pub allowed_from: Option<CidrList>,
     /// The credentials that the token descends from.
     pub lineage: Arc<Lineage>,

@@ -1,4 +1,4 @@
-//! Where unpredictable bytes come from.
+//! Sources of unpredictable bytes.
 
 use std::fmt;
 

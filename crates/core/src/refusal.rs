@@ -389,7 +389,7 @@ pub const CODES: [&str; 26] = [
     "upstream_timeout",
 ];
 
-/// Why a delegation is refused.
+/// Reason that a delegation is refused.
 const NOT_DELEGATED: &str = "no trust rule lets the Bearer act for this subject";
 
 /// The reason of a denial by `token-scopes`.

@@ -118,7 +118,7 @@ impl Token {
         Self { kind, text: Secret::new(text) }
     }
 
-    /// Reads a token; says no to anything whose form or checksum is wrong.
+    /// Reads a token; rejects anything whose form or checksum is wrong.
     pub fn parse(text: &str) -> Result<Self, TokenError> {
         let kind = TokenKind::ALL
             .into_iter()

@@ -209,8 +209,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote
-    /// `$ref`). Says no to input schemas that cannot be enforced within bounds.
+    /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
+    /// Rejects input schemas that cannot be enforced within bounds.
     pub fn new(
         provider: &ProviderSlug,
         definition: ToolDefinition,
@@ -291,7 +291,7 @@ pub struct PatternBudget {
 }
 
 impl PatternBudget {
-    /// Counts the patterns of a tool. Says no to one with which they are more than
+    /// Counts the patterns of a tool. Rejects one with which they are more than
     /// [`MAX_LIST_PATTERN_BYTES`].
     pub fn admit(&mut self, tool: Tool) -> Result<Tool, SchemaError> {
         let taken = self.taken.saturating_add(tool.pattern_bytes());

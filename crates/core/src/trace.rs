@@ -1,4 +1,4 @@
-//! W3C Trace Context: where in somebody's trace a request stands.
+//! W3C Trace Context: place of a request in the client's trace.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ const KNOWN_FLAGS: u8 = 0b11;
 const SAMPLED: u8 = 0b01;
 const RANDOM: u8 = 0b10;
 
-/// A trace: everything that happens because of one thing somebody did. Never all zeros.
+/// A trace: everything that follows from one action. Never all zeros.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId([u8; 16]);
 
@@ -61,8 +61,8 @@ impl TraceParent {
         Self { trace: self.trace, span, flags: self.flags | SAMPLED }
     }
 
-    /// Reads a header. Says no to anything that is not one exactly; of a version to come, what
-    /// version 00 says is understood.
+    /// Reads a header. `None` unless it is exactly one; of a version to come, what version 00 says
+    /// is understood.
     #[must_use]
     pub fn parse(header: &[u8]) -> Option<Self> {
         let ([v1, v2, b'-', rest @ ..], true) = (header, header.len() >= LENGTH) else {

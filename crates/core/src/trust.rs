@@ -1,9 +1,9 @@
-//! Trusting the JWTs of others: which issuer's token makes whom, and why it is refused.
+//! Trusting the JWTs of others: the principal that each issuer's token maps to, and refusals.
 //!
 //! The road of a JWT: [`Jwt::parse`] looks at its form, [`TrustRules::trusts`] says whether its
 //! issuer is known at all, [`Jwt::verify`] checks the signature against the issuer's [`KeySet`],
 //! and [`TrustRules::admit`] turns what was [`Verified`] into a [`TrustedSubject`] by exactly one
-//! [`TrustRule`]. Whoever has a `TrustedSubject` has been through all of it.
+//! [`TrustRule`]. A `TrustedSubject` has been through all of it.
 //!
 //! **Invariant:** time is an argument, keys are an argument, and nothing inside a JWT (no `jku`,
 //! `x5u`, `jwk` or `kid`) ever decides where a key comes from.

@@ -22,7 +22,7 @@ const VERSION: u8 = 1;
 /// Keys of a ring at most: one to write with, and those that a rotation has not retired yet.
 const MAX_KEYS: usize = 64;
 
-/// Where a sealed value belongs.
+/// Address of a sealed value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldAddress<'a> {
     /// The table, or the kind of thing the row is.
@@ -46,13 +46,13 @@ impl FieldAddress<'_> {
     }
 }
 
-/// Why a value cannot be sealed or opened.
+/// Reason that a value cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    /// It is sealed under a key that is not in the ring.
+    /// Sealed under a key that is not in the ring.
     #[error("sealed under the key `{0}`, which is not among the keys of this installation")]
     UnknownKey(String),
-    /// It was changed, or belongs somewhere else.
+    /// The value was changed, or belongs somewhere else.
     #[error("a sealed value does not open: it was changed, or belongs to another row")]
     Damaged,
     /// A line of the ring is no key.
@@ -251,7 +251,7 @@ impl Vault {
         self.ids().all(|id| id != named).then_some(named)
     }
 
-    /// Opens what was sealed for this place. Says no to everything else.
+    /// Opens what was sealed for this place. Rejects everything else.
     pub fn open(
         &self,
         place: FieldAddress<'_>,

@@ -43,7 +43,7 @@ pub struct Approver {
     pub id: PrincipalId,
     /// Its name.
     pub name: String,
-    /// True if somebody acts for it: the token was delegated.
+    /// True if another principal acts for it: the token was delegated.
     pub delegated: bool,
     /// True for the role `admin`.
     pub admin: bool,
@@ -53,7 +53,7 @@ pub struct Approver {
     pub mfa: bool,
 }
 
-/// Whoever decides.
+/// Party that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// A principal of the org.
@@ -68,12 +68,12 @@ pub enum DecisionError {
     /// A service account decides nothing, whatever its scopes.
     #[error("only people decide about approvals; a service account cannot")]
     Service,
-    /// The token was delegated to somebody.
+    /// The token was delegated.
     #[error(
         "a token through which somebody acts for a person cannot decide; use that person's own"
     )]
     Delegated,
-    /// The decider asked for the call, or acts for whoever did.
+    /// The decider asked for the call, or acts for the requester.
     #[error("whoever asks for a call, or acts for somebody who does, cannot decide about it")]
     Requester,
     /// The decider is in none of the groups.
@@ -128,7 +128,7 @@ impl Approval {
         Ok(next)
     }
 
-    /// Says no to a decider who must not decide, whatever the status.
+    /// Refuses a decider who must not decide, whatever the status.
     pub fn may_be_decided_by(&self, decider: &Decider) -> Result<(), DecisionError> {
         let Decider::Principal(person) = decider else { return Ok(()) };
         let Approver { id, delegated, admin, groups, mfa, name: _ } = person;

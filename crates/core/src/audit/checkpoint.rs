@@ -21,7 +21,7 @@ pub struct Checkpoint {
     pub root: Hash,
 }
 
-/// Why a checkpoint is not accepted.
+/// Reason that a checkpoint is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
     /// Not the form of a checkpoint.
@@ -50,7 +50,7 @@ impl Checkpoint {
         Note::sign(self.to_string(), keys)
     }
 
-    /// Reads what a note says, whoever signed it.
+    /// Reads the text of a note without checking its signatures.
     pub fn of(note: &Note) -> Result<Self, CheckpointError> {
         let form = CheckpointError::Form;
         let mut lines = note.text().strip_suffix('\n').unwrap_or_default().split('\n');
@@ -64,8 +64,8 @@ impl Checkpoint {
         Ok(Self { origin, size, root })
     }
 
-    /// Reads a signed note, and who of `keys` signed it. Says no unless a key of the log itself
-    /// is among them, which is one whose name is the origin.
+    /// Reads a signed note, and which of `keys` signed it. Fails unless a key of the log itself is
+    /// among them, which is one whose name is the origin.
     pub fn open(
         note: &str,
         keys: &[VerifierKey],

@@ -187,7 +187,7 @@ impl Detached {
         self.write(out, |member, out| out.push_str(self.kept_of(member).unwrap_or("null")));
     }
 
-    /// Writes the salts in base64, by member, as JSON: whoever holds value and salt can check the
+    /// Writes the salts in base64, by member, as JSON: a holder of value and salt can check the
     /// commitment.
     pub fn write_salts(&self, out: &mut String) {
         self.write(out, |member, out| {

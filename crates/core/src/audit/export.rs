@@ -2,7 +2,7 @@
 //!
 //! The first line is a [`Manifest`], the last a [`Trailer`] with the signed checkpoint, and
 //! between them stands one event a line. A *complete* file holds every event of a range of the
-//! log; with the hashes left and right of the range whoever reads it computes the signed root
+//! log; with the hashes left and right of the range the reader computes the signed root
 //! again, so nothing inside the range can be missing. In a file that was filtered each event may
 //! carry its own inclusion path.
 

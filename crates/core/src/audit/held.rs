@@ -1,9 +1,9 @@
 //! A record that was read, held against the leaf that the log has of it.
 //!
 //! Costs one hash a record, and one for each detached value that is shown. It finds what was changed
-//! in a row without its leaf hash; whoever changes both is found by the tree (`portcullis audit
-//! verify`). An event without a place in the log yet has no leaf: of it only the detached values can
-//! be held against something.
+//! in a row without its leaf hash; a change of both is found by the tree (`portcullis audit
+//! verify`). An event without a place in the log yet has no leaf: of it only the detached values
+//! can be held against something.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

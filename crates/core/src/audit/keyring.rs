@@ -19,7 +19,7 @@ use crate::{
 /// Larger files are refused.
 const MAX_KEYS: usize = 64;
 
-/// Why keys cannot be used. Says nothing of what the text held.
+/// Reason that keys cannot be used. Says nothing of what the text held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// A line is none of the forms.
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Keyring {
 /// A key as it may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownKey {
-    /// Since when it signs; 1970 if nobody wrote it down.
+    /// Start of its use for signing; 1970 if the key file has none.
     pub since: Timestamp,
     /// True if it signs now.
     pub signing: bool,
@@ -143,7 +143,7 @@ impl Keyring {
         Self { keys }
     }
 
-    /// The same ring in which only the newest key signs. Says no if that is so already.
+    /// The same ring in which only the newest key signs. Fails if that is so already.
     pub fn settled(&self) -> Result<Self, KeyringError> {
         let newest = self.keys.iter().rposition(|key| matches!(key, LogKey::Signing { .. }));
         let newest = newest.ok_or(KeyringError::Empty)?;

@@ -54,13 +54,13 @@ impl Frontier {
         self.size
     }
 
-    /// Adds the next leaf. Says no to a tree of more than 2⁶² leaves.
+    /// Adds the next leaf. Fails for a tree of more than 2⁶² leaves.
     pub fn push(&mut self, leaf: Hash) -> Result<(), Misplaced> {
         self.push_subtree(0, leaf)
     }
 
-    /// Adds the next 2^`level` leaves at once, by the hash of their subtree. Says no where no
-    /// such subtree can begin.
+    /// Adds the next 2^`level` leaves at once, by the hash of their subtree. Fails where no such
+    /// subtree can begin.
     pub fn push_subtree(&mut self, level: u8, hash: Hash) -> Result<(), Misplaced> {
         let width = 1_u64.checked_shl(u32::from(level)).ok_or(Misplaced)?;
         let grown = self.size.checked_add(width).filter(|size| *size <= MAX_SIZE);
@@ -81,7 +81,7 @@ impl Frontier {
     }
 
     /// The next leaves by the hashes of their subtrees up to `end`, each as large as can begin
-    /// where the one before ended: as [`super::Plan::span`] lists them. Says no to more or fewer
+    /// where the one before ended: as [`super::Plan::span`] lists them. Fails with more or fewer
     /// hashes than that takes.
     pub fn push_span(&mut self, end: u64, hashes: &[Hash]) -> Result<(), Misplaced> {
         let mut hashes = hashes.iter();
@@ -119,7 +119,7 @@ pub struct LeafRange {
 }
 
 impl LeafRange {
-    /// An empty run that begins with the leaf at `first`. Says no beyond any tree.
+    /// An empty run that begins with the leaf at `first`. Fails beyond any tree.
     pub fn new(first: u64) -> Result<Self, Misplaced> {
         if first > MAX_SIZE {
             return Err(Misplaced);
@@ -139,7 +139,7 @@ impl LeafRange {
         self.end
     }
 
-    /// Adds the next leaf. Says no beyond any tree.
+    /// Adds the next leaf. Fails beyond any tree.
     pub fn push(&mut self, leaf: Hash) -> Result<(), Misplaced> {
         if self.end >= MAX_SIZE {
             return Err(Misplaced);

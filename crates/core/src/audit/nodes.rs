@@ -14,7 +14,7 @@ pub struct Node {
     pub index: u64,
 }
 
-/// Where the hashes of complete subtrees come from.
+/// Source of the hashes of complete subtrees.
 pub trait Nodes {
     /// The hash of `node`, if it is known here.
     fn hash(&self, node: Node) -> Option<Hash>;
@@ -100,7 +100,7 @@ impl Plan {
         self.parts.iter().flatten().copied()
     }
 
-    /// The hashes of the proof. Says no if a node is not stored.
+    /// The hashes of the proof. Fails if a node is not stored.
     pub fn hashes(&self, nodes: &impl Nodes) -> Result<Vec<Hash>, MissingNode> {
         self.parts.iter().map(|part| folded(part, nodes)).collect()
     }

@@ -15,7 +15,7 @@ pub const MAX_NOTE_BYTES: usize = 256 * 1024;
 const MAX_SIGNATURES: usize = 64;
 const MARK: &str = "\u{2014} ";
 
-/// Why a note is not accepted.
+/// Reason that a note is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
     /// Not the form of a signed note.
@@ -96,8 +96,8 @@ impl Note {
         }
     }
 
-    /// The signatures by `keys`; those by others are ignored. Says no if there is none, and if
-    /// one of them does not hold.
+    /// The signatures by `keys`; those by others are ignored. Fails if there is none, and if one of
+    /// them does not hold.
     pub fn verify(&self, keys: &[VerifierKey]) -> Result<Vec<Verified>, NoteError> {
         let mut verified = Vec::new();
         for signature in &self.signatures {

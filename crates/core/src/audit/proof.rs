@@ -23,7 +23,7 @@ pub struct TlogProof {
     pub checkpoint: String,
 }
 
-/// Why a proof does not prove.
+/// Reason that a proof does not prove.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// Not the form of a proof.
@@ -38,7 +38,7 @@ pub enum ProofError {
 }
 
 impl TlogProof {
-    /// The checkpoint that covers the leaf. Says no unless it is signed by a key of the log among
+    /// The checkpoint that covers the leaf. Fails unless it is signed by a key of the log among
     /// `keys` and the path leads to its root.
     pub fn verify(&self, leaf: &Hash, keys: &[VerifierKey]) -> Result<Checkpoint, ProofError> {
         let (checkpoint, _) = Checkpoint::open(&self.checkpoint, keys)?;

@@ -50,7 +50,7 @@ pub enum EventType {
     /// An org's request limit was exceeded; stands for `count` requests.
     #[serde(rename = "request.throttled")]
     RequestThrottled,
-    /// Somebody began to connect a provider.
+    /// A caller began to connect a provider.
     #[serde(rename = "provider.connect_started")]
     ProviderConnectStarted,
     /// A provider became usable.
@@ -71,10 +71,10 @@ pub enum EventType {
     /// A call waits for people to approve it.
     #[serde(rename = "approval.requested")]
     ApprovalRequested,
-    /// Somebody said yes to a call.
+    /// An approver approved a call.
     #[serde(rename = "approval.granted")]
     ApprovalGranted,
-    /// Somebody said no to a call.
+    /// An approver denied a call.
     #[serde(rename = "approval.denied")]
     ApprovalDenied,
     /// An approval ended without being used up.
@@ -95,10 +95,10 @@ pub enum EventType {
     /// A policy folder could not be taken; the last good set stays in force.
     #[serde(rename = "policy.reload_failed")]
     PolicyReloadFailed,
-    /// Somebody asked what policies would say.
+    /// A caller simulated policies.
     #[serde(rename = "policy.simulated")]
     PolicySimulated,
-    /// Somebody looked at everybody's events, which stands for `count` looks, or read an export.
+    /// A caller looked at everybody's events, which stands for `count` looks, or read an export.
     #[serde(rename = "audit.accessed")]
     AuditAccessed,
     /// A part of the log was exported.

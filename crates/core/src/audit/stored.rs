@@ -134,7 +134,7 @@ pub(super) struct ActorAndSource {
 }
 
 impl<'a> Sealed<'a> {
-    /// The hashed part. Says no to one that was not written by [`super::Event::core_json`].
+    /// The hashed part. Fails if it was not written by [`super::Event::core_json`].
     pub(super) fn stored(&self) -> Result<Stored<'a>, StoredError> {
         serde_json::from_str(self.core).map_err(|_| StoredError(self.sequence))
     }

@@ -117,8 +117,8 @@ pub struct GrowingTree {
 }
 
 impl GrowingTree {
-    /// A tree of `size` leaves from the stored tiles of its edge. What tiles hold beyond `size`
-    /// is ignored: somebody appended it meanwhile. Says no if they hold less.
+    /// A tree of `size` leaves from the stored tiles of its edge. What tiles hold beyond `size` is
+    /// ignored: another writer appended it meanwhile. Fails if they hold less.
     pub fn open(size: u64, mut stored: Tiles) -> Result<Self, MissingNode> {
         let mut edge = Tiles::default();
         for (id, width) in TileId::edge(size) {

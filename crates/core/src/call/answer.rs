@@ -148,7 +148,7 @@ impl Answer {
         Cow::Owned(all)
     }
 
-    /// Scans the answer. Says no to what cannot be scanned within its budget.
+    /// Scans the answer. Denies what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
         Scanned::scan(self, Direction::Output, engine, subject)
     }
@@ -173,7 +173,7 @@ impl Payload for Answer {
 }
 
 impl<Mode> Scanned<Answer, Mode> {
-    /// Where something was found, from the structured part that policies see.
+    /// Paths of the findings, from the structured part that policies see.
     fn pointers(&self) -> Vec<&str> {
         let all = pointers(&self.findings).into_iter();
         match self.inner.form {

@@ -1,4 +1,4 @@
-//! Approvals that a call needs: what people are shown of it, and calls that nobody can approve.
+//! Approvals that a call needs: the call as approvers see it, and calls that cannot be approved.
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ pub struct RequiredApproval<'a> {
     pub policy: &'a Named,
     /// Conditions: approvers, their number, and the time for it.
     pub terms: &'a ApprovalTerms,
-    /// Why.
+    /// Reason for it.
     pub reason: &'a str,
 }
 

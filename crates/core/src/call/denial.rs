@@ -12,7 +12,7 @@ use crate::{
     tool::ToolId,
 };
 
-/// Why a quarantined tool is not called.
+/// Reason that a quarantined tool is not called.
 const CHANGED: &str = "the tool's definition changed after it was accepted and waits for review";
 
 /// A call or an answer that must not pass, and why.
@@ -77,7 +77,7 @@ impl Denial {
         Self { grounds, reason, ruling: Some(Box::new(ruling)), dlp: None }
     }
 
-    /// Nobody could scan what was to pass in this direction.
+    /// What was to pass in this direction could not be scanned.
     #[must_use]
     pub fn unscannable(direction: Direction, why: &Unscannable) -> Self {
         let what = match direction {

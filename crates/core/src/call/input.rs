@@ -25,9 +25,9 @@ use crate::{
 /// State of a tool's definition among the accepted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinState {
-    /// It was accepted.
+    /// The definition was accepted.
     Accepted,
-    /// It changed and waits for review.
+    /// The definition changed and waits for review.
     Quarantined,
 }
 
@@ -56,8 +56,8 @@ const INPUT: &str = "input";
 const RESPONSES: &str = "responses";
 
 impl ToolCall {
-    /// Says no to a tool in quarantine, and to input that breaks the tool's schema. `bytes` is the
-    /// size of the request body.
+    /// Denies a tool in quarantine, and input that breaks the tool's schema. `bytes` is the size of
+    /// the request body.
     pub fn new(
         engine: &Engine,
         tool: Arc<Tool>,
@@ -126,7 +126,7 @@ impl ToolCall {
         Cow::Owned(all)
     }
 
-    /// Scans the input. Says no to what cannot be scanned within its budget.
+    /// Scans the input. Denies what cannot be scanned within its budget.
     pub fn scan(self, engine: &Engine, subject: &Subject) -> Result<Scanned<Self>, Denial> {
         Scanned::scan(self, Direction::Input, engine, subject)
     }
@@ -157,7 +157,7 @@ impl Payload for ToolCall {
 }
 
 impl<Mode> Scanned<ToolCall, Mode> {
-    /// Where something was found in the input.
+    /// Paths of the findings in the input.
     fn pointers(&self) -> Vec<&str> {
         let all = pointers(&self.findings);
         if !self.inner.answers {
@@ -282,7 +282,7 @@ impl Permitted<ToolCall, Simulated> {
 /// A text longer than this is not shown in a violation.
 const LONGEST_SHOWN: usize = 2_000;
 
-/// Masks what DLP finds in violations: they name members, and so hold what somebody put into a
+/// Masks what DLP finds in violations: they name members, and so hold what the caller put into a
 /// name. Input that breaks the schema is not scanned otherwise.
 fn mask_violations(engine: &Engine, violations: &mut [Violation]) {
     for Violation { path, message, .. } in violations {
@@ -298,7 +298,7 @@ fn shown(text: String, engine: &Engine) -> Option<String> {
         return None;
     }
     let value = Value::String(text);
-    // Nobody sees these fingerprints.
+    // These fingerprints are never shown.
     let findings = engine.scan(&value, &FingerprintKey::new([0; 32])).ok()?;
     match engine.redact_value(&value, &findings, |_| Some(Mask::Placeholder)) {
         Value::String(text) => Some(text),

@@ -72,7 +72,7 @@ fn looked_through(engine: &Engine, facts: &Value) -> Vec<String> {
     }
 }
 
-/// Where something was found.
+/// Paths of the findings.
 pub(super) fn pointers(findings: &Findings) -> Vec<&str> {
     findings.iter().map(crate::dlp::Finding::pointer).collect()
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::policy::{Full, Obligation, Rate};
 
-/// Counts what has been taken from rates. A rate that nobody counts would be no limit, so there is
+/// Counts what has been taken from rates. A rate that is not counted would be no limit, so there is
 /// no call without one of these.
 pub trait Limiter {
     /// Takes one from the rate of this key, or says when there will be room.
@@ -25,7 +25,7 @@ pub(super) struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    /// Takes from every rate that the obligations name. Says no by the policy of the first that is
+    /// Takes from every rate that the obligations name. Denies by the policy of the first that is
     /// used up.
     pub(super) fn all(
         obligations: &[Obligation],

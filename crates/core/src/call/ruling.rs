@@ -29,7 +29,7 @@ pub struct Asker<'a> {
     pub principal: &'a Principal,
     /// When the request arrived.
     pub time: Timestamp,
-    /// Where it came from.
+    /// Source address of the request.
     pub source_ip: Option<IpAddr>,
     /// Payload capture where no policy says otherwise.
     pub capture: Capture,

@@ -1,5 +1,5 @@
-//! State of a call whose tool asked something, sealed and given to the caller: whoever continues it
-//! has to be the same caller, with the same call, in time.
+//! State of a call whose tool asked something, sealed and given to the caller: it can be continued
+//! only by the same caller, with the same call, in time.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! A call that waits for people, sealed into the id of its task: whoever asks for the answer brings the
-//! call back, and has to be the caller who made it.
+//! A call that waits for people, sealed into the id of its task: the client that asks for the
+//! answer brings the call back, and has to be the caller who made it.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};

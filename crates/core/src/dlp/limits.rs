@@ -49,7 +49,7 @@ const MAX_BYTES: usize = 32 << 20;
 /// Values are walked level by level on the stack.
 const MAX_DEPTH: usize = 512;
 
-/// Why a value was not scanned. The caller must refuse it.
+/// Reason that a value was not scanned. The caller must refuse it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unscannable {
     /// More text than the settings allow.

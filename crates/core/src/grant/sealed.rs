@@ -1,7 +1,7 @@
 //! The pair that a refresh token bought, sealed under that token.
 //!
 //! The key is HKDF-SHA-256 of the presented token (RFC 5869), the cipher AES-256-GCM with a random
-//! nonce in front. Whoever reads the database without the token can open nothing.
+//! nonce in front. A reader of the database without the token can open nothing.
 
 use aws_lc_rs::{
     aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
@@ -27,7 +27,7 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// Seals the pair for whoever holds `presented`, whose id is `id`. `None` if the cipher fails,
+    /// Seals the pair for the holder of `presented`, whose id is `id`. `None` if the cipher fails,
     /// which it does for no input.
     #[must_use]
     pub fn seal(&self, presented: &Token, id: TokenId, source: &dyn Random) -> Option<Vec<u8>> {

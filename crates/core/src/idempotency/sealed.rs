@@ -1,4 +1,4 @@
-//! Stored answers, sealed: whoever reads the database without the key file can open none.
+//! Stored answers, sealed: a reader of the database without the key file can open none.
 //!
 //! Each answer has a key of its own, HKDF-SHA-256 (RFC 5869) of the installation's with org and
 //! event as context, so that a random nonce of AES-256-GCM is never asked for more than a few.

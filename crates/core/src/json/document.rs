@@ -31,7 +31,7 @@ pub struct Node<'a> {
 }
 
 impl Document {
-    /// Parses one JSON value strictly. Says no to duplicate members and whatever exceeds `bounds`.
+    /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
     pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Self, JsonError> {
         strict::read(bytes, bounds).map(Self::new)
     }

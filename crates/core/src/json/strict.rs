@@ -20,9 +20,9 @@ use super::{
 };
 
 /// Prefix of the names by which `serde_json` passes values on internally. An object that begins
-/// with one would be read as something else by whoever reads it again with that library.
+/// with one would be read as something else by a program that reads it again with that library.
 const RESERVED: &str = "$serde_json::private::";
-/// Parses one JSON value strictly. Says no to duplicate members and whatever exceeds `bounds`.
+/// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
 pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Value, JsonError> {
     Document::parse(bytes, bounds).map(|document| document.root().to_value())
 }
@@ -68,11 +68,11 @@ fn finished(reader: &mut Reader<'_>) -> Result<(), JsonError> {
     })
 }
 
-/// Why it is refused.
+/// Reason for the refusal.
 enum No {
-    /// It is not JSON.
+    /// Not JSON.
     Json(Flaw),
-    /// It is too much, or ambiguous.
+    /// Too large, or ambiguous.
     Rule(String),
 }
 
@@ -253,7 +253,7 @@ fn repeated() -> No {
     No::Rule("duplicate member in an object".to_owned())
 }
 
-/// Says no to a literal out of bounds; returns true if it stands in canonical form.
+/// Rejects a literal out of bounds; returns true if it stands in canonical form.
 fn number(text: &str, bounds: Bounds) -> Result<bool, No> {
     let no = || No::longer(bounds.number_chars, "characters in one number");
     if text.len() > bounds.number_chars {

@@ -51,7 +51,7 @@ pub(super) enum EntryKind {
     Name,
 }
 
-/// Lengths stay below 2³²: whoever makes a table bounds its text.
+/// Lengths stay below 2³²: the maker of a table bounds its text.
 pub(super) fn small(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

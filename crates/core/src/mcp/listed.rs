@@ -9,7 +9,7 @@ use crate::tool::{Tool, ToolDefinition};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedTool {
     modern: String,
-    /// Where it differs.
+    /// Text for legacy clients, if it differs.
     legacy: Option<String>,
 }
 

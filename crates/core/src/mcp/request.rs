@@ -121,7 +121,7 @@ impl ProtocolError {
     }
 }
 
-/// Says no to a header that does not say what the body says.
+/// Rejects a header that differs from the body.
 pub fn compare(
     name: &str,
     told: Mirror<'_>,
@@ -148,8 +148,9 @@ pub fn mismatch(name: &str, problem: &str) -> ProtocolError {
 }
 
 impl Message {
-    /// Reads a message. Nothing of it is copied: what a client adds costs no more than its parsing. Says no to what is no single request or notification, to a version that is
-    /// not spoken, and to headers that differ from the body.
+    /// Reads a message. Nothing of it is copied: what a client adds costs no more than its parsing.
+    /// Rejects what is no single request or notification, a version that is not spoken, and headers
+    /// that differ from the body.
     pub fn read(body: &Document, headers: &MirroredHeaders<'_>) -> Result<Self, ProtocolError> {
         let root = body.root();
         if !root.is_object() {
@@ -198,7 +199,7 @@ fn request(
     })
 }
 
-/// Says no to a header that does not name what the body names: a proxy on the way may go by it.
+/// Rejects a header that does not name what the body names: a proxy on the way may go by it.
 fn compare_name(
     method: Option<Method>,
     params: Option<Node<'_>>,
@@ -373,7 +374,7 @@ mod tests {
         );
         let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
         assert!(Message::read(&Document::of(&call()), &encoded).is_ok());
-        // An older request need not have them, but nobody on the way may be told another thing.
+        // An older request need not have them, but no proxy on the way may be told another thing.
         let legacy = || json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "add"}});
         assert_eq!(refused(legacy(), &told("2025-11-25", "", "other")).0, code::HEADER_MISMATCH);
         let legacy = Document::of(&legacy());

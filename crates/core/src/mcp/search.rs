@@ -89,8 +89,8 @@ fn parameters(schema: &Value, add: &mut impl FnMut(&str)) {
     }
 }
 
-/// At most `limit` tools of these lists that hold a word of `question`, the best first. Those are left
-/// out of which `wanted` says no to list and place.
+/// At most `limit` tools of these lists that hold a word of `question`, the best first. Those are
+/// left out for whose list and place `wanted` returns `false`.
 #[must_use]
 pub fn rank(
     lists: &[&Index],

@@ -19,7 +19,7 @@ pub fn digest(text: &str) -> [u8; 32] {
     bytes
 }
 
-/// The `state` of an authorization request: 256 bits that nobody guesses, good for one callback.
+/// The `state` of an authorization request: 256 unguessable bits, good for one callback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State(Secret);
 
@@ -183,7 +183,7 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && loopback
 }
 
-/// Where a browser goes after a connect.
+/// Address that a browser goes to after a connect.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReturnTo(Url);
 

@@ -11,7 +11,7 @@ pub struct Challenge {
     pub insufficient_scope: bool,
     /// The scopes that are needed.
     pub scopes: Vec<String>,
-    /// Where the resource says who may authorize.
+    /// Address of the resource's metadata, which names its authorization servers.
     pub resource_metadata: Option<String>,
 }
 

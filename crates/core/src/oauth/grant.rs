@@ -21,7 +21,7 @@ pub struct TokenGrant {
     pub access_token: Secret,
     /// Token that obtains the next access token.
     pub refresh_token: Option<Secret>,
-    /// Seconds it lives; `None` if nobody says.
+    /// Seconds it lives; `None` if the answer has none.
     pub expires_in: Option<i64>,
     /// Scopes that were granted, where the server tells them.
     pub scopes: Option<Vec<String>>,
@@ -29,7 +29,7 @@ pub struct TokenGrant {
     pub account: (Option<String>, Option<String>),
 }
 
-/// Why there is no token, in the closed words of RFC 6749 §5.2.
+/// Reason that there is no token, in the closed words of RFC 6749 §5.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenRefusal {
     /// The code or the refresh token is worth nothing.
@@ -45,7 +45,7 @@ pub enum TokenRefusal {
 /// An answer that holds no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
-    /// The server says no.
+    /// The server refuses.
     #[error("the token endpoint refused")]
     Refused(TokenRefusal),
     /// The answer is none.

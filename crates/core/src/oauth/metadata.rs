@@ -11,16 +11,16 @@ const MAX_URL_BYTES: usize = 2_000;
 const MAX_SERVERS: usize = 8;
 const MAX_ORIGIN_BYTES: usize = 300;
 
-/// Why a document is of no use. Says nothing that was in it.
+/// Reason that a document is of no use. Says nothing that was in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MetadataError {
     /// A member that it must have is absent, or is not of its type.
     #[error("the document has no usable `{0}`")]
     Member(&'static str),
-    /// It describes another resource.
+    /// The document describes another resource.
     #[error("the document is about another resource")]
     Resource,
-    /// It is another server's.
+    /// The document is another server's.
     #[error("the document names another issuer")]
     Issuer,
     /// PKCE with S256 is not offered, and without it nothing is begun.
@@ -119,7 +119,8 @@ fn covers(resource: &Url, address: &Url) -> bool {
     resource.origin() == address.origin() && within && resource.fragment().is_none()
 }
 
-/// Where an MCP server at `address` may keep its metadata (RFC 9728 §3.1), the likeliest first.
+/// Addresses at which an MCP server at `address` may keep its metadata (RFC 9728 §3.1), the
+/// likeliest first.
 #[must_use]
 pub fn resource_urls(address: &Url) -> Vec<Url> {
     let path = address.path().trim_end_matches('/');
@@ -134,8 +135,8 @@ pub fn resource_urls(address: &Url) -> Vec<Url> {
     urls
 }
 
-/// Where an issuer may keep its metadata: RFC 8414 §3.1, then OpenID Connect Discovery in both
-/// forms.
+/// Addresses at which an issuer may keep its metadata: RFC 8414 §3.1, then OpenID Connect Discovery
+/// in both forms.
 #[must_use]
 pub fn issuer_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/').to_owned();
@@ -172,13 +173,13 @@ pub fn is_same_issuer(one: &str, other: &str) -> bool {
 pub struct ServerMetadata {
     /// Issuer identifier, as the server writes it.
     pub issuer: String,
-    /// Where browsers go.
+    /// Authorization endpoint, for browsers.
     pub authorization_endpoint: String,
-    /// Where codes become tokens.
+    /// Token endpoint: exchanges codes for tokens.
     pub token_endpoint: String,
-    /// Where tokens end (RFC 7009).
+    /// Revocation endpoint (RFC 7009).
     pub revocation_endpoint: Option<String>,
-    /// Where clients register (RFC 7591).
+    /// Registration endpoint for clients (RFC 7591).
     pub registration_endpoint: Option<String>,
     /// True if it reads Client ID Metadata Documents.
     pub reads_client_documents: bool,

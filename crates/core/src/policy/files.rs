@@ -109,7 +109,7 @@ impl SourceFile {
     }
 }
 
-/// Where a diagnostic points.
+/// Position that a diagnostic points at.
 pub(in crate::policy) fn label_offset(diagnostic: &dyn Diagnostic) -> Option<usize> {
     diagnostic.labels()?.next().map(|label| label.offset())
 }

@@ -23,7 +23,7 @@ pub struct Rate {
 pub enum Per {
     /// Those of one user or service.
     Principal,
-    /// Those of one agent, on whoever's behalf; without an agent, those of the principal.
+    /// Those of one agent, for any principal; without an agent, those of the principal.
     Agent,
     /// Those of the whole org.
     Org,

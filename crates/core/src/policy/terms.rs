@@ -28,11 +28,11 @@ pub enum Phase {
 #[serde(rename_all = "snake_case")]
 #[schema(as = PolicyStatus)]
 pub enum Status {
-    /// It decides.
+    /// The policy decides.
     Active,
-    /// It is evaluated and reported, and changes nothing.
+    /// The policy is evaluated and reported, and changes nothing.
     Shadow,
-    /// It is not evaluated.
+    /// The policy is not evaluated.
     Disabled,
 }
 

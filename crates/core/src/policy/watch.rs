@@ -9,10 +9,10 @@ pub(in crate::policy) trait Watch {
     /// The reason to stop.
     type Stop;
 
-    /// Says no once the work is to stop.
+    /// Fails once the work is to stop.
     fn go_on(&self) -> Result<(), Self::Stop>;
 
-    /// Says no to more checks than may be made.
+    /// Rejects more checks than may be made.
     fn admit(&self, size: DraftSize) -> Result<(), Self::Stop>;
 }
 

@@ -68,7 +68,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// Why a provider's answer could not be used.
+/// Reason that a provider's answer could not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpstreamReason {

@@ -65,19 +65,19 @@ const MAX_TEXT: usize = 1_000;
 /// A schema cannot be used: with its input schema, the tool stays out of the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// It is not an object, or its `type` is something else than `object`.
+    /// Not an object, or its `type` is something else than `object`.
     #[error("the schema is not a schema of an object")]
     NotAnObject,
-    /// It refers to something outside itself.
+    /// A reference to something outside the schema.
     #[error("the schema refers to something outside itself")]
     RemoteReference,
-    /// It is larger than we compile.
+    /// Larger than we compile.
     #[error("the schema has more than {MAX_SCHEMA_NODES} values")]
     TooLarge,
-    /// It would take too long to apply.
+    /// Takes too long to apply.
     #[error("the schema applies to itself without end, or too often")]
     Unbounded,
-    /// It holds a number beyond the range of a double, or a `multipleOf` of more than 18 digits.
+    /// A number beyond the range of a double, or a `multipleOf` of more than 18 digits.
     #[error(
         "the schema has a number beyond the range of a double, or a `multipleOf` of more than \
          18 digits"
@@ -96,7 +96,7 @@ pub enum SchemaError {
     /// The patterns of the tools listed before it and its own are too large together.
     #[error("the patterns of all tools in the list take more than {} MiB", MAX_LIST_PATTERN_BYTES >> 20)]
     ListPatternsTooLarge,
-    /// It is not a valid JSON Schema.
+    /// Not a valid JSON Schema.
     #[error("the schema is not a valid JSON Schema")]
     Invalid,
 }
@@ -113,9 +113,9 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// Compiles the schema of an object (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
-    /// Says no to schemas that cannot be enforced within bounds; patterns that cannot are left out and
-    /// named.
+    /// Compiles the schema of an object (JSON Schema 2020-12 unless it declares draft-07; no remote
+    /// `$ref`). Rejects schemas that cannot be enforced within bounds; patterns that cannot are
+    /// left out and named.
     pub(super) fn compile(schema: &Value) -> Result<Self, SchemaError> {
         let object = schema.as_object().ok_or(SchemaError::NotAnObject)?;
         if object.get("type").is_some_and(|kind| kind != "object") {

@@ -110,7 +110,7 @@ impl TrustRule {
         })
     }
 
-    /// True or false is said of many; it makes a user, but no one service account.
+    /// A flag holds for many accounts; it admits users, but identifies no single service account.
     fn says_nobody(&self) -> Option<String> {
         let is_flag = |expected: &Expectation| matches!(expected, Expectation::Flag(_));
         let fixed = matches!(self.who, Who::Fixed(_));
@@ -121,7 +121,7 @@ impl TrustRule {
         })
     }
 
-    /// `acme*` also means `acme-of-somebody-else`.
+    /// `acme*` also matches `acme-evil`.
     fn open_ends(&self) -> Vec<String> {
         let open = |expected: &Expectation| match expected {
             Expectation::Text(Pattern::Prefix(start)) => {

@@ -11,7 +11,7 @@ pub enum CredentialCheck {
     Audience,
     /// When it is valid.
     Time,
-    /// It must not have been used before.
+    /// Replay: it must not have been used before.
     Replay,
     /// Exactly one trust rule has to admit it.
     Trust,

@@ -1,4 +1,4 @@
-//! Where a claim stands in a JWT.
+//! Place of a claim in a JWT.
 
 use std::{fmt, str::FromStr};
 

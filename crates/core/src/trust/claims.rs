@@ -19,7 +19,7 @@ pub(crate) const BOUNDS: Bounds =
 
 /// The end of the year 9999; what lies beyond is no date.
 const LAST_SECOND: i64 = 253_402_300_799;
-/// Characters of a text that names somebody or something.
+/// Characters of a text that names a principal or a thing.
 const MAX_NAME: usize = 255;
 
 /// The claims of a JWT, verified or not.
@@ -37,7 +37,7 @@ impl fmt::Debug for Claims {
 }
 
 impl Claims {
-    /// Reads a JWT's payload. Says no to duplicate members, deep nesting and what is no object.
+    /// Reads a JWT's payload. Rejects duplicate members, deep nesting and what is no object.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
         let members = json::parse(bytes, BOUNDS)
             .map_err(|_| Rejection::Malformed("its claims are not one strict JSON value"))?;
@@ -88,7 +88,7 @@ impl Claims {
         }
     }
 
-    /// Says no before `nbf` or `iat`, after `exp`, and without an `exp`; 60 seconds of leeway each
+    /// Fails before `nbf` or `iat`, after `exp`, and without an `exp`; 60 seconds of leeway each
     /// way. Gives the moment of `exp`.
     pub fn check_times(&self, now: Timestamp) -> Result<Timestamp, Rejection> {
         let end = self.time("exp", "`exp` is no date")?;
@@ -106,9 +106,9 @@ impl Claims {
         Ok(end)
     }
 
-    /// Says no to what the issuer signed for another purpose: security events and logout tokens
-    /// (RFC 8417), and tokens bound to a key that their bearer would have to prove (RFC 7800),
-    /// which nobody is asked to do here.
+    /// Rejects what the issuer signed for another purpose: security events and logout tokens (RFC
+    /// 8417), and tokens bound to a key that their bearer would have to prove (RFC 7800), which the
+    /// gateway does not ask for.
     pub fn check_purpose(&self) -> Result<(), Rejection> {
         if self.members.get("events").is_some() {
             return Err(Rejection::WrongPurpose("`events` makes it a security event, no identity"));
@@ -127,7 +127,7 @@ impl Claims {
     }
 }
 
-/// A text that can name somebody or something.
+/// A text that can name a principal or a thing.
 pub(crate) fn as_name(value: &Value) -> Option<&str> {
     let text = value.as_str()?;
     let fits = (1..=MAX_NAME).contains(&text.chars().count());

@@ -92,7 +92,7 @@ pub enum Expectation {
 }
 
 impl Expectation {
-    /// A text or the beginning of one. Says no to `*` alone.
+    /// A text or the beginning of one. Rejects `*` alone.
     pub fn text(pattern: &str) -> Result<Self, PatternError> {
         match pattern.parse()? {
             Pattern::Any => Err(PatternError::Anything),

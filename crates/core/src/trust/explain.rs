@@ -28,7 +28,7 @@ pub struct Fault {
 }
 
 impl TrustRules {
-    /// Reports of every rule on these claims, whoever signed them. A rule for another issuer
+    /// Reports of every rule on these claims, whatever their signature. A rule for another issuer
     /// reports only that.
     #[must_use]
     pub fn explain(&self, claims: &Claims, now: Timestamp) -> Vec<RuleReport> {

@@ -78,7 +78,7 @@ pub fn is_jwt_shaped(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'.').count() == 2 && text.bytes().all(letter)
 }
 
-/// A well-formed JWT whose signature nobody has checked.
+/// A well-formed JWT whose signature is unchecked.
 #[derive(Clone)]
 pub struct Jwt {
     algorithm: Algorithm,
@@ -108,9 +108,9 @@ impl<'a> Verified<'a> {
 }
 
 impl Jwt {
-    /// Reads a JWT. Says no before any cryptography to whatever is too large, is no strict JSON,
-    /// is signed by an algorithm or declared as a type that is not accepted, or demands an
-    /// extension (`crit`).
+    /// Reads a JWT. Rejects before any cryptography whatever is too large, is no strict JSON, is
+    /// signed by an algorithm or declared as a type that is not accepted, or demands an extension
+    /// (`crit`).
     pub fn parse(text: &str) -> Result<Self, Rejection> {
         if text.len() > MAX_JWT_BYTES {
             return Err(Rejection::Malformed("it is longer than 16 KiB"));
@@ -190,9 +190,9 @@ impl Header {
     }
 }
 
-/// Absent, or one of those that say "a JWT for whoever is its audience". An issuer signs many other
-/// things with the same key (`logout+jwt`, `dpop+jwt`, `secevent+jwt`, …); none of them proves who
-/// its bearer is (RFC 8725 §3.11).
+/// Absent, or one of those that say "a JWT for its audience". An issuer signs many other things
+/// with the same key (`logout+jwt`, `dpop+jwt`, `secevent+jwt`, …); none of them proves who its
+/// bearer is (RFC 8725 §3.11).
 fn check_type(kind: Option<&Value>) -> Result<(), Rejection> {
     const ACCEPTED: [&str; 3] = ["JWT", "JOSE", "at+jwt"];
     let Some(kind) = kind else { return Ok(()) };

@@ -31,7 +31,7 @@ const OF_THE_TOKEN: [&str; 14] = [
 const SPACED: [&str; 2] = ["scope", "scp"];
 /// The value of `amr` for several factors (RFC 8176).
 const SEVERAL_FACTORS: &str = "mfa";
-/// Values of `acr` that mean several factors whoever says them: REFEDS, the levels of OpenID's
+/// Values of `acr` that mean several factors for every issuer: REFEDS, the levels of OpenID's
 /// Extended Authentication Profile, PAPE.
 const SEVERAL_FACTORS_ACR: [&str; 4] = [
     "https://refeds.org/profile/mfa",

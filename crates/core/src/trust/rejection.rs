@@ -1,12 +1,12 @@
-//! Why a JWT was not accepted, in the detail that its operator needs.
+//! Reasons that a JWT was not accepted, in the detail that its operator needs.
 
 use crate::{
     clock::Timestamp,
     trust::{CredentialCheck, claim::ClaimPath},
 };
 
-/// Why a JWT was not accepted. Callers are told [`Rejection::check`] and nothing else; the text is
-/// for `portcullis trust test` and quotes no claim's value.
+/// Reason that a JWT was not accepted. Callers are told [`Rejection::check`] and nothing else; the
+/// text is for `portcullis trust test` and quotes no claim's value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
     /// The text is no JWT that this gateway reads.
@@ -33,7 +33,7 @@ pub enum Rejection {
     /// No rule expects its audience.
     #[error("`aud` does not hold the audience of any rule for this issuer")]
     WrongAudience,
-    /// It was issued for something else than to prove who somebody is.
+    /// Issued for something else than to prove an identity.
     #[error("{0}")]
     WrongPurpose(&'static str),
     /// No rule matches its claims.
@@ -54,7 +54,7 @@ pub enum Rejection {
     /// The rule wants it used once, but nothing tells it from another.
     #[error("the rule has `single_use`, and there is no `jti` of 1 to 255 characters")]
     NoTokenId,
-    /// It was exchanged before.
+    /// Exchanged before.
     #[error("it was exchanged before")]
     Replayed,
 }

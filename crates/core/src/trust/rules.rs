@@ -105,7 +105,7 @@ pub struct TrustRules {
 }
 
 impl TrustRules {
-    /// Puts rules together. Says no to two of one name.
+    /// Puts rules together. Rejects two of one name.
     pub fn new(rules: Vec<TrustRule>) -> Result<Self, TrustRulesError> {
         let mut by_issuer: BTreeMap<String, Vec<Arc<TrustRule>>> = BTreeMap::new();
         let mut names = Vec::new();
@@ -143,7 +143,7 @@ impl TrustRules {
     }
 
     /// Returns the subject that a verified JWT speaks for. Exactly one rule must match, otherwise
-    /// nobody is meant.
+    /// the JWT is refused.
     pub fn admit(
         &self,
         verified: Verified<'_>,

@@ -64,7 +64,7 @@ pub struct SingleUse {
 }
 
 impl TrustedSubject {
-    /// The org it is somebody in.
+    /// The org of the subject.
     #[must_use]
     pub fn org(&self) -> OrgId {
         self.rule.org

@@ -30,9 +30,9 @@ pub struct LeafOfEvent {
     pub unopened: u64,
 }
 
-/// The leaf of an event as the API shows it: its canonical JSON without `detached` and
-/// `integrity`. Says no to an event without a place in the log, to one that says another leaf
-/// hash than its own, and to detached values that are not those committed to.
+/// The leaf of an event as the API shows it: its canonical JSON without `detached` and `integrity`.
+/// Rejects an event without a place in the log, one that says another leaf hash than its own, and
+/// detached values that are not those committed to.
 pub fn leaf_of_event(mut event: Map<String, Value>) -> Result<LeafOfEvent, Fault> {
     let detached = event.remove("detached").unwrap_or_default();
     let integrity = event.remove("integrity").unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Faults in evidence, each with the code that `portcullis audit verify` exits with.
 
-/// Why a file does not prove what it should. The text says what was found.
+/// Reason that a file does not prove what it should. The text says what was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It is no export, proof or checkpoint at all.
+    /// Not an export, proof or checkpoint at all.
     #[error("{0}")]
     Unreadable(String),
     /// The events are not those of the signed tree: something was edited, added or moved.

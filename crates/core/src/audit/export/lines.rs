@@ -42,7 +42,7 @@ pub struct Manifest {
     pub complete: bool,
     /// Part of the log; absent when the file holds none of it.
     pub range: Option<Range>,
-    /// The log's verifier keys. **Not** evidence: whoever verifies brings keys from elsewhere.
+    /// The log's verifier keys. **Not** evidence: the verifier brings keys from elsewhere.
     pub keys: Vec<String>,
 }
 
@@ -179,8 +179,8 @@ pub enum Line {
 }
 
 impl Line {
-    /// Reads a line without its line feed. Says no to whatever has not the form that is written
-    /// here, such as an object that has a member twice.
+    /// Reads a line without its line feed. Rejects anything but the form that is written here, such
+    /// as an object that has a member twice.
     pub fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         if bytes.len() > MAX_LINE_BYTES {
             return Err(Fault::unreadable("a line is longer than 16 MiB"));

@@ -14,12 +14,12 @@ use crate::{
     clock::Timestamp,
 };
 
-/// The older checkpoint that somebody kept, to hold the log against.
+/// The older checkpoint that the verifier kept, to hold the log against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Since(Checkpoint);
 
 impl Since {
-    /// Reads a kept checkpoint. Says no unless it is signed by a key of its log among `keys`.
+    /// Reads a kept checkpoint. Fails unless it is signed by a key of its log among `keys`.
     pub fn open(note: &str, keys: &[VerifierKey]) -> Result<Self, Fault> {
         Ok(Self(open("the older checkpoint", note, keys)?))
     }
@@ -30,7 +30,7 @@ impl Since {
         &self.0
     }
 
-    /// Says no unless `now` is a later state of the same log; `holds` is asked when that needs a
+    /// Fails unless `now` is a later state of the same log; `holds` is asked when that needs a
     /// proof.
     pub(super) fn continued_by(
         &self,
@@ -132,8 +132,7 @@ impl Verifier {
         self.seen.events
     }
 
-    /// Takes the next line, without its line feed. Whatever it says no to, the file is not
-    /// evidence.
+    /// Takes the next line, without its line feed. If it rejects one, the file is not evidence.
     pub fn line(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         if self.report.is_some() {
             return Err(Fault::Root("there are lines behind the checkpoint".to_owned()));

@@ -12,11 +12,11 @@ const LONGEST: usize = 1024;
 /// Part of a text in a join.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::dlp) struct JoinPiece {
-    /// Where it begins in the join.
+    /// Its start in the join.
     pub(in crate::dlp) at: usize,
     /// The segment it is taken from.
     pub(in crate::dlp) segment: u32,
-    /// Where it begins in that segment.
+    /// Its start in that segment.
     pub(in crate::dlp) offset: usize,
 }
 

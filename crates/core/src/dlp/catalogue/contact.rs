@@ -107,7 +107,7 @@ fn trim_end(domain: &[u8]) -> &[u8] {
     domain.get(..domain.len() - dots).unwrap_or_default()
 }
 
-/// Addresses that reach nobody.
+/// Addresses that reach no person.
 const NOBODY: &[&[u8]] =
     &[b"noreply", b"no-reply", b"no_reply", b"donotreply", b"do-not-reply", b"mailer-daemon"];
 

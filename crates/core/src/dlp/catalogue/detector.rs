@@ -143,7 +143,7 @@ pub(in crate::dlp) enum NormalForm {
 pub(in crate::dlp) struct Candidate<'a> {
     /// The whole key, string or number literal.
     pub(in crate::dlp) text: &'a [u8],
-    /// Where in it the match is.
+    /// Position of the match in it.
     pub(in crate::dlp) range: Range<usize>,
     /// The nearest key above the text that says what it is, or the label beside it.
     pub(in crate::dlp) key: Option<&'a [u8]>,

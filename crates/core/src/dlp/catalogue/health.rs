@@ -189,7 +189,7 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["91-1234-5678-9012"]),
 ];
 
-/// A number that concerns someone's health.
+/// A number that concerns a person's health.
 const fn health(
     name: &'static str,
     description: &'static str,

@@ -10,7 +10,7 @@ use crate::dlp::{
 };
 use crate::tool::ToolDefinition;
 
-/// Why a tool cannot be shown.
+/// Reason that a tool cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unshowable {
     /// Something stands where nothing may be changed, such as a name or the values that arguments
@@ -19,10 +19,10 @@ pub enum Unshowable {
     Found {
         /// The detector.
         detector: String,
-        /// Where, as a JSON Pointer into the definition.
+        /// Place of it, as a JSON Pointer into the definition.
         path: String,
     },
-    /// It cannot be looked through.
+    /// The definition cannot be scanned.
     #[error(transparent)]
     Unscannable(#[from] Unscannable),
 }
@@ -32,13 +32,13 @@ const WORDS: [&str; 6] = ["title", "description", "$comment", "examples", "examp
 
 impl Engine {
     /// The definition as it may be shown: what would be redacted in an answer is masked in titles,
-    /// descriptions and examples. Says no where that would change what the tool takes.
+    /// descriptions and examples. Fails where that would change what the tool takes.
     pub fn clear_definition(
         &self,
         definition: ToolDefinition,
     ) -> Result<ToolDefinition, Unshowable> {
         let mut value = definition.to_json();
-        // Nobody sees these fingerprints.
+        // These fingerprints are never shown.
         let findings = self.scan(&value, &FingerprintKey::new([0; 32]))?;
         let action = |finding: &Finding| self.default_action(finding, Direction::Output);
         let mut grave =

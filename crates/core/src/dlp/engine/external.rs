@@ -57,8 +57,8 @@ impl Engine {
         Ok(texts.map(|(place, it)| Text { place, text: text(it.range()) }).collect())
     }
 
-    /// Adds what an external detector found in a value to what the engine found in it. Says no
-    /// to a report about a kind or a place that there is not.
+    /// Adds what an external detector found in a value to what the engine found in it. `None` for a
+    /// report about an unknown kind or place.
     #[must_use]
     pub fn add_reported<'a>(
         &self,

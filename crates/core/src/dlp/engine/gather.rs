@@ -27,8 +27,8 @@ use crate::dlp::{
     vocabulary::Likelihood,
 };
 
-/// Distinct values beyond this many in one place are counted but have no fingerprint: whoever
-/// reads findings compares a few.
+/// Distinct values beyond this many in one place are counted but have no fingerprint: a reader of
+/// findings compares a few.
 const MAX_PRINTS: usize = 16;
 
 /// Places beyond this many have no fingerprints at all.

@@ -25,7 +25,7 @@ impl FingerprintKey {
         Fingerprint(self.tag(&[detector.as_bytes(), &[0], value]))
     }
 
-    /// As [`fingerprint`](Self::fingerprint), of another domain and cut to 8 bytes: whoever sees
+    /// As [`fingerprint`](Self::fingerprint), of another domain and cut to 8 bytes: a reader of
     /// pseudonyms learns no fingerprint.
     pub(in crate::dlp) fn pseudonym(&self, detector: &str, value: &[u8]) -> Pseudonym {
         Pseudonym(self.tag(&[b"pseudonym", &[0], detector.as_bytes(), &[0], value]))

@@ -18,8 +18,8 @@ pub enum Mask {
     Placeholder,
     /// `[REDACTED:credit_card:1111]`: the last letters and digits stay, at most a quarter of all.
     KeepLast(u8),
-    /// `[email:bcdfghjkmnpqrstv]`: the same value has the same pseudonym within an org, and
-    /// nobody can tell it from the value without the installation's key.
+    /// `[email:bcdfghjkmnpqrstv]`: the same value has the same pseudonym within an org, and it
+    /// cannot be computed from the value without the installation's key.
     Pseudonym,
 }
 

@@ -35,7 +35,7 @@ pub(in crate::dlp) struct Active {
     rule: DetectorSource,
 }
 
-/// Where a detector comes from.
+/// Origin of a detector.
 enum DetectorSource {
     BuiltIn(&'static Detector),
     /// From the configuration.

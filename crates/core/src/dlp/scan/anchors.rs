@@ -1,4 +1,4 @@
-//! Where in a text to look for literals: at the beginnings of words, and at a few rare bytes for
+//! Places in a text to look for literals at: the beginnings of words, and a few rare bytes for
 //! those that may stand in the middle of one.
 
 use crate::dlp::text::marks::{BLOCK, Block, Set};

@@ -17,7 +17,7 @@ use crate::dlp::{
 
 /// Literals by the hash of what is looked for.
 pub(super) struct Literals {
-    /// Where to look.
+    /// Places to look at.
     anchors: Anchors,
     /// Hashes of three bytes with which what is looked for of a literal begins.
     all: Box<Bitmap>,

@@ -24,7 +24,7 @@ use crate::dlp::{
 #[derive(Default)]
 struct Claim {
     owners: Vec<(u16, Reach)>,
-    /// True if somebody wants it also in the middle of a word, in lower case.
+    /// True if a detector wants it also in the middle of a word, in lower case.
     anywhere: bool,
     /// As its vendor writes it, if it is the mark of tokens.
     mark: Option<Box<[u8]>>,

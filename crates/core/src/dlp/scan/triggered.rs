@@ -209,7 +209,7 @@ fn address_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_address(**byte)).count()
 }
 
-/// Where what goes on at an offset begins, or a place from which on it is too long to be an address.
+/// Start of what goes on at an offset, or a place from which on it is too long to be an address.
 fn address_start(text: &[u8], floor: usize, at: usize) -> usize {
     let before = text.get(floor..at).unwrap_or_default();
     let near = before.iter().rev().take(LONGEST_ADDRESS + 1);

@@ -13,7 +13,7 @@ use crate::dlp::{
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Allow {
-    /// Why this is no leak; for those who read the configuration later.
+    /// Reason that this is no leak; for those who read the configuration later.
     pub reason: String,
     /// Only findings of these detectors; empty means any.
     pub detectors: Vec<String>,

@@ -163,7 +163,7 @@ fn unknown_detector(name: &str, known: &[&str]) -> String {
     format!("there is no detector `{name}`; the detectors are {}", known.join(", "))
 }
 
-/// Why settings were not accepted: every problem found, each with what to do.
+/// Reason that settings were not accepted: every problem found, each with what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError {
     problems: Vec<String>,

@@ -1,4 +1,4 @@
-//! Where things are found, and however they are hidden.
+//! Places in which things are found, however they are hidden.
 
 use base64::{
     Engine as _,

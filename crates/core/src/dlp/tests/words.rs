@@ -6,7 +6,7 @@ use super::{
     *,
 };
 
-/// Words that nobody takes for another thing than a word.
+/// Words that are nothing but words.
 const PLAIN: [&str; 16] = [
     "sunshine", "dragon", "monkey", "football", "winter", "london", "pepper", "coffee", "garden",
     "orange", "panther", "mountain", "kaiser", "soleil", "penguin", "harbour",

@@ -18,9 +18,9 @@ const OF_LIST: u8 = b'\n';
 /// A table in a text, as far as it was read. All offsets are those of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::dlp) struct DelimitedTable {
-    /// Where its first line begins and ends.
+    /// Start and end of its first line.
     head: (usize, usize),
-    /// Where the last line ends that is known to belong to it.
+    /// End of the last line that is known to belong to it.
     known: usize,
     delimiter: u8,
     delimiters: usize,

@@ -53,9 +53,9 @@ impl Next {
 /// Characters that may stand around a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dlp) enum LayoutEdges {
-    /// It is no part of anything longer that is joined by dots or dashes.
+    /// Not part of anything longer that is joined by dots or dashes.
     Apart,
-    /// It is no part of a longer number.
+    /// Not part of a longer number.
     Named,
 }
 

@@ -24,7 +24,7 @@ const DIGITS_DENSE: u32 = 5;
 /// Kinds of bytes in a block: a bit for each byte, the first as the lowest.
 #[derive(Debug, Default, Clone, Copy)]
 pub(in crate::dlp) struct Block {
-    /// Where literals are looked for: at the beginnings of words, and at rare bytes.
+    /// Places to look for literals at: the beginnings of words, and rare bytes.
     pub(in crate::dlp) anchors: u64,
     /// Digits in the first group of a word: `12` and `34` in `a12b3-34c5`.
     digits: u64,
@@ -37,7 +37,7 @@ pub(in crate::dlp) struct Block {
 /// The marks of a part of a text.
 #[derive(Debug, Default)]
 pub(in crate::dlp) struct Marks {
-    /// Where the part begins. It goes to the end of the text.
+    /// Start of the part. It goes to the end of the text.
     start: usize,
     blocks: Vec<Block>,
     /// The second of two blocks side by side in which there may be an address with colons.
@@ -213,7 +213,7 @@ impl Marks {
         self.has_beyond = false;
     }
 
-    /// Where the marked part begins.
+    /// Start of the marked part.
     pub(in crate::dlp) fn start(&self) -> usize {
         self.start
     }
@@ -239,12 +239,12 @@ impl Marks {
         (self.start..).step_by(BLOCK * blocks).zip(self.blocks.chunks(blocks))
     }
 
-    /// Where two blocks side by side begin that may hold an address with colons.
+    /// Starts of two blocks side by side that may hold an address with colons.
     pub(in crate::dlp) fn colons(&self) -> impl Iterator<Item = usize> {
         self.colons.iter().map(|second| self.start + second.saturating_sub(1) * BLOCK)
     }
 
-    /// Where two stretches side by side begin in which digits are dense.
+    /// Starts of two stretches side by side in which digits are dense.
     pub(in crate::dlp) fn dense_digits(&self) -> impl Iterator<Item = usize> {
         self.digits.iter().map(|second| self.start + second.saturating_sub(1) * STRETCH)
     }
@@ -282,8 +282,8 @@ impl Marks {
         self.length(at, |block| block.base64)
     }
 
-    /// Where each block begins, and where in it runs of sixteen characters of base64 or more begin or
-    /// go on, as bits.
+    /// Start of each block, and the places in it at which runs of sixteen characters of base64 or
+    /// more begin or go on, as bits.
     pub(in crate::dlp) fn long_base64(&self) -> impl Iterator<Item = (usize, u64)> {
         let all = self.blocks.iter().map(|block| block.base64);
         let nexts = all.clone().skip(1).chain([0]);
@@ -447,9 +447,9 @@ fn among<S: Simd>(set: u8x64<S>, lower: u8x64<S>, upper: u8x64<S>) -> u64 {
 }
 
 impl Kinds {
-    /// Where a word may begin, or a rare byte stands: a letter where none stands before, or a
-    /// capital; a digit where neither a letter nor a digit does; any byte of a character beyond
-    /// ASCII. A letter that ends an escape, such as a literal `\n`, is none.
+    /// Places at which a word may begin, or a rare byte stands: a letter where none stands before,
+    /// or a capital; a digit where neither a letter nor a digit does; any byte of a character
+    /// beyond ASCII. A letter that ends an escape, such as a literal `\n`, is none.
     #[inline]
     fn anchors(self, last: Kinds) -> u64 {
         let after_letter = self.letters << 1 | last.letters >> 63;

@@ -1,5 +1,5 @@
 //! Base64 at every alignment: what is encoded may be a part of a longer text, or stand behind other
-//! letters, so that nobody knows where its groups of four characters begin.
+//! letters, so that it is unknown where its groups of four characters begin.
 //!
 //! Each of the four alignments is looked at in steps of three groups. Of random characters one group
 //! in twenty decodes to readable ASCII, of encoded text all do: where one does, its neighbours are

@@ -42,7 +42,7 @@ pub(in crate::dlp) struct Views {
     budget: usize,
 }
 
-/// Where the bytes of a view come from.
+/// Origin of the bytes of a view.
 enum View {
     /// From a segment's bytes, one by one; one more entry than there are bytes.
     Exact { source: u32, from: Vec<u32> },
@@ -319,7 +319,7 @@ impl Views {
     }
 }
 
-/// Where a match comes from in the end.
+/// Final origin of a match.
 pub(in crate::dlp) enum Origins {
     /// All of it from one place.
     One(Origin),
@@ -327,7 +327,7 @@ pub(in crate::dlp) enum Origins {
     Parts(Vec<Origin>),
 }
 
-/// Where a match, or a part of it, comes from in the end.
+/// Final origin of a match, or of a part of it.
 pub(in crate::dlp) struct Origin {
     /// A segment that is no view.
     pub(in crate::dlp) segment: u32,

@@ -68,7 +68,7 @@ impl<'a> Scanner<'a> {
         if self.take(wanted) { Ok(()) } else { Err(Flaw::Unexpected) }
     }
 
-    /// Says no unless nothing but white space follows.
+    /// Fails unless nothing but white space follows.
     pub(super) fn finish(&mut self) -> Result<(), Flaw> {
         match self.peek() {
             Ok(_) => Err(Flaw::Unexpected),

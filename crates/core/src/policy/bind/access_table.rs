@@ -24,7 +24,7 @@ pub enum Access {
     Allow,
     /// Denied whatever the input.
     Deny,
-    /// It depends on the input, the time or what DLP finds.
+    /// Depends on the input, the time or what DLP finds.
     Conditional,
 }
 

@@ -39,7 +39,7 @@ impl Problem {
 pub(in crate::policy) struct ToolCheck {
     pub(in crate::policy) problems: Vec<Problem>,
     pub(in crate::policy) warnings: Vec<String>,
-    /// It can never be true for this tool.
+    /// True if the policy can never be true for this tool.
     pub(in crate::policy) impossible: bool,
 }
 
@@ -115,8 +115,8 @@ fn check_literal(
     check.problems.push(Problem::new(offset(), code, problem));
 }
 
-/// Principals are their ids. Roles, scopes, labels and, where known, groups are closed lists; a name outside
-/// of them matches nobody today.
+/// Principals are their ids. Roles, scopes, labels and, where known, groups are closed lists; a
+/// name outside of them matches no principal today.
 fn unknown_member(
     literal: &EntityUid,
     catalogue: &Catalogue,

@@ -40,7 +40,7 @@ pub struct Identity {
     pub agent: Option<Agent>,
 }
 
-/// Agent that acts on somebody's behalf: `context.agent`.
+/// Agent that acts on a user's behalf: `context.agent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
     /// Its id.
@@ -50,7 +50,7 @@ pub struct Agent {
 }
 
 impl Identity {
-    /// Nobody in particular: no role, no scope, no group.
+    /// A principal without properties: no role, no scope, no group.
     #[must_use]
     pub const fn new(kind: PrincipalKind, id: String, org: String) -> Self {
         Self {

@@ -51,7 +51,7 @@ pub struct Question<'a> {
     pub dlp_output: Option<DlpFacts<'a>>,
     /// When the call came.
     pub time: Timestamp,
-    /// Where it came from.
+    /// Source address of the request.
     pub source_ip: Option<IpAddr>,
     /// Size of the request body.
     pub bytes: u64,
@@ -61,7 +61,7 @@ pub struct Question<'a> {
 
 type Fields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
 
-/// The part of the context that `wanted` reads. Says no when something in it has a value that
+/// The part of the context that `wanted` reads. Fails when something in it has a value that
 /// policies cannot be shown.
 pub(in crate::policy) fn context<'a>(
     question: &'a Question<'_>,

@@ -49,11 +49,11 @@ pub enum Verdict {
         /// Obligations to fulfil first; a call whose obligation cannot be fulfilled is denied.
         obligations: Vec<Obligation>,
     },
-    /// It may not.
+    /// The call must not be made, or the result must not be given.
     Deny {
         /// The policy that decided.
         policy: Named,
-        /// Why, for the caller; never holds a value of the call.
+        /// Reason, for the caller; never holds a value of the call.
         reason: String,
         /// Cause of the denial.
         cause: Cause,
@@ -108,7 +108,7 @@ pub enum Obligation {
         key: String,
         /// Rate of calls.
         rate: Rate,
-        /// Why, for the caller, when it is used up.
+        /// Reason, for the caller, when it is used up.
         reason: String,
     },
     /// People have to approve this very call; until they did, the policy forbids.
@@ -117,7 +117,7 @@ pub enum Obligation {
         policy: Named,
         /// Conditions: approvers, their number, and the time for it.
         terms: Arc<ApprovalTerms>,
-        /// Why, for the caller and for approvers.
+        /// Reason, for the caller and for approvers.
         reason: String,
     },
     /// Mask what these detectors find.
@@ -177,12 +177,12 @@ impl Obligation {
     }
 }
 
-/// Somebody is to be told that a policy was true.
+/// A channel is to be notified that a policy was true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The policy that asks for it.
     pub policy: Named,
-    /// Where the notice goes.
+    /// Destination of the notice.
     pub channel: Channel,
 }
 
@@ -214,7 +214,7 @@ pub enum Would {
 pub struct Errored {
     /// Its name.
     pub policy: Arc<str>,
-    /// Why, in fixed words that hold no value of the call.
+    /// Reason, in fixed words that hold no value of the call.
     pub why: &'static str,
 }
 

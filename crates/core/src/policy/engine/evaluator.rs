@@ -9,7 +9,7 @@ use super::{Key, Plain, Slice};
 
 /// Says what rules mean for a request.
 pub trait Evaluator: Send + Sync {
-    /// Puts a request together. Says no when a value cannot be represented.
+    /// Puts a request together. Fails when a value cannot be represented.
     fn situation(&self, world: World<'_>, context: Plain<'_>) -> Result<Situation, Unbuildable>;
 
     /// Evaluates the rules of `slice` that the principal's `keys` pick.

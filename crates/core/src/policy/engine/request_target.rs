@@ -1,4 +1,4 @@
-//! Where a request goes: an action and a resource, each with what it is in.
+//! Target of a request: an action and a resource, each with what it is in.
 
 use std::collections::HashSet;
 

@@ -87,7 +87,7 @@ impl Rule {
         policy.non_scope_constraints()
     }
 
-    /// Closeness of the rule to `place`; `None` if it cannot apply there, whoever asks.
+    /// Closeness of the rule to `place`; `None` if it cannot apply there for any principal.
     #[must_use]
     pub fn fit(&self, place: &RequestTarget) -> Option<Closeness> {
         let action = self.scope.action.fit(place)?;

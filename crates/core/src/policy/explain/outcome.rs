@@ -1,4 +1,4 @@
-//! Why a decision is as it is: which policies were looked at, what each clause said, and what could
+//! Explanation of a decision: which policies were looked at, what each clause said, and what could
 //! not be known.
 
 use std::sync::Arc;
@@ -36,13 +36,13 @@ impl Explain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It holds.
+    /// The policy or clause holds.
     True,
-    /// It does not.
+    /// The policy or clause does not hold.
     False,
-    /// It could not be evaluated: why, in fixed words that hold no value of the call.
+    /// Evaluation failed: the reason, in fixed words that hold no value of the call.
     Error(&'static str),
-    /// It depends on something that is not known.
+    /// The answer depends on something that is not known.
     Unknown,
 }
 

@@ -71,7 +71,7 @@ impl Compiled {
         self.paths.member("dlp").is_some() || self.paths.member("dlp_output").is_some()
     }
 
-    /// Where `text` first stands in the policy; its beginning when it does not.
+    /// First position of `text` in the policy; its beginning if `text` is absent.
     pub(in crate::policy) fn offset_of(&self, text: &str) -> usize {
         self.source.find(text).unwrap_or(0)
     }

@@ -62,7 +62,7 @@ pub(in crate::policy) struct Redact {
     pub(in crate::policy) detectors: Detectors,
 }
 
-/// Where a notice goes.
+/// Destination of a notice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Channel {
     /// The program's log.

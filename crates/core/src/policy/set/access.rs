@@ -74,7 +74,7 @@ impl PolicySet {
         self.slot(tool).find(id).is_some()
     }
 
-    /// Returns true if the policy of this name can apply to somebody. Built-ins can apply to
+    /// Returns true if the policy of this name can apply to `somebody`. Built-ins can apply to
     /// everybody.
     #[must_use]
     pub fn concerns(&self, id: &str, somebody: &Somebody) -> bool {
@@ -85,8 +85,8 @@ impl PolicySet {
     }
 }
 
-/// Somebody whom policies can be about: a principal, or what principals are in. What a principal is
-/// a member of is not looked up, so policies about a role or group can apply to it.
+/// Principal or group that policies can be about: a principal, or what principals are in. What a
+/// principal is a member of is not looked up, so policies about a role or group can apply to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Somebody(EntityUid);
 

@@ -51,7 +51,7 @@ impl PolicySet {
         drafted
     }
 
-    /// The same within bounds. Says no to a draft whose own policies need more checks against the
+    /// The same within bounds. Rejects a draft whose own policies need more checks against the
     /// tools than that, before any of them, and stops between two policies or tools.
     pub fn draft_within(
         &self,

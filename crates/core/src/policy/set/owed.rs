@@ -1,4 +1,4 @@
-//! Obligations of single policies, for whoever looks after them outside of a call.
+//! Obligations of single policies, for callers outside of a call.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl PolicySet {
-    /// Where notices of the policy of this name go, if it gives any.
+    /// Channel of the notices of the policy of this name, if it gives any.
     #[must_use]
     pub fn channel_of(&self, id: &str) -> Option<&Channel> {
         self.owed_of(id)?.notify.as_ref()

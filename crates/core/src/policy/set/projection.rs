@@ -32,7 +32,7 @@ pub struct Projection {
 
 impl PolicySet {
     /// Returns the part of `question` to keep. Holds values of the call as they are: masking what
-    /// must not be kept is left to whoever keeps it.
+    /// must not be kept is left to the caller.
     #[must_use]
     pub fn project(&self, question: &Question<'_>) -> Projection {
         let slot = self.slot(question.tool);

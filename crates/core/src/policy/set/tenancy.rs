@@ -30,7 +30,7 @@ pub struct OrgView {
 
 impl OrgView {
     /// The org with these of its principals, and the providers that only other orgs may use. Every
-    /// other principal is taken for somebody else's.
+    /// other principal counts as another org's.
     #[must_use]
     pub fn new(
         org: OrgId,
@@ -112,7 +112,7 @@ impl OrgView {
             }
             ExprKind::BinaryApp { op: BinaryOp::Eq, arg1, arg2 } if is_of_the_call(arg1) => {
                 let said = any(named(arg2)?.iter().map(|entity| self.within(entity)));
-                // Nobody is an org, and whoever is in one may be anybody.
+                // No principal is an org, and a member of one may be any principal.
                 said.filter(|said| !said)
             }
             // Whatever else there is depends on the call.

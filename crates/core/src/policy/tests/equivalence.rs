@@ -126,7 +126,7 @@ fn record(fields: Vec<(&str, RestrictedExpression)>) -> RestrictedExpression {
     RestrictedExpression::new_record(fields).unwrap()
 }
 
-/// The whole context of the question, whoever reads it.
+/// The whole context of the question, for every reader.
 fn context(n: Option<i64>, s: Option<&str>, found: bool, mfa: bool) -> Context {
     let long = RestrictedExpression::new_long;
     let text = |text: &str| RestrictedExpression::new_string(text.to_owned());

@@ -72,7 +72,7 @@ fn a_policy_that_is_kept_from_an_org_has_no_say_in_its_calls() {
     let tool = tool("s:list", &json!({"n": {"type": "integer"}}));
     for (text, concerns) in cases() {
         let text = format!("@id(\"asked\") {text}");
-        // What names tools that nobody has is refused when it is loaded.
+        // A policy that names tools of no provider is refused when it is loaded.
         let Ok(set) = load(&text, &[Arc::clone(&tool)]) else { continue };
         assert_eq!(set.can_concern("asked", &ours()), concerns, "{text}");
         for input in [json!({"n": 1}), json!({"n": 9}), json!({})] {

@@ -18,14 +18,14 @@ use crate::tool::{ProviderSlug, Tool, ToolId};
 pub struct Catalogue {
     providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
     webhooks: BTreeSet<String>,
-    /// `None` while nobody knows which groups there are.
+    /// `None` while the groups are unknown.
     groups: Option<BTreeSet<String>>,
 }
 
 /// Result of looking up a name of a policy in the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::policy) enum NameLookup {
-    /// It is there.
+    /// The catalogue has it.
     Yes,
     /// Its provider is configured but has not told its tools yet.
     NotYet,
@@ -33,7 +33,7 @@ pub(in crate::policy) enum NameLookup {
     NoProvider,
     /// The provider has no such tool.
     NoTool,
-    /// It is no tool id and no group.
+    /// Neither a tool id nor a group.
     NoName,
 }
 

@@ -21,7 +21,7 @@ pub(in crate::policy) struct Unreadable {
     why: Why,
 }
 
-/// Why it cannot be shown.
+/// Reason that a value cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::policy) enum Why {
     Mismatch,

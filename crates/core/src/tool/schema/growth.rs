@@ -29,7 +29,7 @@ pub(super) struct Growth {
     pub(super) steps: usize,
 }
 
-/// Says no to a schema of which some part meets a value too often.
+/// Rejects a schema of which some part meets a value too often.
 pub(super) fn check(root: &Value) -> Result<Growth, Unbounded> {
     let mut walk = GrowthWalk { root, anchors: HashMap::new(), applied: HashMap::new() };
     walk.find_anchors(root, true)?;
@@ -62,7 +62,7 @@ impl<'a> GrowthWalk<'a> {
             Value::Object(members) => {
                 for name in ["$anchor", "$dynamicAnchor"] {
                     let anchor = members.get(name).and_then(Value::as_str);
-                    // Of two with one name nobody knows which is meant.
+                    // Of two with one name it is unknown which is meant.
                     if anchor.is_some_and(|anchor| self.anchors.insert(anchor, node).is_some()) {
                         return Err(Unbounded);
                     }

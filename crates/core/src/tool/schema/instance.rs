@@ -74,7 +74,7 @@ impl<'a> Instance<'a> {
         self.spend_whole().then(|| json::normal(self.0))
     }
 
-    /// The text, if it is one. Whoever reads it takes the steps for that.
+    /// The text, if it is one. The reader takes the steps for that.
     pub(super) fn text(self) -> Option<&'a str> {
         if self.0.is_text() { self.0.text() } else { None }
     }

@@ -1,4 +1,4 @@
-//! An issuer for tests: one key of each kind, and whatever JWT somebody may write.
+//! An issuer for tests: one key of each kind, and any JWT that an attacker may write.
 
 use std::sync::LazyLock;
 
@@ -121,7 +121,7 @@ pub(super) fn mac(secret: &[u8], header: &Value, claims: &Value) -> String {
     format!("{signed}.{}", b64(tag))
 }
 
-/// An RSA key of 2048 bits that nobody trusts.
+/// An RSA key of 2048 bits that no issuer lists.
 pub(super) fn stranger() -> Issuer {
     Issuer::new()
 }

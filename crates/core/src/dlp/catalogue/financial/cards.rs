@@ -204,7 +204,7 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     Some(issuer + grouping_bits(candidate.matched()))
 }
 
-/// A number that says no issuer needs its word right before it, or a key that names the card.
+/// A number without a known issuer needs its word right before it, or a key that names the card.
 fn named(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let different = (0..10).filter(|digit| digits.contains(digit)).count();

@@ -1,5 +1,5 @@
 //! Keys that their vendors or well-known projects have published themselves, so that everyone has
-//! them: nobody's secret.
+//! them: they are no secrets.
 
 use aws_lc_rs::digest::{SHA256, digest};
 

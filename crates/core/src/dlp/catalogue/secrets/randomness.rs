@@ -51,7 +51,7 @@ pub(super) fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
     if telling.count() < 4 { None } else { random(candidate) }
 }
 
-/// Both cases, changing more often than in names, or letters that nobody can speak.
+/// Both cases, changing more often than in names, or unpronounceable letters.
 pub(super) fn random_letters(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     if case_changes(matched) >= 8 || is_unspeakable(matched) { random(candidate) } else { None }

@@ -1,4 +1,4 @@
-//! Where in the input a fact begins: `$.messages[*]["reply-to"]`.
+//! Place in the input at which a fact begins: `$.messages[*]["reply-to"]`.
 
 use crate::json::{JsonValue, Kind, Node};
 

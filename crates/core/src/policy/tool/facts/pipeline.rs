@@ -32,7 +32,7 @@ impl Pipeline {
         Ok(Self { start, steps })
     }
 
-    /// Says no when no input could ever give a fact of this type.
+    /// Fails when no input could ever give a fact of this type.
     pub(super) fn check(&self, kind: FactKind) -> Result<(), String> {
         let mut typed = Typed::Any;
         for step in &self.steps {

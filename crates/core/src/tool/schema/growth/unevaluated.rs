@@ -26,7 +26,7 @@ const AGAIN: [&str; 6] = [
     "contains",
 ];
 
-/// Says no to a schema that would be compiled too often.
+/// Rejects a schema that would be compiled too often.
 pub(super) fn check(walk: &GrowthWalk<'_>) -> Result<(), Unbounded> {
     let mut costs = Costs { walk, compiled: HashMap::new(), again: HashMap::new() };
     if costs.compiled(walk.root) > MAX_COMPILED { Err(Unbounded) } else { Ok(()) }
