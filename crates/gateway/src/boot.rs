@@ -253,7 +253,7 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Writes a new key file, readable by its owner only. Says no if there is one already.
+/// Writes a new key file, readable by its owner only. Fails if there is one already.
 pub(crate) fn new_key(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
@@ -282,9 +282,9 @@ fn vaults(config: &Config, key: &[u8; 32]) -> Result<Vaults, BootError> {
     Vaults::open(Box::new(move || place.open(&derived))).map_err(BootError::Vault)
 }
 
-/// Says no to a store that holds secrets under a key that is not there: nothing would work that
-/// needs them, and nobody would know why. A row that was changed is no such key: the sealed value
-/// itself does not name it.
+/// Rejects a store that holds secrets under a key that is not there: nothing that needs them would
+/// work, without a visible cause. A row that was changed is no such key: the sealed value itself
+/// does not name it.
 async fn check_keys(store: &Store, vaults: &Vaults) -> Result<(), BootError> {
     let known = vaults.ids();
     let counted = store.count_secrets().await?;
@@ -329,8 +329,8 @@ fn derived(key: &[u8; 32], purpose: &str) -> [u8; 32] {
 }
 
 impl Node {
-    /// Opens store and keys, loads policies and detectors, declares providers. Nothing is
-    /// listened on and nobody is called yet.
+    /// Opens store and keys, loads policies and detectors, declares providers. Nothing is listened
+    /// on and no server is called yet.
     pub(crate) async fn assemble(
         config: &Config,
         fallback: Fallback,

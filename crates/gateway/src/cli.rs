@@ -135,7 +135,7 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return output::fail(&error),
     };
     let ended = runtime.block_on(run(cli.command));
-    // What has to be finished was waited for. A thread that computes for nobody is not.
+    // What has to be finished was waited for. A thread whose result is not needed is not.
     runtime.shutdown_timeout(PATIENCE);
     match ended {
         Ok(code) => code,
@@ -217,8 +217,8 @@ impl Installation {
         }
     }
 
-    /// The store of the installation. Says no where nobody configured one and none was made: a
-    /// command in the wrong folder would make another.
+    /// The store of the installation. Fails if none was configured and none was made: a command in
+    /// the wrong folder would make another.
     async fn office(&self) -> Result<Office, Failure> {
         let config = self.config()?;
         if !config.is_given && !config.data_dir.join("portcullis.db").exists() {

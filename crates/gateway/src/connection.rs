@@ -45,7 +45,7 @@ pub(crate) enum Use {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrival {
     pub(crate) connection: Option<Arc<Connection>>,
-    /// It has as many unknown callers as it may have.
+    /// True if the connection has as many unknown callers as it may have.
     pub(crate) shed: bool,
 }
 
@@ -89,7 +89,7 @@ impl Connection {
         self.used_for
     }
 
-    /// Notes that somebody has authenticated over it.
+    /// Notes that a caller has authenticated over it.
     pub(crate) fn authenticated(&self) {
         if !self.is_known() && !self.known.swap(true, Ordering::AcqRel) {
             self.streams.open();

@@ -24,8 +24,7 @@ const SETTLE: Duration = Duration::from_millis(250);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Watches the files with DLP settings as long as the node lives. Says no if they cannot be
-/// watched.
+/// Watches the files with DLP settings as long as the node lives. Fails if they cannot be watched.
 pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
     match &config.file {
         Some(file) => watch_files(file, config, node),

@@ -22,8 +22,8 @@ use crate::{
 /// Interval between two looks at the file.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The keys of this configuration. Makes the file if nothing was ever signed; says no if
-/// something was and the keys are gone.
+/// The keys of this configuration. Makes the file if nothing was ever signed; fails if something
+/// was and the keys are gone.
 pub(crate) async fn load(
     config: &Config,
     store: &Store,

@@ -24,8 +24,8 @@ pub(crate) async fn counters(config: &Config) -> Result<Option<SharedCounters>, 
     Ok(Some(counters))
 }
 
-/// Takes the name of a node that is to serve among those that share the database; there is nobody to
-/// share an SQLite file with.
+/// Takes the name of a node that is to serve among those that share the database; an SQLite file is
+/// not shared.
 pub(crate) async fn join(
     config: &Config,
     standing: Standing,

@@ -20,7 +20,7 @@ use crate::boot::Node;
 
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
-/// But not for ever: whoever writes all the time is not done.
+/// But not for ever: a process may write all the time.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between two checks that the watched folder is still there. A watch goes with
 /// the folder it was made for; a mount or a link may put another in its place.
@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Watches `folder` as long as the node lives. Says no if it cannot be watched.
+/// Watches `folder` as long as the node lives. Fails if it cannot be watched.
 pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
     let (bell, changes) = mpsc::channel(1);
     let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -63,7 +63,7 @@ impl Quota {
 }
 
 impl Permit {
-    /// Takes `more` besides. Says no without a change when that is too much.
+    /// Takes `more` besides. Fails without a change when that is too much.
     pub(crate) fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         let mut held = self.quota.held();
         let own = self.source.and_then(|source| held.by_source.get(&source)).copied();

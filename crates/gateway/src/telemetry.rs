@@ -17,7 +17,7 @@ use crate::{
 /// Libraries that would print what must not be printed, held to warnings whatever the filter.
 const HELD: [&str; 3] = ["hyper_util=warn", "h2=warn", "sqlx=warn"];
 
-/// Begins to log. Says no to a filter that does not parse.
+/// Begins to log. Rejects a filter that does not parse.
 pub(crate) fn log(settings: &Log) -> Result<(), String> {
     let wrong = |error| format!("`log.level` is `{}`: {error}", settings.level);
     let mut filter =
@@ -71,7 +71,7 @@ fn start_counters() {
     }
 }
 
-/// Serves `/metrics` until the process ends. Says no when the port cannot be had.
+/// Serves `/metrics` until the process ends. Fails if the port cannot be had.
 pub(crate) fn serve_metrics(
     address: &str,
     handle: PrometheusHandle,

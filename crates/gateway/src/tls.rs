@@ -21,7 +21,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 pub(crate) struct TlsAcceptor(tokio_rustls::TlsAcceptor);
 
 impl TlsAcceptor {
-    /// Reads certificate and key. Says no in words.
+    /// Reads certificate and key. The error says what is wrong.
     pub(crate) fn load(tls: &Tls) -> Result<Self, String> {
         let chain = CertificateDer::pem_file_iter(&tls.certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)

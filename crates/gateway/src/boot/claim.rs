@@ -16,8 +16,8 @@ use crate::config::Config;
 /// The lock on the data folder, held as long as the process lives.
 static CLAIM: OnceLock<fs::File> = OnceLock::new();
 
-/// Makes this process the one that serves from the data folder. Says no if another one does:
-/// whoever starts closes the intents that are open, and those of a living node are none of its.
+/// Makes this process the one that serves from the data folder. Fails if another one does: a
+/// starting node closes the intents that are open, and those of a living node are none of its.
 pub(crate) fn claim(config: &Config) -> Result<(), BootError> {
     let file = lock(&config.data_dir)?;
     CLAIM.get_or_init(|| file);
@@ -50,7 +50,7 @@ fn lock(folder: &Path) -> Result<fs::File, BootError> {
     }
 }
 
-/// Moves everything from an SQLite file into the database of this configuration. Says no while a
+/// Moves everything from an SQLite file into the database of this configuration. Refuses while a
 /// process serves from the data folder, from the file's folder, or has the file open.
 pub(crate) async fn take_over(config: &Config, file: &Path) -> Result<Moved, BootError> {
     let missing = |_| BootError::Other(format!("there is no file `{}`", file.display()));
@@ -69,7 +69,7 @@ pub(crate) async fn take_over(config: &Config, file: &Path) -> Result<Moved, Boo
     Ok(moved?)
 }
 
-/// The process that serves from this data folder. Says no when none does.
+/// The process that serves from this data folder. Fails if none does.
 pub(crate) fn serving(config: &Config) -> Result<i32, BootError> {
     let path = config.data_dir.join("serving.lock");
     let idle = || BootError::Idle(config.data_dir.display().to_string());

@@ -22,7 +22,7 @@ pub(crate) fn weakness(config: &Config, durability: &Durability) -> Option<Weakn
 }
 
 /// Opens the store. Refuses to serve from a database that does not keep what `audit.sync` promises;
-/// whoever only looks is told of it.
+/// a command that only reads is told of it.
 pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, BootError> {
     let store = open_store(config).await?;
     if standing == Standing::Serving

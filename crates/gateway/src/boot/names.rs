@@ -5,7 +5,7 @@ use portcullis_app::{Shell, ShellError};
 use super::{BootError, Office};
 use crate::config::{Config, Named, Provider, is_org, is_principal};
 
-/// The configuration with ids in the place of names. Says no to a name that nobody has.
+/// The configuration with ids in the place of names. Rejects an unknown name.
 pub(crate) async fn identified(config: &Config) -> Result<Config, BootError> {
     let mut config = config.clone();
     if !config.named().is_empty() {

@@ -1,5 +1,5 @@
-//! Everything in a configuration that keeps a node from starting, found at once: whoever mends one thing
-//! is not told of the next only then.
+//! Everything in a configuration that keeps a node from starting, found at once, so that the
+//! operator does not mend one problem only to be told of the next.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use portcullis_upstream::Outbound;
 use super::{BootError, read_key};
 use crate::config::{Config, ConfigError};
 
-/// Says no to a configuration with problems that show without store and port.
+/// Rejects a configuration with problems that show without store and port.
 pub(super) fn none_in(config: &Config, outbound: &Outbound) -> Result<(), BootError> {
     let mut found: Vec<BootError> = read_key(&config.key_file()).err().into_iter().collect();
     found.extend(config.dlp.load(outbound).err().map(BootError::Dlp));

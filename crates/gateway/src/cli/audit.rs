@@ -63,7 +63,7 @@ async fn actor(
     named: Option<&str>,
 ) -> Result<Option<PrincipalId>, ShellError> {
     let Some(named) = named else { return Ok(None) };
-    // An id may be that of somebody who is gone.
+    // An id may be that of a principal that is gone.
     if let Ok(id) = named.parse() {
         return Ok(Some(id));
     }

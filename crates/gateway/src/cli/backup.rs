@@ -218,7 +218,7 @@ async fn copy_database(store: &Store, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a folder for its owner alone. Says no to one that holds something.
+/// Makes a folder for its owner alone. Rejects one that holds something.
 fn make_empty(folder: &Path) -> Result<(), Failure> {
     make_private(folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
     if fs::read_dir(folder)?.next().is_some() {

@@ -62,7 +62,7 @@ impl ClientConfig {
     }
 }
 
-/// Where clients find the gateway.
+/// Origin of the gateway, for clients.
 pub(super) fn origin(server: &Server) -> Result<String, Failure> {
     if let Some(url) = &server.public_url {
         return Ok(url.trim_end_matches('/').to_owned());

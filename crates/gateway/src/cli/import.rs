@@ -202,7 +202,7 @@ impl Judge {
         Ok(Judged::New(imported))
     }
 
-    /// Says no to what the gateway would not start with.
+    /// Rejects what the gateway would not start with.
     fn try_out(&self, imported: &Imported<'_>) -> Result<(), String> {
         let config: Config =
             toml::from_str(&imported.entry).map_err(|error| error.message().to_owned())?;
@@ -213,8 +213,8 @@ impl Judge {
 }
 
 impl Taken {
-    /// `wanted`, or the first of `wanted-2`, `wanted-3` and so on that nothing has. Says no when that is too
-    /// long.
+    /// `wanted`, or the first of `wanted-2`, `wanted-3` and so on that is free. Fails if that is
+    /// too long.
     fn free_slug(&self, wanted: &str) -> Result<String, String> {
         let mut slug = wanted.to_owned();
         let mut number = 1;

@@ -27,7 +27,7 @@ impl Output {
         self.is_read(text).map(drop)
     }
 
-    /// Prints a line; `false` when nobody reads any more.
+    /// Prints a line; `false` when the reader is gone.
     #[expect(clippy::unused_self, reason = "whoever prints was told how, also for plain lines")]
     pub(super) fn is_read(self, text: &str) -> Result<bool, Failure> {
         let mut out = io::stdout().lock();

@@ -158,7 +158,7 @@ impl Audit {
         self.signing_key.clone().unwrap_or_else(beside)
     }
 
-    /// The places where checkpoints are published, ready to be used. Says no with what to change.
+    /// The places where checkpoints are published, ready to be used. The error says what to change.
     pub(crate) fn anchors(&self, outbound: &Outbound) -> Result<Anchors, String> {
         let file = self.anchor.file.clone().map(|path| {
             let shown = path.display().to_string();

@@ -39,7 +39,7 @@ impl AuditRetention {
         }
     }
 
-    /// Says no to what is kept for less than it has to be.
+    /// Rejects retention below the minimum.
     pub(super) fn check(self) -> Result<(), String> {
         self.rule().check().map(drop).map_err(|error| format!("`[audit.retention]`: {error}"))
     }

@@ -109,7 +109,7 @@ impl Sink {
         self.path = self.path.as_ref().map(|path| folder.join(path));
     }
 
-    /// The sinks, ready to be fed. Says no with what to change.
+    /// The sinks, ready to be fed. The error says what to change.
     pub(crate) fn declare_all(
         sinks: &[Self],
         outbound: &Outbound,

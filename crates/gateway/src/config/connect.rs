@@ -12,7 +12,7 @@ use super::ConfigError;
 pub(crate) struct Connect {
     /// Origins that browsers may return to, besides `http://127.0.0.1`.
     return_to: Vec<String>,
-    /// Requires the code that the browser was shown from whoever began.
+    /// Requires the code that the browser was shown from the caller who began.
     confirmation: Confirmation,
     /// Seconds an attempt is good for.
     attempt_seconds: i64,
@@ -48,7 +48,7 @@ impl Connect {
         self.confirmation == Confirmation::Required
     }
 
-    /// As the app takes it. Says no to what is no origin.
+    /// As the app takes it. Rejects what is no origin.
     pub(crate) fn connecting(&self) -> Result<Connecting, ConfigError> {
         let wrong = |message: String| ConfigError::Wrong(message);
         if !(5..=600).contains(&self.attempt_seconds) {

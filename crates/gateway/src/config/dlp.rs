@@ -103,7 +103,7 @@ impl Dlp {
         self.limits.max_bytes
     }
 
-    /// Reads the rule files and compiles everything. Says no with everything that is wrong.
+    /// Reads the rule files and compiles everything. The error lists everything that is wrong.
     pub(crate) fn engine(&self) -> Result<Engine, String> {
         let gitleaks: Result<Vec<Gitleaks>, String> =
             self.gitleaks.iter().map(|file| rules(file)).collect();

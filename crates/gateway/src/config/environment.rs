@@ -1,7 +1,7 @@
 //! `PORTCULLIS_…` variables that lie over the configuration file.
 //!
 //! A variable sets something if its name goes down a level (`PORTCULLIS_SERVER__LISTEN`) or is a key at the
-//! top (`PORTCULLIS_DATA_DIR`). All others are of somebody else, such as those that clients read.
+//! top (`PORTCULLIS_DATA_DIR`). All others, such as those that clients read, are not ours.
 
 use toml::{Table, Value};
 
@@ -51,8 +51,8 @@ fn path(name: &str) -> Option<Vec<String>> {
     (!rest.is_empty() || TOP.contains(&first.as_str())).then_some(path)
 }
 
-/// The settings among these variables, in the order of their names. Says no to one that would be a setting
-/// with two underscores: it was meant.
+/// The settings among these variables, in the order of their names. Rejects one that would be a
+/// setting with two underscores: it was meant.
 pub(super) fn settings(
     variables: impl Iterator<Item = (String, String)>,
 ) -> Result<Vec<Setting>, ConfigError> {
@@ -85,7 +85,7 @@ fn meant(name: &str, value: &Value) -> Option<String> {
     Some(format!("{PREFIX}{}__{}", top.to_uppercase(), key.to_uppercase()))
 }
 
-/// The configuration of this table with these settings over it. Says no with the variable that is wrong.
+/// The configuration of this table with these settings over it. The error names the wrong variable.
 pub(super) fn overlaid(table: &Table, settings: &[Setting]) -> Result<Config, ConfigError> {
     let error = match laid_over(table, settings) {
         Ok(config) => return Ok(config),

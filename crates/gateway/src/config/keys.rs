@@ -68,7 +68,7 @@ impl Keys {
 }
 
 impl VaultPlace {
-    /// The file that `portcullis key rotate` writes; `None` if the keys are somebody else's.
+    /// The file that `portcullis key rotate` writes; `None` if the keys come from elsewhere.
     pub(crate) fn own_file(&self) -> Option<&PathBuf> {
         match &self.source {
             None => Some(&self.usual),

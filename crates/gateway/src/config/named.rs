@@ -30,7 +30,7 @@ pub(crate) fn is_principal(text: &str) -> bool {
 }
 
 impl Config {
-    /// The places that name somebody by something else than an id.
+    /// The places that name an org or a principal by something else than an id.
     pub(crate) fn named(&mut self) -> Vec<Named<'_>> {
         let providers = self.providers.iter_mut().filter_map(Provider::named);
         let trust = self.trust.iter_mut().map(TrustEntry::named);

@@ -18,7 +18,7 @@ pub(super) struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// The way to it. Says no with what to change.
+    /// The way to it. The error says what to change.
     pub(super) fn declare(&self, outbound: &Outbound) -> Result<OtlpReceiver, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let endpoint =

@@ -43,7 +43,7 @@ pub(crate) struct Provider {
     /// Authentication of the gateway.
     #[serde(default)]
     auth: AuthName,
-    /// The key, for `auth = "api_key"`; whoever connects brings one when absent.
+    /// The key, for `auth = "api_key"`; the connecting caller brings one when absent.
     api_key: Option<SecretSource>,
     /// The header that carries the key; `Authorization: Bearer` when absent.
     api_key_header: Option<String>,
@@ -123,7 +123,7 @@ impl Provider {
         self.org = self.org.take().filter(|org| is_org(org));
     }
 
-    /// The provider, ready to be connected. Says no with what to change.
+    /// The provider, ready to be connected. The error says what to change.
     pub(crate) fn declare(
         &self,
         outbound: &upstream::Outbound,
@@ -133,7 +133,7 @@ impl Provider {
         self.declared(outbound, connect).map_err(|error| self.wrong(&error))
     }
 
-    /// Says no to what `declare` would say no to, with stand-ins for the values of variables.
+    /// Rejects what `declare` would reject, with stand-ins for the values of variables.
     pub(crate) fn rehearse(
         &self,
         outbound: &upstream::Outbound,
@@ -151,7 +151,7 @@ impl Provider {
         ConfigError::Wrong(format!("provider `{}`: {error}", self.slug))
     }
 
-    /// Says no to a key that stands in the configuration itself.
+    /// Rejects a key that stands in the configuration itself.
     fn refuse_written_key(&self) -> Result<(), ConfigError> {
         if !matches!(self.api_key, Some(SecretSource::Text(_))) {
             return Ok(());

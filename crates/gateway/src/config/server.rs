@@ -37,7 +37,7 @@ pub(crate) struct Server {
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
     pub(crate) header_timeout_seconds: u64,
-    /// The same until somebody has authenticated over the connection; TLS handshakes do not count.
+    /// The same until a caller has authenticated over the connection; TLS handshakes do not count.
     pub(crate) unauthenticated_idle_seconds: u64,
     /// Seconds a client may take to send the body of a request.
     pub(crate) body_timeout_seconds: u64,
@@ -87,7 +87,7 @@ impl Server {
         Duration::from_secs(self.provider_patience_seconds.unwrap_or(5))
     }
 
-    /// The same for a command, which nobody's calls wait for: programs that are installed when they are
+    /// The same for a command, which no call waits for: programs that are installed when they are
     /// started take a minute.
     pub(crate) fn command_patience(&self) -> Duration {
         Duration::from_secs(self.provider_patience_seconds.unwrap_or(60))
@@ -127,7 +127,7 @@ impl Server {
         self.proxies().map(|_| ())
     }
 
-    /// Refuses bounds under which nobody could be answered.
+    /// Rejects bounds under which no request could be answered.
     fn check_bounds(&self) -> Result<(), String> {
         let counts = [
             ("max_connections", self.max_connections),
@@ -157,7 +157,7 @@ impl Server {
     }
 }
 
-/// An address and a port; host names would listen where nobody looked.
+/// An address and a port; host names would listen at addresses that the operator did not choose.
 pub(crate) fn address(text: &str, key: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         format!("`{key}` is `{text}`, but has to be an address and a port such as 127.0.0.1:8080")

@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-/// Reads `15m`, `12h`, `90d` or a number of seconds; says no to zero.
+/// Reads `15m`, `12h`, `90d` or a number of seconds; rejects zero.
 pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let wrong = || format!("`{text}` is no time such as 90s, 15m, 12h or 90d");
     let (number, unit) = match text.char_indices().last() {

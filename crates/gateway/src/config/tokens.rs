@@ -25,7 +25,7 @@ impl Tokens {
         }
     }
 
-    /// Says no to a login that lasts for longer than any may.
+    /// Rejects a login that lasts for longer than any may.
     pub(super) fn check(self) -> Result<(), String> {
         let days = LONGEST_GRANT / 86_400;
         if self.grant_life().absolute > LONGEST_GRANT {

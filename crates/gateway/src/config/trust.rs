@@ -47,7 +47,7 @@ pub(crate) struct TrustEntry {
     /// Values that the claims have to have.
     #[serde(rename = "match", default)]
     expects: Table,
-    /// Whom it makes: this principal of the org (its id or name),
+    /// Subject of the rule: this principal of the org (its id or name),
     principal: Option<String>,
     /// or a user named by this claim.
     user_from: Option<String>,
@@ -108,7 +108,7 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Reads all entries as a whole. Says no with what to change.
+    /// Reads all entries as a whole. The error says what to change.
     pub(super) fn of(entries: &[TrustEntry]) -> Result<Self, ConfigError> {
         let mut rules = Vec::with_capacity(entries.len());
         let mut declared: BTreeMap<&str, (&TrustEntry, Keys)> = BTreeMap::new();

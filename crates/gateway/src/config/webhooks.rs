@@ -21,7 +21,7 @@ pub(crate) struct WebhookSettings {
 }
 
 impl WebhookSettings {
-    /// The webhook, ready to be used. Says no with what to change.
+    /// The webhook, ready to be used. The error says what to change.
     pub(crate) fn declare(&self, name: &str, outbound: &Outbound) -> Result<Webhook, ConfigError> {
         self.declared(outbound)
             .map_err(|error| ConfigError::Wrong(format!("webhook `{name}`: {error}")))

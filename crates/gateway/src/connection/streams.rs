@@ -1,4 +1,4 @@
-//! Streams of an HTTP/2 connection: few until somebody has authenticated over it.
+//! Streams of an HTTP/2 connection: few until a caller has authenticated over it.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

@@ -1,7 +1,7 @@
 //! The address of an approval in a browser. Outside `/v1`, for people follow it.
 //!
-//! Nobody is signed in there, so the page shows nothing of the approval, and is the same whether there is
-//! one of this id or not.
+//! Browsers are not signed in there, so the page shows nothing of the approval, and is the same
+//! whether there is one of this id or not.
 
 use std::sync::Arc;
 

@@ -188,8 +188,8 @@ fn pointer(name: &str) -> String {
     format!("/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A name that was mistyped and so can be told. What has digits or is long is none: it may be what
-/// somebody put in the wrong place, such as a token or an address.
+/// A name that was mistyped and so can be told. What has digits or is long is none: the client may
+/// have put it in the wrong place, such as a token or an address.
 pub(crate) fn shown_name(name: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let is_part = |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_digit() && byte != b'@';

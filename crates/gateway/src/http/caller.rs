@@ -15,8 +15,8 @@ use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::Access};
 /// minute.
 ///
 /// Refuses others with 401 before anything is told about the path, with 429 beyond the plan, and
-/// with 403 without the scope of the route. A call is refused with 503 while nobody may even wait
-/// for capacity; where nodes count together, its request is counted with the invocation.
+/// with 403 without the scope of the route. A call is refused with 503 while the queue for capacity
+/// is full; where nodes count together, its request is counted with the invocation.
 #[derive(Debug)]
 pub(crate) struct Caller(pub(crate) Ctx);
 

@@ -279,7 +279,7 @@ async fn finish(
 }
 
 /// Writes status and body in the protocol of the route, and gives the outcome back. A large body is
-/// not written by the thread that serves; if nobody can write it, it is empty.
+/// not written by the thread that serves; if no worker can write it, it is empty.
 async fn write(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,

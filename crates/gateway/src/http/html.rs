@@ -11,7 +11,7 @@ const CSP: HeaderValue = HeaderValue::from_static(
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// A page without scripts, styles or links, for browsers in which nobody is signed in. `text` is HTML.
+/// A page without scripts, styles or links, for browsers that are not signed in. `text` is HTML.
 pub(super) fn page(status: StatusCode, title: &str, text: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\

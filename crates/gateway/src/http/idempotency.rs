@@ -5,7 +5,7 @@ use portcullis_core::{idempotency::IdempotencyKey, refusal::Refusal};
 
 const NAME: &str = "Idempotency-Key";
 
-/// The key of a request, if it has one. Says no to what is no key, and to several.
+/// The key of a request, if it has one. Rejects what is no key, and several.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Refusal> {
     let mut values = headers.get_all(NAME).iter();
     let Some(value) = values.next() else { return Ok(None) };

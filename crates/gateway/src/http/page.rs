@@ -66,7 +66,7 @@ impl Cursors {
         Some(format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The position inside a cursor. Says no to a foreign, changed or old one.
+    /// The position inside a cursor. Rejects a foreign, changed or old one.
     pub(crate) fn open(
         &self,
         list: &List<'_>,
@@ -124,8 +124,8 @@ pub(crate) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// Reads the query of a list that knows `filters`. Says no to other parameters, and to a
-    /// cursor of another org, list or filter.
+    /// Reads the query of a list that knows `filters`. Rejects other parameters, and a cursor of
+    /// another org, list or filter.
     pub(crate) fn read(
         gateway: &'a Gateway,
         ctx: &Ctx,

@@ -16,7 +16,7 @@ const LONGEST: usize = 8 * 1024;
 pub(crate) struct Query(BTreeMap<String, String>);
 
 impl Query {
-    /// Reads `raw`; says no to parameters outside `known`, repeated or empty ones and broken
+    /// Reads `raw`; rejects parameters outside `known`, repeated or empty ones and broken
     /// encodings.
     pub(crate) fn parse(raw: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
         let raw = raw.unwrap_or_default();

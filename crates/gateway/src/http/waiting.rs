@@ -57,8 +57,8 @@ impl Wait {
         }
     }
 
-    /// Waits for the decision that the call needs. The context in which it is to be made again;
-    /// `None` if it ended otherwise, or nobody decided in time. Says no if its token ended meanwhile.
+    /// Waits for the decision that the call needs, and gives the context in which it is to be made
+    /// again; `None` if it ended otherwise, or undecided. Fails if its token ended meanwhile.
     async fn decided(
         &self,
         gateway: &Arc<Gateway>,

@@ -1,4 +1,4 @@
-//! The log as evidence: what the commands make of it, also when somebody has tampered with it.
+//! The log as evidence: what the commands make of it, also after tampering.
 
 mod anchors;
 mod files;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::gateway;
 
-/// Where browsers find the nodes.
+/// Public address of the nodes, for browsers.
 pub(crate) const PUBLIC: &str = "https://gateway.acme.example";
 
 /// Files that the nodes of one installation share: keys, policies, the folder of exports.

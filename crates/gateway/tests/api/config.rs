@@ -106,7 +106,7 @@ async fn a_provider_that_is_declared_wrongly_is_refused_with_what_to_change() {
     }
 }
 
-/// Fails unless the gateway says no with an error that names this.
+/// Fails unless the gateway refuses with an error that names this.
 async fn assert_named(gateway: &Gateway, wanted: &str) {
     let told = refusal(gateway).await;
     // A first start may tell before that it made the keys of the logs.

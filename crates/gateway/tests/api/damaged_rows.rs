@@ -52,7 +52,7 @@ impl Scene {
         items(&listed).clone()
     }
 
-    /// Changes the database while nobody has anything of it in memory.
+    /// Changes the database while no process has anything of it in memory.
     fn tamper(&mut self, statement: &str) {
         self.gateway.kill();
         self.gateway.tamper(statement);

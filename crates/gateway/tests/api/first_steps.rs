@@ -15,7 +15,7 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, failure, run},
 };
 
-/// The binary in a folder where nobody said anything.
+/// The binary in a folder without any configuration.
 fn portcullis(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_portcullis"));
     command.current_dir(folder).args(arguments);
@@ -106,7 +106,7 @@ fn the_first_steps_of_the_readme_work_as_typed() {
     let steps = steps_of_the_readme(root.path());
     let (serve, steps) = steps.split_last().expect("commands");
     assert_eq!(serve, "portcullis serve");
-    // The folders of the system are somebody else's: the same steps below another root.
+    // The folders of the system are not ours to write: the same steps below another root.
     let moved = format!(
         "set -e\ncd {}/../..\n{}\nsed -i 's#/var/lib#{}/var/lib#' $PORTCULLIS_CONFIG",
         env!("CARGO_MANIFEST_DIR"),

@@ -293,7 +293,7 @@ async fn a_token_in_use_is_looked_up_again_once_something_changed() {
     let gateway = gateway().config(config).sample().start();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
 
-    // Longer than anything is trusted of which nobody knows whether it changed.
+    // Longer than anything unconfirmed is trusted.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(11) {
         let answer =

@@ -167,8 +167,8 @@ fn taking(member: &str) -> Vec<Value> {
 const TOOLS: u32 = 16;
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Calls the tool as it was and as it is accepted, until it is let through. Whoever is let through
-/// is judged by what was accepted.
+/// Calls the tool as it was and as it is accepted, until it is let through. A call that is let
+/// through is judged by what was accepted.
 async fn until_judged_anew(scene: &Scene, tool: &str, was: &str, is: &str) {
     loop {
         let old = scene.gateway.invoke(&scene.who, tool, json!({ was: 1 })).await;

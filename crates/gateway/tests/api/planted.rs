@@ -1,4 +1,4 @@
-//! Events that nobody has to cause: written into a log through the store, as the gateway writes
+//! Events that no caller has to cause: written into a log through the store, as the gateway writes
 //! its own.
 
 use std::sync::{

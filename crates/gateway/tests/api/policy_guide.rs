@@ -44,7 +44,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// Somebody who follows the guide.
+/// An operator who follows the guide.
 struct Reader {
     gateway: Gateway,
     who: Principal,

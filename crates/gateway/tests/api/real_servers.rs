@@ -18,7 +18,7 @@ use crate::{
 
 const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
 
-/// Where `./test setup` put the servers.
+/// Folder in which `./test setup` put the servers.
 pub(crate) fn servers() -> PathBuf {
     let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
     let folder = PathBuf::from(folder.expect(

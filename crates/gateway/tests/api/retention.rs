@@ -18,7 +18,7 @@ impl Scene {
         self.gateway.admin(&all)
     }
 
-    /// All events of a type, whole, oldest first, as somebody sees them who sees all.
+    /// All events of a type, whole, oldest first, as an auditor sees them.
     async fn told(&self, auditor: &portcullis_testkit::Principal, kind: &str) -> Vec<Value> {
         let path = format!("/v1/audit/events?type={kind}&order=asc&limit=200");
         let page = self.gateway.get(auditor, &path).await;

@@ -16,7 +16,7 @@ use crate::{
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
-/// Text that a caller may send and nobody else may see.
+/// Text that a caller may send and that must not be seen elsewhere.
 const CANARY: &str = "canary-7f3a";
 
 fn traces(receiver: &Receiver, more: &str) -> String {

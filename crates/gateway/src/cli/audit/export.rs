@@ -92,7 +92,7 @@ impl Export {
     }
 }
 
-/// Returns true if whoever read the export, such as `head`, is gone: it has what it wanted.
+/// Returns true if the reader of the export, such as `head`, is gone: it has what it wanted.
 fn is_unread(error: &(dyn Error + 'static)) -> bool {
     let export = error.downcast_ref();
     matches!(export, Some(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe)

@@ -56,14 +56,14 @@ impl AuditKeys {
     }
 }
 
-/// The keys as they are. Says no if there are none yet.
+/// The keys as they are. Fails if there are none yet.
 fn present(config: &Config) -> Result<Keyring, Failure> {
     let source = config.audit.key_source(&config.data_dir);
     let none = || format!("there is no {source} yet: the first start of a node makes it");
     Ok(source.read()?.ok_or_else(none)?)
 }
 
-/// The file that holds the keys. Says no if they come from elsewhere.
+/// The file that holds the keys. Fails if they come from elsewhere.
 fn file(config: &Config) -> Result<PathBuf, Failure> {
     match config.audit.key_source(&config.data_dir) {
         KeySource::File { file } => Ok(file),

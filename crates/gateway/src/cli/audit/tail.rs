@@ -59,7 +59,7 @@ impl Tail {
     }
 }
 
-/// Prints events; `false` when nobody reads them any more.
+/// Prints events; `false` when the reader is gone.
 fn print(output: Output, json: bool, events: &[Value]) -> Result<bool, Failure> {
     for event in events {
         if !output.is_read(&if json { event.to_string() } else { line(event) })? {

@@ -19,8 +19,8 @@ pub(super) struct Entry {
     pub(super) members: Map<String, Value>,
 }
 
-/// The servers in a file, each once. Says no to what is neither JSON nor TOML, to duplicate members and to a
-/// file without servers, without anything taken from the file but names.
+/// The servers in a file, each once. Rejects what is neither JSON nor TOML, duplicate members and a
+/// file without servers, and quotes nothing of the file but names.
 pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text")?;
     let text = text.trim_start_matches('\u{feff}');

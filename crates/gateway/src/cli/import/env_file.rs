@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::cli::Failure;
 
-/// Writes a new file that only its owner may read. Says no if there is one already.
+/// Writes a new file that only its owner may read. Fails if there is one already.
 pub(super) fn write(path: &Path, secrets: &BTreeMap<String, Secret>) -> Result<(), Failure> {
     match create(path, &text(secrets)) {
         Ok(()) => Ok(()),

@@ -141,8 +141,8 @@ fn is_private(host: &str) -> bool {
     }
 }
 
-/// The one header that carries the credential. Says no to a second header: the gateway sends one, and a
-/// header that is left out may be what keeps a server read-only.
+/// The one header that carries the credential. Rejects a second header: the gateway sends one, and
+/// a header that is left out may be what keeps a server read-only.
 fn credential_header(headers: Vec<(String, String)>) -> Result<Option<(String, String)>, String> {
     let mut headers: Vec<_> = headers
         .into_iter()

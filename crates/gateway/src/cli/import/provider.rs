@@ -51,7 +51,7 @@ impl<'a> Imported<'a> {
         reference
     }
 
-    /// Takes the variables whose values the client has: nobody has to set them.
+    /// Takes the variables whose values the client has: the operator need not set them.
     pub(super) fn take_values(&mut self) -> BTreeMap<String, Secret> {
         let known = self.variables.extract_if(.., |variable| variable.value.is_some());
         known.filter_map(|variable| Some((variable.name, variable.value?))).collect()
@@ -78,7 +78,7 @@ impl<'a> Imported<'a> {
     }
 }
 
-/// The slug for a name. Says no to a name that makes none.
+/// The slug for a name. Rejects a name that makes none.
 pub(super) fn slug(name: &str) -> Result<String, String> {
     let letters = name.to_ascii_lowercase();
     let words = letters.split(|it: char| !it.is_ascii_alphanumeric());
@@ -159,7 +159,7 @@ enum Kind {
     Program,
 }
 
-/// The members of an entry that nobody has read yet.
+/// The members of an entry that are still unread.
 pub(super) struct Members {
     pub(super) left: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! Settings by which whoever wrote a file decides which code runs on the machine of the gateway: a
+//! Settings by which the author of a file decides which code runs on the machine of the gateway: a
 //! program that gets its code as an argument, and variables that put code into other programs.
 
 /// An interpreter that takes code as an argument.

@@ -21,8 +21,8 @@ pub(super) struct Variable {
 pub(super) struct Names(BTreeMap<String, Secret>);
 
 impl Names {
-    /// The variable for a value. One that is a reference itself stays it, so that whoever has set it
-    /// needs to do nothing.
+    /// The variable for a value. One that is a reference itself stays it, so that an operator who
+    /// has set it needs to do nothing.
     pub(super) fn variable(&mut self, slug: &str, part: &str, value: &str, what: &str) -> Variable {
         match Reference::parse(value) {
             Some(Reference::Environment(name)) => {

@@ -47,7 +47,7 @@ impl Disable {
         self.installation.output().line(&format!("`{}` is off until {until}", self.id))
     }
 
-    /// Says no to a name that no policy of the folder has.
+    /// Fails if no policy of the folder has this name.
     fn is_there(&self, config: &Config) -> Result<(), Failure> {
         let mut wanted = String::new();
         write!(wanted, "@id({})", serde_json::Value::from(self.id.as_str()))?;

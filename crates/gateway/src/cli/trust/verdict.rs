@@ -226,8 +226,8 @@ fn subject_json(subject: &TrustedSubject) -> Value {
     })
 }
 
-/// A value as JSON, cut, and without anything that a terminal would act on: whoever wrote the JWT
-/// may not be whom it names.
+/// A value as JSON, cut, and without anything that a terminal would act on: the author of the JWT
+/// may not be its subject.
 fn printable(value: &Value) -> String {
     let text = harmless(&value.to_string());
     match text.char_indices().nth(SHOWN) {
@@ -236,7 +236,7 @@ fn printable(value: &Value) -> String {
     }
 }
 
-/// The name of a claim, which somebody else chose as well.
+/// The name of a claim, which the author of the JWT chose as well.
 fn bare(name: &str) -> String {
     harmless(&name.chars().take(SHOWN).collect::<String>())
 }

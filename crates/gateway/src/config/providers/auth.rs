@@ -54,7 +54,7 @@ pub(super) struct OAuth {
     client_document: Option<bool>,
     /// Permits the gateway to register by itself; yes when absent.
     dynamic_registration: Option<bool>,
-    /// Asked for when nobody says which.
+    /// Asked for when the request names none.
     scopes: Vec<String>,
     /// Those that may be asked for; any that the provider lists when absent.
     allowed_scopes: Option<Vec<String>>,

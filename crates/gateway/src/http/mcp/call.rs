@@ -215,7 +215,7 @@ fn guessed(face: &Face, name: String) -> String {
     }
 }
 
-/// Says no to headers that differ from the arguments which they mirror.
+/// Rejects headers that differ from the arguments which they mirror.
 fn mirrored(
     tool: &OfferedTool,
     input: Node<'_>,

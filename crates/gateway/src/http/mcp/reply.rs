@@ -131,7 +131,7 @@ impl Asked {
         }
     }
 
-    /// It is a call of this tool.
+    /// Sets the tool that the message calls.
     pub(crate) fn calls(&self, tool: &str) {
         let _ = self.tool.set(tool.to_owned());
     }
@@ -336,7 +336,7 @@ fn plainly<'a>(
             Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
-        // Results of REST are given to nobody here.
+        // Results of REST never come here.
         (Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Result(_), _) => {
             let bug = Failure::Refused(Refusal::Internal);
             failed(outcome, &bug, (None, request_id))

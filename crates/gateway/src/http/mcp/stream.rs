@@ -33,8 +33,8 @@ const LONGEST_TOKEN: usize = 256;
 pub(super) struct Token(Value);
 
 impl Token {
-    /// The token of a request, if it has one. Says no to what is neither a text nor an integer, and
-    /// to a text that is too long.
+    /// The token of a request, if it has one. Rejects what is neither a text nor an integer, and a
+    /// text that is too long.
     pub(super) fn of(meta: Node<'_>) -> Result<Option<Self>, ProtocolError> {
         let Some(token) = meta.get(meta::PROGRESS_TOKEN) else { return Ok(None) };
         let good = match token.kind() {
@@ -73,7 +73,7 @@ pub(super) async fn open(
 ) -> Result<Response, Outcome> {
     let (done, mut end) = oneshot::channel();
     gateway.app.base.spawn(async move {
-        // Nobody may wait any more; the event is recorded.
+        // The client may be gone; the event is recorded.
         let _ = done.send(call.await);
     });
     tokio::select! {

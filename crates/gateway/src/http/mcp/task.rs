@@ -93,7 +93,7 @@ pub(super) fn is_about(asking: &Asking) -> bool {
     method && asking.era == Era::Modern
 }
 
-/// Says no to a client that wants to hear of tasks and did not declare them.
+/// Rejects a client that wants to hear of tasks and did not declare them.
 pub(super) fn may_listen(asking: &Asking) -> Result<(), ProtocolError> {
     let wanted = asking.params.root().get("notifications");
     let wanted = wanted.and_then(|wanted| wanted.get("taskIds"));

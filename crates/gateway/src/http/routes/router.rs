@@ -118,7 +118,7 @@ fn not_found(request: &Request) -> Outcome {
     Refusal::not_found("path", request.uri().path()).into()
 }
 
-/// Under `/v1` nobody learns which paths exist without a token.
+/// Under `/v1` a client learns which paths exist only with a token.
 async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");

@@ -39,7 +39,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Returns true if nobody has to authenticate.
+    /// Returns true if the route needs no authentication.
     pub(crate) const fn is_open(self) -> bool {
         matches!(self, Self::Open | Self::Probe)
     }

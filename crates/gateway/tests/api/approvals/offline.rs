@@ -1,4 +1,4 @@
-//! The script that nobody has to trust our binary for: an approval is bound to its call.
+//! The script that needs no trust in our binary: an approval is bound to its call.
 
 use std::{fs, process::Command};
 

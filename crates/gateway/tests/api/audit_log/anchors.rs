@@ -87,7 +87,7 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert!(told["continues"].as_u64() <= Some(older.checkpoint.size), "{told}");
     assert!(told["kept_beyond"].as_u64() > told["continues"].as_u64(), "{told}");
-    // A line that somebody else signed counts for nothing.
+    // A line that another key signed counts for nothing.
     let thief = SigningKey::new(key.name(), KeyKind::Log, &[1; 32]).unwrap();
     let note = files.checkpoint.sign(&[&thief]).to_string();
     let line = serde_json::json!({"note": note}).to_string();

@@ -1,5 +1,5 @@
-//! A database that somebody changed: set back, searched by other columns than the records say, or with
-//! other records than the log holds.
+//! A database that was changed from outside: set back, searched by other columns than the records
+//! say, or with other records than the log holds.
 
 use std::{fs, path::Path};
 
@@ -99,7 +99,7 @@ async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_
     assert_eq!(code, 12, "{told}");
 }
 
-/// Puts an earlier copy in the place of a database that nobody has open.
+/// Puts an earlier copy in the place of a database that no process has open.
 fn restore(backup: &Path, database: &Path) {
     for more in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{more}", database.display()));

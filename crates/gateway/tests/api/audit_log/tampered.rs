@@ -144,7 +144,7 @@ async fn a_log_is_held_against_the_checkpoint_that_was_kept() {
     let shown = files.write("shown.jsonl", &files.since(old + 2, last, old).await);
     assert_eq!(both(&gateway, &shown, key, Some(&kept)), 0);
 
-    // Whoever holds the log's own key signs another history.
+    // A holder of the log's own key signs another history.
     let seeds = std::fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
     let ring = portcullis_core::audit::keyring::Keyring::parse(&seeds).unwrap();
     let signers = ring.signers(key.name()).unwrap();

@@ -14,7 +14,7 @@ use crate::{
     given::{ALL_SCOPES, failure},
 };
 
-/// A server with a certificate for 127.0.0.1, and the file of whoever issued it.
+/// A server with a certificate for 127.0.0.1, and the file of its issuer.
 fn server(folder: &Path) -> (PostgresServer, PathBuf) {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -100,7 +100,7 @@ async fn the_calls_of_a_living_node_are_left_alone() {
     let [first, second, third] = &mut trio.nodes;
     let (answer, ()) = tokio::join!(first.invoke(&who, "up:held", json!({})), async {
         upstream.wait_for(1).await;
-        // Whoever starts closes what is abandoned, and this is not.
+        // A starting node closes what is abandoned, and this is not.
         third.kill();
         third.start();
         let listed = second.get(&who, "/v1/audit/events?type=mcp.invocation").await;

@@ -42,7 +42,7 @@ async fn a_revocation_is_known_everywhere_also_if_pushes_are_lost() {
     assert_eq!(a.get(&pushed, "/v1/mcps").await.code(), "token_revoked", "here at once");
     tokio::join!(refused(b, &pushed), refused(c, &pushed));
 
-    // Nobody pushes any more.
+    // No pushes any more.
     let drop = "DROP TRIGGER tokens_push ON tokens";
     trio.sql(drop);
     for node in [b, c] {
@@ -77,7 +77,7 @@ async fn a_node_that_is_cut_off_from_the_store_trusts_nothing_for_longer_than_fi
         assert!(last_trusted < Duration::from_secs(8), "{condition:?}: {last_trusted:?}");
         assert_eq!(refused.at("/error/details/reason"), "store", "{condition:?}");
         until(|| c.get(&who, "/readyz"), |answer| answer.status == 503).await;
-        // Refused while nothing comes over the wire: nobody is kept waiting for it.
+        // Refused while nothing comes over the wire: no client is kept waiting for it.
         for _ in 0..5 {
             assert_eq!(c.get(&who, "/v1/mcps").await.status, 503);
         }

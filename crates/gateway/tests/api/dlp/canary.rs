@@ -18,7 +18,7 @@ use crate::{
 /// The key that the provider gets, which the operator keeps in a variable.
 const PROVIDER_KEY: &str = concat!("sk_live_", "CanaryF4k3F4k3F4k3F4k3F4k3");
 
-/// A token of this gateway that nobody has.
+/// A token in the form of this gateway that was never issued.
 const OWN: &str = concat!("mcp_live_", "0EesofMSwCG8nv7cDAQcRILuT7BcZuvX1rxfbu");
 
 async fn canaries() -> Scene {
@@ -128,7 +128,7 @@ async fn no_found_value_stays_anywhere() {
     let lone = scene.invoke("lone", json!({})).await;
     assert_eq!(lone.at("/governance/dlp_result"), "flagged", "{}", lone.text);
     answers.extend(look_back(&scene).await);
-    // A secret in the place of a tool's name: its caller is told his own path, nobody else is.
+    // A secret in the place of a tool's name: only its caller is told this path.
     scene.invoke(TOKEN, json!({})).await;
 
     for answer in &answers {

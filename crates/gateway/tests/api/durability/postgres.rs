@@ -190,7 +190,7 @@ async fn a_seal_that_fails_or_seems_to_is_made_once() {
             std::fs::write(&file, scene.file(&export).await).unwrap();
             let key = keys(&scene.gateway, &scene.who.org)[0].to_string();
             let verify = ["audit", "verify", file.to_str().unwrap(), "--key", &key];
-            // Panics when it says no.
+            // Panics when it refuses.
             scene.gateway.run(&verify);
         }
     }

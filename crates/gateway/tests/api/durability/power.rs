@@ -101,7 +101,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
         let found = gateway.get(&who, &format!("/v1/audit/events/{event}")).await;
         assert_eq!(found.at("/data/outcome/status"), "success", "{key}: {}", found.text);
     }
-    // Whoever asks again, also for what was cut off, is told what became of it, and reaches no tool.
+    // A client that asks again, also for what was cut off, is told its fate and reaches no tool.
     for key in counts.keys() {
         let again = gateway
             .request(Method::POST, "/v1/mcps/up:echo/invoke")

@@ -52,8 +52,8 @@ const OPEN_STREAM: Expected =
 const HELD_CHANGES: Expected =
     Besides(&["sep-2575-server-sends-tools-list-changed-on-subscription"]);
 
-/// The suite answers questions without the state that came with them. Such answers are ignored, and the
-/// call begins anew; answers with a state may have members that nobody asked for.
+/// The suite answers questions without the state that came with them. Such answers are ignored, and
+/// the call begins anew; answers with a state may have unknown members.
 const STATE_FIRST: Expected = Besides(&["sep-2322-ignore-unexpected-params"]);
 
 /// Hints on lists that are not there.

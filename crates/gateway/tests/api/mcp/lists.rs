@@ -251,7 +251,7 @@ async fn no_caller_is_given_the_list_of_another() {
     let other = scene.gateway.user(&scene.gateway.org("other", &ENOUGH), "member", "mcps:read");
     let everybody = [&member, &admin, &other, &scene.who];
 
-    // Whoever asks first has it prepared; all ask again, for the other names, and in the other era.
+    // The first caller has it prepared; all ask again, for the other names, and in the other era.
     for round in 0..3 {
         for (who, may) in everybody.into_iter().zip([false, true, false, true]) {
             let of_one = ask(&scene.gateway, who, "/mcp/up", "tools/list", json!({})).await;

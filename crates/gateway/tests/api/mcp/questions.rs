@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{error, modern, own};
 use crate::scene::{AMPLE, Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool};
 
-/// An error of a server that asks nobody who did not declare to be able to answer.
+/// An error of a server that asks only clients that declared to be able to answer.
 const INSISTING: &str = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32021,"message":"hunter2",
     "data":{"requiredCapabilities":{"sampling":{}}}}}"#;
 

@@ -122,11 +122,11 @@ async fn no_route_lets_a_stranger_in() {
     ];
     for (method, path, _) in routes() {
         for (number, (code, bearer)) in cases.iter().enumerate() {
-            // Whoever holds a token of any kind may end it.
+            // The holder of a token of any kind may end it.
             if method == Method::DELETE && *bearer == Some(&refresh.token) {
                 continue;
             }
-            // Each from a source of its own, lest the source's limit be what says no.
+            // Each from a source of its own, lest the source's limit be what refuses.
             let source = format!("198.51.100.{number}");
             let mut request = gateway.request(method.clone(), &path);
             request = request.header("x-forwarded-for", source);

@@ -105,7 +105,7 @@ async fn approvals_that_a_draft_would_ask_for_are_counted_by_policy_and_day() {
     let answer = replay(&gateway, &who, &body).await;
 
     assert_eq!(none.at("/data/approvals/calls"), 0, "{}", none.text);
-    // The one of 50 is denied by another policy: nobody would be asked.
+    // The one of 50 is denied by another policy: no approver would be asked.
     let approvals = answer.at("/data/approvals");
     assert_eq!((&approvals["calls"], &approvals["per_day"]), (&json!(4), &json!(4.0)));
     let of =

@@ -9,7 +9,7 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, until},
 };
 
-/// Nobody listens there.
+/// No server listens there.
 const NOWHERE: &str = "http://127.0.0.1:9/mcp";
 const LEGACY: &str = "protocol = \"legacy\"";
 

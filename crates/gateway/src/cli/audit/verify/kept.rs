@@ -1,4 +1,4 @@
-//! Checkpoints that somebody kept: a note, or a file that checkpoints were published to.
+//! Checkpoints that the verifier kept: a note, or a file that checkpoints were published to.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -75,8 +75,8 @@ impl KeptLog {
         Ok(Self { newest: Since::open(&newest.note, keys)?, trees })
     }
 
-    /// Says no if one of these trees, which are not the beginning of the log, was signed as one: a
-    /// line that somebody else wrote into the file counts for nothing.
+    /// Fails if one of these trees, which are not the beginning of the log, was signed as one: a
+    /// line that an outsider wrote into the file counts for nothing.
     pub(super) fn refuse(
         path: &Path,
         strangers: &[(u64, Hash)],

@@ -1,4 +1,4 @@
-//! Characters that nobody sees, in calls that people approve.
+//! Invisible characters, in calls that people approve.
 
 use serde_json::{Value, json};
 

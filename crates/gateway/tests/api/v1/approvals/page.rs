@@ -1,4 +1,4 @@
-//! `GET /approvals/{id}`: a page for browsers in which nobody is signed in.
+//! `GET /approvals/{id}`: a page for browsers that are not signed in.
 
 use reqwest::Method;
 

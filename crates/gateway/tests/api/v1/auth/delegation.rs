@@ -1,4 +1,4 @@
-//! `POST /v1/auth/token` with two credentials: an agent that acts for somebody.
+//! `POST /v1/auth/token` with two credentials: an agent that acts for a user.
 
 use portcullis_testkit::Gateway;
 use reqwest::Method;

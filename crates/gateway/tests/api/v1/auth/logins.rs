@@ -27,7 +27,7 @@ fn claims(groups: &[&str]) -> Wanted {
     Wanted::new(AUDIENCE).claim("email_verified", true).claim("groups", groups)
 }
 
-/// Somebody who logged in.
+/// A user who logged in.
 struct Person {
     id: String,
     access: String,

@@ -78,7 +78,7 @@ async fn no_credential_is_written_or_told_anywhere() {
     let mut secrets = saas.secrets();
     secrets.extend([KEY.to_owned(), WORSE.to_owned()]);
     assert!(secrets.len() > 6, "{secrets:?}");
-    // Whoever confirms sends the code, so answers to others and files are what counts.
+    // The confirming client sends the code, so answers to others and files are what counts.
     secrets.extend(codes);
     let told = told.into_iter().map(|answer| ("an answer".to_owned(), answer.text)).collect();
     assert_nowhere(&gateway, &secrets, told).await;

@@ -1,5 +1,5 @@
-//! A client of the configuration belongs to an issuer: its secret goes to nobody else, whoever the
-//! MCP server names.
+//! A client of the configuration belongs to an issuer: its secret goes to no other server,
+//! whichever issuer the MCP server names.
 
 use std::collections::BTreeMap;
 

@@ -83,7 +83,7 @@ async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
     };
     assert_eq!(call(&gateway, &ana, "x").await.status, 200);
 
-    // Ben's connection finds out; from then on nobody of the org calls it, also after a restart.
+    // Ben's connection finds out; from then on no member of the org calls it, also after a restart.
     server.change_tools(taking("y"));
     assert_eq!(connect(&gateway, &ben, "keyed", &json!({"api_key": KEY})).await.status, 200);
     for _ in 0..2 {

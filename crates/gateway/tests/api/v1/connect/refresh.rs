@@ -150,7 +150,7 @@ async fn a_provider_that_asks_for_more_scopes_says_which() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_endpoint_that_hangs_takes_no_place_from_another_org() {
-    // One call is judged at a time, and nobody may wait.
+    // One call is judged at a time, and no call may wait.
     let narrow = |builder: Builder| builder.sample().env("PORTCULLIS_SERVER__MAX_CALLS", "1");
     let scene = scene_with(Habits { expires_in: Some(4), ..Habits::default() }, narrow).await;
     scene.connected(&scene.who, &json!({}), "octocat").await;

@@ -105,7 +105,7 @@ async fn an_org_that_fills_a_provider_leaves_a_slot_to_the_others() {
     assert_eq!((answered, overloaded), (3, 5), "{flood:?}");
 }
 
-/// A detector that answers nothing to whoever mentions this.
+/// A detector that does not answer to texts that mention this.
 const UNANSWERED: &str = "hush";
 
 /// Its address, and how many it answers nothing to.
@@ -135,7 +135,7 @@ async fn a_detector_that_hangs_takes_no_place_from_another_org() {
         "[dlp.external]\nurl = \"{url}\"\nallow_private = true\ntimeout_ms = 10000\n\
          output = false\n[dlp.external.detectors]\nperson_name = \"contact\"\n"
     );
-    // One call is judged at a time, and nobody may wait.
+    // One call is judged at a time, and no call may wait.
     let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
         builder.config(&config).env("PORTCULLIS_SERVER__MAX_CALLS", "1")
     })

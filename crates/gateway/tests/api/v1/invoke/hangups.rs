@@ -50,7 +50,7 @@ async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
     scene.upstream.wait_for(1).await;
 
     drop(connection);
-    // An answer to somebody else: the gateway has seen the end of the connection by now or will
+    // An answer to another caller: the gateway has seen the end of the connection by now or will
     // see it while the call is still running.
     scene.invoke("echo", json!({})).await;
     scene.upstream.release();

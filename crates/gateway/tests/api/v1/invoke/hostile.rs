@@ -1,5 +1,5 @@
 //! Upstreams that do their worst: each kind of misery has its answer, costs bounded memory, and
-//! slows nobody else down. The table stands in docs/upstreams.md.
+//! slows no other upstream down. The table stands in docs/upstreams.md.
 
 use std::fs;
 
