@@ -96,7 +96,7 @@ struct Compiler {
     host: String,
     /// The major version of its LLVM.
     llvm: String,
-    /// Where its own tools lie, if they are installed.
+    /// Folder of its own tools, if they are installed.
     tools: PathBuf,
 }
 

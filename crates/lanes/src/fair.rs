@@ -1,8 +1,8 @@
 //! A number of slots, shared fairly by parties that want more of them than there are.
 //!
-//! While slots are free nobody waits. Otherwise every party has a queue of its own, and queues are served
-//! in turn: a request waits for at most one of each other party, however many those have waiting. Where
-//! slots may be held for long, some are kept free for parties that hold few.
+//! While slots are free no request waits. Otherwise every party has a queue of its own, and queues
+//! are served in turn: a request waits for at most one of each other party, however many those have
+//! waiting. Where slots may be held for long, some are kept free for parties that hold few.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -68,7 +68,7 @@ struct Share {
     queue: VecDeque<(u64, oneshot::Sender<()>)>,
 }
 
-/// Somebody in a queue.
+/// A request in a queue.
 struct Waiting<'a, K: Copy + Eq + Hash> {
     slots: &'a FairSlots<K>,
     party: K,
@@ -171,8 +171,8 @@ impl<K: Copy + Eq + Hash> State<K> {
         *last = Some((party, now));
     }
 
-    /// Returns true if a free slot may be `party`'s: any, if nobody else asked lately; otherwise the last
-    /// ones are for those who hold less than their share.
+    /// Returns true if a free slot may be `party`'s: any, if no other party asked lately; otherwise
+    /// the last ones are for those who hold less than their share.
     fn may_have(&self, party: K, limits: &FairLimits, now: Instant) -> bool {
         if self.free > limits.reserve {
             return true;

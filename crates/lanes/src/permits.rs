@@ -53,7 +53,7 @@ impl PermitQueue {
     }
 
     /// A permit for a caller that gave one back meanwhile, also when the queue is full: a wait for
-    /// somebody else must not end with a refusal. The number of such callers is bounded elsewhere.
+    /// another party must not end with a refusal. The number of such callers is bounded elsewhere.
     pub async fn take_again(&self) -> Option<Permit> {
         Some(Permit { _permit: self.free_one().await?, _admitted: None })
     }

@@ -173,8 +173,8 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         )
     }
 
-    /// Polls work of a serving thread. Work that asked to be offloaded is a task of `tasks` from then
-    /// on, which ends also when nobody awaits it.
+    /// Polls work of a serving thread. Work that asked to be offloaded is a task of `tasks` from
+    /// then on, which ends also when it is not awaited.
     pub fn poll<F>(
         &self,
         party: K,
@@ -256,7 +256,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Pool<K> {
 pub enum Polling<T> {
     /// Done.
     Ready(T),
-    /// It waits for something.
+    /// The work waits for something.
     Pending,
     /// A worker goes on with it.
     Offloaded(JoinHandle<T>),

@@ -1,6 +1,6 @@
 //! Orgs of whose callers something changed: tokens, principals, plans, logins, connections.
 //!
-//! Triggers write it in the transaction of the change, whoever makes it. `SQLite` lets one write at a
+//! Triggers write it in the transaction of the change, by any writer. `SQLite` lets one write at a
 //! time, so changes are numbered in the order of their commits. In `PostgreSQL` a change is known by
 //! its transaction; everything below the oldest transaction under way has been seen or will never be.
 

@@ -91,7 +91,7 @@ pub struct ApprovalFilter {
     pub now: Timestamp,
 }
 
-/// Approvals of all orgs that somebody has to decide about.
+/// Approvals of all orgs that wait for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingApprovals {
     /// Number of them.
@@ -109,7 +109,7 @@ pub struct ApprovalUse {
     pub digest: String,
 }
 
-/// Rows forgotten at a time, so that nobody waits long for the writer.
+/// Rows forgotten at a time, so that no other transaction waits long for the writer.
 const BATCH: i64 = 500;
 
 impl Store {

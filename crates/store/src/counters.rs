@@ -275,7 +275,7 @@ impl SharedCounters {
     }
 }
 
-/// The key of a rate: which calls are counted together is nobody's business on that server.
+/// The key of a rate, hashed: that server need not know which calls are counted together.
 fn rate_key(org: OrgId, key: &str) -> String {
     use fmt::Write;
     let digest = digest::digest(&digest::SHA256, key.as_bytes());

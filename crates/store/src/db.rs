@@ -69,7 +69,7 @@ pub(crate) enum Db {
 
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
-    /// schema up to date. Says no to a schema that is newer than this build.
+    /// schema up to date. Fails for a schema that is newer than this build.
     #[boxed]
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
@@ -131,9 +131,9 @@ impl Store {
         Ok(())
     }
 
-    /// Fails unless the database can be written: takes the locks that writing the log takes, writes a
-    /// row and waits for its commit. Fails also if PostgreSQL has been told meanwhile not to wait for
-    /// its disk, and that was promised; whoever starts a node asks [`Self::durability`].
+    /// Fails unless the database can be written: takes the locks that writing the log takes, writes
+    /// a row and waits for its commit. Fails also if PostgreSQL has been told meanwhile not to wait
+    /// for its disk, and that was promised; a starting node asks [`Self::durability`].
     #[boxed]
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
@@ -163,8 +163,8 @@ impl Store {
         }
     }
 
-    /// Writes the SQLite database, as it is at one moment, into a new file for its owner alone; others read and
-    /// write meanwhile. Says no for PostgreSQL, which has tools of its own for that.
+    /// Writes the SQLite database, as it is at one moment, into a new file for its owner alone;
+    /// others read and write meanwhile. Fails for PostgreSQL, which has tools of its own for that.
     #[boxed]
     pub async fn copy_to(&self, file: &Path) -> Result<(), StoreError> {
         let Db::Sqlite { writer, .. } = &self.db else {
@@ -246,7 +246,7 @@ pub(crate) trait Dialect {
     /// no two count the same.
     async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
 
-    /// Takes the locks that writing events takes, and waits while somebody else holds the tables.
+    /// Takes the locks that writing events takes; waits while the tables are locked.
     async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error>;
 
     /// Inserts the rows in few statements; their positions ascend in the order given.

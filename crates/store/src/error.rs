@@ -49,7 +49,7 @@ impl From<StoreError> for Refusal {
 }
 
 impl StoreError {
-    /// A failed commit: nobody knows on which side of the write the failure was.
+    /// A failed commit: it is unknown on which side of the write the failure was.
     pub(crate) fn of_commit(error: impl Into<Self>) -> Self {
         match error.into() {
             Self::Unavailable(reason) => Self::OutcomeUnknown(reason),

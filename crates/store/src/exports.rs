@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExportStatus {
-    /// It is being written.
+    /// The file is being written.
     Pending,
     /// Its file can be fetched.
     Ready,
@@ -56,7 +56,7 @@ impl FromStr for ExportStatus {
 /// Result of beginning an export. If it did not begin, nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportBegan {
-    /// It did.
+    /// The export began.
     Begun,
     /// Too many of the org's are under way.
     TooMany,
@@ -289,7 +289,7 @@ impl Store {
     }
 
     /// Says that an export is being worked on and how far it has come. `false` when it is not
-    /// pending any more: whoever writes it shall stop.
+    /// pending any more: its writer shall stop.
     #[boxed]
     pub async fn beat_export(
         &self,
@@ -415,8 +415,8 @@ impl Store {
         }))
     }
 
-    /// Until when the file of any org's export has to be kept, and how far it is; `None` when
-    /// nobody knows it.
+    /// Until when the file of any org's export has to be kept, and how far it is; `None` when there
+    /// is no such export.
     #[boxed]
     pub async fn export_expiry(
         &self,

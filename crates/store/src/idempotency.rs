@@ -52,7 +52,7 @@ pub struct KnownKey {
 
 row!(KeyRow { fingerprint: String, subject: String, request_id: String, sealed: Option<Vec<u8>> });
 
-/// Rows forgotten at a time, so that nobody waits long for the writer.
+/// Rows forgotten at a time, so that no other transaction waits long for the writer.
 const BATCH: i64 = 500;
 
 impl Store {

@@ -40,8 +40,8 @@ impl Store {
         row.map(PrincipalRow::read).transpose()
     }
 
-    /// Adds a principal for a subject that was not there before. Says no if somebody else was
-    /// faster, and to a name that exists.
+    /// Adds a principal for a subject that was not there before. Fails if another login was faster,
+    /// and for a name that exists.
     pub async fn create_with_identity(
         &self,
         principal: &Principal,

@@ -14,7 +14,7 @@
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
-//! provider that every org shares are nobody's alone ([`Store::list_pins`]). Policies are the
+//! provider that every org shares belong to no single org ([`Store::list_pins`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 
 #![expect(

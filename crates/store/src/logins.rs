@@ -43,8 +43,8 @@ impl LoginRecord {
 
 row!(LoginRow { said: String, said_at: i64 });
 
-/// Whether a login named a group, or the operator put somebody into it. Most texts do not hold its
-/// name and are not read as JSON.
+/// Whether a login named a group, or the operator put a principal into it. Most texts do not hold
+/// its name and are not read as JSON.
 macro_rules! named_sql {
     (sqlite) => {
         "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Groups among these that no login of the org named which is still kept, and that the operator
-    /// put nobody of the org into.
+    /// put no principal of the org into.
     #[boxed]
     pub async fn unnamed_groups(
         &self,

@@ -1,9 +1,9 @@
 //! Moving an installation from an SQLite file into PostgreSQL: all of it, or nothing.
 //!
-//! The file is held so that nobody else has it open, and is not changed. PostgreSQL takes
+//! The file is held so that no other process has it open, and is not changed. PostgreSQL takes
 //! everything in one transaction, which is committed only after as many rows are there as in the
-//! file and every log has the same size and root as in the file: what a crash at any line leaves
-//! is an empty database.
+//! file and every log has the same size and root as in the file: what a crash at any line leaves is
+//! an empty database.
 
 mod logs;
 mod rows;
@@ -106,9 +106,9 @@ pub struct MovedLog {
 }
 
 impl Store {
-    /// Takes over everything from the SQLite file. Says no unless this is an empty PostgreSQL
-    /// database, the file has the schema of this build, and nobody else has it open. Calls that
-    /// are under way in the file are held by no node: the first that starts closes them.
+    /// Takes over everything from the SQLite file. Fails unless this is an empty PostgreSQL
+    /// database, the file has the schema of this build, and no other process has it open. Calls
+    /// that are under way in the file are held by no node: the first that starts closes them.
     #[boxed]
     pub async fn take_over(&self, file: &Path) -> Result<Moved, MovingError> {
         let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
@@ -134,7 +134,7 @@ async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
     let options = SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(false)
-        // Before the first look: with WAL it says no while anybody has the file open.
+        // Before the first look: with WAL it fails while another process has the file open.
         .locking_mode(SqliteLockingMode::Exclusive);
     let mut source = options.connect().await.map_err(unreadable)?;
     sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut source).await.map_err(unreadable)?;

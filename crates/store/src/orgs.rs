@@ -71,7 +71,7 @@ fn limits(plan: Plan) -> (Option<i64>, Option<i64>) {
 }
 
 impl Store {
-    /// Adds an org, and the empty head of its audit log. Says no to an id or a name that exists.
+    /// Adds an org, and the empty head of its audit log. Fails if its id or name exists.
     #[boxed]
     pub async fn create_org(&self, org: &Org) -> Result<(), StoreError> {
         let (requests, invocations) = limits(org.plan);

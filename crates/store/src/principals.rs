@@ -114,7 +114,7 @@ macro_rules! insert {
 pub(crate) use insert;
 
 impl Store {
-    /// Adds a principal. Says no to an id or a name that exists, and to an org that does not.
+    /// Adds a principal. Fails if its id or name exists, or its org does not.
     #[boxed]
     pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {

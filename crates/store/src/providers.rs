@@ -60,11 +60,11 @@ pub enum ProviderStatus {
     Pending,
     /// Its program is starting. Never stored.
     Starting,
-    /// It works.
+    /// The connection works.
     Connected,
     /// The upstream refused the credentials: a person must act.
     NeedsAuth,
-    /// It cannot be reached; it heals by itself.
+    /// The upstream cannot be reached; it heals by itself.
     Error,
 }
 

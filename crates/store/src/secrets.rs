@@ -183,7 +183,7 @@ impl Store {
         Ok(self.readable(found))
     }
 
-    /// Puts `new` in the place of `old`, unless somebody wrote another value there meanwhile.
+    /// Puts `new` in the place of `old`, unless another value was written there meanwhile.
     #[boxed]
     pub async fn swap_secret(
         &self,

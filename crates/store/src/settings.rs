@@ -39,7 +39,7 @@ pub enum DatabaseUrlError {
     /// The scheme is not one of those known.
     #[error("the database is a file path, `sqlite:` and a path, or a `postgres://` URL")]
     Scheme,
-    /// It begins like a PostgreSQL URL and is none.
+    /// The URL begins like a PostgreSQL URL and is none.
     #[error("the PostgreSQL URL has the form `postgres://user:password@host:port/database`")]
     Postgres,
 }

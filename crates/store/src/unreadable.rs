@@ -1,5 +1,5 @@
-//! Rows that cannot be read back. Each is left out of an answer by itself, and kept here until
-//! somebody tells of it; the rows beside it are answered as ever.
+//! Rows that cannot be read back. Each is left out of an answer by itself, and kept here until it
+//! is reported; the rows beside it are answered as ever.
 
 use std::{
     collections::BTreeSet,

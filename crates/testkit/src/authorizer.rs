@@ -36,7 +36,7 @@ impl Authorizer {
         self.running.command(&json!({"do": "life", "seconds": seconds}));
     }
 
-    /// Ends the account of somebody: nothing is renewed for it.
+    /// Ends the account of a subject: nothing is renewed for it.
     pub fn end(&self, subject: &str) {
         self.running.command(&json!({"do": "end", "subject": subject}));
     }

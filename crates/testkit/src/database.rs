@@ -1,4 +1,4 @@
-//! The database of a gateway as somebody sees it who has access to it, past the gateway.
+//! The database of a gateway, accessed past the gateway.
 
 use std::{
     io::{BufRead, BufReader, Write},

@@ -1,5 +1,5 @@
 //! A server of the tests as a child process that is told what to do and answers, a JSON object a line
-//! each way. Whatever it does, it keeps nobody waiting for ever.
+//! each way. Whatever it does, it keeps no test waiting for ever.
 
 use std::{
     env,

@@ -161,7 +161,7 @@ pub struct Gateway {
     folder: TempDir,
     client: reqwest::Client,
     running: Option<Running>,
-    /// The last, so that it is dropped when nobody uses it any more.
+    /// The last field, so that it is dropped when it is not used any more.
     database: Option<PostgresDatabase>,
 }
 

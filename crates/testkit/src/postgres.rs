@@ -18,7 +18,7 @@ use std::{
     },
 };
 
-/// Whom gateways sign in as: no superuser, for whom row-level security would not count.
+/// Role that gateways sign in as: no superuser, for whom row-level security would not count.
 const ROLE: &str = "portcullis_gateway";
 
 /// A database; it is dropped with this.
@@ -113,7 +113,7 @@ impl PostgresDatabase {
         run(&self.administered(), &[&revoke]);
     }
 
-    /// It can be written again.
+    /// The database can be written again.
     pub fn allow_writes(&self) {
         let grant = format!(
             "GRANT INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public TO {ROLE}"

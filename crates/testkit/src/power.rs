@@ -1,4 +1,4 @@
-//! A power cut, for one process: what nobody waited for to be on the disk is not there afterwards.
+//! A power cut, for one process: what was not synced to the disk is not there afterwards.
 
 use std::{
     fs,

@@ -27,11 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Behaviour towards a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// It is taken.
+    /// The request is taken.
     Takes,
-    /// It is refused with this status, unread.
+    /// The request is refused with this status, unread.
     Refuses(u16),
-    /// It is taken, but the connection ends before the answer.
+    /// The request is taken, but the connection ends before the answer.
     TakesAndHangsUp,
     /// There is never an answer, and nothing is taken.
     Hangs,

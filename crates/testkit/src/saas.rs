@@ -260,7 +260,7 @@ fn form(text: &str) -> BTreeMap<String, String> {
     url.query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }
 
-/// A document that goes on until nobody reads it.
+/// A document that goes on until the client stops reading.
 fn without_end(pause: Duration) -> Response {
     let piece = Bytes::from(vec![b' '; if pause.is_zero() { 64 << 10 } else { 1 }]);
     let pieces = stream::unfold(piece, move |piece| async move {

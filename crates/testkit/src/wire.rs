@@ -18,7 +18,7 @@ use tokio_util::{
 /// Behaviour of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// It carries.
+    /// The wire carries.
     Whole,
     /// Every connection over it ends, and no other one is made.
     Cut,

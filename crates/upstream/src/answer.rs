@@ -23,10 +23,10 @@ pub enum CallAnswer {
 }
 
 impl CallAnswer {
-    /// Takes a result apart: of its members `content`, `structuredContent`, `isError` and `_meta` pass, and of
-    /// `_meta` and content [what the gateway alone may say](meta::is_reserved) does not. So no result looks
-    /// like one of the gateway: a task, a question, a state, an approval. Says no to tasks, to questions that
-    /// are none of the protocol, and to what is no result of a tool.
+    /// Takes a result apart: of its members `content`, `structuredContent`, `isError` and `_meta`
+    /// pass, and of `_meta` and content [what the gateway alone may say](meta::is_reserved) does
+    /// not. So no result looks like one of the gateway: a task, a question, a state, an approval.
+    /// Rejects tasks, questions that are none of the protocol, and what is no result of a tool.
     pub(crate) fn of(reply: &Reply) -> Result<Self, CallError> {
         let interaction =
             CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);

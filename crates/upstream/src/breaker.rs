@@ -2,8 +2,8 @@
 //!
 //! There is a circuit for the way to an upstream, which failed connections open, and one for each
 //! of its tools, which calls without a usable answer open: a tool that hangs takes no other tool
-//! along, and a caller who knows how to make one fail stops nobody's other calls. Each org has
-//! circuits of its own ([`health`]), so that an org which makes a tool fail stops its own calls only.
+//! along, and a caller who knows how to make one fail stops no other calls. Each org has circuits
+//! of its own ([`health`]), so that an org which makes a tool fail stops its own calls only.
 //! An open circuit refuses at once. When its rest is over, one call of the org goes through; its end
 //! decides.
 
@@ -47,7 +47,7 @@ enum Said {
     Works,
     /// There is no way to it.
     Unreachable,
-    /// It was reached and gave no usable answer.
+    /// The upstream was reached and gave no usable answer.
     Useless,
     /// Nothing: it was not asked.
     Nothing,
@@ -131,7 +131,7 @@ impl Circuits {
 }
 
 impl Breaker {
-    /// Lets a call through, or says no with the time after which to ask again.
+    /// Lets a call through, or refuses it with the time after which to ask again.
     pub(crate) fn admit<'a>(
         &'a self,
         org: OrgId,
@@ -148,7 +148,7 @@ impl Breaker {
         Ok(Admission { breaker: self, asked, probes, crowded: false })
     }
 
-    /// Says no if a call would not be let through now.
+    /// Fails if a call would not be let through now.
     pub(crate) fn check(&self, org: OrgId, tool: &ToolName, now: Instant) -> Result<(), CallError> {
         if self.troubled.load(Ordering::Acquire) {
             self.lock().admit(Asked { org, tool }, now)
@@ -166,7 +166,7 @@ impl Breaker {
         }
     }
 
-    /// Returns true if an org kept failing to reach the upstream and nobody has reached it since.
+    /// Returns true if an org kept failing to reach the upstream and no call has reached it since.
     pub(crate) fn is_way_open(&self) -> bool {
         self.troubled.load(Ordering::Acquire) && self.lock().way.is_open()
     }

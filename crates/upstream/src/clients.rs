@@ -37,7 +37,7 @@ static PROVIDER: LazyLock<Arc<CryptoProvider>> =
 #[derive(Debug)]
 pub(crate) struct Clients {
     blueprint: Blueprint,
-    /// For whoever has no runtime.
+    /// For threads without a runtime.
     spare: Client,
     each: Own<Client>,
     direct: Own<Direct>,

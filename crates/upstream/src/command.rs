@@ -15,8 +15,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const LOOKS: u128 = PATIENCE.as_millis() / LOOK.as_millis();
 
 /// Runs a program without a shell and gives its standard output, at most `most` bytes of it. What
-/// it prints to standard error goes where the gateway's goes. Ends it after 30 seconds. Says no
-/// without a word of what was printed.
+/// it prints to standard error goes where the gateway's goes. Ends it after 30 seconds. The error
+/// holds not a word of what was printed.
 pub fn secret_printed_by(command: &[String], most: usize) -> Result<Secret, String> {
     let (program, arguments) = command.split_first().ok_or("the command is empty")?;
     let mut running = Command::new(program);
@@ -45,7 +45,7 @@ fn read_beside(child: &mut Child, most: usize) -> mpsc::Receiver<io::Result<Vec<
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = output.map_or(Ok(0), |output| output.take(limit).read_to_end(&mut bytes));
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = sender.send(read.map(|_| bytes));
     });
     printed

@@ -1,7 +1,7 @@
 //! A detector outside: a service that is shown the texts of a call or an answer and says what it
 //! finds in them.
 //!
-//! It gets one `POST` with `{"direction": "input", "texts": [{"place": 0, "text": "…"}]}` and
+//! Gets one `POST` with `{"direction": "input", "texts": [{"place": 0, "text": "…"}]}` and
 //! answers `{"findings": [{"place": 0, "detector": "person_name", "start": 4, "end": 12,
 //! "likelihood": "likely"}]}`; `start` and `end` count characters (Unicode scalar values).
 //! Whatever else it does is a failure.
@@ -44,10 +44,10 @@ pub enum DetectorError {
     /// There is more text than it may be shown.
     #[error("there is more text than the external detector takes")]
     TooMuch,
-    /// It did not answer in time.
+    /// The detector did not answer in time.
     #[error("the external detector did not answer in time")]
     Timeout,
-    /// It could not be reached.
+    /// The detector could not be reached.
     #[error("the external detector cannot be reached")]
     Unreachable,
     /// Its answer is none.
@@ -93,7 +93,7 @@ const MAX_ANSWER: usize = 1 << 20;
 const MAX_FINDINGS: usize = 10_000;
 
 impl ExternalDetector {
-    /// Nobody is asked yet.
+    /// A detector with these settings. Nothing is sent yet.
     pub fn new(settings: DetectorSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
         let DetectorSettings { endpoint, credential, timeout, max_bytes } = settings;
         let clients = outbound.clients(endpoint.reach(), timeout)?;

@@ -25,7 +25,7 @@ pub enum CallErrorKind {
     Forbidden,
     /// Too many calls to this upstream are in flight already.
     Overloaded,
-    /// It kept failing, so it is not asked for a while.
+    /// The upstream or tool kept failing, so it is not asked for a while.
     Resting {
         /// The time after which it is tried again.
         rest: Duration,

@@ -81,8 +81,8 @@ impl Http {
         let is_forgotten =
             session.has_id && matches!(trouble, Trouble::Status(StatusCode::NOT_FOUND));
         if request.method == Method::CallTool {
-            // A server that does not know the session has not looked at the call. But the session may have
-            // ended by the call itself, and somebody on the way may answer 404 as well.
+            // A server that does not know the session has not looked at the call. But the session
+            // may have ended by the call itself, and a proxy on the way may answer 404 as well.
             let lost = CallError::upstream(SessionLost, Executed::Unknown);
             return Err(if is_forgotten { lost } else { trouble.of(request) });
         }
@@ -285,8 +285,8 @@ impl Http {
         }
     }
 
-    /// Tells a server of the older era that nobody waits any more; in the modern one the closed
-    /// stream says so.
+    /// Tells a server of the older era that the caller gave up; in the modern one the closed stream
+    /// says so.
     fn cancel(&self, session: &Session, id: u64) {
         if session.era != Era::Modern {
             self.wire.post_in_background(session.headers.clone(), cancelled(id));

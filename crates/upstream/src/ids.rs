@@ -6,7 +6,7 @@ use portcullis_core::random::{self, Random};
 
 /// Gives every request of one server an id of its own.
 ///
-/// It begins at a random 48-bit number, so that two clients of one server do not use the same ids
+/// Counts from a random 48-bit number, so that two clients of one server do not use the same ids
 /// even where the server mixes its clients up; ids stay below 2⁵³, which every JSON reader keeps.
 #[derive(Debug)]
 pub(crate) struct Ids(AtomicU64);

@@ -1,6 +1,6 @@
 //! The keys of token issuers: OpenID Connect Discovery 1.0 and JWK Sets over HTTPS.
 //!
-//! An issuer is trusted to say who somebody is, and with nothing else: its answers are bounded in
+//! An issuer is trusted to identify its subjects, and with nothing else: its answers are bounded in
 //! size and time, no redirect is followed, and its discovery document cannot point the gateway into
 //! the operator's network.
 
@@ -79,7 +79,7 @@ pub enum FetchError {
     /// Not a discovery document.
     #[error("the issuer's discovery document is not one strict JSON object with a `jwks_uri`")]
     Discovery,
-    /// Somebody else's discovery document.
+    /// The discovery document of another issuer.
     #[error("the discovery document names another issuer")]
     WrongIssuer,
     /// Keys at a place that may not be dialled.

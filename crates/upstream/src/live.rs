@@ -69,13 +69,13 @@ impl Live {
         self.0.given_up.clone().drop_guard()
     }
 
-    /// Returns true if nobody waits for the call any more.
+    /// Returns true if the caller gave the call up.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
         self.0.given_up.is_cancelled()
     }
 
-    /// Ends once nobody waits for the call any more.
+    /// Ends once the caller gives the call up.
     pub(crate) async fn given_up(&self) {
         self.0.given_up.cancelled().await;
     }

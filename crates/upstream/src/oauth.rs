@@ -54,7 +54,7 @@ pub enum OAuthError {
     /// Not what was asked for.
     #[error("its answer is not what the standard demands")]
     Form,
-    /// The token endpoint says no.
+    /// The token endpoint refuses.
     #[error("it refused ({0:?})")]
     Refused(TokenRefusal),
     /// The address may not be dialled.

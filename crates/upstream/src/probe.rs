@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// There was no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// Nobody listens there, or nobody answers in time.
+    /// No listener, or no answer in time.
     #[error("nothing answers at {0}")]
     Silent(SocketAddr),
     /// The HTTP client could not be built.

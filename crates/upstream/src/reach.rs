@@ -46,8 +46,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// Parses an `https` URL of a host on the public internet.
     ///
-    /// Says no to other schemes, to user names and passwords in the URL, to fragments and to
-    /// literal addresses that are not public.
+    /// Rejects other schemes, user names and passwords in the URL, fragments and literal addresses
+    /// that are not public.
     pub fn public(text: &str) -> Result<Self, SettingsError> {
         let url = parse(text)?;
         if url.scheme() != "https" {
@@ -74,7 +74,7 @@ impl Endpoint {
         &self.url
     }
 
-    /// The same for a client that is given it with each request. Says no to what RFC 3986 does not
+    /// The same for a client that is given it with each request. Rejects what RFC 3986 does not
     /// allow in a URL and WHATWG's standard does.
     pub(crate) fn uri(&self) -> Result<Uri, SettingsError> {
         self.url.as_str().parse().map_err(|_| SettingsError::Url("this is not a URL"))

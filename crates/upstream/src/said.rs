@@ -5,7 +5,7 @@ use std::{fmt, sync::OnceLock};
 /// Longest text that is kept, in characters.
 const LONGEST: usize = 1_000;
 
-/// The words of a server beside its error. They are its own: nobody has looked through them.
+/// The words of a server beside its error. They are its own and unchecked.
 #[derive(Default)]
 pub struct Said(OnceLock<String>);
 

@@ -1,7 +1,7 @@
 //! A small MCP server of our own, for a first look at Portcullis without any other server.
 //!
-//! It speaks both eras over standard input and output, answers many requests at once and stops
-//! what is cancelled. Its data is invented.
+//! The server speaks both eras over standard input and output, answers many requests at once and
+//! stops what is cancelled. Its data is invented.
 
 mod tools;
 

@@ -66,15 +66,15 @@ pub struct Trace<'a> {
     pub tracestate: Option<&'a str>,
     /// The caller's side of the call, if it wants to hear of progress.
     pub live: Option<&'a Live>,
-    /// Where the forms of the server are counted, if it has any answered.
+    /// Counter of the forms of the server, if it has any answered.
     pub forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
     pub said: Option<&'a Said>,
 }
 
 impl Server {
-    /// A server with these settings. Nothing is dialled or started yet. Says no to settings that
-    /// can never work.
+    /// A server with these settings. Nothing is dialled or started yet. Rejects settings that can
+    /// never work.
     pub fn new(settings: ServerSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
@@ -197,8 +197,8 @@ impl Server {
     }
 
     /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
-    /// have run. It is never sent twice. Says no at once to calls beyond those that may be in
-    /// flight and wait, and to what kept failing; both are reckoned for each org.
+    /// have run. It is never sent twice. Refuses at once calls beyond those that may be in flight
+    /// and wait, and what kept failing; both are reckoned for each org.
     pub async fn call_tool(
         &self,
         org: OrgId,
@@ -230,13 +230,13 @@ impl Server {
         admission.ended(answer.and_then(|reply| CallAnswer::of(&reply)))
     }
 
-    /// Says no if an org's call of this tool would not go out now, because it or the server kept
+    /// Fails if an org's call of this tool would not go out now, because it or the server kept
     /// failing.
     pub fn check(&self, org: OrgId, tool: &ToolName) -> Result<(), CallError> {
         self.0.breaker.check(org, tool, Instant::now())
     }
 
-    /// Returns true if calls kept failing to reach it and nobody has reached it since.
+    /// Returns true if calls kept failing to reach it and none has reached it since.
     #[must_use]
     pub fn is_resting(&self) -> bool {
         self.0.breaker.is_way_open()
@@ -257,8 +257,9 @@ impl Server {
         }
     }
 
-    /// Why it could not be used last, if it could not: for a program, how it ended and the last lines that it
-    /// wrote. Words of the upstream stand in it, which may hold anything but the credentials that it was given.
+    /// Cause of its last failure, if there was one: for a program, how it ended and the last lines
+    /// that it wrote. Words of the upstream stand in it, which may hold anything but the
+    /// credentials that it was given.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
         let cause = match &self.0.link {

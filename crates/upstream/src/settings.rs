@@ -226,8 +226,8 @@ impl Program {
 }
 
 impl Credential {
-    /// Sends `value` in the header `name`. Says no to headers that HTTP or MCP need themselves and
-    /// to values that are no header values.
+    /// Sends `value` in the header `name`. Rejects headers that HTTP or MCP need themselves and
+    /// values that are no header values.
     pub fn header(name: &str, value: &Secret) -> Result<Self, SettingsError> {
         const TAKEN: [&str; 10] = [
             "host",

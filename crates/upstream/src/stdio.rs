@@ -3,7 +3,7 @@
 //! One task writes, one reads, one looks after the process; calls meet them through a map of
 //! pending request ids. What a child does, be it silent, flooding or dead, stays with its calls.
 //! One that lets a request run out of time and answers nothing after that is ended; the next call
-//! starts it again. A start goes on whoever waits for it, for a program may have to be fetched first.
+//! starts it again. A start outlives its callers, for a program may have to be fetched first.
 
 mod backoff;
 mod child;
@@ -185,7 +185,7 @@ impl Stdio {
 }
 
 impl Inner {
-    /// The living child, or a new one. Says no at once while a child that failed rests.
+    /// The living child, or a new one. Fails at once while a child that failed rests.
     async fn pipe(self: &Arc<Self>) -> Started {
         let mut starting = {
             let mut state = self.state.lock().await;

@@ -50,9 +50,9 @@ pub enum SkipReason {
     Name,
     /// Another tool of that name came before it.
     Duplicate,
-    /// It is no object or has no object for an input schema.
+    /// Not an object, or without an object for an input schema.
     Malformed,
-    /// It is JSON that is not accepted: it names a member twice, is nested too deep, or has a number
+    /// JSON that is not accepted: it names a member twice, is nested too deep, or has a number
     /// beyond the range of a double.
     Unreadable,
     /// A name in its schemas has characters that cannot be seen.

@@ -33,7 +33,7 @@ impl fmt::Debug for Webhook {
 /// A message did not arrive, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
-    /// Nobody answered in time, or nobody could be reached.
+    /// The webhook could not be reached, or did not answer in time.
     #[error("the webhook cannot be reached")]
     Unreachable,
     /// The answer was not a success.

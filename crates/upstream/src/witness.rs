@@ -2,7 +2,7 @@
 //!
 //! A witness learns size and root of a log and nothing else. It is trusted to have seen them and
 //! with nothing more: its answers are bounded in size and time, and what it signs is verified by
-//! whoever asks.
+//! the caller.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Witness {
 pub enum Witnessing {
     /// Its signature lines, not verified yet.
     Signed(String),
-    /// It knows the log at another size than the proof begins with.
+    /// The witness knows the log at another size than the proof begins with.
     Knows(u64),
 }
 

@@ -153,7 +153,7 @@ impl<'a> Crate<'a> {
         Some((module, None))
     }
 
-    /// Where a path begins, and what is left of it.
+    /// Module at which a path begins, and what is left of the path.
     fn base<'p>(
         &self,
         from: &[String],

@@ -67,7 +67,7 @@ fn without_visibility(code: &str) -> String {
     out
 }
 
-/// Where the next `use` statement at or behind `from` begins and ends.
+/// Start and end of the next `use` statement at or behind `from`.
 fn next_use(code: &str, from: usize) -> Option<(usize, usize)> {
     let mut at = from;
     loop {

@@ -5,7 +5,7 @@ use super::{
     repository::{File, Repository},
 };
 
-/// Where people's and build machines' folders begin; put together here so as not to find itself.
+/// Beginnings of people's and build machines' folders; put together here so as not to find itself.
 const PLACES: [&str; 5] = [
     concat!("/", "home/"),
     concat!("/", "Users/"),
@@ -14,7 +14,7 @@ const PLACES: [&str; 5] = [
     concat!("C:", "\\Users\\"),
 ];
 
-/// Finds absolute paths into somebody's folders.
+/// Finds absolute paths into a person's folders.
 pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
     repository.files().flat_map(check_file).collect()
 }

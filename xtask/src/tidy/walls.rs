@@ -11,7 +11,7 @@ use super::{
 struct Wall {
     /// The paths that are walled in.
     patterns: &'static [&'static str],
-    /// Where they may be named: beginnings of file paths.
+    /// Places that may name them: beginnings of file paths.
     only: &'static [&'static str],
     remedy: &'static str,
 }

@@ -57,7 +57,7 @@ impl Readable for StoredRow {
         if let Some(text) = input {
             stored.approval.input = serde_json::from_str(&text).map_err(|_| corrupt())?;
         }
-        // Nobody decides about a call that cannot be shown.
+        // A call that cannot be shown must not be decided.
         if stored.approval.input.is_null() { Err(corrupt()) } else { Ok(stored) }
     }
 }

@@ -7,7 +7,7 @@ use portcullis_core::id::{ApprovalId, OrgId};
 use super::ApprovalUse;
 
 /// Approvals that permit a call at this moment, with what is taken of them. Within the transaction
-/// nobody else changes them.
+/// no other one changes them.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(BTreeMap<(OrgId, ApprovalId), Usable>);
 

@@ -1,5 +1,5 @@
 //! Erasing what is detached: value and salt go, the commitment in the hashed record stays, so every
-//! proof stays valid and nobody can guess the value from it.
+//! proof stays valid and the value cannot be guessed from it.
 
 use std::collections::BTreeMap;
 

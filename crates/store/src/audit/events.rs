@@ -48,7 +48,7 @@ pub enum EventOrder {
 pub enum EventActor {
     /// A user or a service account.
     Principal(PrincipalId),
-    /// Whoever presented this token.
+    /// The bearer of this token.
     Token(TokenId),
 }
 

@@ -2,7 +2,7 @@
 //! time and dropped whole; SQLite has one file and nothing to do here.
 //!
 //! A month is dropped in two steps. First each org's log is told to begin behind its last event of
-//! the month, with the event that tells of it; from then on nobody is shown the rows. Then the
+//! the month, with the event that tells of it; from then on no reader sees the rows. Then the
 //! partitions go. What a crash between the two leaves is a month that the next round drops.
 
 use async_recursion::async_recursion as boxed;
@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// Lets the org's log begin behind its last event of the month, and removes what is left of it
-    /// before that in other months. `false` if somebody else pruned meanwhile.
+    /// before that in other months. `false` if another node pruned meanwhile.
     async fn begin_behind<F>(
         &self,
         pool: &PgPool,
@@ -153,12 +153,12 @@ async fn ends(
     rows.into_iter().map(end).collect()
 }
 
-/// Drops the partitions of a month of which nothing is shown any more. `false` if somebody is busy
-/// with the log for long, or wrote an event of the month after all: then the next round tries.
+/// Drops the partitions of a month of which nothing is shown any more. `false` if the log is locked
+/// for long, or an event of the month was written after all: then the next round tries.
 async fn drop_month(pool: &PgPool, month: &Month, horizon: i64) -> Result<bool, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
-    // Whoever waits for a lock makes all others wait, so not for long; and shorter than it takes
-    // the server to look for two that wait for each other.
+    // A transaction that waits for a lock makes all others wait, so not for long; and shorter than
+    // it takes the server to look for two that wait for each other.
     let lock = "SET LOCAL lock_timeout = '200ms'; \
                 LOCK TABLE ONLY audit_events, ONLY audit_seals IN ACCESS EXCLUSIVE MODE";
     if let Err(error) = sqlx::raw_sql(lock).execute(&mut *tx).await {

@@ -56,8 +56,8 @@ pub trait Sealer: Send + Sync {
     /// recording (never running backwards).
     fn leaf(&self, event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> Hash;
 
-    /// The signed checkpoint of a tree, the same one each time; `None` leaves it to whoever seals
-    /// next.
+    /// The signed checkpoint of a tree, the same one each time; `None` leaves it to the next
+    /// sealer.
     fn sign(&self, org: OrgId, size: u64, root: &Hash) -> Option<SignedNote>;
 
     /// The stored log is not the continuation of a tree of that size: it was tampered with, and

@@ -97,8 +97,8 @@ impl Store {
         GrowingTree::open(size, edge).map_err(|_| StoreError::Corrupt("audit_tiles"))
     }
 
-    /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing
-    /// if somebody else did so meanwhile.
+    /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing if
+    /// another writer did so meanwhile.
     pub(super) async fn plant(&self, org: OrgId, tree_size: i64) -> Result<(), StoreError> {
         let leaves: Vec<Vec<u8>> = read!(self, org, |conn| {
             sqlx::query_scalar(

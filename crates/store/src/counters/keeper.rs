@@ -82,7 +82,7 @@ impl CountersTask {
                     let begun = tokio::time::Instant::now();
                     let failed = self.watch(connection, number).await;
                     self.live.send_replace(None);
-                    // A server that answers and then says no is not to be hammered.
+                    // A server that answers and then refuses is not to be hammered.
                     pause = if begun.elapsed() > LONGEST_PAUSE { PAUSE } else { pause };
                     failed
                 }

@@ -47,7 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(27, "0027_principal_groups"),
 ];
 
-/// Holds off other nodes that start at the same moment; any number no one else uses.
+/// Holds off other nodes that start at the same moment; any number that has no other use.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(5785245101)";
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \

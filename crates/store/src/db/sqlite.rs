@@ -35,7 +35,7 @@ impl Dialect for SqliteConnection {
     }
 
     async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error> {
-        // Whoever writes anything holds the whole file.
+        // Any writer holds the whole file.
         Ok(())
     }
 

@@ -99,7 +99,7 @@ pub(super) async fn copy(
                   WHERE table_schema = current_schema() AND table_name = $1";
     let wanted: Vec<String> =
         sqlx::query_scalar(wanted).bind(table).fetch_all(&mut *target).await?;
-    // Where a row lies in the file is nobody's business elsewhere.
+    // The place of a row in the file means nothing elsewhere.
     columns.retain(|column| wanted.contains(&column.name));
     let names = columns.iter().map(|it| format!("\"{}\"", it.name)).collect::<Vec<_>>().join(", ");
     let from = columns.iter().map(|it| format!("{} AS \"{}\"", it.from, it.name));
@@ -135,7 +135,7 @@ pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> 
     Ok(())
 }
 
-/// Says no unless the table has as many rows on both sides as were carried.
+/// Fails unless the table has as many rows on both sides as were carried.
 pub(super) async fn check(
     source: &mut SqliteConnection,
     target: &mut PgConnection,

@@ -93,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets a registration, with its secret. Says no if it is not the one that is remembered.
+    /// Forgets a registration, with its secret. Fails if it is not the one that is remembered.
     #[boxed]
     pub async fn forget_oauth_client(
         &self,

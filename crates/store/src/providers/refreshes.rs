@@ -32,9 +32,9 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// Makes `holder` the one that gets new credentials for a connection until `until`: a node, or
-    /// whoever on it. `false` if
-    /// another one is at it, the connection is gone, or it has newer credentials already.
+    /// Makes `holder`, a node or a task of it, the one that gets new credentials for a connection
+    /// until `until`. `false` if another one is at it, the connection is gone, or it has newer
+    /// credentials already.
     #[boxed]
     pub async fn lease_refresh(
         &self,

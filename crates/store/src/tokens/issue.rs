@@ -118,8 +118,8 @@ macro_rules! insert_refresh {
 pub(super) use {insert, insert_refresh};
 
 impl Store {
-    /// Remembers a new token by its hash. Says no to an id or hash that exists, and to a
-    /// principal, `via` or parent that is not of the same org.
+    /// Remembers a new token by its hash. Fails if its id or hash exists, or if its principal,
+    /// `via` or parent is not of the same org.
     #[boxed]
     pub async fn insert_token(
         &self,

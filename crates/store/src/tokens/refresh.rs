@@ -62,9 +62,9 @@ pub struct Pair {
 pub enum Rotated {
     /// The token is spent, the new pair is live.
     Done,
-    /// It was spent a moment ago, for this pair. Nothing was changed.
+    /// The token was spent a moment ago, for this pair. Nothing was changed.
     Repeated(Box<Pair>),
-    /// It is worth nothing. Nothing was changed.
+    /// The token is worth nothing. Nothing was changed.
     Refused(Presented),
 }
 

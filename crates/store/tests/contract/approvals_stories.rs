@@ -150,7 +150,7 @@ impl Story {
         *self.begun.get_mut(&n).unwrap() += u32::try_from(count).unwrap();
     }
 
-    /// A call whose node is killed at any moment of it: nobody is told if it began.
+    /// A call whose node is killed at any moment of it: its caller is not told if it began.
     async fn killed(&mut self) {
         let Some((n, found)) = self.some_approval().await else { return };
         let at = usize::try_from(self.dice.below(3)).unwrap();

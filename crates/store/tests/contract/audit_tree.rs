@@ -226,7 +226,7 @@ on_both! {
         assert_eq!(signed(&db.store, org).await.note, before.note);
     }
 
-    // With a tree that is ahead of the log nothing can be sealed, and nobody tries for ever.
+    // With a tree that is ahead of the log nothing can be sealed, and no sealer tries for ever.
     async fn a_log_behind_its_tree_is_not_sealed_and_is_no_burden(db: Database) {
         let signer = Signer::default();
         let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
@@ -339,7 +339,7 @@ on_both! {
         assert_proves(&db.store, orgs[0], &signer).await;
     }
 
-    // A seal that was made while nobody heard of it: whoever seals again finds it made.
+    // A seal that was made without an answer: the next sealer finds it made.
     async fn a_seal_whose_answer_was_lost_is_found_made(db: Database) {
         let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
         append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
@@ -349,7 +349,7 @@ on_both! {
             let signer = signer.clone();
             async move { store.seal(org, signer).await }
         });
-        // Whoever asked goes away at some moment of it.
+        // The sealer goes away at some moment of it.
         tokio::task::yield_now().await;
         asked.shutdown().await;
 

@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::{sync::OnceCell, task::JoinSet};
 
-/// Whom the store signs in as.
+/// Role that the store signs in as.
 const ROLE: &str = "portcullis_store";
 
 /// An empty database, and its store.
@@ -171,7 +171,7 @@ impl Database {
         }
     }
 
-    /// Lets nobody write until [`Blocked::release`].
+    /// Blocks all writers until [`Blocked::release`].
     pub(crate) async fn block_writers(&self) -> Blocked {
         match &self.place {
             Place::File(_) => {

@@ -214,7 +214,7 @@ pub(crate) fn approved_intent(org_id: OrgId, n: u32, approvals: &[(u32, &str)]) 
     NewIntent { approvals: approvals.iter().map(used).collect(), ..intent(org_id, n) }
 }
 
-/// A writer whose task nobody runs yet.
+/// A writer whose task does not run yet.
 pub(crate) fn idle_writer(store: &Store) -> (AuditWriter, AuditTask) {
     let clock = Arc::new(SetClock::default());
     clock.set(NOW.as_micros());

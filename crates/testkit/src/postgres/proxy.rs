@@ -27,9 +27,9 @@ use super::PostgresDatabase;
 /// Fate of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It never reaches the server, which rolls back.
+    /// The commit never reaches the server, which rolls back.
     NotDone,
-    /// It is done, and the word of it never arrives.
+    /// The commit is done, and the word of it never arrives.
     ReplyLost,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! An org's failures open a circuit for that org. Where the circuits of two orgs are open, they speak
 //! for those who have not found out for themselves: their circuit opens with their next call, and when
-//! its rest is over they see for themselves, whatever becomes of the others. So nobody's calls, and
-//! nobody's probe, decide for longer than one short rest what another org may do.
+//! its rest is over they see for themselves, whatever becomes of the others. So no org's calls or
+//! probe decide for longer than one short rest what another org may do.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -72,14 +72,14 @@ impl Circuit {
         self.rests_until.is_some()
     }
 
-    /// Returns true if it says, from what its own org found, that nobody should call now.
+    /// Returns true if it says, from what its own org found, that no org should call now.
     fn speaks(&self, now: Instant) -> bool {
         !self.told && self.rests_until.is_some_and(|until| self.probed || now < until)
     }
 }
 
 impl Health {
-    /// Says no with the time after which to ask again.
+    /// Refuses with the time after which to ask again.
     pub(super) fn admit(&mut self, org: OrgId, now: Instant) -> Result<(), Duration> {
         if let Some(circuit) = self.0.get(&org) {
             return circuit.admit(now);
@@ -155,7 +155,7 @@ impl Health {
         self.0.len()
     }
 
-    /// Returns true if enough others say that nobody should call now.
+    /// Returns true if enough others say that no org should call now.
     fn is_agreed(&self, org: OrgId, now: Instant) -> bool {
         let others = self.0.iter().filter(|(other, circuit)| **other != org && circuit.speaks(now));
         others.take(AGREEING).count() == AGREEING

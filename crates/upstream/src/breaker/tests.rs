@@ -164,8 +164,8 @@ async fn a_tool_that_rests_is_tried_again_also_after_there_was_no_way_to_it() {
     assert_eq!(breaker.open(), 0);
 }
 
-// Whatever happens, and in whatever order: when nothing is under way and the longest rest is
-// over, somebody is let through.
+// Whatever happens, and in whatever order: when nothing is under way and the longest rest is over,
+// a call is let through.
 #[tokio::test(start_paused = true)]
 async fn nobody_is_locked_out_for_ever() {
     let tools = [name("a"), name("b")];

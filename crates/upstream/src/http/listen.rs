@@ -59,7 +59,7 @@ struct Listener {
 enum Over {
     /// The server has no such stream.
     NotOffered,
-    /// It broke off or ended.
+    /// The stream broke off or ended.
     Ended,
 }
 

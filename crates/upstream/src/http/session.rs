@@ -129,7 +129,7 @@ impl Session {
             listen::SessionStream { announces, forms, ..listen::SessionStream::of(era, &headers) };
         let forms = stream.forms.clone();
         let listener = if forms.is_some() {
-            // A form that comes before somebody listens is lost.
+            // A form that comes before the listener is lost.
             let opened = stream.opened.clone();
             let listener = listen::start(wire, stream);
             let _ = timeout(COURTESY, opened.cancelled()).await;
@@ -191,7 +191,7 @@ const fn is_about_access(error: CallError) -> bool {
     matches!(error.kind, CallErrorKind::AuthRequired | CallErrorKind::Forbidden)
 }
 
-/// The id that the server gave to the session. Says no to one that is no visible ASCII.
+/// The id that the server gave to the session. Rejects one that is no visible ASCII.
 fn session_id(response: &Answer) -> Result<Option<HeaderValue>, CallError> {
     let Some(id) = response.headers().get(MCP_SESSION_ID) else { return Ok(None) };
     let bytes = id.as_bytes();

@@ -23,7 +23,7 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// The rest after one, as many times as long as it was read.
 const REST: u32 = 20;
 const LONGEST_REST: Duration = Duration::from_millis(200);
-/// Nobody waits longer for a turn: whoever has it may be reading slowly.
+/// No request waits longer for a turn: its holder may be reading slowly.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The turns of one server.

@@ -8,11 +8,11 @@ use super::message::{Outcome, RpcError};
 /// Meaning of an answer to `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It speaks our modern version; whether it tells when its tools change.
+    /// The server speaks our modern version; whether it tells when its tools change.
     Modern { announces: bool },
-    /// It does not, so `initialize` comes next.
+    /// The server does not speak it, so `initialize` comes next.
     Legacy,
-    /// It speaks only versions we do not know.
+    /// The server speaks only versions we do not know.
     Stranger,
 }
 

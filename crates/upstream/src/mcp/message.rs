@@ -42,9 +42,9 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) cursor: Option<&'a str>,
     pub(crate) traceparent: Option<TraceParent>,
     pub(crate) tracestate: Option<&'a str>,
-    /// Where its progress is heard. The token is its id, so that no byte of the caller's goes out.
+    /// Receiver of its progress. The token is its id, so that no byte of the caller's goes out.
     pub(crate) live: Option<&'a Live>,
-    /// Where the forms are counted that a server of the older era presents meanwhile.
+    /// Counter of the forms that a server of the older era presents meanwhile.
     pub(crate) forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
     pub(crate) said: Option<&'a Said>,
@@ -76,7 +76,8 @@ impl Outgoing<'_> {
         }
     }
 
-    /// The failure that an error of the server is. Its words are kept where somebody wants them.
+    /// The failure that an error of the server is. Keeps its words where the call has room for
+    /// them.
     pub(crate) fn failed(&self, error: &RpcError) -> CallError {
         if let Some(said) = self.said {
             said.hear(&error.message);
@@ -89,8 +90,8 @@ impl Outgoing<'_> {
         self.live.is_some() || self.forms.is_some()
     }
 
-    /// Ends once its answer is not waited for any more, because the caller gave it up or its server wants
-    /// an answer that nobody gives; says which.
+    /// Ends once its answer is not waited for any more, because the caller gave it up or its server
+    /// wants an answer that will not come; says which.
     pub(crate) async fn abandoned(&self) -> CallError {
         let given_up = async {
             match self.live {

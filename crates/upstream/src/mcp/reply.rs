@@ -26,7 +26,7 @@ pub(crate) enum Reply {
     NotOffered,
     /// A form with this answer.
     Accepted(Map<String, Value>),
-    /// A form that nobody answers.
+    /// A form without an answer.
     Cancelled,
     /// A question of another kind than forms.
     NoForm,

@@ -47,7 +47,7 @@ pub(super) struct Process {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group(Option<Pid>);
 
-/// Starts the program. Says no when it does not exist or may not be started.
+/// Starts the program. Fails if it does not exist or may not be started.
 pub(super) fn start(program: &Program) -> Result<Started, String> {
     let mut command = Command::new(&program.command);
     command
@@ -118,7 +118,7 @@ impl Group {
 
     fn signal(self, signal: Signal) {
         if let Some(leader) = self.0 {
-            // It fails when nobody is left, which is what was wanted.
+            // It fails when no process is left, which is what was wanted.
             let _ = kill_process_group(leader, signal);
         }
     }

@@ -94,7 +94,7 @@ async fn either(
     }
 }
 
-/// The modern era, when that is what the server speaks; then also asks for announcements. Says no
+/// The modern era, when that is what the server speaks; then also asks for announcements. Fails
 /// only when the child is gone.
 fn judge(
     pipe: &Pipe,

@@ -11,7 +11,7 @@ use crate::mcp::scan::IdScanner;
 pub(super) enum Line {
     /// All of it.
     Whole(Vec<u8>),
-    /// It was too long; the id of the request it answered, where that could be told.
+    /// The line was too long; the id of the request it answered, where that could be told.
     TooLong(Option<u64>),
 }
 

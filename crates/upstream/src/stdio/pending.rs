@@ -51,7 +51,7 @@ const SENT: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
 impl Ticket {
-    /// Marks it as sent, before its first byte is written. Says no when it was withdrawn.
+    /// Marks it as sent, before its first byte is written. `false` if it was withdrawn.
     pub(super) fn send(&self) -> bool {
         self.leave_queue(SENT)
     }
@@ -80,7 +80,7 @@ struct Map {
     waiting: HashMap<u64, Waiter>,
 }
 
-/// Where the answer to a request goes, its progress, and the forms that come meanwhile.
+/// Receivers of the answer to a request, of its progress, and of the forms that come meanwhile.
 #[derive(Debug)]
 struct Waiter {
     arrival: oneshot::Sender<Arrival>,
@@ -111,7 +111,7 @@ impl Pending {
         waiting.is_some_and(|waiting| waiting.arrival.send(arrival).is_ok())
     }
 
-    /// Passes progress on to whoever waits for the request.
+    /// Passes progress on to the caller that waits for the request.
     pub(super) fn hear(&self, id: u64, progress: Progress) {
         let live = self.lock().waiting.get(&id).and_then(|waiting| waiting.live.clone());
         if let Some(live) = live {
@@ -136,7 +136,7 @@ impl Pending {
     }
 }
 
-/// A registered request; dropping it forgets it, so that a late answer finds nobody.
+/// A registered request; dropping it forgets it, so that a late answer finds no receiver.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pending: Arc<Pending>,

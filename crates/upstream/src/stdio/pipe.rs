@@ -234,7 +234,7 @@ impl Pipe {
         }
     }
 
-    /// Sends a message that nobody answers, unless the queue is full.
+    /// Sends a message without an answer, unless the queue is full.
     pub(super) fn notify(&self, body: Vec<u8>) {
         // A notification is a courtesy; a child that does not read does not get it.
         let _ = self.outgoing.try_send(Frame { body, ticket: None });
@@ -253,8 +253,7 @@ impl Pipe {
     }
 }
 
-/// A request on its way. When nobody waits for it any longer it is withdrawn, or the child is
-/// told.
+/// A request on its way. When its caller gives it up it is withdrawn, or the child is told.
 struct Sending<'a> {
     pipe: &'a Pipe,
     id: u64,
@@ -339,13 +338,13 @@ impl Reader {
         }
     }
 
-    /// Hands an answer over; says whether somebody waited for it.
+    /// Hands an answer over; says whether a caller waited for it.
     fn hand_over(&self, id: u64, arrival: Arrival) -> bool {
         self.liveness.answered();
         self.pending.hand_over(id, arrival)
     }
 
-    /// Takes one line; says whether somebody waited for it.
+    /// Takes one line; says whether a caller waited for it.
     fn take(&self, line: &[u8]) -> bool {
         match message::parse(line) {
             Ok(Incoming::Answer { id: Some(id), outcome }) => {

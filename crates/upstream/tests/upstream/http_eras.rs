@@ -79,7 +79,7 @@ async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
 async fn a_call_in_a_forgotten_session_is_not_sent_again_and_the_next_one_has_a_new_session() {
     let sessions = AtomicUsize::new(0);
     let next = move || format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
-    // It may have carried the call out before it forgot the session: nobody can tell.
+    // It may have carried the call out before it forgot the session: the gateway cannot tell.
     let fake = legacy(next, |seen| match seen.header("mcp-session-id") {
         Some("s-0") => error(StatusCode::NOT_FOUND, &json!(null), -32001),
         _ => success(&seen.id(), &content("renewed")),

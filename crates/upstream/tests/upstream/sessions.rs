@@ -175,7 +175,7 @@ async fn who_is_let_in_to_initialize_and_not_to_discover_is_served() {
 /// Versions that a server was asked for.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// A server that initializes in one version only, and says no to others in its own way.
+/// A server that initializes in one version only, and refuses others in its own way.
 async fn particular(version: &'static str, refuse: Stranger) -> (Fake, Asked) {
     let asked = Asked::default();
     let heard = asked.clone();

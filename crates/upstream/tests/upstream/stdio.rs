@@ -30,7 +30,7 @@ fn is_alive(process: i32) -> bool {
     test_kill_process(Pid::from_raw(process).unwrap()).is_ok()
 }
 
-/// Returns true if it is dead. Whoever adopts it has to reap it; until then it is still listed.
+/// Returns true if it is dead. Its adoptive parent has to reap it; until then it is still listed.
 fn has_ended(process: i32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     state.is_empty() || state.contains(") Z ") || state.contains(") X ")

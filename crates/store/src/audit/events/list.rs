@@ -346,9 +346,9 @@ ORDER BY s.sequence ",
 }
 use list_sql;
 
-/// Times of recording never run backwards along the sequence, and sequences have no gaps: a
-/// binary search needs no index of its own. Where somebody made a gap the next place counts, so that
-/// one row that is missing hides no others.
+/// Times of recording never run backwards along the sequence, and sequences have no gaps: a binary
+/// search needs no index of its own. Where a row was removed the next place counts, so that one row
+/// that is missing hides no others.
 const FIRST_RECORDED: &str = "
 WITH RECURSIVE search (low, high) AS (
     SELECT CAST(COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = $1), 0) AS BIGINT),

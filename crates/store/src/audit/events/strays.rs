@@ -83,7 +83,7 @@ ORDER BY s.sequence LIMIT 1"
 }
 
 impl Store {
-    /// How far the org's log goes, by its head and by its last seal.
+    /// Ends of the org's log, by its head and by its last seal.
     #[boxed]
     pub async fn log_ends(&self, org: OrgId) -> Result<LogEnds, StoreError> {
         let ends: EndsRow = read!(self, org, |conn| {

@@ -3,8 +3,8 @@
 //! The cost of a commit depends little on its number of jobs, and a thread that commits whatever
 //! has come meanwhile is woken for few of them at a time. So a commit waits while fewer wait for it
 //! than are still on their way to it, no longer than the last one took. With all of them in one
-//! commit nobody would work while it is made, with half of them the others do. Few callers are never
-//! kept waiting: they would gain nothing, and each waits for two commits.
+//! commit no caller would work while it is made, with half of them the others do. Few callers are
+//! never kept waiting: they would gain nothing, and each waits for two commits.
 
 use std::{
     sync::{
@@ -26,7 +26,7 @@ pub(super) const LOOKS: u32 = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Workers(Arc<AtomicUsize>);
 
-/// Somebody who is at work on what will be committed, or waits for it, until it is dropped.
+/// A caller that works on what will be committed, or waits for it, until it is dropped.
 #[derive(Debug)]
 pub struct AtWork(Workers);
 

@@ -1,6 +1,6 @@
 //! The task that writes.
 //!
-//! SQLite blocks whoever writes, so there it is a thread of its own, which takes the jobs from the
+//! SQLite blocks its writer, so there it is a thread of its own, which takes the jobs from the
 //! queue, commits them and wakes who waits for them: no other thread has part in it.
 
 use async_recursion::async_recursion as boxed;

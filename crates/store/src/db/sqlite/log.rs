@@ -141,7 +141,7 @@ impl LogConnection {
         let open = self.open()?;
         let changed = change(open, write);
         if changed.is_err() && !restored(open) {
-            // Nobody knows what it would do next.
+            // The state of the connection is unknown.
             self.open = None;
         }
         changed

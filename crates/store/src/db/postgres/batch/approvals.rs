@@ -116,7 +116,7 @@ pub(super) async fn take(
 
 const LOCK_REQUESTER: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 5785245104))";
 
-/// Approvals that have ended are never changed, and may be removed by somebody else.
+/// Approvals that have ended are never changed, and may be removed by another transaction.
 const LOCK: &str = "
 SELECT 1 FROM approvals
 WHERE (org_id, id) IN (SELECT * FROM UNNEST($1::text[], $2::text[]))

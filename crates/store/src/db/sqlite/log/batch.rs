@@ -44,7 +44,7 @@ impl LogConnection {
         if written.is_ok() {
             self.rowids = rowids;
         }
-        // Otherwise nobody knows which of them stand: the table is asked when one is missing.
+        // Otherwise it is unknown which of them stand: the table is asked when one is missing.
         written
     }
 }
@@ -156,7 +156,7 @@ fn read_rowids(open: &Connection) -> Result<IntentRowids, StoreError> {
     let mut rows = select.query(())?;
     let mut rowids = IntentRowids::new();
     while let Some(row) = rows.next()? {
-        // One whose id cannot be read is nobody's to close; the others are closed.
+        // One whose id cannot be read cannot be closed; the others are closed.
         let Ok(id) = id(row, 1, "audit_intents.id") else { continue };
         rowids.insert(id, row.get(0)?);
     }

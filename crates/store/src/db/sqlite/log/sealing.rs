@@ -38,7 +38,7 @@ impl LogConnection {
         let mut rows = select.query((position, horizon))?;
         let mut orgs = Vec::new();
         while let Some(row) = rows.next()? {
-            // An event whose org nobody can tell is in no log; the others are sealed.
+            // An event whose org cannot be read is in no log; the others are sealed.
             orgs.extend(id::<OrgId>(row, 0, "audit_events.org_id").ok());
         }
         Ok((orgs, horizon))
