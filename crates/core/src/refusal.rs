@@ -80,7 +80,7 @@ pub enum Refusal {
         /// The class of the check that failed.
         check: CredentialCheck,
     },
-    /// A policy, or its DLP rule, or its failure, said no.
+    /// Denied by a policy, its DLP rule, or its failure.
     PolicyDenied {
         /// The policy's name.
         policy: String,

@@ -68,7 +68,7 @@ pub enum CountersError {
     /// The answer did not come in time.
     #[error("the counters do not answer in time")]
     Slow,
-    /// The server said no, or something else than was asked for.
+    /// The server refused, or gave another answer than was expected.
     #[error("the counters cannot be used: {0}")]
     Refused(String),
 }

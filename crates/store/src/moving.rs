@@ -65,7 +65,7 @@ pub enum MovingError {
     /// A log has not the size and root it had before.
     #[error("the log of {0} has another size or root than before: nothing was moved")]
     Log(String),
-    /// One of the databases said no.
+    /// One of the databases refused.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

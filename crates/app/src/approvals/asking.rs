@@ -21,7 +21,7 @@ const CROWDED_S: u32 = 60;
 pub(crate) enum Obtained {
     /// The call may run with it.
     Approved(Box<Approval>),
-    /// People have to decide, or said no.
+    /// Approvers have to decide, or denied it.
     Awaited(Box<Approval>),
     /// Too many requests of this principal are pending; seconds to wait.
     Crowded(u32),

@@ -401,7 +401,7 @@ pub enum OutcomeStatus {
     InputRequired,
     /// People have to approve the call first.
     ApprovalPending,
-    /// Policy or DLP said no.
+    /// Denied by policy or DLP.
     Denied,
     /// The request or its input was invalid.
     Invalid,

@@ -77,7 +77,7 @@ impl Denial {
         Self { grounds, reason, ruling: Some(Box::new(ruling)), dlp: None }
     }
 
-    /// What was to pass in this direction could not be scanned.
+    /// Denial because the content in this direction could not be scanned.
     #[must_use]
     pub fn unscannable(direction: Direction, why: &Unscannable) -> Self {
         let what = match direction {

@@ -106,9 +106,9 @@ impl Claims {
         Ok(end)
     }
 
-    /// Rejects what the issuer signed for another purpose: security events and logout tokens (RFC
-    /// 8417), and tokens bound to a key that their bearer would have to prove (RFC 7800), which the
-    /// gateway does not ask for.
+    /// Rejects tokens that the issuer signed for another purpose: security events and logout tokens
+    /// (RFC 8417), and tokens bound to a key that their bearer would have to prove (RFC 7800),
+    /// which the gateway does not ask for.
     pub fn check_purpose(&self) -> Result<(), Rejection> {
         if self.members.get("events").is_some() {
             return Err(Rejection::WrongPurpose("`events` makes it a security event, no identity"));

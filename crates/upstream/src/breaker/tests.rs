@@ -34,7 +34,7 @@ fn org(number: u8) -> OrgId {
     format!("org_01M754BKTKX1YB8Q05NMW9T{number:03}").parse().unwrap()
 }
 
-/// One call of the tool that ends so; gives what the breaker said, if it said no.
+/// One call of the tool that ends so; gives the refusal of the breaker, if there was one.
 fn call(breaker: &Breaker, tool: &str, end: Result<(), CallError>) -> Option<Duration> {
     call_of(1, breaker, tool, end)
 }

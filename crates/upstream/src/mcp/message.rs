@@ -76,8 +76,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// The failure that an error of the server is. Keeps its words where the call has room for
-    /// them.
+    /// The failure of a server's error. Keeps its words where the call has room for them.
     pub(crate) fn failed(&self, error: &RpcError) -> CallError {
         if let Some(said) = self.said {
             said.hear(&error.message);
