@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the labelled set that DLP's accuracy is measured with; docs/dlp.md says how.
+"""Builds the labelled set that DLP's accuracy is measured with; docs/dlp-reference.md says how.
 
 The values come from public packages at fixed versions and from generators; none of them is in this
 repository. Every case names its source. A hash splits values and files in two halves.

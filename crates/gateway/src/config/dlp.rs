@@ -188,13 +188,16 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
-    const PAGE: &str = include_str!("../../../../docs/dlp.md");
+    const PAGES: &str = concat!(
+        include_str!("../../../../docs/dlp.md"),
+        include_str!("../../../../docs/dlp-reference.md"),
+    );
 
-    /// The snippets of the page in a language, without the indentation of lists.
+    /// The snippets of both pages in a language, without the indentation of lists.
     fn snippets(language: &str) -> Vec<String> {
         let mut snippets = Vec::new();
         let mut inside = false;
-        for line in PAGE.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)) {
+        for line in PAGES.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)) {
             match (line.strip_prefix("```"), inside) {
                 (Some(opened), false) if opened == language => {
                     snippets.push(String::new());
@@ -214,13 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_on_the_page_is_accepted() {
+    fn every_setting_on_the_pages_is_accepted() {
         let snippets = snippets("toml");
 
         assert!(snippets.len() >= 8, "{}", snippets.len());
         for snippet in snippets {
             let mut dlp = dlp(&snippet);
-            // The file on the page is not there.
+            // The file on the pages is not there.
             dlp.gitleaks.clear();
             let loaded = dlp.engine();
             assert!(loaded.is_ok(), "{:?}\n{snippet}", loaded.err());
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_on_the_page_loads() {
+    fn every_policy_on_the_pages_loads() {
         let engine = dlp("").engine().unwrap();
         let names = engine.names();
         let catalogue = Catalogue::new([("github".parse().unwrap(), None)]);
@@ -241,10 +244,11 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_on_the_page_are_the_defaults() {
-        let page = snippets("toml").pop().unwrap();
+    fn the_limits_on_the_pages_are_the_defaults() {
+        let snippets = snippets("toml");
+        let page = snippets.iter().find(|snippet| snippet.starts_with("[dlp.limits]")).unwrap();
 
-        let limits = dlp(&page).limits;
+        let limits = dlp(page).limits;
 
         assert_eq!(format!("{limits:?}"), format!("{:?}", Limits::default()));
     }
