@@ -97,6 +97,21 @@ fn the_openapi_document_in_the_repository_is_the_one_that_the_binary_prints() {
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
 }
 
+#[test]
+fn the_table_of_the_api_has_a_row_for_each_operation() {
+    let document = json::parse(DOCUMENT.as_bytes(), Bounds::UPSTREAM).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+
+    for (path, operations) in paths {
+        for method in operations.as_object().unwrap().keys() {
+            let row = format!("\n| `{} {path}` |", method.to_uppercase());
+            assert!(TABLE.contains(&row), "docs/api.md has no row `{}`", row.trim());
+        }
+    }
+}
+
+const TABLE: &str = include_str!("../../../../docs/api.md");
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_itself_is_a_page_that_says_how_to_connect() {
     let gateway = gateway().config("[server]\npublic_url = \"https://gw.example\"").start();
