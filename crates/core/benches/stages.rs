@@ -8,7 +8,7 @@ use std::{hint::black_box, io::Write as _, net::IpAddr, process::ExitCode, sync:
 
 use portcullis_core::{
     audit::{
-        Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome, RecordFrame,
+        Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome,
         RecordedDecision, Request, Target, leaf_bytes, leaf_hash,
     },
     call::{Answer, Asker, CallResult, PinState, ToolCall},
@@ -318,18 +318,16 @@ fn record(bench: &Bench) {
         .keep_text("actor_name", Some("bench"), &Sevens);
     detached.commit("input", bench.input.root(), &Sevens);
     let Some(mut event) = event(detached) else { return };
-    let frame = RecordFrame::of(&event.parts());
-    black_box(written(&frame, &event));
+    black_box(written(&event));
     event.detached.commit("output", bench.input.root(), &Sevens);
-    let (row, core) = written(&frame, &event);
+    let (row, core) = written(&event);
     let leaf = leaf_bytes(row.get(..core).unwrap_or_default(), 48_212, NOW);
     let _ = black_box(leaf.map(|leaf| leaf_hash(leaf.as_bytes())).is_ok());
 }
 
 /// The texts of a row, and where the record ends among them.
-fn written(frame: &RecordFrame, event: &Event) -> (String, usize) {
-    let mut row = String::with_capacity(1536 + event.detached.written_len());
-    frame.write_core(&event.parts(), &mut row);
+fn written(event: &Event) -> (String, usize) {
+    let mut row = event.core_json();
     let core = row.len();
     event.detached.write_values(&mut row);
     event.detached.write_salts(&mut row);

@@ -20,13 +20,13 @@ pub mod tiles;
 mod capture;
 mod commitment;
 mod csv;
+mod event;
 mod held;
 mod leaf;
 mod ocsf;
 mod record;
 mod shown;
 mod stored;
-mod written;
 
 #[cfg(test)]
 mod tests;
@@ -35,16 +35,16 @@ pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
     csv::{CSV_COLUMNS, CsvLines},
+    event::{Event, EventParts, RecordedEvent},
     held::{LEAF, uncommitted},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,
     ocsf::{OCSF_VERSION, ocsf_line},
     record::{
-        Actor, Auth, Credential, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
-        OutcomeStatus, RecordedDecision, RecordedEvent, Request, SCHEMA, Target, UsedApproval,
+        Actor, Auth, Credential, DlpFinding, DlpResult, EventType, Governance, Outcome,
+        OutcomeStatus, RecordedDecision, Request, SCHEMA, Target, UsedApproval,
     },
     shown::Shown,
     stored::{Sealed, StoredError},
-    written::{EventParts, RecordFrame},
 };

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{
-        Actor, Detached, Event, EventParts, EventType, Outcome, RecordFrame, Shown, Target,
+        Actor, Detached, Event, EventParts, EventType, Outcome, Shown, Target,
         checkpoint::hash_text, uncommitted,
     },
     clock::Timestamp,
@@ -34,11 +34,11 @@ pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
 
 /// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
-    row_of_parts(&event.parts(), None)
+    row_of_parts(&event.parts())
 }
 
-/// The row of an event that may have a frame: then that part of its record is not written again.
-pub(crate) fn row_of_parts(event: &EventParts<'_>, frame: Option<&RecordFrame>) -> NewEvent {
+/// The row of an event in parts.
+pub(crate) fn row_of_parts(event: &EventParts<'_>) -> NewEvent {
     let governance = event.governance;
     NewEvent {
         id: event.id,
@@ -53,13 +53,14 @@ pub(crate) fn row_of_parts(event: &EventParts<'_>, frame: Option<&RecordFrame>) 
         outcome: Some(event.outcome.status.as_str().into()),
         request_id: event.request.map(|request| request.id),
         has_payload: event.detached.has_payload(),
-        texts: texts_of(event, frame),
+        texts: texts_of(event),
     }
 }
 
-fn texts_of(event: &EventParts<'_>, frame: Option<&RecordFrame>) -> EventTexts {
-    let mut texts = EventTexts::with_capacity(RECORD_ROOM + event.detached.written_len());
-    texts.write(TextColumn::Core, |out| write_core(event, frame, out));
+fn texts_of(event: &EventParts<'_>) -> EventTexts {
+    let core = event.core_json();
+    let mut texts = EventTexts::with_capacity(core.len() + event.detached.written_len());
+    texts.write(TextColumn::Core, |out| out.push_str(&core));
     texts.write(TextColumn::Detached, |out| event.detached.write_values(out));
     texts.write(TextColumn::Salts, |out| event.detached.write_salts(out));
     if let Some(target) = event.target.and_then(|target| target.id.as_deref()) {
@@ -71,16 +72,6 @@ fn texts_of(event: &EventParts<'_>, frame: Option<&RecordFrame>) -> EventTexts {
     texts
 }
 
-/// Bytes that a record takes without its erasable part, nearly always.
-const RECORD_ROOM: usize = 1536;
-
-fn write_core(event: &EventParts<'_>, frame: Option<&RecordFrame>, out: &mut String) {
-    match frame {
-        Some(frame) => frame.write_core(event, out),
-        None => event.write_core(out),
-    }
-}
-
 /// The moment until which a caller waits for its record to be durable before it is told 503.
 pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(5)
@@ -88,10 +79,11 @@ pub(crate) fn patience() -> Instant {
 
 /// Content of an intent: the event that stands if the node dies before the call's end. Its parts are
 /// JSON already.
-fn unfinished(event: &EventParts<'_>, frame: &RecordFrame) -> String {
-    let mut record = String::with_capacity(RECORD_ROOM + event.detached.written_len());
+fn unfinished(event: &EventParts<'_>) -> String {
+    let core = event.core_json();
+    let mut record = String::with_capacity(core.len() + event.detached.written_len());
     record.push_str("{\"core\":");
-    frame.write_core(event, &mut record);
+    record.push_str(&core);
     record.push_str(",\"detached\":");
     event.detached.write_values(&mut record);
     record.push_str(",\"salts\":");
@@ -182,12 +174,12 @@ impl Audit {
     }
 
     /// The write-ahead row of a call: the event that stands if the node dies before its end.
-    pub(crate) fn intent_of(&self, event: &EventParts<'_>, frame: &RecordFrame) -> NewIntent {
+    pub(crate) fn intent_of(&self, event: &EventParts<'_>) -> NewIntent {
         NewIntent {
             id: event.id,
             org_id: event.org_id,
             opened_at: self.base.clock.now(),
-            record: unfinished(event, frame),
+            record: unfinished(event),
             key: None,
             approvals: Vec::new(),
         }

@@ -6,7 +6,7 @@ use portcullis_core::{
     approval::Approval,
     audit::{
         Actor, Capture, Detached, EventParts, EventType, Governance, Outcome, OutcomeStatus,
-        RecordFrame, Request, Target, UsedApproval,
+        Request, Target, UsedApproval,
     },
     call::{DecisionInputs, Denial, Ruling},
     id::{EventId, OrgId},
@@ -34,8 +34,6 @@ pub(crate) struct CallEvent {
     pub(super) governance: Option<Governance>,
     inputs: Arc<DecisionInputs>,
     detached: Detached,
-    /// The part of the record that stays as it is from the intent on.
-    frame: Option<RecordFrame>,
     /// True if nothing is kept of the input, not even a commitment.
     input_off: bool,
     /// The task whose call it is, with the key that stands for it.
@@ -133,7 +131,6 @@ impl CallEvent {
             governance: None,
             inputs: Arc::default(),
             detached: ctx.detached(&calls.screening),
-            frame: None,
             input_off: false,
             task: None,
         }
@@ -264,20 +261,16 @@ impl CallEvent {
         }
     }
 
-    /// The intent of the call. Neither its target nor its request change from now on.
+    /// The intent of the call.
     pub(super) fn intent(&mut self, calls: &Calls) -> NewIntent {
         self.forget_input();
-        let event = self.parts(&DIED);
-        let frame = RecordFrame::of(&event);
-        let intent = calls.audit.intent_of(&event, &frame);
-        self.frame = Some(frame);
-        intent
+        calls.audit.intent_of(&self.parts(&DIED))
     }
 
     /// The row of the event.
     pub(super) fn row(&mut self, outcome: &Outcome) -> NewEvent {
         self.forget_input();
-        row_of_parts(&self.parts(outcome), self.frame.as_ref())
+        row_of_parts(&self.parts(outcome))
     }
 
     /// Removes the commitment to the input if nothing is kept of it.

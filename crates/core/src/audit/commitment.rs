@@ -173,15 +173,6 @@ impl Detached {
         Commitments(self)
     }
 
-    /// Writes the commitments as JSON, as they are recorded.
-    pub(super) fn write_commitments(&self, out: &mut String) {
-        self.write(out, |member, out| {
-            out.push_str("\"sha256:");
-            out.push_str(ascii(&member.digest));
-            out.push('"');
-        });
-    }
-
     /// Writes the values that are kept, by member, as JSON; `null` where only the commitment is.
     pub fn write_values(&self, out: &mut String) {
         self.write(out, |member, out| out.push_str(self.kept_of(member).unwrap_or("null")));

@@ -1,13 +1,11 @@
-//! The record itself. Members are declared in the order of their names, as its canonical form
-//! (RFC 8785) has them, which [`super::written`] writes.
+//! Parts of a record. Members are declared in the order of their names, as its canonical form
+//! (RFC 8785) has them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    audit::{Detached, commitment::Commitments},
-    clock::Timestamp,
-    id::{ApprovalId, EventId, OrgId, PrincipalId, ProviderId, RequestId, TokenId},
+    id::{ApprovalId, PrincipalId, ProviderId, RequestId, TokenId},
     lineage::Act,
     principal::{AuthMethod, Caller},
     refusal::Executed,
@@ -460,78 +458,5 @@ impl Outcome {
     pub const fn success(executed: Executed) -> Self {
         let status = OutcomeStatus::Success;
         Self { error_code: None, executed, http_status: 200, status }
-    }
-}
-
-/// A whole event before it has a place in the log.
-#[derive(Debug, Clone)]
-pub struct Event {
-    /// Its id.
-    pub id: EventId,
-    /// The org whose log it belongs to.
-    pub org_id: OrgId,
-    /// Type of the event.
-    pub kind: EventType,
-    /// When the request arrived.
-    pub occurred_at: Timestamp,
-    /// Number of occurrences, if the event stands for several.
-    pub count: Option<u64>,
-    /// The actor.
-    pub actor: Actor,
-    /// The request it came with.
-    pub request: Option<Request>,
-    /// The object.
-    pub target: Option<Target>,
-    /// Governance of the call.
-    pub governance: Option<Governance>,
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The erasable part and the commitments to it.
-    pub detached: Detached,
-}
-
-/// Part of an event that is hashed, but for its place in the log.
-#[derive(Serialize, ToSchema)]
-pub struct RecordedEvent<'a> {
-    actor: &'a Actor,
-    /// SHA-256 of each member of `detached` with its salt.
-    #[schema(value_type = BTreeMap<String, String>)]
-    commitments: Commitments<'a>,
-    /// The number of occurrences that it stands for, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
-    governance: Option<&'a Governance>,
-    id: EventId,
-    /// When the request arrived.
-    occurred_at: Timestamp,
-    org_id: OrgId,
-    outcome: &'a Outcome,
-    request: Option<&'a Request>,
-    /// Version of the record's shape.
-    schema: u32,
-    target: Option<&'a Target>,
-    #[serde(rename = "type")]
-    kind: EventType,
-}
-
-#[cfg(test)]
-impl Event {
-    /// The record as `serde` writes it.
-    pub(super) fn serialised(&self) -> String {
-        let core = RecordedEvent {
-            actor: &self.actor,
-            commitments: self.detached.commitments(),
-            count: self.count,
-            governance: self.governance.as_ref(),
-            id: self.id,
-            occurred_at: self.occurred_at,
-            org_id: self.org_id,
-            outcome: &self.outcome,
-            request: self.request.as_ref(),
-            schema: SCHEMA,
-            target: self.target.as_ref(),
-            kind: self.kind,
-        };
-        serde_json::to_string(&core).unwrap()
     }
 }
