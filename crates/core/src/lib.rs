@@ -7,12 +7,10 @@ pub mod approval;
 pub mod audit;
 pub mod call;
 pub mod clock;
-pub mod dlp;
 pub mod grant;
 pub mod hidden;
 pub mod id;
 pub mod idempotency;
-pub mod json;
 pub mod lifetime;
 pub mod limits;
 pub mod lineage;
@@ -24,9 +22,14 @@ pub mod random;
 pub mod refusal;
 pub mod scope;
 pub mod secret;
-pub mod terminal;
 pub mod token;
 pub mod tool;
 pub mod trace;
 pub mod trust;
 pub mod vault;
+
+pub use portcullis_dlp::{self as dlp, terminal};
+pub use portcullis_json as json;
+
+#[cfg(test)]
+mod testing;

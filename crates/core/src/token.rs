@@ -159,18 +159,7 @@ impl Token {
 }
 
 fn checksum(signed: &str) -> String {
-    crc_base62(signed.as_bytes()).iter().collect()
-}
-
-/// The CRC-32 of `signed` as six base62 digits: the checksum of our tokens, and of GitHub's.
-pub(crate) fn crc_base62(signed: &[u8]) -> [char; CHECKSUM] {
-    let mut rest = crc32fast::hash(signed);
-    let mut letters = ['0'; CHECKSUM];
-    for place in letters.iter_mut().rev() {
-        *place = letter(rest % 62);
-        rest /= 62;
-    }
-    letters
+    crate::dlp::base62_checksum(signed.as_bytes()).iter().collect()
 }
 
 fn letter(index: u32) -> char {

@@ -1,4 +1,4 @@
-//! Crates that each crate may depend on: gateway → app → {store, upstream} → {core, lanes}.
+//! Crates that each crate may depend on: gateway → app → {store, upstream} → {core, lanes}; core → dlp → json.
 
 use toml::Table;
 
@@ -14,8 +14,10 @@ struct Crate {
     tests_use: &'static [&'static str],
 }
 
-const CRATES: [Crate; 9] = [
-    Crate { folder: "crates/core", uses: &[], tests_use: &[] },
+const CRATES: [Crate; 11] = [
+    Crate { folder: "crates/json", uses: &[], tests_use: &[] },
+    Crate { folder: "crates/dlp", uses: &["json"], tests_use: &[] },
+    Crate { folder: "crates/core", uses: &["json", "dlp"], tests_use: &[] },
     Crate { folder: "crates/lanes", uses: &[], tests_use: &[] },
     Crate { folder: "crates/store", uses: &["core", "lanes"], tests_use: &["testkit"] },
     Crate { folder: "crates/upstream", uses: &["core", "lanes"], tests_use: &["testkit"] },
@@ -34,7 +36,10 @@ const CRATES: [Crate; 9] = [
     Crate { folder: "xtask", uses: &[], tests_use: &[] },
 ];
 
-/// Packages that would let core wait, dial or ask a database.
+/// Crates that do not wait, dial or ask a database.
+const PURE: [&str; 3] = ["crates/json", "crates/dlp", "crates/core"];
+
+/// Packages that would let them.
 const NOT_IN_CORE: [&str; 8] =
     ["axum", "futures-util", "hyper", "hyper-util", "reqwest", "sqlx", "tokio", "tokio-util"];
 
@@ -68,7 +73,7 @@ fn check_crate(file: &File, folder: &str) -> Vec<Violation> {
                 !place.uses.contains(&own) && !place.tests_use.contains(&own)
             }
             (Some(own), Kind::Code) => !place.uses.contains(&own),
-            (None, Kind::Code) => folder == "crates/core" && NOT_IN_CORE.contains(&name.as_str()),
+            (None, Kind::Code) => PURE.contains(&folder) && NOT_IN_CORE.contains(&name.as_str()),
             (None, Kind::Tests) => false,
         };
         if forbidden {
@@ -76,7 +81,7 @@ fn check_crate(file: &File, folder: &str) -> Vec<Violation> {
                 &file.path,
                 line_of(&file.text, &name),
                 format!("`{folder}` may not use `{name}`"),
-                "gateway → app → {store, upstream} → core; testkit in dev-dependencies only",
+                "gateway → app → {store, upstream} → core → dlp → json; testkit in dev-dependencies only",
             ));
         }
     }

@@ -1,10 +1,13 @@
 //! Answers of an invocation, and the records of each ending.
 
 use portcullis_core::{
-    audit::{DlpResult, Governance, RecordedDecision},
+    audit::{DlpResult, Governance, OutcomeStatus, RecordedDecision},
     id::EventId,
+    json::{Bounds, Document},
+    refusal::{Executed, Refusal},
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::{Map, Value, value::RawValue};
 use utoipa::ToSchema;
 
 /// The `governance` member of an answer.
@@ -32,5 +35,100 @@ impl GovernanceView {
             dlp_result: governance.dlp_result,
             audit_event_id: event,
         })
+    }
+}
+
+/// A call that was answered by its tool.
+#[derive(Debug)]
+pub struct Invoked {
+    /// Result of the tool, as far as it may leave the gateway.
+    pub result: Document,
+    /// Governance of the call.
+    pub governance: GovernanceView,
+    /// `success`, `tool_error` or `input_required`.
+    pub outcome: OutcomeStatus,
+    /// It is so large that a worker writes it.
+    pub large: bool,
+}
+
+/// Answer to a call that was not refused.
+#[derive(Debug)]
+pub enum Answered {
+    /// The tool was called.
+    Invoked(Invoked),
+    /// The same request was made before, and this was its answer.
+    Replayed(Box<Replayed>),
+}
+
+/// A call that was refused or failed.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The refusal to answer with.
+    pub refusal: Refusal,
+    /// State of the upstream effect.
+    pub executed: Executed,
+    /// Governance of the call, if a decision was reached.
+    pub governance: Option<GovernanceView>,
+    /// In one word; absent when nothing could be recorded.
+    pub outcome: Option<OutcomeStatus>,
+}
+
+impl Stopped {
+    /// Before it was an invocation: there is no event of it.
+    pub(crate) fn uncounted(refusal: Refusal) -> Box<Self> {
+        let (executed, governance, outcome) = (Executed::No, None, None);
+        Box::new(Self { refusal, executed, governance, outcome })
+    }
+}
+
+/// An answer that was given before.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Replayed {
+    /// The event of the call.
+    pub(super) event: EventId,
+    /// Its status.
+    pub http_status: u16,
+    /// Result of the tool.
+    #[serde(deserialize_with = "document")]
+    pub result: Option<Document>,
+    /// Error that was answered instead.
+    pub error: Option<ReplayedError>,
+    /// Governance of the call.
+    pub governance: Option<GovernanceView>,
+    /// In one word.
+    pub outcome: OutcomeStatus,
+    /// State of the upstream effect.
+    pub executed: Executed,
+    /// It is so large that a worker writes it.
+    #[serde(skip)]
+    pub large: bool,
+}
+
+/// The `error` of an answer that was given before, without `details.executed`.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ReplayedError {
+    /// `error.code`.
+    pub code: String,
+    /// `error.message`.
+    pub message: String,
+    /// `error.details`.
+    pub details: Map<String, Value>,
+}
+
+/// A result that was kept, as it was answered.
+fn document<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Document>, D::Error> {
+    let kept = Option::<Box<RawValue>>::deserialize(from)?;
+    let read = |raw: Box<RawValue>| Document::parse(raw.get().as_bytes(), Bounds::RECORDED);
+    kept.map(read).transpose().map_err(D::Error::custom)
+}
+
+impl ReplayedError {
+    /// The error of this refusal.
+    pub(super) fn of(refusal: &Refusal) -> Self {
+        Self {
+            code: refusal.code().to_owned(),
+            message: refusal.to_string(),
+            details: refusal.details(),
+        }
     }
 }

@@ -13,8 +13,7 @@ use portcullis_lanes::is_offloaded;
 use portcullis_store::{ApprovalUse, Began, KeyEnd, NewEvent, StoreError};
 
 use super::{
-    Answered, Calls, Invoked, Stopped,
-    answers::GovernanceView,
+    Answered, Calls, GovernanceView, Invoked, Stopped,
     event::{CallEvent, CallOutcome},
     idempotency::Kept,
 };

@@ -14,7 +14,7 @@ use portcullis_core::{
 use super::{
     Calls, View,
     event::{CallOutcome, governance_of},
-    interaction::Leg,
+    leg::Leg,
 };
 use crate::{
     claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went, telemetry::stages::Stage,

@@ -17,7 +17,7 @@ use portcullis_store::{NewEvent, NewIntent};
 use portcullis_upstream::FormTally;
 use serde_json::{Value, json};
 
-use super::{Calls, Stopped, answers::GovernanceView, remarks::Remark, task::TaskTerms};
+use super::{Calls, GovernanceView, Stopped, TaskTerms, remarks::Remark};
 use crate::{
     audit::{events::row_of_parts, outcome::outcome_of},
     claim::Claim,

@@ -8,16 +8,16 @@
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
     id::{EventId, OrgId, RequestId},
-    json::{Bounds, Document},
+    json::Document,
     refusal::{Executed, Refusal},
     tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
 use portcullis_store::{KeyEnd, NewEvent, TextColumn};
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
-use serde_json::{Map, Value, value::RawValue};
+use serde::Serialize;
+use serde_json::{Value, value::RawValue};
 
-use super::{Answered, Calls, Stopped, answers::GovernanceView};
+use super::{Answered, Calls, GovernanceView, Replayed, ReplayedError, Stopped};
 use crate::{
     audit::events::object,
     claim::Claim,
@@ -45,57 +45,6 @@ impl Known {
             Self::Free | Self::Answered(_) => Ok(()),
             Self::UnderWay(first) => Err(Refusal::IdempotencyInProgress { first: *first }),
             Self::Reused(first) => Err(Refusal::IdempotencyKeyReused { first: *first }),
-        }
-    }
-}
-
-/// An answer that was given before.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Replayed {
-    /// The event of the call.
-    event: EventId,
-    /// Its status.
-    pub http_status: u16,
-    /// Result of the tool.
-    #[serde(deserialize_with = "document")]
-    pub result: Option<Document>,
-    /// Error that was answered instead.
-    pub error: Option<ReplayedError>,
-    /// Governance of the call.
-    pub governance: Option<GovernanceView>,
-    /// In one word.
-    pub outcome: OutcomeStatus,
-    /// State of the upstream effect.
-    pub executed: Executed,
-    /// It is so large that a worker writes it.
-    #[serde(skip)]
-    pub large: bool,
-}
-
-/// The `error` of an answer that was given before, without `details.executed`.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ReplayedError {
-    /// `error.code`.
-    pub code: String,
-    /// `error.message`.
-    pub message: String,
-    /// `error.details`.
-    pub details: Map<String, Value>,
-}
-
-/// A result that was kept, as it was answered.
-fn document<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Document>, D::Error> {
-    let kept = Option::<Box<RawValue>>::deserialize(from)?;
-    let read = |raw: Box<RawValue>| Document::parse(raw.get().as_bytes(), Bounds::RECORDED);
-    kept.map(read).transpose().map_err(D::Error::custom)
-}
-
-impl ReplayedError {
-    fn of(refusal: &Refusal) -> Self {
-        Self {
-            code: refusal.code().to_owned(),
-            message: refusal.to_string(),
-            details: refusal.details(),
         }
     }
 }

@@ -8,10 +8,10 @@ use portcullis_core::{
 };
 
 use super::{
-    Answered, Calls, Stopped,
+    Answered, Calls, Replayed, Stopped,
     bracket::Bracketed,
     event::{CallEvent, CallOutcome},
-    idempotency::{Known, Replayed},
+    idempotency::Known,
 };
 use crate::{audit::outcome::outcome_of, claim::Claim, ctx::Ctx};
 

@@ -19,7 +19,8 @@ use portcullis_core::{
 use serde_json::Value;
 
 use super::{
-    Answered, Calls, Invocation, Stopped, View, conversation::Conversation, idempotency::Known,
+    Answered, Calls, Invocation, Stopped, TaskTerms, View, conversation::Conversation,
+    idempotency::Known,
 };
 use crate::{claim::Claim, ctx::Ctx};
 
@@ -91,41 +92,6 @@ pub enum TaskRun {
     Waits(Refusal),
     /// The call has this answer from now on.
     Ended(Result<Answered, Box<Stopped>>),
-}
-
-/// Conditions under which the call of a task is made.
-#[derive(Debug, Clone, Copy)]
-pub struct TaskTerms {
-    /// The approval that it is made with.
-    pub(super) approval: ApprovalId,
-    /// True while the approval can be used.
-    usable: bool,
-    /// Until when its answer is kept.
-    pub(super) ends_at: Timestamp,
-}
-
-impl TaskTerms {
-    /// Returns true if the refusal of a call that reached no tool is the answer of its task for good.
-    pub(super) fn end_with(self, refusal: &Refusal) -> bool {
-        if let Refusal::AwaitsApproval { approval, .. } = refusal {
-            return approval.status != Status::Pending;
-        }
-        let passes = matches!(
-            refusal,
-            Refusal::RateLimited { .. }
-                | Refusal::Unavailable { .. }
-                | Refusal::IdempotencyInProgress { .. }
-                | Refusal::InsufficientScope { .. }
-                | Refusal::Internal
-        );
-        let holds = match refusal.code() {
-            "invalid_input" => true,
-            // A rate has room later.
-            "policy_denied" => !refusal.details().contains_key("retry_after"),
-            _ => false,
-        };
-        !passes && (holds || !self.usable)
-    }
 }
 
 impl Calls {

@@ -53,7 +53,7 @@ fn usable(
     let mut patterns = PatternBudget::default();
     for definition in all {
         let (version, name) = (definition.version(), definition.name.clone());
-        let cleared = match dlp.engine().clear_definition(definition) {
+        let cleared = match definition.cleared(dlp.engine()) {
             Ok(cleared) => cleared,
             Err(error) => {
                 left_out.push(LeftOut::new(name.as_str(), &error));

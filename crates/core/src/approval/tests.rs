@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::json::testing::node;
+use crate::testing::node;
 
 const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 

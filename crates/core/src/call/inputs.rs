@@ -219,8 +219,9 @@ mod tests {
     use crate::{
         clock::Timestamp,
         id::PrincipalKind,
-        json::{canonical, testing::node},
+        json::canonical,
         policy::{Catalogue, Identity, PolicyFile, Principal},
+        testing::node,
         tool::{ProviderSlug, Tool, ToolDefinition},
     };
 

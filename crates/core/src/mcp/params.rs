@@ -164,7 +164,7 @@ mod tests {
 
         let params = find(&schema()).unwrap();
 
-        let arguments = json::testing::node(&arguments);
+        let arguments = crate::testing::node(&arguments);
         let mut told: Vec<_> = params
             .iter()
             .filter_map(|it| Some((it.header(), it.value(arguments)?.into_owned())))
@@ -180,7 +180,7 @@ mod tests {
         let params = find(&schema()).unwrap();
         let agrees = |name: &str, arguments: Value, value: Option<&str>| {
             let param = params.iter().find(|it| it.header() == format!("mcp-param-{name}"));
-            param.unwrap().agrees(json::testing::node(&arguments), value)
+            param.unwrap().agrees(crate::testing::node(&arguments), value)
         };
 
         assert!(agrees("region", json!({"region": "é"}), Some("=?base64?w6k=?=")));

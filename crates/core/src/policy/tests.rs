@@ -23,7 +23,7 @@ use super::*;
 use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
-    json::testing::node,
+    testing::node,
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
     tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{ToolDefinition, ToolName};
-use crate::json;
+use crate::{
+    dlp::{Engine, Unshowable},
+    json,
+};
 
 /// The members of a definition, in the order in which they are told.
 const MEMBERS: [&str; 6] =
@@ -51,6 +54,21 @@ impl ToolDefinition {
             input_schema: take("inputSchema").filter(Value::is_object)?,
             output_schema: take("outputSchema").filter(|schema| !schema.is_null()),
             annotations: take("annotations")?,
+        })
+    }
+
+    /// The definition as it may be shown, see [`Engine::mask_definition`].
+    pub fn cleared(self, engine: &Engine) -> Result<Self, Unshowable> {
+        let Some(mut masked) = engine.mask_definition(&self.to_json())? else { return Ok(self) };
+        let mut take = |name: &str| masked.get_mut(name).map(Value::take).unwrap_or_default();
+        let text = |value: Value| value.as_str().map(str::to_owned);
+        Ok(Self {
+            title: text(take("title")),
+            description: text(take("description")),
+            input_schema: take("inputSchema"),
+            output_schema: Some(take("outputSchema")).filter(|schema| !schema.is_null()),
+            annotations: take("annotations"),
+            name: self.name,
         })
     }
 
@@ -235,6 +253,50 @@ mod tests {
         }
         for other in ["list_item", "list__items", "lists_items"] {
             assert_ne!(skeleton(other), skeleton("list_items"), "{other}");
+        }
+    }
+
+    const KEY: &str = concat!("glpat-", "F4k3abcdefghijklmnop");
+
+    fn clear(description: &str, schema: Value) -> Result<ToolDefinition, Unshowable> {
+        let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
+        ToolDefinition {
+            name: "list".parse().unwrap(),
+            title: None,
+            description: Some(description.to_owned()),
+            input_schema: schema,
+            output_schema: None,
+            annotations: Value::Null,
+        }
+        .cleared(&engine)
+    }
+
+    #[test]
+    fn a_secret_in_words_is_masked_and_the_rest_stays() {
+        let schema = json!({"properties": {"a": {"description": KEY, "type": "string"}}});
+
+        let cleared = clear(&format!("Use {KEY}, ask ada@example.org."), schema).unwrap();
+
+        assert_eq!(
+            cleared.description.as_deref(),
+            Some("Use [REDACTED:gitlab_token], ask ada@example.org.")
+        );
+        assert_eq!(
+            cleared.input_schema,
+            json!({"properties": {"a": {"description": "[REDACTED:gitlab_token]", "type": "string"}}})
+        );
+        assert_eq!(cleared.output_schema, None);
+    }
+
+    #[test]
+    fn a_secret_that_decides_makes_the_tool_unshowable() {
+        for schema in [
+            json!({"properties": {"a": {"enum": [KEY]}}}),
+            json!({"properties": {KEY: {"description": "x"}}}),
+        ] {
+            let error = clear("Lists.", schema).unwrap_err().to_string();
+
+            assert!(error.contains("gitlab_token") && !error.contains(KEY), "{error}");
         }
     }
 }

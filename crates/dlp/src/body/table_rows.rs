@@ -1,0 +1,132 @@
+//! Tables whose rows and column names are members of one object, and values that a label beside
+//! them names: `{"name": "DB_PASSWORD", "value": …}`.
+
+use portcullis_json::{JsonValue, Kind};
+
+use crate::{
+    body::{
+        buffer::Body,
+        segment::{Laid, SegmentKind, small},
+    },
+    text::labels,
+};
+
+/// The members that name columns.
+const COLUMNS: [&str; 8] =
+    ["columns", "cols", "column_names", "columnNames", "fields", "headers", "header", "schema"];
+/// Members that hold the name of a column where a column is an object.
+const NAMES: [&str; 5] = ["name", "field", "label", "title", "key"];
+/// Members of one object that are looked at as labels.
+const MANY: usize = 4;
+
+/// Rows and column names among the members of one object.
+#[derive(Default)]
+pub(super) struct ObjectTables {
+    heads: Vec<u32>,
+    rows: Vec<u32>,
+    /// Members that a label may name, and the rank from which on it may not.
+    values: Vec<(u32, usize)>,
+}
+
+impl ObjectTables {
+    /// Looks at a member, which is the node `node` and the segments from `first` on.
+    #[inline]
+    pub(super) fn look<'a, T: JsonValue<'a>>(
+        &mut self,
+        body: &Body,
+        (key, laid, member): (&str, Laid, T),
+        node: u32,
+        first: usize,
+    ) {
+        // Most members are neither.
+        if laid == Laid::Array || labels::may_be_named(key.as_bytes()) {
+            self.note_member(body, (key, laid, member), node, first);
+        }
+    }
+
+    #[inline(never)]
+    fn note_member<'a, T: JsonValue<'a>>(
+        &mut self,
+        body: &Body,
+        (key, laid, member): (&str, Laid, T),
+        node: u32,
+        first: usize,
+    ) {
+        if let Some(last) = labels::last_rank(key.as_bytes())
+            && (laid != Laid::Text || labels::rank(key.as_bytes()).is_none())
+        {
+            self.values.push((node, last));
+        }
+        if laid != Laid::Array {
+            return;
+        }
+        let Kind::Array(mut elements) = member.kind() else { return };
+        match elements.next().map(T::kind) {
+            Some(Kind::Array(_)) => self.rows.push(node),
+            Some(Kind::Text(_) | Kind::Object(_)) if COLUMNS.contains(&key) => {
+                self.heads = heads(body, node, first);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes the tables and labels in the object `node`, which is the segments from `start` on.
+    pub(super) fn note(self, body: &mut Body, node: u32, start: usize) {
+        // Most objects have no member that a label would name.
+        if !self.values.is_empty()
+            && let Some((rank, label)) = label(body, node, start)
+        {
+            for (value, _) in self.values.iter().filter(|(_, last)| rank < *last) {
+                body.label(Some(*value), label);
+            }
+        }
+        if self.heads.is_empty() {
+            return;
+        }
+        for rows in self.rows {
+            body.tables.add(rows, self.heads.clone());
+        }
+    }
+}
+
+/// The label among the members of an object that comes first in the order of labels, with its rank and
+/// its segment.
+fn label(body: &Body, object: u32, start: usize) -> Option<(usize, u32)> {
+    let segments = body.segments.get(start..)?;
+    let pairs = (start + 1..).zip(segments.array_windows());
+    let members = pairs.filter(|(_, [key, value])| {
+        key.kind == SegmentKind::Key
+            && value.kind == SegmentKind::Text
+            && key.node == value.node
+            && body.is_in(key.node, object)
+    });
+    let ranked = members.filter_map(|(at, [key, value])| {
+        labels::rank(body.slice(key.range())).map(|rank| (rank, at, value))
+    });
+    let labels =
+        ranked.take(MANY).filter(|(_, _, value)| labels::may_label(body.slice(value.range())));
+    labels.map(|(rank, at, _)| (rank, small(at))).min()
+}
+
+/// The segments that name the columns in the array `node`: its texts, or the names of its objects,
+/// as far as each has one.
+fn heads(body: &Body, node: u32, first: usize) -> Vec<u32> {
+    let mut heads = Vec::new();
+    for (index, segment) in (first..).zip(body.segments.iter().skip(first)) {
+        if segment.kind != SegmentKind::Text {
+            continue;
+        }
+        let column = match body.element_of(segment.node, node) {
+            Some(column) => Some(column),
+            None => body.member_above(segment.node).and_then(|(key, above)| {
+                let is_name = NAMES.iter().any(|name| name.as_bytes() == key);
+                body.element_of(above, node).filter(|_| is_name)
+            }),
+        };
+        // Of several names in one object the first counts.
+        if column.is_some_and(|column| column as usize == heads.len()) {
+            heads.push(small(index));
+        }
+    }
+    heads
+}

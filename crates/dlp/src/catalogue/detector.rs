@@ -1,0 +1,270 @@
+//! Detectors: data, and a check.
+
+use std::ops::Range;
+
+use crate::{
+    text::{
+        digits::DigitRun,
+        groups::Grouping,
+        words::{self, is_word},
+    },
+    vocabulary::Category,
+};
+
+/// One kind of sensitive text: how it is recognised and what makes it certain.
+#[derive(Debug)]
+pub struct Detector {
+    pub(crate) name: &'static str,
+    pub(crate) category: Category,
+    pub(crate) description: &'static str,
+    pub(crate) shape: Shape,
+    /// Characters that must not touch a match on either side.
+    pub(crate) edges: Edges,
+    /// Evidence, in bits, that the shape alone gives.
+    pub(crate) bits: i32,
+    /// Looks closer: more bits, or none when it is something else.
+    pub(crate) check: fn(&Candidate<'_>) -> Option<i32>,
+    /// Words that support a match when they stand near it or in a key above it, lower case.
+    pub(crate) context: &'static [&'static str],
+    /// Evidence, in bits, that context gives.
+    pub(crate) context_bits: i32,
+    /// Words in the key that speak against a match, lower case.
+    pub(crate) against: &'static [&'static str],
+    /// Makes equal values equal before they are fingerprinted.
+    pub(crate) normal_form: NormalForm,
+    /// Texts, or JSON objects, in which it must fire; run as tests and shown in the docs.
+    pub(crate) positives: &'static [&'static str],
+    /// Texts, or JSON objects, in which it must not.
+    pub(crate) negatives: &'static [&'static str],
+}
+
+/// Triggers of a detector, and the text that it then looks at.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// A pattern that cannot match without one of the literals.
+    Pattern {
+        /// Literals, found in any case; the pattern decides. One that begins with a capital
+        /// always does where the pattern matches, which makes it cheaper to find inside a word.
+        literals: &'static [&'static str],
+        /// The pattern. When it has a group, the group is what is found.
+        pattern: &'static str,
+        /// Bytes before a literal that the pattern may need.
+        before: u16,
+        /// Bytes from the literal's start that the pattern may need.
+        after: u16,
+    },
+    /// As `Pattern`, and a literal in a key also wakes it for that member's value.
+    Beside {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        /// The pattern. When it has a group, the group is what is found.
+        pattern: &'static str,
+        /// Bytes from the literal's end, or from the value's start, that are looked at.
+        after: u16,
+    },
+    /// The value that a name is given. In a text it wakes at every literal: given the text and
+    /// where the literal stands, what is found. Below a key and in a column that hold a literal,
+    /// all of the value is a candidate.
+    Value {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        /// Finds the value in a text.
+        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+    },
+    /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
+    At(fn(&[u8], usize) -> Option<Range<usize>>),
+    /// Wakes at every run of digit groups that is long enough.
+    Digits {
+        /// Least number of digits.
+        least: usize,
+        /// Character that has to stand before the first of them.
+        before: Before,
+        /// Finds matches in the run.
+        find: fn(&[u8], &DigitRun) -> Vec<Range<usize>>,
+    },
+    /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
+    Number {
+        /// Layouts that are telling by themselves: they wake at their first digits.
+        alone: &'static [&'static str],
+        /// Layouts that could be anything: only looked for beside the context words, also with
+        /// other signs between their characters, which is worth less.
+        named: &'static [&'static str],
+        /// Digits in any grouping: only looked for beside the context words.
+        grouped: Option<Grouping>,
+    },
+    /// Wakes at every literal: given the text and where the literal stands, what is found.
+    Around {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        /// Finds the match.
+        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+    },
+    /// Wakes at every long run of letters and digits that may be an address of a coin or the
+    /// beginning of a token: given the text and the run, what is found.
+    Run(fn(&[u8], Range<usize>) -> Option<Range<usize>>),
+    /// Wakes at every run of hex digits with at least five colons, and takes all of it.
+    Colons,
+}
+
+/// Evidence, in bits, that a layout is worth which is telling by itself.
+pub(crate) const ALONE_BITS: i32 = 10;
+
+/// Evidence, in bits, that speaks against a number in other groups than those of its kind: what
+/// has no check digit is left alone.
+pub(crate) const LOOSE_BITS: i32 = -7;
+
+/// Characters that may not touch a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edges {
+    /// The shape sees to it itself.
+    Any,
+    /// No letter, digit or underscore.
+    Word,
+    /// No letter, digit, `_`, `-`, `+`, `/` or `=`.
+    Token,
+    /// As `Word`, but before the mark of a vendor they may stand where it is
+    /// [clear](crate::text::prefixes::is_clear) that it is one: `MY_ghp_…`, `tokenghp_…`.
+    Mark,
+}
+
+/// Normal form of a value before it is fingerprinted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NormalForm {
+    /// As it is.
+    Verbatim,
+    /// Letters and digits only, in lower case.
+    Alphanumeric,
+    /// In lower case.
+    LowerCase,
+}
+
+/// Input of a check: a match in its text.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    /// The whole key, string or number literal.
+    pub(crate) text: &'a [u8],
+    /// Position of the match in it.
+    pub(crate) range: Range<usize>,
+    /// The nearest key above the text that says what it is, or the label beside it.
+    pub(crate) key: Option<&'a [u8]>,
+    /// The head of the column or of the list in the text that the match stands in, for shapes that
+    /// look at names.
+    pub(crate) head: Option<&'a [u8]>,
+}
+
+impl Candidate<'_> {
+    /// The matched bytes.
+    pub(crate) fn matched(&self) -> &[u8] {
+        self.text.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// The digits among the matched bytes, as numbers.
+    pub(crate) fn digits(&self) -> Vec<u8> {
+        self.matched().iter().filter(|b| b.is_ascii_digit()).map(|b| b - b'0').collect()
+    }
+}
+
+/// Character before a run of digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Before {
+    Anything,
+    Letter,
+    Plus,
+}
+
+impl Before {
+    #[inline]
+    pub(crate) fn admits(self, byte: Option<&u8>) -> bool {
+        match self {
+            Before::Anything => true,
+            Before::Letter => byte.is_some_and(u8::is_ascii_alphabetic),
+            Before::Plus => byte == Some(&b'+'),
+        }
+    }
+}
+
+impl Detector {
+    /// The name policies and settings use.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Kind of harm that its findings stand for.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        self.category
+    }
+
+    /// Description of its matches, in one line.
+    #[must_use]
+    pub fn description(&self) -> &'static str {
+        self.description
+    }
+
+    /// Texts, or JSON objects, in which it fires.
+    #[must_use]
+    pub fn positives(&self) -> &'static [&'static str] {
+        self.positives
+    }
+
+    /// Look-alikes that it leaves alone.
+    #[must_use]
+    pub fn negatives(&self) -> &'static [&'static str] {
+        self.negatives
+    }
+}
+
+impl Shape {
+    /// Returns true if what is found has a name.
+    pub(crate) const fn is_named(&self) -> bool {
+        matches!(self, Shape::Beside { .. } | Shape::Value { .. })
+    }
+}
+
+impl Detector {
+    /// The literals that wake it: lower-case, but for those that begin with a capital.
+    pub(crate) fn literals(&self) -> Vec<String> {
+        match self.shape {
+            Shape::Pattern { literals, .. }
+            | Shape::Beside { literals, .. }
+            | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
+            Shape::Value { literals, .. } => {
+                literals.iter().flat_map(|word| words::spellings(word)).collect()
+            }
+            Shape::Number { named: [], grouped: None, .. }
+            | Shape::At(_)
+            | Shape::Digits { .. }
+            | Shape::Run(_)
+            | Shape::Colons => Vec::new(),
+            Shape::Number { .. } => {
+                self.context.iter().flat_map(|word| words::spellings(word)).collect()
+            }
+        }
+    }
+}
+
+impl Edges {
+    /// Returns true if a byte may stand next to a match.
+    pub(crate) fn allow(self, byte: u8) -> bool {
+        match self {
+            Edges::Any => true,
+            Edges::Word | Edges::Mark => !is_word(byte),
+            Edges::Token => !is_word(byte) && !matches!(byte, b'-' | b'+' | b'/' | b'='),
+        }
+    }
+}
+
+impl NormalForm {
+    /// The bytes that are fingerprinted.
+    pub(crate) fn apply(self, matched: &[u8]) -> Vec<u8> {
+        match self {
+            NormalForm::Verbatim => matched.to_vec(),
+            NormalForm::LowerCase => matched.to_ascii_lowercase(),
+            NormalForm::Alphanumeric => {
+                let kept = matched.iter().filter(|byte| byte.is_ascii_alphanumeric());
+                kept.map(u8::to_ascii_lowercase).collect()
+            }
+        }
+    }
+}

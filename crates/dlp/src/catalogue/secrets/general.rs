@@ -1,0 +1,349 @@
+//! Secrets of no vendor, which only their names give away.
+
+use crate::catalogue::secrets::{pairs, randomness::random, vendor::vendor};
+use crate::{
+    catalogue::{
+        checks,
+        detector::{Candidate, Detector, Edges, Shape},
+        naming::name,
+    },
+    text::words,
+};
+
+pub(super) const ALL: &[Detector] = &[
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: odd,
+        shape: Shape::Beside {
+            literals: &[
+                "password",
+                "passwd",
+                "pwd",
+                "passphrase",
+                "secret",
+                "private_key",
+                "apikey",
+                "api_key",
+            ],
+            pattern: r#"(?:=>|[=:])\s{0,3}["'`]?([^"'`\s]{12,72})"#,
+            after: 128,
+        },
+        ..vendor(
+            "odd_password",
+            "Text full of odd characters that is given to a name such as `password` or `secret`",
+            &[],
+            "",
+        )
+    }
+    .fires(&[r"secret := q{{t}r)w${e]zx(vb[plm>-_$#kju}}"])
+    .passes(&["password = \"${A.b}{{c.d}}\"", "secret: function(a, b) { return a[b]; }"]),
+    Detector {
+        edges: Edges::Any,
+        bits: 14,
+        check: secret,
+        shape: Shape::Beside {
+            literals: &[
+                "secret",
+                "token",
+                "api_key",
+                "apikey",
+                "api-key",
+                "api key",
+                "access_key",
+                "accesskey",
+                "access-key",
+                "auth_key",
+                "authkey",
+                "private_key",
+                "privatekey",
+                "encryption_key",
+                "encryptionkey",
+                "signing_key",
+                "signingkey",
+                "master_key",
+                "client_key",
+                "session_key",
+                "credential",
+                "account_key",
+                "accountkey",
+                "shared_key",
+                "sharedkey",
+                "sharedaccesskey",
+                "webhook_key",
+                "service_key",
+                "passphrase",
+                "password",
+            ],
+            pattern: r"[0-9A-Za-z_.+/~!@#%^&*-]{16,200}={0,2}",
+            after: 256,
+        },
+        ..vendor(
+            "generic_secret",
+            "Random text that is given to a name such as `api_key` or `client_secret`",
+            &[],
+            "",
+        )
+    }
+    .fires(&[
+        concat!("api_key = \"", "Zq8vT3nKf0LwRj5mXyB7cHdPs2\""),
+        concat!(r#"{"clientSecret": ""#, r#"0f1e2d3c4b5a69788796a5b4c3d2e1f0a1b2"}"#),
+        concat!("X-Api-Key: ", "Zq8vT3nKf0LwRj5mXyB7cHdPs2"),
+        concat!("EXA_API_KEY=", "3f5a9c1e-2b4d-4a6f-8c10-1d2e3f4a5b6c"),
+        concat!(
+            "DefaultEndpointsProtocol=https;AccountName=fake;AccountKey=",
+            "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8=;"
+        ),
+    ])
+    .passes(&[
+        "the next token is Zq8vT3nKf0LwRj5mXyB7cHdPs2",
+        r#"{"next_page_token": "Zq8vT3nKf0LwRj5mXyB7cHdPs2"}"#,
+        r#"{"key_vault_name": "web21prqodx24021xyz"}"#,
+        r#"{"secretName": "my-service-secret-2024-v2"}"#,
+        "foreignKey=xZAamlF75vmSVS_be0u6vtuqfWdd4u",
+        "token: process.env.GITHUB_TOKEN_2024",
+        "AccountKey=<your key>;",
+        r#"{"token": "550e8400-e29b-41d4-a716-446655440000"}"#,
+        r#"{"api_key_id": "550e8400-e29b-41d4-a716-446655440000"}"#,
+        r#"{"secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x"}"#,
+    ]),
+];
+
+/// Words that a value's name must hold to make it a secret.
+const SECRETS: &[&str] = &[
+    "secret",
+    "token",
+    "api key",
+    "apikey",
+    "access key",
+    "auth key",
+    "private key",
+    "encryption key",
+    "signing key",
+    "master key",
+    "client key",
+    "session key",
+    "credential",
+    "account key",
+    "shared key",
+    "shared access key",
+    "webhook key",
+    "service key",
+    "passphrase",
+    "password",
+];
+
+/// Words in a value's name that make it something else.
+const OTHERS: &[&str] = &[
+    "name",
+    "id",
+    "ids",
+    "uri",
+    "url",
+    "path",
+    "file",
+    "type",
+    "hash",
+    "digest",
+    "checksum",
+    "arn",
+    "ref",
+    "reference",
+    "next",
+    "page",
+    "continuation",
+    "cursor",
+    "pagination",
+    "sync",
+    "public",
+    "pub",
+    "version",
+    "count",
+    "length",
+    "size",
+    "usage",
+    "limit",
+    "max",
+    "total",
+    "expiry",
+    "expires",
+    "expiration",
+    "created",
+    "description",
+    "label",
+    "field",
+    "header",
+    "param",
+    "format",
+    "endpoint",
+    "provider",
+    "manager",
+    "store",
+    "vault",
+    "policy",
+    "scope",
+    "prefix",
+    "sha",
+    "md5",
+    "fingerprint",
+    "thumbprint",
+    "csrf",
+    "xsrf",
+    "nonce",
+    "resume",
+    "upload",
+    "cancel",
+    "progress",
+    "address",
+    "contract",
+    "symbol",
+    "mint",
+];
+
+/// Words that a name must hold to make even a UUID a secret.
+const KEYS: &[&str] =
+    &["api key", "apikey", "api token", "api secret", "client secret", "secret key", "access key"];
+
+/// Returns true if a name says that its value is something else than a secret.
+pub(super) fn is_other(called: &[u8]) -> bool {
+    words::names(called, OTHERS)
+}
+
+/// Names that programs join of words: `options.hash_function2`.
+pub(super) fn is_identifier(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    text.iter().all(is_part)
+        && (text.contains(&b'_') || text.contains(&b'.') || is_camel_case(text))
+}
+
+/// More odd characters, and more kinds of them, than any program or template has in a row.
+fn odd(candidate: &Candidate<'_>) -> Option<i32> {
+    is_odd(candidate.matched()).then_some(6)
+}
+
+/// Returns true if a text has so many odd characters of so many kinds, and is no program: programs
+/// have words, and brackets that close what was opened.
+pub(super) fn is_odd(matched: &[u8]) -> bool {
+    let is_odd = |byte: &&u8| byte.is_ascii_punctuation();
+    let kinds =
+        (0x21..0x7F_u8).filter(|byte| byte.is_ascii_punctuation() && matched.contains(byte));
+    let fits =
+        matched.len() >= 16 && kinds.count() >= 8 && matched.iter().filter(is_odd).count() >= 10;
+    let longest = matched.split(|byte| !byte.is_ascii_alphabetic()).map(<[u8]>::len).max();
+    let is_wordless = longest.unwrap_or(0) < 4;
+    fits && (is_wordless || has_crossed_brackets(matched)) && checks::entropy(matched) >= 4.0
+}
+
+/// Returns true if a bracket closes another than the one that was opened last.
+fn has_crossed_brackets(text: &[u8]) -> bool {
+    let mut open = Vec::new();
+    text.iter().any(|byte| match byte {
+        b'(' => {
+            open.push(b')');
+            false
+        }
+        b'[' | b'{' => {
+            open.push(byte + 2);
+            false
+        }
+        b')' | b']' | b'}' => open.pop().is_some_and(|expected| expected != *byte),
+        _ => false,
+    })
+}
+
+/// Number of kinds of characters: lower case, upper case, digits, others.
+pub(super) fn classes(text: &[u8]) -> usize {
+    let has = |test: fn(&u8) -> bool| usize::from(text.iter().any(test));
+    has(u8::is_ascii_lowercase)
+        + has(u8::is_ascii_uppercase)
+        + has(u8::is_ascii_digit)
+        + has(|byte| !byte.is_ascii_alphanumeric())
+}
+
+/// A placeholder says what it stands for.
+fn speaks_of_secrets(text: &[u8]) -> bool {
+    const WORDS: &[&[u8]] =
+        &[b"password", b"passwd", b"passphrase", b"secret", b"example", b"placeholder", b"your"];
+    let lower = text.to_ascii_lowercase();
+    WORDS.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+}
+
+/// The name says secret and nothing else, and the value is random; a UUID needs a name that says key of
+/// an interface or secret of a client.
+fn secret(candidate: &Candidate<'_>) -> Option<i32> {
+    let called = name(candidate)?;
+    if is_other(called) {
+        return None;
+    }
+    let is_secret = if is_uuid_of_hex(candidate.matched()) {
+        words::names(called, KEYS) && random(candidate).is_some()
+    } else {
+        words::names(called, SECRETS) && is_key_text(candidate)
+    };
+    is_secret.then_some(6)
+}
+
+/// Long, mixed, of high entropy, and neither a name, an address nor a hash in a path.
+pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
+    let matched = candidate.matched();
+    let letters = matched.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    let digits = candidate.digits().len();
+    let least = if matched.iter().all(u8::is_ascii_hexdigit) { 3.0 } else { 3.5 };
+    digits >= 2
+        && letters >= 4
+        && digits * 24 > matched.len()
+        && !is_uuid(matched)
+        && !is_worded(matched)
+        && !is_camel_case(matched)
+        && !speaks_of_secrets(matched)
+        && checks::entropy(matched) >= least
+        && random(candidate).is_some()
+}
+
+/// Returns true if a text has the length and the joints of a UUID.
+pub(super) fn is_uuid(text: &[u8]) -> bool {
+    text.len() == 36 && joints(text) == 4
+}
+
+/// Returns true if a text is a UUID.
+pub(super) fn is_uuid_of_hex(text: &[u8]) -> bool {
+    is_uuid(text) && text.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-')
+}
+
+/// Returns true if a text is short words with joints between them.
+pub(super) fn is_worded(text: &[u8]) -> bool {
+    let joints = joints(text);
+    joints > 0 && longest_word(text) < 12 && joints * 16 > text.len()
+}
+
+fn joints(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b'.' | b'_' | b'-' | b'/')).count()
+}
+
+/// Returns true if about half of a text is words that begin with capitals, as in
+/// `Tls12CipherSuite`, and these look like words: the pairs of their letters are those of words, and they
+/// are not all short.
+pub(super) fn is_camel_case(text: &[u8]) -> bool {
+    const SHORTEST: usize = 3;
+    // Letters of both cases by chance make words of three letters, and few longer ones.
+    const USUAL: usize = 4;
+    const LONG: usize = 12;
+    let mut words = 0;
+    let mut covered = 0;
+    let mut odd = 0;
+    for part in text.chunk_by(|_, next| next.is_ascii_lowercase()) {
+        let is_word = part.first().is_some_and(u8::is_ascii_uppercase);
+        if is_word && part.len() >= SHORTEST {
+            words += 1;
+            covered += part.len();
+            odd += pairs::odd(part);
+        }
+    }
+    let are_usual = text.len() < LONG || covered >= USUAL * words;
+    words >= 2 && odd < pairs::MANY && are_usual && covered * 20 >= text.len() * 9
+}
+
+/// The longest stretch of letters and digits.
+fn longest_word(text: &[u8]) -> usize {
+    text.split(|byte| !byte.is_ascii_alphanumeric()).map(<[u8]>::len).max().unwrap_or(0)
+}

@@ -1,0 +1,235 @@
+//! The engine: scans a value, redacts it, and knows what is done about findings by default.
+
+use serde_json::Value;
+
+use super::{
+    catalogue::{self, detector::Detector},
+    findings::{
+        finding::{Finding, Findings},
+        fingerprint::FingerprintKey,
+        subject::Subject,
+    },
+    limits::{Limits, Unscannable},
+    mask::{
+        redact::{self, Extent},
+        replacement::Mask,
+    },
+    pace::{self, Meter, Pace},
+    scan::{active::Active, scanner::Scanner},
+    settings::{
+        allow::Allowlist,
+        options::{self, Settings, SettingsError},
+    },
+    vocabulary::{Action, Direction},
+};
+use portcullis_json::{Document, JsonValue, Node};
+
+pub(super) mod definitions;
+mod exactness;
+pub(super) mod external;
+mod gather;
+pub(super) mod samples;
+mod workspace;
+
+use gather::Gather;
+use workspace::Workspace;
+
+/// The compiled detectors and what is done about their findings. Share it; scanning needs no
+/// lock.
+pub struct Engine {
+    settings: Settings,
+    pub(super) scanner: Scanner,
+    allow: Allowlist,
+}
+
+impl Engine {
+    /// An engine for these settings, or every problem they have.
+    pub fn new(settings: &Settings) -> Result<Engine, SettingsError> {
+        let mut problems = Vec::new();
+        let owns = settings.owns(&mut problems);
+        let external = settings.external.keys().map(String::as_str);
+        let own_names: Vec<String> = owns.iter().map(|own| own.name.clone()).collect();
+        let names: Vec<&str> = options::built_in()
+            .chain(own_names.iter().map(String::as_str))
+            .chain(external)
+            .collect();
+        problems.extend(settings.problems(&names));
+        let allow = Allowlist::new(&settings.allow, &names);
+        let scanner = Scanner::new(settings, owns);
+        match (allow, scanner) {
+            (Ok(allow), Ok(scanner)) if problems.is_empty() => {
+                let engine = Engine { settings: settings.clone(), scanner, allow };
+                let problems = engine.sample_problems();
+                if problems.is_empty() { Ok(engine) } else { Err(SettingsError::new(problems)) }
+            }
+            (allow, scanner) => {
+                problems.extend(allow.err().into_iter().flatten());
+                problems.extend(scanner.err().into_iter().flatten());
+                Err(SettingsError::new(problems))
+            }
+        }
+    }
+
+    /// The built-in detectors that take part in scans, in the order of the documentation.
+    pub fn detectors(&self) -> impl Iterator<Item = &'static Detector> {
+        self.scanner.active.iter().filter_map(Active::detector)
+    }
+
+    /// Every built-in detector, whether enabled or not.
+    pub fn known_detectors() -> impl Iterator<Item = &'static Detector> {
+        catalogue::list::all()
+    }
+
+    /// The names a policy may use: every detector, whether enabled or not, built in, configured
+    /// or external.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let active = self.scanner.active.iter().map(|active| &*active.name);
+        let own = self.settings.custom.iter().map(|custom| custom.name.as_str());
+        let external = self.settings.external.keys().map(String::as_str);
+        let mut names: Vec<&str> =
+            options::built_in().chain(active).chain(own).chain(external).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Finds what the enabled detectors know in a value. Refuses a value beyond the limits.
+    pub fn scan<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        key: &FingerprintKey,
+    ) -> Result<Findings, Unscannable> {
+        self.scan_for(value, &Subject::of(key.clone()))
+    }
+
+    /// The same, with the exceptions that hold for a tool.
+    pub fn scan_for<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+    ) -> Result<Findings, Unscannable> {
+        self.scan_within(value, subject, &self.settings.limits).map(|(findings, _)| findings)
+    }
+
+    /// The same at a pace: `None` when the pace ended the scan.
+    pub fn scan_at<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+        pace: Pace,
+    ) -> Result<Option<Findings>, Unscannable> {
+        let scanned = self.scan_metered(value, subject, &self.settings.limits, pace)?;
+        Ok(scanned.map(|(findings, _)| findings))
+    }
+
+    /// Action for a finding when no policy says otherwise.
+    #[must_use]
+    pub fn default_action(&self, finding: &Finding, direction: Direction) -> Action {
+        self.settings.action(finding.detector(), finding.category, direction)
+    }
+
+    /// Mask of a finding when no policy says otherwise.
+    #[must_use]
+    pub fn default_mask(&self, finding: &Finding) -> Mask {
+        self.settings.mask(finding.detector(), finding.category)
+    }
+
+    /// The document with those findings masked for which `choose` names a way to. `findings` must
+    /// be those of this document. A scan of the result does not find what was chosen: what is still
+    /// seen after the matches are masked is masked as a whole. Where `schema` speaks about a place,
+    /// what is put there has a type and a length that fit.
+    #[must_use]
+    pub fn redact(
+        &self,
+        document: &Document,
+        findings: &Findings,
+        schema: Option<&Value>,
+        choose: impl Fn(&Finding) -> Option<Mask>,
+    ) -> Document {
+        let Some(subject) = findings.subject() else { return document.clone() };
+        if !findings.iter().any(|finding| choose(finding).is_some()) {
+            return document.clone();
+        }
+        let mut masked = redact::apply(document, findings, schema, Extent::Matches, &choose);
+        for _ in 0..MAX_ROUNDS {
+            match self.rescan(masked.root(), subject) {
+                Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return masked,
+                Ok(rest) => {
+                    masked = redact::apply(&masked, &rest, schema, Extent::Everything, &choose);
+                }
+                Err(_) => break,
+            }
+        }
+        redact::apply(&masked, findings, schema, Extent::Everything, &choose)
+    }
+
+    /// The same of a tree.
+    #[must_use]
+    pub fn redact_value(
+        &self,
+        value: &Value,
+        findings: &Findings,
+        choose: impl Fn(&Finding) -> Option<Mask>,
+    ) -> Value {
+        self.redact(&Document::of(value), findings, None, choose).root().to_value()
+    }
+
+    /// A scan with room for placeholders.
+    fn rescan(&self, value: Node<'_>, subject: &Subject) -> Result<Findings, Unscannable> {
+        let limits = Limits {
+            max_bytes: self.settings.limits.max_bytes.saturating_mul(8),
+            max_decoded_bytes: usize::MAX,
+            ..self.settings.limits
+        };
+        self.scan_within(value, subject, &limits).map(|(findings, _)| findings)
+    }
+
+    /// Also says how many bytes were looked at beyond the single pass.
+    pub(super) fn scan_within<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+        limits: &Limits,
+    ) -> Result<(Findings, usize), Unscannable> {
+        Ok(self.scan_metered(value, subject, limits, pace::without_rest)?.unwrap_or_default())
+    }
+
+    fn scan_metered<'a>(
+        &self,
+        value: impl JsonValue<'a>,
+        subject: &Subject,
+        limits: &Limits,
+        pace: Pace,
+    ) -> Result<Option<(Findings, usize)>, Unscannable> {
+        workspace::with(|Workspace { body, views, scratch, groups }| {
+            body.flatten(value, limits)?;
+            scratch.meter = Meter::new(pace);
+            views.begin(body, limits);
+            let mut work = 0;
+            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
+                work += self.scanner.scan(body, first, runs, scratch, recased);
+            })?;
+            if scratch.meter.is_over() {
+                return Ok(None);
+            }
+            work += views.decoded();
+            let Engine { scanner, allow, .. } = self;
+            let gather = Gather { scanner, allow, body, views, subject };
+            let findings = gather.findings(&mut scratch.matches, groups);
+            Ok(Some((findings.with_media(body.media), work)))
+        })
+    }
+}
+
+/// Masking whole strings settles it in one round; the others are for masks that together make
+/// something new.
+const MAX_ROUNDS: usize = 4;
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("detectors", &self.scanner.active.len())
+            .finish_non_exhaustive()
+    }
+}

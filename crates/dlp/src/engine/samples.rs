@@ -1,0 +1,75 @@
+//! The samples of configured detectors, tried.
+
+use serde_json::{Value, json};
+
+use crate::{
+    engine::Engine,
+    findings::{fingerprint::FingerprintKey, subject::Subject},
+    limits::Limits,
+};
+
+/// A sample text of a configured detector, and whether the detector did with it what it should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// The detector.
+    pub detector: String,
+    /// The sample's number in its list, from 1.
+    pub number: usize,
+    /// True if it stands in `must_match` rather than in `must_not_match`.
+    pub must_match: bool,
+    /// True if the detector fired.
+    pub matches: bool,
+}
+
+impl Sample {
+    /// Returns true if the detector did what it should.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.must_match == self.matches
+    }
+
+    /// Describes the problem without the sample itself, which may be a real value.
+    fn problem(self) -> Option<String> {
+        let Self { detector, number, must_match, .. } = &self;
+        let (list, what) = match must_match {
+            true => ("must_match", "is not found"),
+            false => ("must_not_match", "is found"),
+        };
+        (!self.holds()).then(|| format!("detector `{detector}`: `{list}` sample {number} {what}"))
+    }
+}
+
+impl Engine {
+    /// Everything that is wrong with the samples, in words.
+    pub(super) fn sample_problems(&self) -> Vec<String> {
+        self.samples().into_iter().filter_map(Sample::problem).collect()
+    }
+
+    /// Tries every sample of the configured detectors that are enabled.
+    #[must_use]
+    pub fn samples(&self) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for own in self.scanner.active.iter().filter_map(|active| active.as_own()) {
+            for (texts, must_match) in [(&own.must_match, true), (&own.must_not_match, false)] {
+                samples.extend((1..).zip(texts).map(|(number, text)| Sample {
+                    detector: own.name.clone(),
+                    number,
+                    must_match,
+                    matches: self.finds(&own.name, text),
+                }));
+            }
+        }
+        samples
+    }
+
+    /// Returns true if a detector fires on a text, or on a value if the text is a JSON object.
+    fn finds(&self, detector: &str, text: &str) -> bool {
+        let value = match serde_json::from_str(text) {
+            Ok(object @ Value::Object(_)) => object,
+            Ok(_) | Err(_) => json!(text),
+        };
+        let subject = Subject::of(FingerprintKey::new([0; 32]));
+        let found = self.scan_within(&value, &subject, &Limits::default());
+        found.is_ok_and(|(found, _)| found.iter().any(|it| it.detector() == detector))
+    }
+}

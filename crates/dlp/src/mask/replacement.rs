@@ -1,0 +1,181 @@
+//! Masks, and the texts that replace matches.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{Deserialize, Deserializer};
+
+use crate::{
+    catalogue::detector::NormalForm,
+    findings::fingerprint::{FingerprintKey, Pseudonym},
+    text::hidden,
+};
+
+/// Mask of a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mask {
+    /// `[REDACTED:email]`.
+    #[default]
+    Placeholder,
+    /// `[REDACTED:credit_card:1111]`: the last letters and digits stay, at most a quarter of all.
+    KeepLast(u8),
+    /// `[email:bcdfghjkmnpqrstv]`: the same value has the same pseudonym within an org, and it
+    /// cannot be computed from the value without the installation's key.
+    Pseudonym,
+}
+
+/// The most characters that may be kept.
+const MAX_KEPT: u8 = 4;
+
+impl std::str::FromStr for Mask {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Mask, String> {
+        let kept = |count: &str| count.parse().ok().filter(|count| (1..=MAX_KEPT).contains(count));
+        match (text, text.strip_prefix("keep_last=").map(kept)) {
+            ("placeholder", _) => Ok(Mask::Placeholder),
+            ("pseudonym", _) => Ok(Mask::Pseudonym),
+            (_, Some(Some(count))) => Ok(Mask::KeepLast(count)),
+            (_, Some(None) | None) => Err(format!(
+                "`{text}` is no way to mask; write `placeholder`, `pseudonym` or `keep_last=N` \
+                 with N from 1 to {MAX_KEPT}"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mask::Placeholder => f.write_str("placeholder"),
+            Mask::KeepLast(count) => write!(f, "keep_last={count}"),
+            Mask::Pseudonym => f.write_str("pseudonym"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Mask {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// The plain placeholder of a detector. What cannot be seen is simply taken away.
+pub(crate) fn placeholder(detector: &str) -> Cow<'static, str> {
+    if detector == hidden::NAME {
+        return Cow::Borrowed("");
+    }
+    Cow::Owned(format!("[REDACTED:{detector}]"))
+}
+
+/// The placeholder of a value that matched as it stands.
+pub(crate) fn of_value(
+    mask: Mask,
+    detector: &str,
+    normal_form: NormalForm,
+    matched: &[u8],
+    key: Option<&FingerprintKey>,
+) -> Cow<'static, str> {
+    if detector == hidden::NAME {
+        return hidden::instead_of(matched);
+    }
+    match (mask, key) {
+        (Mask::KeepLast(count), _) => match last(matched, count) {
+            Some(kept) => Cow::Owned(format!("[REDACTED:{detector}:{kept}]")),
+            None => placeholder(detector),
+        },
+        (Mask::Pseudonym, Some(key)) => {
+            of_pseudonym(detector, key.pseudonym(detector, &normal_form.apply(matched)))
+        }
+        (Mask::Placeholder, _) | (Mask::Pseudonym, None) => placeholder(detector),
+    }
+}
+
+/// A pseudonym as it stands in a text.
+pub(crate) fn of_pseudonym(detector: &str, pseudonym: Pseudonym) -> Cow<'static, str> {
+    Cow::Owned(format!("[{detector}:{pseudonym}]"))
+}
+
+/// The last letters and digits; `None` when that would be more than a quarter of them.
+fn last(matched: &[u8], count: u8) -> Option<String> {
+    let kept: Vec<u8> = matched.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    let count = usize::from(count);
+    let tail = kept.get(kept.len().checked_sub(count)?..)?;
+    (4 * count <= kept.len()).then(|| String::from_utf8_lossy(tail).into_owned())
+}
+
+/// Returns true if a match is nothing but something masked, such as a password that was replaced by
+/// its placeholder before.
+pub(crate) fn is_masked(matched: &[u8]) -> bool {
+    const LEAST: usize = 6;
+    if memchr::memchr(b'[', matched).is_none() {
+        return false;
+    }
+    let text = String::from_utf8_lossy(matched);
+    let mut left = 0;
+    let mut rest: &str = &text;
+    while let Some((before, after)) = rest.split_once('[') {
+        left += letters(before);
+        rest = match after.split_once(']') {
+            Some((inside, after)) if is_placeholder(inside) => after,
+            Some(_) | None => {
+                left += 1;
+                after
+            }
+        };
+    }
+    left + letters(rest) < LEAST && left + letters(rest) < letters(&text)
+}
+
+fn letters(text: &str) -> usize {
+    text.bytes().filter(u8::is_ascii_alphanumeric).count()
+}
+
+/// `REDACTED:name`, with what was kept or without, or `name:` and a pseudonym.
+fn is_placeholder(inside: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    match inside.split_once(':') {
+        Some(("REDACTED", name)) => match name.split_once(':') {
+            Some((name, kept)) => is_name(name) && kept.len() <= usize::from(MAX_KEPT),
+            None => is_name(name),
+        },
+        Some((name, pseudonym)) => is_name(name) && Pseudonym::is_one(pseudonym),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_written_as_they_are_read() {
+        for text in ["placeholder", "pseudonym", "keep_last=4"] {
+            assert_eq!(text.parse::<Mask>().unwrap().to_string(), text);
+        }
+        for text in ["keep_last=0", "keep_last=9", "keep_last", "hash", ""] {
+            assert!(text.parse::<Mask>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_small_part_is_kept() {
+        assert_eq!(last(b"4111 1111 1111 1234", 4).as_deref(), Some("1234"));
+        assert_eq!(last(b"536-22-8726", 4), None);
+        assert_eq!(last(b"536-22-8726", 2).as_deref(), Some("26"));
+    }
+
+    #[test]
+    fn what_is_masked_is_no_match_and_what_stands_beside_it_is() {
+        for masked in ["[REDACTED:email]", "x=[REDACTED:iban:3000]", "[email:bcdfghjkmnpqrstv]"] {
+            assert!(is_masked(masked.as_bytes()), "{masked}");
+        }
+        for open in
+            ["[REDACTED:email]hunter2hunter2", "[REDACTED:Some Secret]", "[a:hunter2]", "ab"]
+        {
+            assert!(!is_masked(open.as_bytes()), "{open}");
+        }
+    }
+}

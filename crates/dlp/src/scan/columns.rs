@@ -1,0 +1,85 @@
+//! Detectors that woke in the first line of a table of text look at the cells below.
+
+use std::ops::Range;
+
+use crate::{
+    body::buffer::Body,
+    scan::{active::Active, reach::Reach, window::Window},
+    text::delimited::{self, DelimitedTable},
+};
+
+/// Tables in whose first line detectors woke.
+#[derive(Default)]
+pub(super) struct Columns {
+    list: Vec<Woken>,
+    /// The stretch of the buffer that was looked at last, and whether it begins a table, which is
+    /// then the last of the list.
+    seen: Range<usize>,
+    begins: bool,
+}
+
+/// A table, and who looks at which of its columns.
+struct Woken {
+    segment: u32,
+    table: DelimitedTable,
+    who: Vec<(usize, u16)>,
+}
+
+impl Columns {
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        (self.seen, self.begins) = (0..0, false);
+    }
+
+    /// Notes that a detector woke at a literal in a text.
+    pub(super) fn note(&mut self, body: &Body, segment: u32, literal: &Range<usize>, active: u16) {
+        let Some(home) = body.segment(segment) else { return };
+        let (start, text) = (home.start as usize, body.slice(home.range()));
+        let at = literal.start - start;
+        if !self.seen.contains(&literal.start) {
+            let line = delimited::line(text, at).unwrap_or(at..at + literal.len());
+            let table = DelimitedTable::beginning_with(text, &line);
+            (self.seen, self.begins) = (start + line.start..start + line.end, table.is_some());
+            self.list.extend(table.map(|table| Woken { segment, table, who: Vec::new() }));
+        }
+        let Some(woken) = self.list.last_mut().filter(|_| self.begins) else { return };
+        if let Some(column) = woken.table.column(text, at)
+            && !woken.who.contains(&(column, active))
+        {
+            woken.who.push((column, active));
+        }
+    }
+
+    /// Calls `search` with every cell that a detector shall look at. Returns how many bytes were
+    /// read for that.
+    pub(super) fn each_cell(
+        &self,
+        body: &Body,
+        detectors: &[Active],
+        mut search: impl FnMut(&Window),
+    ) -> usize {
+        let mut work = 0;
+        for Woken { segment, table, who } in &self.list {
+            let Some(home) = body.segment(*segment) else { continue };
+            let (start, text) = (home.start as usize, body.slice(home.range()));
+            let moved = |range: &Range<usize>| start + range.start..start + range.end;
+            let heads: Vec<Range<usize>> = table.cells(text, table.head()).collect();
+            for row in table.rows(text) {
+                work += row.len();
+                for (column, cell) in table.cells(text, row).enumerate() {
+                    for (_, active) in who.iter().filter(|(of, _)| *of == column) {
+                        let reach = detectors.get(usize::from(*active)).map(|it| it.reach);
+                        let key = match reach {
+                            Some(Reach::Own { .. }) => heads.get(column).map(&moved),
+                            _ => None,
+                        };
+                        work += cell.len();
+                        let (active, segment) = (*active, *segment);
+                        search(&Window { active, segment, range: moved(&cell), key });
+                    }
+                }
+            }
+        }
+        work
+    }
+}

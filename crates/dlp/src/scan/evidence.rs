@@ -1,0 +1,161 @@
+//! The evidence for a candidate: its shape, what its detector checks, and what stands near it.
+
+use std::ops::Range;
+
+use crate::{
+    body::{buffer::Body, memo::ContextMemo},
+    catalogue::detector::{Candidate, Detector, Edges, NormalForm},
+    text::{labels, prefixes, words},
+};
+
+/// Evidence that a key against a match takes away, in bits.
+const AGAINST_BITS: i32 = 12;
+
+/// The evidence that a built-in detector has for a candidate.
+pub(crate) fn bits(
+    detector: &'static Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'_>,
+    is_loose: bool,
+) -> Option<i32> {
+    if !has_free_edges(detector.edges, candidate.text, &candidate.range) {
+        return None;
+    }
+    let checked =
+        if is_loose { check_loosely(detector, candidate) } else { (detector.check)(candidate) };
+    let shape = detector.bits + checked?;
+    let memo = memo_of(detector, body, segment);
+    if memo.above || stands_near(detector, body, memo, candidate) {
+        return Some(shape + detector.context_bits);
+    }
+    let head = if detector.shape.is_named() {
+        candidate.head
+    } else {
+        head_above(detector, body, segment, candidate)
+    };
+    let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
+    let weight = if names(detector.context) {
+        detector.context_bits
+    } else if memo.against || names(detector.against) {
+        -AGAINST_BITS
+    } else {
+        0
+    };
+    Some(shape + weight)
+}
+
+/// Evidence of a number in other groups than those of its kind: its letters and digits are checked.
+fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> {
+    let text = NormalForm::Alphanumeric.apply(candidate.matched());
+    let is_upper = !candidate.matched().iter().any(u8::is_ascii_lowercase);
+    let text = if is_upper { text.to_ascii_uppercase() } else { text };
+    let range = 0..text.len();
+    let plain = Candidate { text: &text, range, key: candidate.key, head: candidate.head };
+    (detector.check)(&plain)
+}
+
+/// Head of the column that a candidate stands in, in a table of text.
+fn head_above<'a>(
+    detector: &Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'a>,
+) -> Option<&'a [u8]> {
+    if detector.context.is_empty() && detector.against.is_empty() {
+        return None;
+    }
+    head_in(body, segment, candidate.text, candidate.range.start)
+}
+
+/// Head of the column or list that an offset in a text stands in, for a detector that looks at
+/// names.
+pub(crate) fn named_head<'a>(
+    detector: Option<&Detector>,
+    body: &Body,
+    segment: u32,
+    text: &'a [u8],
+    at: usize,
+) -> Option<&'a [u8]> {
+    let head = detector?.shape.is_named().then(|| head_in(body, segment, text, at))??;
+    let is_frame = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`*:".contains(byte);
+    let start = head.iter().take_while(|byte| is_frame(byte)).count();
+    let tail = head.iter().rev().take_while(|byte| is_frame(byte)).count();
+    head.get(start..head.len().checked_sub(tail)?).filter(|head| {
+        labels::may_label(head) && !head.iter().any(|byte| matches!(byte, b':' | b'('))
+    })
+}
+
+fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&'a [u8]> {
+    if at == 0 {
+        return None;
+    }
+    let line = body.line.get().of(segment, text, at)?;
+    body.line.set(line);
+    line.head_above(text, at)
+}
+
+fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMemo {
+    let who = std::ptr::from_ref(detector).addr();
+    let known = body.memo.get();
+    if (known.who, known.segment) == (who, segment) {
+        return known;
+    }
+    let node = body.segment(segment).map(|segment| segment.node);
+    let place = node.map(|node| body.named_place(node));
+    let memo = if known.who == who && known.place == place {
+        ContextMemo { segment, clear: (0, 0), ..known }
+    } else {
+        let stands = |words: &[&str]| {
+            !words.is_empty() && place.is_some_and(|place| stands_above(body, place, words))
+        };
+        let above = stands(detector.context);
+        let against = !above && stands(detector.against);
+        ContextMemo { who, segment, place, above, against, clear: (0, 0) }
+    };
+    body.memo.set(memo);
+    memo
+}
+
+/// Returns true if a context word stands near. Looks only at what no match before has shown to be
+/// clear.
+fn stands_near(
+    detector: &Detector,
+    body: &Body,
+    memo: ContextMemo,
+    candidate: &Candidate<'_>,
+) -> bool {
+    let Candidate { text, range, .. } = candidate;
+    let words = detector.context;
+    if words.is_empty() || *range == (0..text.len()) {
+        return false;
+    }
+    let start = range.start.saturating_sub(words::BEFORE);
+    let end = text.len().min(range.end + words::AFTER);
+    let (from, to) = memo.clear;
+    let (from, unknown) = if from <= start && start <= to { (from, to) } else { (start, start) };
+    if words::might_begin(text, unknown..end, words) {
+        return words::stands_near(text, range, words);
+    }
+    body.memo.set(ContextMemo { clear: (from, end.max(unknown)), ..memo });
+    false
+}
+
+/// Returns true if one of the words stands in one of the nearest keys above a place.
+pub(crate) fn stands_above(body: &Body, node: u32, named: &[&str]) -> bool {
+    body.keys_above(node).take(words::KEYS).any(|key| words::names(key, named))
+}
+
+/// Returns true if nothing touches a match that may not. A letter that ends an escape such as a
+/// literal `\n` is no part of a word.
+pub(crate) fn has_free_edges(edges: Edges, text: &[u8], inside: &Range<usize>) -> bool {
+    let before = text.get(..inside.start).unwrap_or_default();
+    let matched = || text.get(inside.clone()).unwrap_or_default();
+    let free_before = match before {
+        [.., b'\\', b'n' | b'r' | b't'] | [] => true,
+        [.., last] => {
+            edges.allow(*last) || edges == Edges::Mark && prefixes::is_clear(*last, matched())
+        }
+    };
+    free_before && text.get(inside.end).is_none_or(|next| edges.allow(*next))
+}

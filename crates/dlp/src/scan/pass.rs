@@ -1,0 +1,232 @@
+//! One pass of the prefilter over the buffer, and the detectors it wakes.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+};
+
+use crate::{
+    body::{buffer::Body, segment::Segment},
+    catalogue::detector::LOOSE_BITS,
+    scan::{
+        active::Pattern,
+        evidence,
+        found::Match,
+        hidden,
+        reach::Reach,
+        scanner::{Scanner, Scratch},
+        window::{Window, Windows, clip},
+    },
+    text::{groups, layouts, marks::Set},
+    views::{encoded::Run, recased::Recased},
+};
+
+impl Scanner {
+    /// Bytes that have to be marked in a body for a scan, besides words.
+    pub(crate) fn rare(&self) -> &Set {
+        self.prefilter.rare()
+    }
+
+    /// Scans the segments from the given one on, which are marked and in which the given runs are
+    /// long. Returns how many bytes detectors looked at beyond the single pass, so that a test can
+    /// hold the work to a bound.
+    pub(crate) fn scan(
+        &self,
+        body: &Body,
+        first: usize,
+        runs: &[Run],
+        scratch: &mut Scratch,
+        recased: &mut Vec<Recased>,
+    ) -> usize {
+        let Some(segment) = body.segments.get(first) else {
+            return 0;
+        };
+        if let (Some(active), 0) = (self.hidden, first) {
+            hidden::scan(body, active, &mut scratch.matches);
+        }
+        let range = segment.start as usize..body.text.len();
+        scratch.meter.spend(range.len());
+        self.find_windows(body, first, scratch, recased);
+        let mut work = 0;
+        let Scratch { matches, windows, line, columns, run, meter, .. } = scratch;
+        let mut is_grouped = false;
+        for window in windows.list() {
+            if !meter.spend(window.range.len()) {
+                return work;
+            }
+            work += window.range.len();
+            is_grouped |= self.search(body, window, line, matches);
+        }
+        let known = matches.len();
+        work += columns.each_cell(body, &self.active, |window| {
+            if !meter.spend(window.range.len()) {
+                return;
+            }
+            is_grouped |= self.search(body, window, line, matches);
+        });
+        self.find_glued(body, runs, windows);
+        for window in windows.list() {
+            if !meter.spend(window.range.len()) {
+                return work;
+            }
+            work += window.range.len();
+            is_grouped |= self.search(body, window, line, matches);
+        }
+        drop_known(matches, known);
+        work += self.scan_triggers(body, first, &range, runs, meter, (run, matches));
+        if is_grouped {
+            drop_repeated(matches);
+        }
+        work
+    }
+
+    /// Looks at a window. Returns true if digits in groups of any kind were found, which a layout
+    /// that is telling by itself may find once more.
+    fn search(
+        &self,
+        body: &Body,
+        window: &Window,
+        line: &mut Vec<u8>,
+        matches: &mut Vec<Match>,
+    ) -> bool {
+        let Some(active) = self.active.get(usize::from(window.active)) else { return false };
+        let Some(home) = body.segment(window.segment).map(Segment::range) else { return false };
+        let mut is_grouped = false;
+        let part = window.range.start - home.start..window.range.end - home.start;
+        let mut weigh = |found: Range<usize>, more: i32| {
+            let range = home.start + found.start..home.start + found.end;
+            matches.extend(active.weigh(window.active, body, window.segment, range, more));
+        };
+        match (&active.pattern, window.key.clone()) {
+            (Some(pattern), Some(key)) => {
+                let (key, value) = (body.slice(key), body.slice(window.range.clone()));
+                in_member(pattern, key, value, line, |found| weigh(found, 0));
+            }
+            (Some(pattern), None) => {
+                pattern.find_in(body.slice(home.start..window.range.end), part, |found| {
+                    weigh(found, 0);
+                });
+            }
+            (None, _) if active.takes_values() => {
+                let value = unquoted(body.slice(window.range.clone()));
+                let text = body.slice(home.clone());
+                let head = || {
+                    let at = part.start + value.start;
+                    evidence::named_head(active.detector(), body, window.segment, text, at)
+                };
+                if part.start > 0 && head().is_none() {
+                    return false;
+                }
+                weigh(part.start + value.start..part.start + value.end, 0);
+            }
+            (None, _) => {
+                let text = body.slice(home.clone());
+                if layouts::may_begin_in(&active.layouts, text, &part) {
+                    layouts::find_in(&active.layouts, text, part.clone())
+                        .for_each(|found| weigh(found, 0));
+                }
+                if layouts::may_begin_in(&active.loose, text, &part) {
+                    layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
+                        is_grouped = true;
+                        weigh(found, LOOSE_BITS);
+                    });
+                }
+                if let Some(grouping) = &active.grouping {
+                    groups::find_in(grouping, text, part, |found| {
+                        is_grouped = true;
+                        weigh(found, 0);
+                    });
+                }
+            }
+        }
+        is_grouped
+    }
+}
+
+/// Name of a match: detector, segment and range.
+fn name(found: &Match) -> (u16, u32, usize, usize) {
+    (found.active, found.segment, found.range.start, found.range.end)
+}
+
+/// Leaves one of equal matches, with the greatest likelihood.
+fn drop_repeated(matches: &mut Vec<Match>) {
+    let mut best = HashMap::new();
+    for found in matches.iter() {
+        let likelihood = best.entry(name(found)).or_insert(found.likelihood);
+        *likelihood = found.likelihood.max(*likelihood);
+    }
+    matches.retain_mut(|found| match best.remove(&name(found)) {
+        Some(likelihood) => {
+            found.likelihood = likelihood;
+            true
+        }
+        None => false,
+    });
+}
+
+/// The part of a value without space and quotes around it.
+fn unquoted(value: &[u8]) -> Range<usize> {
+    let is_spare = |byte: &&u8| byte.is_ascii_whitespace() || matches!(**byte, b'"' | b'\'' | b'`');
+    let start = value.iter().take_while(is_spare).count();
+    let end = value.len() - value.iter().rev().take_while(is_spare).count();
+    start..end.max(start)
+}
+
+/// Drops those of the matches behind the first `known` that are among these: the first rows of a
+/// table stand near its head, and a mark behind a letter near one that stands free.
+fn drop_known(matches: &mut Vec<Match>, known: usize) {
+    if known == matches.len() {
+        return;
+    }
+    let (before, _) = matches.split_at_checked(known).unwrap_or_default();
+    let before: HashSet<_> = before.iter().map(name).collect();
+    let mut at = 0;
+    matches.retain(|found| {
+        at += 1;
+        at <= known || !before.contains(&name(found))
+    });
+}
+
+/// Runs a pattern over a value when the member is written as in a program: rules from elsewhere
+/// want the name and the value on one line.
+fn in_member(
+    pattern: &Pattern,
+    key: &[u8],
+    value: &[u8],
+    line: &mut Vec<u8>,
+    mut take: impl FnMut(Range<usize>),
+) {
+    line.clear();
+    line.extend_from_slice(key);
+    line.extend_from_slice(b": \"");
+    let start = line.len();
+    line.extend_from_slice(value);
+    let end = line.len();
+    line.push(b'"');
+    pattern.find_in(line, 0..line.len(), |found| {
+        if start <= found.start && found.end <= end {
+            take(found.start - start..found.end - start);
+        }
+    });
+}
+
+impl Scanner {
+    /// The stretches that marks behind a letter wake detectors for, in place of those there were.
+    fn find_glued(&self, body: &Body, runs: &[Run], windows: &mut Windows) {
+        windows.clear();
+        for run in runs {
+            let Some(home) = body.segment(run.segment) else { continue };
+            self.glued.each(&body.text, &run.range, |index, literal| {
+                for (active, reach) in self.wakes.get(index).into_iter().flatten() {
+                    let Reach::Mark { .. } = reach else { continue };
+                    let owner = self.active.get(usize::from(*active));
+                    if owner.is_some_and(|owner| owner.looks_at(home.kind)) {
+                        let range = clip(&reach.around(&literal), &home.range());
+                        let segment = run.segment;
+                        windows.push(Window { active: *active, segment, range, key: None });
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Matches of detectors that no literal wakes.
+
+use std::ops::Range;
+
+use crate::{
+    body::buffer::Body,
+    catalogue::detector::ALONE_BITS,
+    pace::{LOOK, Meter},
+    scan::{cursor::Cursor, found::Match, scanner::Scanner, triggers::DigitTrigger},
+    text::{
+        digits::{self, DigitRun},
+        marks::BLOCK,
+    },
+    views::encoded::Run,
+};
+
+/// The shortest address with colons that is looked for.
+const SHORTEST_ADDRESS: usize = 11;
+
+/// The longest address with colons: IPv6 with an IPv4 tail.
+const LONGEST_ADDRESS: usize = 45;
+
+impl Scanner {
+    /// Looks at what no literal marks. Returns how many bytes detectors looked at.
+    pub(super) fn scan_triggers(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        runs: &[Run],
+        meter: &Meter,
+        (run, matches): (&mut DigitRun, &mut Vec<Match>),
+    ) -> usize {
+        self.scan_at(body, first, range, meter, matches)
+            + self.scan_digits(body, first, run, meter, matches)
+            + self.scan_runs(body, runs, matches)
+            + self.scan_colons(body, first, matches)
+    }
+
+    fn scan_at(
+        &self,
+        body: &Body,
+        first: usize,
+        range: &Range<usize>,
+        meter: &Meter,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
+            if !meter.spend(LOOK) {
+                return work;
+            }
+            let at = range.start + hit;
+            let Some(segment) = cursor.seek(at) else { continue };
+            let Some((kind, home)) = body.segment(segment).map(|it| (it.kind, it.range())) else {
+                continue;
+            };
+            for (index, find) in &self.triggers.at {
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                if !active.looks_at(kind) {
+                    continue;
+                }
+                work += 1;
+                if let Some(found) = find(body.slice(home.clone()), at - home.start) {
+                    work += found.len();
+                    let range = home.start + found.start..home.start + found.end;
+                    matches.extend(active.weigh(*index, body, segment, range, 0));
+                }
+            }
+        }
+        work
+    }
+
+    fn scan_digits(
+        &self,
+        body: &Body,
+        first: usize,
+        run: &mut DigitRun,
+        meter: &Meter,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        digits::each_run(&body.text, &body.marks, run, |run| {
+            let Some(start) = run.groups.first().map(|group| group.start) else { return };
+            let Some(segment) = cursor.seek(start) else { return };
+            let before = start.checked_sub(1).and_then(|at| body.text.get(at));
+            let is_long = run.total >= self.triggers.least_digits;
+            let woken = self.triggers.digits.iter().filter(|_| is_long);
+            for DigitTrigger { index, least, before: wanted, find } in woken {
+                if run.total < *least || !wanted.admits(before) {
+                    continue;
+                }
+                if !meter.spend(run.total) {
+                    return;
+                }
+                work += run.groups.len();
+                for range in find(&body.text, run) {
+                    let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                    matches.extend(active.weigh(*index, body, segment, range, 0));
+                }
+            }
+            self.scan_layouts(body, segment, run, matches);
+        });
+        work
+    }
+
+    /// The layouts that begin at a group of digits of this length.
+    fn scan_layouts(&self, body: &Body, segment: u32, run: &DigitRun, matches: &mut Vec<Match>) {
+        for group in &run.groups {
+            for (index, layout) in self.triggers.layouts_at(&body.text, group) {
+                let Some(range) = layout.around(&body.text, group.start) else { continue };
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                matches.extend(active.weigh(*index, body, segment, range, ALONE_BITS));
+            }
+        }
+    }
+
+    fn scan_runs(&self, body: &Body, runs: &[Run], matches: &mut Vec<Match>) -> usize {
+        if self.triggers.runs.is_empty() {
+            return 0;
+        }
+        let mut work = 0;
+        for Run { segment, range } in runs {
+            for word in words(body, range.clone()).filter(|word| may_be_known(&body.text, word)) {
+                work += word.len();
+                self.weigh_run(body, *segment, &word, matches);
+            }
+        }
+        work
+    }
+
+    fn weigh_run(&self, body: &Body, segment: u32, word: &Range<usize>, matches: &mut Vec<Match>) {
+        for (index, find) in &self.triggers.runs {
+            let Some(active) = self.active.get(usize::from(*index)) else { continue };
+            if let Some(range) = find(&body.text, word.clone()) {
+                matches.extend(active.weigh(*index, body, segment, range, 0));
+            }
+        }
+    }
+
+    fn scan_colons(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
+        let mut cursor = Cursor::new(body, first);
+        let mut work = 0;
+        // No byte is read twice, however long what looks like an address goes on.
+        let mut done = body.marks.start();
+        for start in body.marks.colons() {
+            let end = body.text.len().min(start + 2 * BLOCK);
+            let mut at = if start > done { address_start(&body.text, done, start) } else { done };
+            while at < end {
+                let token = at..at + address_length(body.text.get(at..).unwrap_or_default());
+                at = token.end + 1;
+                work += token.len() + 1;
+                if !(SHORTEST_ADDRESS..=LONGEST_ADDRESS).contains(&token.len()) {
+                    continue;
+                }
+                let Some(segment) = cursor.seek(token.start) else { continue };
+                self.weigh_all(&self.triggers.colons, body, segment, &token, matches);
+            }
+            done = at;
+        }
+        work
+    }
+
+    fn weigh_all(
+        &self,
+        indices: &[u16],
+        body: &Body,
+        segment: u32,
+        range: &Range<usize>,
+        matches: &mut Vec<Match>,
+    ) {
+        for index in indices {
+            let Some(active) = self.active.get(usize::from(*index)) else { continue };
+            matches.extend(active.weigh(*index, body, segment, range.clone(), 0));
+        }
+    }
+}
+
+/// The stretches of letters and digits in a run, which may also hold `+`, `/`, `-` and `_`.
+fn words(body: &Body, run: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut at = run.start;
+    std::iter::from_fn(move || {
+        (at < run.end).then(|| {
+            let word = at..at + body.marks.word_from(at);
+            at = word.end + 1;
+            word
+        })
+    })
+}
+
+/// Returns true if a word has the length and the beginning of an address or a key of a coin, or of
+/// a token that a dot goes on: cheap to tell, and few have both.
+fn may_be_known(text: &[u8], word: &Range<usize>) -> bool {
+    const COINS: &[u8] = b"123mnLMD9AXTt5K";
+    const IDS: &[u8] = b"MNO";
+    let begins = |known: &[u8]| text.get(word.start).is_some_and(|first| known.contains(first));
+    matches!(word.len(), 25..=36 | 51 | 52) && begins(COINS)
+        || matches!(word.len(), 23..=28) && begins(IDS) && text.get(word.end) == Some(&b'.')
+}
+
+const fn is_address(byte: u8) -> bool {
+    byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')
+}
+
+/// Number of hex digits, colons and dots that a text begins with.
+fn address_length(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| is_address(**byte)).count()
+}
+
+/// Start of what goes on at an offset, or a place from which on it is too long to be an address.
+fn address_start(text: &[u8], floor: usize, at: usize) -> usize {
+    let before = text.get(floor..at).unwrap_or_default();
+    let near = before.iter().rev().take(LONGEST_ADDRESS + 1);
+    at - near.take_while(|byte| is_address(**byte)).count()
+}

@@ -1,0 +1,97 @@
+//! Triggers of detectors without a literal: `@`, runs of digits, long runs, colons.
+
+use std::ops::Range;
+
+use crate::{
+    catalogue::detector::{Before, Detector, Edges, Shape},
+    text::{
+        digits::DigitRun,
+        layouts::{Layout, Next},
+        words::is_word,
+    },
+};
+
+pub(super) type FindAt = fn(&[u8], usize) -> Option<Range<usize>>;
+pub(super) type FindDigits = fn(&[u8], &DigitRun) -> Vec<Range<usize>>;
+pub(super) type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
+
+/// A detector that runs of digits wake, and which of them.
+pub(super) struct DigitTrigger {
+    pub(super) index: u16,
+    pub(super) least: usize,
+    pub(super) before: Before,
+    pub(super) find: FindDigits,
+}
+
+/// Layouts that may begin inside a word, and those that may where none goes on.
+type ByPlace = [Vec<(u16, Layout)>; 2];
+
+/// Detectors by what wakes them.
+#[derive(Default)]
+pub(super) struct Triggers {
+    pub(super) at: Vec<(u16, FindAt)>,
+    pub(super) digits: Vec<DigitTrigger>,
+    /// A run with fewer digits wakes none of those.
+    pub(super) least_digits: usize,
+    pub(super) runs: Vec<(u16, FindRun)>,
+    pub(super) colons: Vec<u16>,
+    /// Layouts that are telling by themselves, by the length of their first group of digits, by
+    /// what follows it, and by whether a number may begin there.
+    layouts: Vec<[ByPlace; Next::ALL.len()]>,
+}
+
+impl Triggers {
+    /// Notes what wakes a detector.
+    pub(super) fn add(&mut self, index: u16, detector: &Detector) {
+        match &detector.shape {
+            Shape::At(find) => self.at.push((index, *find)),
+            Shape::Digits { least, before, find } => {
+                let (least, before, find) = (*least, *before, *find);
+                let known = if self.digits.is_empty() { usize::MAX } else { self.least_digits };
+                self.least_digits = least.min(known);
+                self.digits.push(DigitTrigger { index, least, before, find });
+            }
+            Shape::Run(find) => self.runs.push((index, *find)),
+            Shape::Colons => self.colons.push(index),
+            Shape::Number { alone, .. } => {
+                for layout in alone.iter().map(|source| Layout::new(source)) {
+                    self.add_layout(index, layout, detector.edges);
+                }
+            }
+            Shape::Pattern { .. }
+            | Shape::Beside { .. }
+            | Shape::Around { .. }
+            | Shape::Value { .. } => {}
+        }
+    }
+}
+
+impl Triggers {
+    fn add_layout(&mut self, index: u16, layout: Layout, edges: Edges) {
+        let groups = layout.first_group();
+        let length = self.layouts.len().max(groups.end() + 1);
+        self.layouts.resize_with(length, Default::default);
+        for by_next in self.layouts.get_mut(groups).into_iter().flatten() {
+            let fitting = Next::ALL.iter().zip(by_next);
+            for (_, [inside, free]) in fitting.filter(|(next, _)| layout.may_go_on(**next)) {
+                free.push((index, layout));
+                if !layout.begins_with_digits() || edges == Edges::Any {
+                    inside.push((index, layout));
+                }
+            }
+        }
+    }
+
+    /// The layouts that may begin at a group of digits.
+    pub(super) fn layouts_at(&self, text: &[u8], group: &Range<usize>) -> &[(u16, Layout)] {
+        let Some(by_next) = self.layouts.get(group.len()) else { return &[] };
+        let Some([inside, free]) = by_next.get(Next::of(text.get(group.end)) as usize) else {
+            return &[];
+        };
+        let is_free = match text.get(..group.start) {
+            Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
+            Some([.., before]) => !is_word(*before),
+        };
+        if is_free { free } else { inside }
+    }
+}

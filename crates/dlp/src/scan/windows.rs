@@ -1,0 +1,150 @@
+//! The stretches that literals wake detectors for.
+
+use std::ops::Range;
+
+use crate::{
+    body::{
+        buffer::Body,
+        segment::{SegmentKind, small},
+    },
+    catalogue::detector::Shape,
+    pace::LOOK,
+    scan::{
+        cursor::Cursor,
+        found::Match,
+        reach::Reach,
+        scanner::{Scanner, Scratch},
+        window::{Window, Windows, clip},
+    },
+    text::words,
+    views::recased::{self, Recased},
+};
+
+impl Scanner {
+    /// The stretches that literals wake detectors for, merged where they overlap.
+    pub(super) fn find_windows(
+        &self,
+        body: &Body,
+        first: usize,
+        scratch: &mut Scratch,
+        recased: &mut Vec<Recased>,
+    ) {
+        let Scratch { matches, windows, keys, columns, looked, meter, .. } = scratch;
+        windows.clear();
+        columns.clear();
+        let known_keys = keys.len();
+        let mut cursor = Cursor::new(body, first);
+        self.prefilter.each((&body.text, &body.marks), looked, |index, literal| {
+            if meter.is_over() {
+                return;
+            }
+            let Some(segment) = cursor.seek(literal.start) else { return };
+            let Some(home) = body.segment(segment) else { return };
+            if let Some(mark) = self.marks.get(index).and_then(Option::as_deref)
+                && recased.last().is_none_or(|last| last.may_be_followed_at(literal.start))
+            {
+                recased.extend(recased::of(&body.text, segment, &home.range(), &literal, mark));
+            }
+            for (active, reach) in self.wakes.get(index).into_iter().flatten() {
+                if let Reach::Here = reach {
+                    meter.spend(LOOK);
+                    matches.extend(self.around(body, *active, segment, &literal));
+                    continue;
+                }
+                let owner = self.active.get(usize::from(*active));
+                if !owner.is_some_and(|owner| owner.looks_at(home.kind))
+                    || !reach.admits(&body.text, &literal)
+                {
+                    continue;
+                }
+                if let Reach::Value = reach {
+                    meter.spend(LOOK);
+                    matches.extend(self.around(body, *active, segment, &literal));
+                } else {
+                    let range = clip(&reach.around(&literal), &home.range());
+                    windows.push(Window { active: *active, segment, range, key: None });
+                }
+                if reach.below().is_none() {
+                    continue;
+                }
+                if body.is_name(segment) {
+                    keys.push((home.node, *active));
+                } else {
+                    columns.note(body, segment, &literal, *active);
+                }
+            }
+        });
+        if keys.len() > known_keys {
+            keys.sort_unstable();
+            keys.dedup();
+        }
+        self.add_below(body, first, keys, windows);
+        for active in &self.restless {
+            for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
+                let range = home.range();
+                windows.push(Window { active: *active, segment: index, range, key: None });
+            }
+        }
+    }
+
+    /// Match of a detector at a literal that wakes it.
+    fn around(
+        &self,
+        body: &Body,
+        index: u16,
+        segment: u32,
+        literal: &Range<usize>,
+    ) -> Option<Match> {
+        let active = self.active.get(usize::from(index))?;
+        let (Shape::Around { find, .. } | Shape::Value { find, .. }) = active.detector()?.shape
+        else {
+            return None;
+        };
+        let home = body.segment(segment)?.range();
+        let found =
+            find(body.slice(home.clone()), literal.start - home.start..literal.end - home.start)?;
+        active.weigh(index, body, segment, home.start + found.start..home.start + found.end, 0)
+    }
+
+    /// Adds what stands below keys that wake detectors, as far down as keys count as context.
+    fn add_below(&self, body: &Body, first: usize, keys: &[(u32, u16)], windows: &mut Windows) {
+        if keys.is_empty() {
+            return;
+        }
+        for (index, segment) in (0..).zip(&body.segments).skip(first) {
+            for (member, key) in body.members_above(segment.node).take(words::KEYS) {
+                let from = keys.partition_point(|(node, _)| *node < member);
+                let woken = keys.iter().skip(from).take_while(|(node, _)| *node == member);
+                for (_, active) in woken.filter(|_| key != index) {
+                    let is_own = segment.node == member || body.is_head_of(key, segment.node);
+                    let own_key = is_own.then_some(key);
+                    if let Some(window) = self.below(body, *active, index, own_key) {
+                        windows.push(window);
+                    }
+                }
+            }
+        }
+    }
+
+    fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Window> {
+        let reach = self.active.get(usize::from(active))?.reach;
+        let key = match reach {
+            Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
+            Reach::Across { .. }
+            | Reach::From { .. }
+            | Reach::Mark { .. }
+            | Reach::Beyond { .. }
+            | Reach::Near
+            | Reach::Here
+            | Reach::Value => None,
+        };
+        let home = body.segment(index)?;
+        // Of `{"key": "password", "content": …}` the label names the value and not its key.
+        if home.kind == SegmentKind::Key && matches!(reach, Reach::Value) {
+            return None;
+        }
+        let whole = home.range();
+        let range = whole.start..whole.end.min(whole.start + reach.below()?);
+        Some(Window { active, segment: index, range, key })
+    }
+}

@@ -1,0 +1,209 @@
+//! Labels: members and cells that name what stands beside them, and keys that say nothing more than
+//! that a value follows. `{"name": "DB_PASSWORD", "value": …}` is `{"DB_PASSWORD": …}`.
+
+/// Members that hold the name of the value beside them, the most telling first.
+const LABELS: Names<20> = Names::new([
+    "name",
+    "key",
+    "variable",
+    "env",
+    "label",
+    "field",
+    "fieldname",
+    "property",
+    "setting",
+    "option",
+    "parameter",
+    "param",
+    "parametername",
+    "parameterkey",
+    "header",
+    "attribute",
+    "column",
+    "question",
+    "title",
+    "id",
+]);
+
+/// Members that hold the type of the value beside them, which may be `password`. Blocks of text
+/// have one, too.
+const KINDS: Names<2> = Names::new(["type", "kind"]);
+
+/// Keys that say only that a value follows.
+const VALUES: Names<11> = Names::new([
+    "value",
+    "val",
+    "answer",
+    "default",
+    "defaultvalue",
+    "current",
+    "plaintext",
+    "stringvalue",
+    "parametervalue",
+    "fieldvalue",
+    "rawvalue",
+]);
+
+/// Keys that say only that a text follows.
+const TEXTS: Names<4> = Names::new(["text", "content", "contents", "data"]);
+
+/// Names of types, which say nothing about what a value is.
+const TYPES: Names<24> = Names::new([
+    "text",
+    "string",
+    "str",
+    "number",
+    "integer",
+    "int",
+    "float",
+    "boolean",
+    "bool",
+    "object",
+    "array",
+    "list",
+    "map",
+    "any",
+    "json",
+    "html",
+    "markdown",
+    "plain",
+    "input",
+    "select",
+    "resource",
+    "value",
+    "default",
+    "plaintext",
+]);
+
+/// A longer text is no label.
+const LONGEST: usize = 64;
+
+/// The place of a key among those of labels.
+pub(crate) fn rank(key: &[u8]) -> Option<usize> {
+    LABELS.place(key).or_else(|| KINDS.place(key).map(|place| LABELS.list.len() + place))
+}
+
+/// Lengths of the keys whose values a label may name.
+const NAMED: Lengths = {
+    let secret = Names::new([SECRET]);
+    VALUES.lengths.or(TEXTS.lengths).or(secret.lengths)
+};
+const SECRET: &str = "secret";
+
+/// Returns false if no label can name the value of a key, which the key's length and first letter tell
+/// of most.
+#[inline]
+pub(crate) fn may_be_named(key: &[u8]) -> bool {
+    NAMED.fit(key)
+}
+
+/// The rank from which on a label cannot name the value of a key; `None` if none can.
+pub(crate) fn last_rank(key: &[u8]) -> Option<usize> {
+    if !may_be_named(key) {
+        return None;
+    }
+    if VALUES.hold(key) {
+        return Some(usize::MAX);
+    }
+    (TEXTS.hold(key) || key.eq_ignore_ascii_case(SECRET.as_bytes())).then_some(LABELS.list.len())
+}
+
+/// Returns true if a key says only that a value or a text follows.
+pub(crate) fn is_value(key: &[u8]) -> bool {
+    VALUES.hold(key) || TEXTS.hold(key)
+}
+
+/// Returns true if a text may name a value: words of letters, digits and joints, the first of which
+/// begins with a letter, and no type.
+pub(crate) fn may_label(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| {
+        matches!(byte, b' ' | b'_' | b'-' | b'.' | b':' | b'/' | b'#' | b'(' | b')' | b'?' | b'*')
+            || byte.is_ascii_alphanumeric()
+            || !byte.is_ascii()
+    };
+    let is_initial =
+        |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
+    text.len() <= LONGEST
+        && text.first().is_some_and(is_initial)
+        && text.iter().all(is_part)
+        && !TYPES.hold(text)
+}
+
+/// Returns true if a text is a plain word, as names and other items of a list are.
+pub(crate) fn is_word(text: &[u8]) -> bool {
+    may_label(text) && !text.iter().any(u8::is_ascii_digit)
+}
+
+/// Some words in lower case, told from most others by their length and first letter.
+pub(crate) struct Names<const N: usize> {
+    list: [&'static str; N],
+    lengths: Lengths,
+}
+
+/// The lengths of words that begin with a letter, as bits.
+#[derive(Clone, Copy)]
+struct Lengths([u32; 32]);
+
+impl Lengths {
+    #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+    const fn or(mut self, other: Self) -> Self {
+        let mut letter = 0;
+        while letter < 32 {
+            self.0[letter] |= other.0[letter];
+            letter += 1;
+        }
+        self
+    }
+
+    /// Returns true if one of the words may be a text.
+    #[inline]
+    fn fit(&self, text: &[u8]) -> bool {
+        let first = text.first().and_then(|first| self.0.get(usize::from(first & 31)));
+        text.len() < 32 && first.is_some_and(|lengths| lengths >> text.len() & 1 == 1)
+    }
+}
+
+impl<const N: usize> Names<N> {
+    #[expect(clippy::indexing_slicing, reason = "checked when compiled")]
+    pub(crate) const fn new(list: [&'static str; N]) -> Self {
+        let mut lengths = [0; 32];
+        let mut at = 0;
+        while at < N {
+            let text = list[at].as_bytes();
+            lengths[(text[0] & 31) as usize] |= 1 << text.len();
+            at += 1;
+        }
+        Self { list, lengths: Lengths(lengths) }
+    }
+
+    /// Returns true if a text is one of them, in any case.
+    pub(crate) fn hold(&self, text: &[u8]) -> bool {
+        self.place(text).is_some()
+    }
+
+    fn place(&self, text: &[u8]) -> Option<usize> {
+        let position = || self.list.iter().position(|it| it.as_bytes().eq_ignore_ascii_case(text));
+        self.lengths.fit(text).then(position)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_values_and_types_are_told_apart() {
+        assert!(rank(b"Name") < rank(b"key") && rank(b"id") < rank(b"type"));
+        assert_eq!(rank(b"color"), None);
+        assert!(is_value(b"value") && is_value(b"Text") && !is_value(b"password"));
+        assert!(last_rank(b"content") > rank(b"id") && last_rank(b"value") > rank(b"type"));
+        assert!(last_rank(b"text") <= rank(b"type") && last_rank(b"color").is_none());
+        for label in ["DB_PASSWORD", "spring.datasource.password", "Пароль", "Tax id"] {
+            assert!(may_label(label.as_bytes()), "{label}");
+        }
+        for other in ["string", "7", "", "a=b", "x\ny"] {
+            assert!(!may_label(other.as_bytes()), "{other}");
+        }
+        assert!(is_word(b"user_name") && !is_word(b"hunter2"));
+    }
+}

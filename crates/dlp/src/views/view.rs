@@ -1,0 +1,412 @@
+//! Other ways to read a text: with invisible characters gone, or decoded once more.
+//!
+//! A view is one more segment of the scan buffer. It knows which bytes of which segment it was
+//! read from, so that a match in it is a match at its origin.
+
+use std::ops::Range;
+
+use crate::{
+    body::{
+        buffer::Body,
+        joins::{Join, JoinPiece, Joiner},
+        segment::{Segment, SegmentKind, small},
+    },
+    limits::{Limits, Unscannable},
+    text::marks::Set,
+    views::{
+        cut,
+        encoded::{self, Encoded, Run},
+        inflate::Inflater,
+        lines, pairs,
+        readable::{self, SHORTEST_TEXT},
+        recased::{self, Recased},
+        splices,
+        unescape::{self, Unescaped},
+    },
+};
+
+/// Encodings are peeled at most this many times.
+const DEPTH: usize = 3;
+
+/// The views of one body.
+#[derive(Default)]
+pub(crate) struct Views {
+    list: Vec<View>,
+    /// The long runs of the segments that are scanned now.
+    runs: Vec<Run>,
+    /// Marks of vendors in another case, in those.
+    recased: Vec<Recased>,
+    joiner: Joiner,
+    inflater: Inflater,
+    decoded: usize,
+    budget: usize,
+}
+
+/// Origin of the bytes of a view.
+enum View {
+    /// From a segment's bytes, one by one; one more entry than there are bytes.
+    Exact { source: u32, from: Vec<u32> },
+    /// All of it from one run of a segment.
+    Whole { source: u32, run: Range<usize> },
+    /// From several segments, one after the other.
+    Joined { pieces: Vec<JoinPiece> },
+}
+
+impl Views {
+    /// No views yet, and a budget that fits the body.
+    pub(crate) fn begin(&mut self, body: &Body, limits: &Limits) {
+        self.clear();
+        self.budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        for view in self.list.drain(..) {
+            if let View::Joined { pieces } = view {
+                self.joiner.reuse_pieces(pieces);
+            }
+        }
+        self.runs.clear();
+        self.recased.clear();
+        self.decoded = 0;
+    }
+
+    /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
+    /// when decoding goes over the budget. `rare` is what the scan wants marked.
+    pub(crate) fn scan_all(
+        &mut self,
+        body: &mut Body,
+        rare: &Set,
+        mut scan: impl FnMut(&Body, usize, &[Run], &mut Vec<Recased>),
+    ) -> Result<(), Unscannable> {
+        let mut first = 0;
+        for depth in 0..=DEPTH {
+            let end = body.segments.len();
+            if first == end {
+                break;
+            }
+            body.mark(first, rare);
+            find_runs(body, first, &mut self.runs);
+            self.recased.clear();
+            scan(body, first, &self.runs, &mut self.recased);
+            if depth == 0 {
+                self.add_joins(body)?;
+            }
+            if depth < DEPTH {
+                self.extend(body, first, end)?;
+            }
+            first = end;
+        }
+        Ok(())
+    }
+
+    /// Bytes decoded so far.
+    pub(crate) fn decoded(&self) -> usize {
+        self.decoded
+    }
+
+    /// The keys, strings or numbers that a range of the buffer was read from in the end.
+    pub(crate) fn origins(
+        &self,
+        body: &Body,
+        segment: u32,
+        range: &Range<usize>,
+    ) -> Origins {
+        let nowhere = || Origins::Parts(Vec::new());
+        let Some(home) = body.segment(segment) else { return nowhere() };
+        let start = home.start as usize;
+        let mut inside = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let mut segment = segment;
+        while let Some(SegmentKind::View(view) | SegmentKind::Joined(view)) =
+            body.segment(segment).map(|home| home.kind)
+        {
+            match self.list.get(view as usize) {
+                Some(View::Exact { source, from }) => {
+                    let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
+                    inside = offset(inside.start)..offset(inside.end);
+                    segment = *source;
+                }
+                Some(View::Whole { source, run }) => {
+                    inside = run.clone();
+                    segment = *source;
+                }
+                Some(View::Joined { pieces }) => return Origins::Parts(pieces_of(pieces, &inside)),
+                None => return nowhere(),
+            }
+        }
+        let is_read_otherwise = is_view(home);
+        Origins::One(Origin { segment, inside, is_read_otherwise })
+    }
+
+    /// Adds the views of the segments from `first` to `end`.
+    fn extend(&mut self, body: &mut Body, first: usize, end: usize) -> Result<(), Unscannable> {
+        let Some(start) = body.segments.get(first).map(|segment| segment.start as usize) else {
+            return Ok(());
+        };
+        let after =
+            body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
+        let range = start..after;
+        let runs = std::mem::take(&mut self.runs);
+        let mut rows = Vec::new();
+        pairs::each(&body.text, &body.marks, |bytes, range| rows.push((bytes, range)));
+        for segment in escaped_segments(body, first, end, range.clone()) {
+            self.add_unescaped(body, segment)?;
+        }
+        self.add_spliced(body, first, end, range)?;
+        self.add_recased(body)?;
+        self.add_rows(body, first, rows)?;
+        let mut rest = runs.as_slice();
+        while let Some(count) = lines::count(&body.text, rest) {
+            let (group, after) = rest.split_at_checked(count).unwrap_or_default();
+            self.add_decoded(body, group)?;
+            rest = after;
+        }
+        self.runs = runs;
+        Ok(())
+    }
+
+    fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
+        for read in [unescape::plain, unescape::doubled, unescape::tags, unescape::terminal] {
+            let Some(view) = read(body.slice(home.range())) else { continue };
+            self.charge(view.text.len())?;
+            let Unescaped { text, from } = view;
+            self.append(body, home.node, &text, View::Exact { source: segment, from });
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of words that are put together from literals.
+    fn add_spliced(
+        &mut self,
+        body: &mut Body,
+        first: usize,
+        end: usize,
+        range: Range<usize>,
+    ) -> Result<(), Unscannable> {
+        let quotes = memchr::memchr2_iter(b'"', b'\'', body.slice(range.clone()));
+        let mut offsets: Vec<usize> = Vec::new();
+        let mut reach = range.start;
+        for at in quotes.map(|at| range.start + at) {
+            if at >= reach {
+                offsets.push(at);
+                let segment = body.segments.get(first..end).unwrap_or_default();
+                let within = segment.partition_point(|segment| segment.end as usize <= at);
+                reach = segment.get(within).map_or(range.end, |segment| segment.end as usize);
+            }
+        }
+        for at in offsets {
+            let Some(segment) = segment_at(body, first, at) else { continue };
+            let Some(home) = body.segment(segment).copied() else { continue };
+            let mut read = Vec::new();
+            splices::each(body.slice(home.range()), |text| read.push(text));
+            for Unescaped { text, from } in read {
+                self.charge(text.len())?;
+                self.append(body, home.node, &text, View::Exact { source: segment, from });
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of tokens whose mark is in another case, or that are cut.
+    fn add_recased(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        for found in std::mem::take(&mut self.recased) {
+            if found.is_cut() {
+                self.add_cut(body, &found)?;
+                continue;
+            }
+            let Some(home) = body.segment(found.segment).copied() else { continue };
+            let text = recased::respelled(&body.text, &found);
+            let start = small(found.range.start - home.start as usize);
+            self.charge(text.len())?;
+            let from = (start..=start + small(text.len())).collect();
+            let view = View::Exact { source: found.segment, from };
+            self.append(body, home.node, &text, view);
+        }
+        Ok(())
+    }
+
+    /// Adds the readings of a token that is cut.
+    fn add_cut(&mut self, body: &mut Body, found: &Recased) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(found.segment).copied() else { return Ok(()) };
+        for Join { text, pieces } in cut::joins(body, found.segment, &found.range) {
+            self.charge(text.len())?;
+            self.append(body, home.node, &text, View::Joined { pieces });
+        }
+        Ok(())
+    }
+
+    /// Adds the texts of rows of hex in pieces.
+    fn add_rows(
+        &mut self,
+        body: &mut Body,
+        first: usize,
+        rows: Vec<(Vec<u8>, Range<usize>)>,
+    ) -> Result<(), Unscannable> {
+        for (bytes, range) in rows {
+            self.charge(bytes.len())?;
+            let Some(segment) = segment_at(body, first, range.start) else { continue };
+            let mut texts = Vec::new();
+            readable::each(&bytes, |text| texts.push(text.to_vec()));
+            self.add_whole(body, segment, &range, &texts);
+        }
+        Ok(())
+    }
+
+    /// Adds what is decoded from a run, or from several that are lines of one text.
+    fn add_decoded(&mut self, body: &mut Body, group: &[Run]) -> Result<(), Unscannable> {
+        let Some(Run { segment, .. }) = group.first() else { return Ok(()) };
+        let most = self.budget.saturating_sub(self.decoded);
+        let joined = lines::join(&body.text, group);
+        let Encoded { work, texts } =
+            encoded::decode(joined.text(&body.text), &mut self.inflater, most);
+        self.charge(work)?;
+        for (text, from) in texts {
+            let range = joined.source(&from);
+            self.add_whole(body, *segment, &range, &[text]);
+        }
+        Ok(())
+    }
+
+    /// Adds texts that come from a range of the buffer as a whole.
+    fn add_whole(
+        &mut self,
+        body: &mut Body,
+        segment: u32,
+        range: &Range<usize>,
+        texts: &[Vec<u8>],
+    ) {
+        let Some(home) = body.segment(segment).copied() else { return };
+        let start = home.start as usize;
+        let run = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        for text in texts.iter().filter(|text| text.len() >= SHORTEST_TEXT) {
+            self.append(body, home.node, text, View::Whole { source: segment, run: run.clone() });
+        }
+    }
+
+    /// Adds the texts of each array, read as one.
+    fn add_joins(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        let neighbours = std::mem::take(&mut body.neighbours);
+        let mut joiner = std::mem::take(&mut self.joiner);
+        for (node, row) in neighbours.rows() {
+            joiner.join(body, row);
+            while let Some(Join { text, pieces }) = joiner.take() {
+                self.charge(text.len())?;
+                self.append(body, node, &text, View::Joined { pieces });
+                joiner.reuse_text(text);
+            }
+        }
+        (self.joiner, body.neighbours) = (joiner, neighbours);
+        Ok(())
+    }
+
+    fn append(&mut self, body: &mut Body, node: u32, text: &[u8], view: View) {
+        let index = small(self.list.len());
+        let kind = match &view {
+            View::Exact { .. } | View::Whole { .. } => SegmentKind::View(index),
+            View::Joined { .. } => SegmentKind::Joined(index),
+        };
+        self.list.push(view);
+        body.append(text, node, kind);
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<(), Unscannable> {
+        self.decoded += bytes;
+        if self.decoded > self.budget {
+            return Err(Unscannable::TooMuchDecoding { limit: self.budget });
+        }
+        Ok(())
+    }
+}
+
+/// Final origin of a match.
+pub(crate) enum Origins {
+    /// All of it from one place.
+    One(Origin),
+    /// Parts of it from neighbours.
+    Parts(Vec<Origin>),
+}
+
+/// Final origin of a match, or of a part of it.
+pub(crate) struct Origin {
+    /// A segment that is no view.
+    pub(crate) segment: u32,
+    /// Bytes of that segment.
+    pub(crate) inside: Range<usize>,
+    /// True if it was found in a view, and so may have been found before.
+    pub(crate) is_read_otherwise: bool,
+}
+
+fn is_view(segment: &Segment) -> bool {
+    match segment.kind {
+        SegmentKind::View(_) | SegmentKind::Joined(_) => true,
+        SegmentKind::Key | SegmentKind::Text | SegmentKind::Number => false,
+    }
+}
+
+/// The parts of a range of a join. None when it lies in one piece, where it was seen already.
+fn pieces_of(pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
+    let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
+    let touched = pieces.get(first..).unwrap_or_default();
+    if touched.get(1).is_none_or(|next| inside.end <= next.at) {
+        return Vec::new();
+    }
+    let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
+    let mut parts: Vec<Origin> = Vec::new();
+    for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
+        let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
+        if from < to {
+            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
+            parts.push(Origin { segment: piece.segment, inside, is_read_otherwise: true });
+        }
+    }
+    if parts.len() > 1 { parts } else { Vec::new() }
+}
+
+/// The segments that hold a character an unescape reader could act on.
+fn escaped_segments(body: &Body, first: usize, end: usize, range: Range<usize>) -> Vec<u32> {
+    let text = body.slice(range.clone());
+    let mut found: Vec<u32> = Vec::new();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    for at in memchr::memchr3_iter(b'%', b'&', b'\\', text) {
+        let offset = range.start + at;
+        while segments.next_if(|(_, segment)| segment.end as usize <= offset).is_some() {}
+        found.extend(
+            segments
+                .next_if(|(_, segment)| segment.start as usize <= offset)
+                .map(|(index, _)| index),
+        );
+    }
+    if body.has_odd(end - first) {
+        let all = (small(first)..).zip(body.segments.iter().skip(first));
+        let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
+        let foreign = here.filter(|(_, segment)| {
+            let text = body.slice(segment.range());
+            !text.is_ascii() || unescape::controls(text) > 0
+        });
+        found.extend(foreign.map(|(index, _)| index));
+        found.sort_unstable();
+        found.dedup();
+    }
+    found
+}
+
+/// The segment from `first` on that an offset stands in.
+fn segment_at(body: &Body, first: usize, at: usize) -> Option<u32> {
+    let segments = body.segments.get(first..)?;
+    let place = segments.partition_point(|segment| segment.end as usize <= at);
+    let found = segments.get(place)?;
+    (found.start as usize <= at).then(|| small(first + place))
+}
+
+/// Long runs of letters and digits that may be base64 or hex, each with its segment.
+fn find_runs(body: &Body, first: usize, found: &mut Vec<Run>) {
+    found.clear();
+    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
+    encoded::each(&body.text, &body.marks, |range| {
+        while segments.next_if(|(_, segment)| segment.end as usize <= range.start).is_some() {}
+        if let Some((segment, _)) = segments.peek() {
+            found.push(Run { segment: *segment, range });
+        }
+    });
+}

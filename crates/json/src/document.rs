@@ -1,0 +1,461 @@
+//! Documents: a JSON text that is read once, and the values in it.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use serde::{Serialize, Serializer, ser::Error as _};
+use serde_json::{Map, Number, Value};
+
+use super::{
+    Bounds, JsonError,
+    canonical::{Form, written},
+    number::short_integer,
+    strict,
+    table::{Entry, EntryKind, Table},
+    value::{JsonValue, Kind},
+    write,
+};
+
+/// A JSON text as it came, with a flat table of its values, made in one strict pass. Nothing of the
+/// text is copied but texts that have escapes. Cheap to clone.
+#[derive(Clone)]
+pub struct Document {
+    table: Arc<Table>,
+    root: u32,
+}
+
+/// A value in a document.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    table: &'a Table,
+    at: u32,
+}
+
+impl Document {
+    /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
+    pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Self, JsonError> {
+        strict::read(bytes, bounds).map(Self::new)
+    }
+
+    pub(super) fn new(table: Table) -> Self {
+        Self { table: Arc::new(table), root: 0 }
+    }
+
+    /// The document of a value.
+    #[must_use]
+    pub fn of<'a>(value: impl JsonValue<'a>) -> Self {
+        Self::new(write::table_of(value))
+    }
+
+    /// The whole value.
+    #[must_use]
+    pub fn root(&self) -> Node<'_> {
+        Node { table: &self.table, at: self.root }
+    }
+
+    /// A part of this document as a document.
+    #[must_use]
+    pub fn part(&self, node: Node<'_>) -> Self {
+        if std::ptr::eq(node.table, &raw const *self.table) {
+            return Self { table: Arc::clone(&self.table), root: node.at };
+        }
+        Self::of(node)
+    }
+
+    /// The member of this name, if this is an object that has one.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<Self> {
+        self.root().get(name).map(|member| self.part(member))
+    }
+}
+
+impl Default for Document {
+    /// `null`
+    fn default() -> Self {
+        Self::of(&Value::Null)
+    }
+}
+
+/// The size alone: nothing prints what was sent.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.root().fmt(f)
+    }
+}
+
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JSON of {} bytes", self.raw().len())
+    }
+}
+
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        self.root().canonical() == other.root().canonical()
+    }
+}
+
+impl Serialize for Document {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.root().serialize(serializer)
+    }
+}
+
+impl<'a> Node<'a> {
+    #[inline]
+    fn entry(self) -> Option<&'a Entry> {
+        self.table.entry(self.at)
+    }
+
+    #[inline]
+    fn is(self, kind: EntryKind) -> bool {
+        self.entry().is_some_and(|entry| entry.kind == kind)
+    }
+
+    /// Returns true for an object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        self.is(EntryKind::Object)
+    }
+
+    /// Returns true for an array.
+    #[must_use]
+    pub fn is_array(self) -> bool {
+        self.is(EntryKind::Array)
+    }
+
+    /// Returns true for a text.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        self.is(EntryKind::Text)
+    }
+
+    /// Returns true for `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.is(EntryKind::Null)
+    }
+
+    /// The literal, if it is a number.
+    #[must_use]
+    pub fn number(self) -> Option<&'a str> {
+        let entry = self.entry().filter(|entry| entry.kind == EntryKind::Number)?;
+        Some(self.table.text_of(entry))
+    }
+
+    /// The truth value, if it is one.
+    #[must_use]
+    pub fn as_bool(self) -> Option<bool> {
+        match self.entry()?.kind {
+            EntryKind::True => Some(true),
+            EntryKind::False => Some(false),
+            EntryKind::Null
+            | EntryKind::Number
+            | EntryKind::Text
+            | EntryKind::Array
+            | EntryKind::Object
+            | EntryKind::Name => None,
+        }
+    }
+
+    /// The items, if it is an array.
+    #[must_use]
+    pub fn items(self) -> Option<Items<'a>> {
+        match self.kind() {
+            Kind::Array(items) => Some(items),
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Object(_) => None,
+        }
+    }
+
+    /// The members, if it is an object.
+    #[must_use]
+    pub fn members(self) -> Option<Members<'a>> {
+        match self.kind() {
+            Kind::Object(members) => Some(members),
+            Kind::Null | Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::Array(_) => None,
+        }
+    }
+
+    /// Number of items or members.
+    #[must_use]
+    pub fn len(self) -> usize {
+        let counted = |entry: &&Entry| matches!(entry.kind, EntryKind::Array | EntryKind::Object);
+        self.entry().filter(counted).map_or(0, |entry| entry.extra as usize)
+    }
+
+    /// Returns true without items or members.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value as it stands in the text.
+    #[must_use]
+    pub fn raw(self) -> &'a str {
+        self.entry().map(|entry| self.table.raw(entry)).unwrap_or_default()
+    }
+
+    /// The value as text without line breaks: as it came, if it came without.
+    #[must_use]
+    pub fn line(self) -> Cow<'a, str> {
+        if self.table.has_breaks {
+            return Cow::Owned(written(self, Form::Compact));
+        }
+        Cow::Borrowed(self.raw())
+    }
+
+    /// The position of the value among those of its document.
+    #[must_use]
+    pub const fn position(self) -> usize {
+        self.at as usize
+    }
+
+    /// The table and entry, to be copied.
+    pub(super) const fn source(self) -> (&'a Table, u32) {
+        (self.table, self.at)
+    }
+
+    /// The value as a tree.
+    #[must_use]
+    pub fn to_value(self) -> Value {
+        match self.kind() {
+            Kind::Null => Value::Null,
+            Kind::Bool(flag) => Value::Bool(flag),
+            Kind::Number(literal) => number(literal).map_or(Value::Null, Value::Number),
+            Kind::Text(text) => Value::String(text.to_owned()),
+            Kind::Array(items) => Value::Array(items.map(Node::to_value).collect()),
+            Kind::Object(members) => {
+                let members = members.map(|(name, it)| (name.to_owned(), it.to_value()));
+                Value::Object(members.collect::<Map<_, _>>())
+            }
+        }
+    }
+}
+
+/// A literal as a number of a tree. Short integers need no text.
+pub(super) fn number(literal: &str) -> Option<Number> {
+    let short = short_integer(literal).filter(|_| literal != "-0").map(Number::from);
+    short.or_else(|| literal.parse().ok())
+}
+
+impl<'a> JsonValue<'a> for Node<'a> {
+    type Items = Items<'a>;
+    type Members = Members<'a>;
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a reader matches on it at once")]
+    fn kind(self) -> Kind<'a, Self> {
+        let Some(entry) = self.entry() else { return Kind::Null };
+        let parts = Parts { table: self.table, at: self.at.saturating_add(1), end: entry.next };
+        match entry.kind {
+            EntryKind::Null => Kind::Null,
+            EntryKind::False => Kind::Bool(false),
+            EntryKind::True => Kind::Bool(true),
+            EntryKind::Number => Kind::Number(self.table.text_of(entry)),
+            EntryKind::Text | EntryKind::Name => Kind::Text(self.table.text_of(entry)),
+            EntryKind::Array => Kind::Array(Items(parts)),
+            EntryKind::Object => Kind::Object(Members(parts)),
+        }
+    }
+
+    #[inline]
+    fn get(self, name: &str) -> Option<Self> {
+        if !self.is_object() {
+            return None;
+        }
+        self.table.find(self.at, name).map(|at| Self { table: self.table, at })
+    }
+
+    #[inline]
+    fn known_canonical(self) -> Option<&'a str> {
+        let entry = self.entry().filter(|entry| entry.is_canonical)?;
+        Some(self.table.raw(entry))
+    }
+}
+
+impl Serialize for Node<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.kind() {
+            Kind::Null => serializer.serialize_unit(),
+            Kind::Bool(flag) => serializer.serialize_bool(flag),
+            Kind::Number(literal) => number(literal)
+                .ok_or_else(|| S::Error::custom("not a number"))?
+                .serialize(serializer),
+            Kind::Text(text) => serializer.serialize_str(text),
+            Kind::Array(items) => serializer.collect_seq(items),
+            Kind::Object(members) => serializer.collect_map(members),
+        }
+    }
+}
+
+/// Entries of a container.
+#[derive(Clone)]
+struct Parts<'a> {
+    table: &'a Table,
+    at: u32,
+    end: u32,
+}
+
+impl<'a> Parts<'a> {
+    /// The next entry, if there is one; goes on behind everything in it.
+    #[inline]
+    fn step(&mut self) -> Option<(Node<'a>, &'a Entry)> {
+        let entry = self.table.entry(self.at).filter(|_| self.at < self.end)?;
+        let node = Node { table: self.table, at: self.at };
+        self.at = entry.next;
+        Some((node, entry))
+    }
+}
+
+/// The items of an array.
+#[derive(Clone)]
+pub struct Items<'a>(Parts<'a>);
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Node<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Node<'a>> {
+        self.0.step().map(|(node, _)| node)
+    }
+}
+
+/// The members of an object, in the order of the text.
+#[derive(Clone)]
+pub struct Members<'a>(Parts<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a str, Node<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (_, name) = self.0.step()?;
+        let (member, _) = self.0.step()?;
+        Some((self.0.table.text_of(name), member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ObjectWriter, canonical, testing::any_json};
+
+    fn read(text: &str) -> Document {
+        Document::parse(text.as_bytes(), Bounds::REQUEST).unwrap()
+    }
+
+    #[test]
+    fn values_are_found_by_name_and_keep_their_text() {
+        let text = r#" {"a" : [1, 2.50, {"b": "x\ny", "é": null}], "A": true, "": {}} "#;
+
+        let document = read(text);
+
+        let root = document.root();
+        assert_eq!(root.raw(), text.trim());
+        let items: Vec<Node<'_>> = root.get("a").unwrap().items().unwrap().collect();
+        assert_eq!(items[1].number(), Some("2.50"));
+        assert_eq!(items[2].get("b").and_then(Node::text), Some("x\ny"));
+        assert!(items[2].get("é").unwrap().is_null());
+        assert_eq!(root.get("A").unwrap().as_bool(), Some(true));
+        assert!(root.get("").unwrap().is_empty());
+        assert!(root.get("b").is_none() && items[0].get("a").is_none());
+        assert_eq!(root.len(), 3);
+    }
+
+    #[test]
+    fn many_members_are_found_and_no_name_stands_twice() {
+        let members: Vec<String> = (0..300).map(|n| format!("\"n{}\":{n}", n * 7 % 300)).collect();
+        let text = format!("{{{}}}", members.join(","));
+
+        let document = read(&text);
+
+        for n in [0, 1, 150, 299] {
+            let found = document.root().get(&format!("n{}", n * 7 % 300));
+            assert_eq!(found.and_then(Node::number), Some(n.to_string().as_str()));
+        }
+        assert!(document.root().get("n300").is_none());
+        let twice = format!("{{{},\"n0\":1}}", members.join(","));
+        let error = Document::parse(twice.as_bytes(), Bounds::REQUEST).unwrap_err();
+        assert!(error.to_string().starts_with("duplicate member"), "{error}");
+    }
+
+    #[test]
+    fn a_text_in_canonical_form_is_borrowed_and_another_is_written() {
+        for text in [r#"{"a":[1,-2.5e+7,"é"],"b":{}}"#, "[]", "\"x\"", "1e-3", "[[],[0]]"] {
+            assert!(matches!(read(text).root().canonical(), Cow::Borrowed(_)), "{text}");
+        }
+        for (text, form) in [
+            (r#"{"b":1,"a":2}"#, r#"{"a":2,"b":1}"#),
+            (r#"{"a": 1}"#, r#"{"a":1}"#),
+            (r#"{"a":1 }"#, r#"{"a":1}"#),
+            (r#"{ "a":1}"#, r#"{"a":1}"#),
+            (r#"{"a" :1}"#, r#"{"a":1}"#),
+            ("[1 ,2]", "[1,2]"),
+            ("[1,2 ]", "[1,2]"),
+            ("[ ]", "[]"),
+            ("{ }", "{}"),
+            (r#"["\u0061"]"#, r#"["a"]"#),
+            (r#"{"\u0061":1}"#, r#"{"a":1}"#),
+            ("[1E5]", "[1e+5]"),
+            ("[1e5]", "[1e+5]"),
+        ] {
+            assert_eq!(read(text).root().canonical(), form, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_document_is_a_document() {
+        let document = read(r#"{"input": {"b": "\"", "a": [1]}}"#);
+
+        let part = document.member("input").unwrap();
+
+        assert_eq!(part.root().raw(), r#"{"b": "\"", "a": [1]}"#);
+        assert_eq!(part.root().to_value(), json!({"a": [1], "b": "\""}));
+        assert_eq!(part.root().line(), part.root().raw());
+        assert_eq!(format!("{part:?}"), "JSON of 21 bytes");
+    }
+
+    #[test]
+    fn what_stands_in_several_lines_is_written_in_one() {
+        let document = read("{\"b\":\n 1E2, \"a\": \"x\\ny\"}");
+
+        assert_eq!(document.root().line(), r#"{"b":1E2,"a":"x\ny"}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn a_document_holds_what_a_tree_holds(value in any_json()) {
+            let texts = [value.to_string(), serde_json::to_string_pretty(&value).unwrap()];
+            for text in texts {
+                let document = read(&text);
+
+                prop_assert_eq!(document.root().to_value(), value.clone());
+                prop_assert_eq!(document.root().canonical(), canonical(&value));
+                prop_assert_eq!(serde_json::to_value(&document).unwrap(), value.clone());
+                let made = Document::of(document.root());
+                prop_assert_eq!(made.root().to_value(), value.clone());
+                prop_assert_eq!(&made, &document);
+            }
+        }
+
+        #[test]
+        fn what_is_put_together_is_what_a_parser_would_read(
+            one in any_json(), other in any_json(), name in "\\PC{0,8}",
+        ) {
+            let document = read(&serde_json::to_string_pretty(&one).unwrap());
+            let mut object = ObjectWriter::default();
+            object.member("made", &other);
+            object.member(&format!("x{name}\""), document.root());
+
+            let object = object.finish();
+
+            let again = read(object.root().raw());
+            prop_assert_eq!(&object, &again);
+            let found = object.root().get(&format!("x{name}\"")).unwrap();
+            prop_assert_eq!(found.to_value(), one);
+            prop_assert_eq!(object.root().canonical(), canonical(&object.root().to_value()));
+        }
+    }
+}
