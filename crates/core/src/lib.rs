@@ -33,3 +33,8 @@ pub use portcullis_json as json;
 
 #[cfg(test)]
 mod testing;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -24,9 +24,7 @@ mod text;
 mod views;
 mod vocabulary;
 
-pub use catalogue::{
-    checks::sums::base62 as base62_checksum, detector::Detector, page::catalogue,
-};
+pub use catalogue::{checks::sums::base62 as base62_checksum, detector::Detector, page::catalogue};
 pub use engine::{
     Engine,
     definitions::Unshowable,

@@ -41,6 +41,7 @@ use portcullis_core::{
     random::Random,
     vault::Vault,
 };
+use portcullis_faces::{Cursors, Gateway, Proxies, Strangers};
 use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
 use portcullis_upstream::{Outbound, Webhook};
@@ -49,7 +50,6 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::{
     config::{Config, Sink},
-    http::{Cursors, Gateway, Proxies, Strangers},
     log_keys, nodes,
 };
 

@@ -169,7 +169,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Policy(policy) => policy.run().await,
         Command::Key(keys) => keys.run().await,
         Command::Completions(completions) => completions.run(Cli::command()),
-        Command::Openapi => Output::new(false).line(crate::http::openapi()),
+        Command::Openapi => Output::new(false).line(portcullis_faces::openapi()),
         Command::Generate(generate) => generate.run(examples::added_to(Cli::command())),
         Command::SampleMcp => {
             portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())

@@ -3,13 +3,10 @@
 mod boot;
 mod cli;
 mod config;
-mod connection;
 mod dlp_watch;
-mod http;
 mod log_keys;
 mod nodes;
 mod policy_watch;
-mod quota;
 mod serve;
 mod telemetry;
 mod tls;

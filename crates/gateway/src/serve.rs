@@ -5,6 +5,8 @@
 mod accept;
 mod framing;
 mod speech;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use std::{
@@ -16,6 +18,7 @@ use std::{
 
 use axum::Router;
 use metrics::gauge;
+use portcullis_faces::{health_router, router};
 use portcullis_lanes::Lanes;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::{
@@ -30,7 +33,6 @@ use self::{
 use crate::{
     boot::Node,
     config::{Config, Server},
-    http::{health_router, router},
     tls::TlsAcceptor,
 };
 

@@ -1,4 +1,4 @@
-//! Crates that each crate may depend on: gateway → app → {store, upstream} → {core, lanes}; core → dlp → json.
+//! Crates that each crate may depend on: gateway → faces → app → {store, upstream} → {core, lanes}; core → dlp → json.
 
 use toml::Table;
 
@@ -14,7 +14,7 @@ struct Crate {
     tests_use: &'static [&'static str],
 }
 
-const CRATES: [Crate; 11] = [
+const CRATES: [Crate; 12] = [
     Crate { folder: "crates/json", uses: &[], tests_use: &[] },
     Crate { folder: "crates/dlp", uses: &["json"], tests_use: &[] },
     Crate { folder: "crates/core", uses: &["json", "dlp"], tests_use: &[] },
@@ -26,9 +26,10 @@ const CRATES: [Crate; 11] = [
         uses: &["core", "lanes", "store", "upstream"],
         tests_use: &["testkit"],
     },
+    Crate { folder: "crates/faces", uses: &["core", "store", "app"], tests_use: &[] },
     Crate {
         folder: "crates/gateway",
-        uses: &["core", "lanes", "store", "upstream", "app"],
+        uses: &["core", "lanes", "store", "upstream", "app", "faces"],
         tests_use: &["testkit"],
     },
     Crate { folder: "crates/testkit", uses: &["core"], tests_use: &[] },
@@ -81,7 +82,7 @@ fn check_crate(file: &File, folder: &str) -> Vec<Violation> {
                 &file.path,
                 line_of(&file.text, &name),
                 format!("`{folder}` may not use `{name}`"),
-                "gateway → app → {store, upstream} → core → dlp → json; testkit in dev-dependencies only",
+                "gateway → faces → app → {store, upstream} → core → dlp → json; testkit in dev-dependencies only",
             ));
         }
     }

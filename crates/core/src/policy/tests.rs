@@ -23,8 +23,8 @@ use super::*;
 use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
-    testing::node,
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
+    testing::node,
     tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 

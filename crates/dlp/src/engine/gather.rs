@@ -86,11 +86,7 @@ pub(crate) struct Groups {
 
 impl Gather<'_> {
     /// Groups matches by detector and origin.
-    pub(crate) fn findings(
-        &self,
-        matches: &mut Vec<Match>,
-        groups: &mut Groups,
-    ) -> Findings {
+    pub(crate) fn findings(&self, matches: &mut Vec<Match>, groups: &mut Groups) -> Findings {
         if matches.is_empty() {
             return Findings::default();
         }

@@ -68,10 +68,7 @@ struct PatternMatch {
 }
 
 impl Active {
-    pub(crate) fn built_in(
-        detector: &'static Detector,
-        min_likelihood: Likelihood,
-    ) -> Active {
+    pub(crate) fn built_in(detector: &'static Detector, min_likelihood: Likelihood) -> Active {
         Active {
             name: Arc::from(detector.name),
             category: detector.category,
@@ -86,10 +83,7 @@ impl Active {
         }
     }
 
-    pub(crate) fn own(
-        own: Own,
-        min_likelihood: Likelihood,
-    ) -> Result<Active, regex::Error> {
+    pub(crate) fn own(own: Own, min_likelihood: Likelihood) -> Result<Active, regex::Error> {
         Ok(Active {
             name: Arc::from(own.name.as_str()),
             category: own.category,

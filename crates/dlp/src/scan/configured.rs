@@ -13,12 +13,7 @@ const CONTEXT_BITS: i32 = 16;
 
 impl Own {
     /// The evidence for a candidate; `None` when it is something else.
-    pub(crate) fn bits(
-        &self,
-        body: &Body,
-        node: u32,
-        candidate: &Candidate<'_>,
-    ) -> Option<i32> {
+    pub(crate) fn bits(&self, body: &Body, node: u32, candidate: &Candidate<'_>) -> Option<i32> {
         let matched = candidate.matched();
         let is_valid = match self.checksum {
             None => true,

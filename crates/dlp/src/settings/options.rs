@@ -86,12 +86,7 @@ impl Default for DetectorSettings {
 
 impl Settings {
     /// The action for a detector of a category when no policy speaks.
-    pub(crate) fn action(
-        &self,
-        name: &str,
-        category: Category,
-        direction: Direction,
-    ) -> Action {
+    pub(crate) fn action(&self, name: &str, category: Category, direction: Direction) -> Action {
         let own = self.detectors.get(name);
         let (own, of_category) = match direction {
             Direction::Input => (own.and_then(|own| own.input), &self.actions.input),

@@ -63,10 +63,7 @@ impl LastLine {
 
 impl DelimitedTable {
     /// The table that begins with a line.
-    pub(crate) fn beginning_with(
-        text: &[u8],
-        line: &Range<usize>,
-    ) -> Option<DelimitedTable> {
+    pub(crate) fn beginning_with(text: &[u8], line: &Range<usize>) -> Option<DelimitedTable> {
         let after = after(text, line)?;
         if is_list_head(text, line) && is_item(text, &after) {
             let (head, known) = ((line.start, line.end), line.end);
@@ -158,10 +155,7 @@ impl DelimitedTable {
     }
 
     /// The lines below the first, as long as the table goes on.
-    pub(crate) fn rows<'t>(
-        &self,
-        text: &'t [u8],
-    ) -> impl Iterator<Item = Range<usize>> + 't {
+    pub(crate) fn rows<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = Range<usize>> + 't {
         let DelimitedTable { delimiter, delimiters, .. } = *self;
         let next = move |line: &Range<usize>| {
             let goes_on = |next: &Range<usize>| match delimiter {

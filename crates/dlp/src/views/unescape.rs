@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::terminal::sequence_length;
 use crate::{
     body::segment::small,
     views::{
@@ -9,7 +10,6 @@ use crate::{
         escapes,
     },
 };
-use crate::terminal::sequence_length;
 
 /// A text read another way, and where each of its bytes came from.
 #[derive(Default)]

@@ -106,12 +106,7 @@ impl Views {
     }
 
     /// The keys, strings or numbers that a range of the buffer was read from in the end.
-    pub(crate) fn origins(
-        &self,
-        body: &Body,
-        segment: u32,
-        range: &Range<usize>,
-    ) -> Origins {
+    pub(crate) fn origins(&self, body: &Body, segment: u32, range: &Range<usize>) -> Origins {
         let nowhere = || Origins::Parts(Vec::new());
         let Some(home) = body.segment(segment) else { return nowhere() };
         let start = home.start as usize;

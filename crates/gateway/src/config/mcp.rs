@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use portcullis_core::oauth::Origin;
+use portcullis_faces::{Guard, Listed, Listeners, McpSettings};
 use serde::Deserialize;
 
 use super::{Server, address};
-use crate::http::{Guard, Listed, Listeners, McpSettings};
 
 /// Longest instructions in bytes.
 const LONGEST: usize = 1024;

@@ -8,6 +8,11 @@ use std::{
 };
 
 use metrics::counter;
+use portcullis_faces::{
+    Proxies,
+    connection::{Connection, Use},
+    quota::{Exhausted, Permit, Quota},
+};
 use portcullis_lanes::Lanes;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -16,13 +21,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::speech::Speech;
-use crate::{
-    config::Server,
-    connection::{Connection, Use},
-    http::Proxies,
-    quota::{Exhausted, Permit, Quota},
-    tls::TlsAcceptor,
-};
+use crate::{config::Server, tls::TlsAcceptor};
 
 /// Connections on a listener for a few clients, of all and of one address.
 const PLAIN_CONNECTIONS: usize = 100;

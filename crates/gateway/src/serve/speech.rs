@@ -24,6 +24,10 @@ use hyper::{
 };
 use hyper_util::rt::TokioTimer;
 use metrics::Gauge;
+use portcullis_faces::{
+    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
+    quota::Quota,
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     runtime::Handle,
@@ -32,11 +36,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::wire::{Protocol, Wire};
-use crate::{
-    config::Server,
-    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
-    quota::Quota,
-};
+use crate::config::Server;
 
 /// Answers the requests of connections and closes those that are silent.
 #[derive(Clone)]

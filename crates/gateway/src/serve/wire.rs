@@ -11,10 +11,10 @@ use std::{
 use bytes::{Buf, Bytes};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
+use portcullis_faces::connection::Connection;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
 use super::framing::Framing;
-use crate::connection::Connection;
 
 /// First bytes of a client that speaks HTTP/2 (RFC 9113 §3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -196,10 +196,10 @@ impl<S: AsyncWrite + Unpin> Write for Wire<S> {
 mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
+    use portcullis_faces::connection::Use;
     use tokio::io::AsyncWriteExt;
 
     use super::*;
-    use crate::connection::Use;
 
     async fn told(parts: &[&[u8]]) -> (Option<Protocol>, Bytes) {
         let (mut client, server) = tokio::io::duplex(64);

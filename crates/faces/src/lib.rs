@@ -1,0 +1,70 @@
+//! The HTTP interface.
+//!
+//! A handler translates: parse, call one use case, answer. It never decides. The frame in
+//! `exchange` is the outermost layer, so every answer has its envelope and its headers.
+
+mod answer;
+mod approvals;
+mod body;
+mod caller;
+pub mod connection;
+mod download;
+mod exchange;
+mod front;
+mod health;
+mod host;
+mod html;
+mod idempotency;
+mod leftover;
+mod mcp;
+mod metrics;
+mod oauth;
+mod openapi;
+mod outcome;
+mod page;
+mod parts;
+mod proxies;
+mod query;
+pub mod quota;
+mod routes;
+mod segment;
+mod strangers;
+mod traces;
+mod v1;
+mod waiting;
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use portcullis_app::App;
+
+pub use self::{
+    mcp::{Guard, Listed, Listeners, Settings as McpSettings},
+    openapi::openapi,
+    page::Cursors,
+    proxies::Proxies,
+    routes::{RouteSpec, framed, health_router, router},
+    strangers::Strangers,
+};
+
+/// State that handlers share.
+#[derive(Debug)]
+pub struct Gateway {
+    pub app: Arc<App>,
+    pub cursors: Cursors,
+    pub proxies: Proxies,
+    pub draining: AtomicBool,
+    /// Time that a client has to send its body.
+    pub body_time: Duration,
+    /// The budget for bodies of unknown callers.
+    pub strangers: Strangers,
+    /// Settings of the MCP face.
+    pub mcp: McpSettings,
+}
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,342 @@
+//! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
+//!
+//! Nothing is kept between requests: each says who asks, and in which version. A call of a tool is the
+//! same use case as over REST; only its answer is written in other words, by [`reply`].
+
+mod call;
+pub(crate) mod cors;
+mod guard;
+mod list;
+mod listen;
+mod question;
+pub(crate) mod reply;
+mod search;
+mod sse;
+mod stream;
+mod task;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Extension,
+    extract::{Request as HttpRequest, State},
+    http::HeaderMap,
+    response::Response,
+    routing::post,
+};
+use bytes::Bytes;
+use portcullis_app::{Ctx, Stage};
+use portcullis_core::{
+    json::{Bounds, Document, JsonValue as _, Node},
+    mcp::{
+        Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
+        header, meta, tasks,
+    },
+    principal::Scope,
+    refusal::Refusal,
+    secret::Secret,
+};
+use serde_json::{Map, Value, json};
+
+pub use self::{guard::Guard, listen::Listeners};
+use self::{
+    list::Listing,
+    reply::{Asked, Reply},
+};
+use super::{
+    Gateway,
+    body::RequestBody,
+    caller::{self, Caller},
+    exchange::Exchange,
+    outcome::Outcome,
+    query::Query,
+    routes::MessageRoute,
+    segment::{Segment, segment},
+};
+
+/// For how long a client may keep what `server/discover` says.
+const DISCOVERY_TTL_MS: u64 = 3_600_000;
+
+/// Two levels of a message lie around the arguments of a call, one around its input over REST.
+const MESSAGE: Bounds = Bounds { depth: Bounds::REQUEST.depth + 1, ..Bounds::REQUEST };
+
+/// Form in which the tools of all providers are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listed {
+    /// By tools to find them with if there are many, else all.
+    #[default]
+    Auto,
+    /// All of them.
+    List,
+    /// By tools to find them with.
+    Search,
+}
+
+/// Settings of the MCP face.
+#[derive(Debug)]
+pub struct Settings {
+    pub tools: Listed,
+    pub instructions: Option<String>,
+    /// Time for which a client may keep a list of tools.
+    pub ttl_ms: u64,
+    /// Time for which a call is held whose caller opened the address of its approval.
+    pub approval_wait: Duration,
+    pub guard: Guard,
+    pub listeners: Listeners,
+}
+
+/// The tools that an address offers.
+#[derive(Debug, Clone)]
+enum Face {
+    All(Listed),
+    One(String),
+}
+
+impl Face {
+    fn provider(&self) -> Option<&str> {
+        match self {
+            Self::All(_) => None,
+            Self::One(slug) => Some(slug),
+        }
+    }
+}
+
+/// Addresses at which MCP clients are answered: about the tools of all providers, and of one.
+pub(crate) const ALL: &str = "/mcp";
+pub(crate) const ONE: &str = "/mcp/{slug}";
+/// The first of these as some clients write it.
+pub(crate) const ALL_AS_A_FOLDER: &str = "/mcp/";
+
+/// The routes of these addresses.
+pub(crate) fn routes() -> [MessageRoute; 3] {
+    [(ALL, post(answer_all)), (ALL_AS_A_FOLDER, post(answer_all)), (ONE, post(answer_one))]
+}
+
+/// Answers a message about the tools of all providers.
+async fn answer_all(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    request: HttpRequest,
+) -> Result<Response, Outcome> {
+    answer(&gateway, &exchange, None, request).await
+}
+
+/// Answers a message about the tools of one provider.
+async fn answer_one(
+    State(gateway): State<Arc<Gateway>>,
+    Extension(exchange): Extension<Arc<Exchange>>,
+    slug: Segment,
+    request: HttpRequest,
+) -> Result<Response, Outcome> {
+    answer(&gateway, &exchange, Some(segment(slug)), request).await
+}
+
+async fn answer(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    slug: Option<String>,
+    request: HttpRequest,
+) -> Result<Response, Outcome> {
+    if let Some(forbidden) = guard::forbidden(&request, gateway, exchange) {
+        return Err(forbidden);
+    }
+    let Caller(ctx) = Caller::of(exchange, request.headers(), gateway).await?;
+    let face = match face(gateway, slug, request.uri().query()) {
+        Ok(face) => face,
+        Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),
+    };
+    let (parts, body) = request.into_parts();
+    let request = RequestBody::of(exchange.route, (parts.headers, body), gateway);
+    message_answered(gateway, ctx, face, (exchange, request)).await
+}
+
+/// The tools that an address offers.
+fn face(gateway: &Gateway, slug: Option<String>, query: Option<&str>) -> Result<Face, Refusal> {
+    match slug {
+        None => listed(query, gateway.mcp.tools).map(Face::All),
+        Some(slug) => {
+            Query::parse(query, &[])?;
+            Ok(Face::One(slug))
+        }
+    }
+}
+
+fn listed(raw: Option<&str>, configured: Listed) -> Result<Listed, Refusal> {
+    let query = Query::parse(raw, &["tools"])?;
+    Ok(match query.choice("tools", &["auto", "list", "search"])? {
+        Some("auto") => Listed::Auto,
+        Some("list") => Listed::List,
+        Some("search") => Listed::Search,
+        Some(_) | None => configured,
+    })
+}
+
+/// Refuses a message, which costs a request as well.
+async fn refused(gateway: &Gateway, ctx: &Ctx, answer: Outcome) -> Outcome {
+    match gateway.app.quotas.charge_request(ctx).await {
+        Ok(()) => answer,
+        Err(refusal) => refusal.into(),
+    }
+}
+
+async fn message_answered(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: Face,
+    (exchange, request): (&Arc<Exchange>, RequestBody),
+) -> Result<Response, Outcome> {
+    ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
+    let (headers, read) = request.read_beside_headers().await;
+    let (message, bytes) = match read {
+        Ok(read) => (message(gateway, &ctx, &headers, &read).await, read.len()),
+        Err(refusal) => (Err(refusal.into()), 0),
+    };
+    let asking = match message {
+        Err(answer) => return Err(refused(gateway, &ctx, answer).await),
+        Ok(Message::Notification) => {
+            return Err(refused(gateway, &ctx, Outcome::message(Reply::Accepted)).await);
+        }
+        Ok(Message::Request(asking)) => *asking,
+    };
+    exchange.asked(Asked::new(&asking));
+    if asking.method == Some(Method::CallTool) {
+        let arrived = call::Arrived { headers, bytes };
+        return call::call(gateway, ctx, &face, asking, (exchange, arrived)).await;
+    }
+    gateway.app.quotas.charge_request(&ctx).await?;
+    ctx.origin.stages.leave(gateway.app.base.now());
+    if let Some(slug) = face.provider().filter(|slug| !gateway.app.tools.reaches(&ctx, slug)) {
+        return Err(Refusal::not_found("provider", slug).into());
+    }
+    if task::is_about(&asking) {
+        return Err(task::answer(gateway, ctx, &face, (&asking, exchange)).await?);
+    }
+    if asking.method == Some(Method::Listen) && asking.era == Era::Modern {
+        task::may_listen(&asking)?;
+        ctx.require(Scope::McpsRead)?;
+        let bearer = caller::bearer(&headers).unwrap_or_default().to_owned();
+        return Ok(listen::open(gateway, ctx, face, (&asking, Secret::new(bearer)))?);
+    }
+    Err(told(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))
+}
+
+/// The message in a body. A large one does not keep the thread that serves.
+async fn message(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    headers: &HeaderMap,
+    bytes: &Bytes,
+) -> Result<Message, Outcome> {
+    let text = bytes.clone();
+    let org = ctx.caller().org_id;
+    let parsed =
+        gateway.app.base.worked(org, bytes.len(), move || Document::parse(&text, MESSAGE)).await?;
+    let body = parsed.map_err(|error| ProtocolError::unreadable(&error))?;
+    let mirrored = MirroredHeaders {
+        version: mirror(headers, header::PROTOCOL_VERSION),
+        method: mirror(headers, header::METHOD),
+        name: mirror(headers, header::NAME),
+    };
+    Ok(Message::read(&body, &mirrored)?)
+}
+
+/// The one value of a header.
+fn mirror<'a>(headers: &'a HeaderMap, name: &str) -> Mirror<'a> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Mirror::Absent,
+        (Some(value), None) => value.to_str().map_or(Mirror::Unclear, Mirror::Once),
+        (Some(_), Some(_)) => Mirror::Unclear,
+    }
+}
+
+/// The answer to everything but a call.
+async fn told(
+    gateway: &Arc<Gateway>,
+    ctx: &Ctx,
+    face: &Face,
+    asking: &Asking,
+) -> Result<Outcome, Outcome> {
+    let modern = asking.era == Era::Modern;
+    let result = match asking.method {
+        Some(Method::ListTools) => {
+            let listing = Listing { gateway, ctx, face, asking };
+            return Ok(Outcome::message(Reply::List(listing.page().await?)));
+        }
+        Some(Method::Ping) if !modern => json!({}),
+        Some(Method::Discover) if modern => discovered(gateway),
+        Some(Method::Initialize) if !modern => initialized(gateway, asking)?,
+        Some(
+            Method::Discover
+            | Method::Initialize
+            | Method::Ping
+            | Method::CallTool
+            | Method::Listen
+            | Method::GetTask
+            | Method::UpdateTask
+            | Method::CancelTask,
+        )
+        | None => {
+            return Err(ProtocolError::method_not_found(asking.era).into());
+        }
+    };
+    Ok(Outcome::message(Reply::Result(reply::text_of(result, asking.era))))
+}
+
+/// Name and version of this server.
+fn server_info() -> Value {
+    json!({"name": "portcullis", "title": "Portcullis", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// Changes are announced where there is a stream to announce them on. Tasks need what only the stateless
+/// era says with each request.
+fn capabilities(era: Era) -> Value {
+    if era != Era::Modern {
+        return json!({"tools": {"listChanged": false}});
+    }
+    let extensions = json!({(tasks::EXTENSION): {}, (tasks::APPROVAL_EXTENSION): {}});
+    json!({"extensions": extensions, "tools": {"listChanged": true}})
+}
+
+fn discovered(gateway: &Gateway) -> Value {
+    with_instructions(
+        gateway,
+        json!({
+            "supportedVersions": OFFERED,
+            "capabilities": capabilities(Era::Modern),
+            "ttlMs": DISCOVERY_TTL_MS,
+            "cacheScope": "private",
+        }),
+    )
+}
+
+/// No session is opened, so that any node may answer the next request.
+fn initialized(gateway: &Gateway, asking: &Asking) -> Result<Value, ProtocolError> {
+    let Some(wanted) = asking.params.root().get("protocolVersion").and_then(Node::text) else {
+        return Err(ProtocolError::bad_params("`protocolVersion` has to be a text."));
+    };
+    Ok(with_instructions(
+        gateway,
+        json!({
+            "protocolVersion": Era::agreed(wanted),
+            "capabilities": capabilities(asking.era),
+            "serverInfo": server_info(),
+        }),
+    ))
+}
+
+fn with_instructions(gateway: &Gateway, mut result: Value) -> Value {
+    if let (Some(text), Value::Object(members)) = (&gateway.mcp.instructions, &mut result) {
+        members.insert("instructions".to_owned(), json!(text));
+    }
+    result
+}
+
+/// The members that an answer of this era has besides its own.
+fn common(era: Era) -> Map<String, Value> {
+    if era != Era::Modern {
+        return Map::new();
+    }
+    let info = json!({(meta::SERVER_INFO): server_info()});
+    Map::from_iter([("resultType".to_owned(), json!("complete")), (meta::META.to_owned(), info)])
+}

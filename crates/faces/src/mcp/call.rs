@@ -1,0 +1,261 @@
+//! `tools/call`: a message becomes the governed call that REST makes as well.
+
+use std::sync::Arc;
+
+use axum::{http::HeaderMap, response::Response};
+use portcullis_app::{Attendance, Conversation, Ctx, Invocation, OfferedTool, View, tool_named};
+use portcullis_core::{
+    idempotency::IdempotencyKey,
+    json::{Document, JsonValue as _, Node},
+    mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
+    refusal::Refusal,
+    tool::ToolId,
+    trace::TraceParent,
+};
+use serde_json::json;
+
+use super::{
+    Face, mirror,
+    question::{self, Shown},
+    search, stream, task,
+};
+use crate::{
+    Gateway,
+    exchange::Exchange,
+    idempotency::idempotency_key,
+    outcome::Outcome,
+    waiting::{self, Wait},
+};
+
+/// The HTTP request that a message came with.
+pub(super) struct Arrived {
+    pub(super) headers: HeaderMap,
+    pub(super) bytes: usize,
+}
+
+/// A call as it was asked for.
+#[derive(Clone)]
+struct Wanted {
+    /// The id of the tool, or what was sent instead of one.
+    tool: String,
+    kind: Name,
+    input: Document,
+}
+
+/// Kind of the name that a call was made by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    /// The id of a tool, or of none.
+    Id,
+    /// A text under which no tool is listed here, whatever tool has it for an id.
+    Unlisted,
+}
+
+impl Wanted {
+    /// The tool that is called. A name that is not listed names none: it may have been another tool's when
+    /// the caller read the list.
+    fn named(&self) -> Result<ToolId, Refusal> {
+        match self.kind {
+            Name::Id => tool_named(&self.tool),
+            Name::Unlisted => Err(Refusal::not_found("mcp", &self.tool)),
+        }
+    }
+}
+
+/// Calls a tool, or one of those that find others.
+pub(super) async fn call(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: &Face,
+    asking: Asking,
+    (exchange, arrived): (&Arc<Exchange>, Arrived),
+) -> Result<Response, Outcome> {
+    let Asking { params, arguments, meta, era, .. } = asking;
+    let shown = Shown::of(params.root());
+    let conversation = match conversation(gateway, &ctx, &params, &meta, (era, &arrived)).await {
+        Ok(conversation) => conversation,
+        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
+    };
+    let called = (params.root(), arguments);
+    let wanted = match wanted(gateway, &ctx, face, called, (era, &arrived.headers)).await {
+        Ok(wanted) => wanted,
+        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
+    };
+    let token = match stream::Token::of(meta.root()) {
+        Ok(token) => token,
+        Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
+    };
+    let opens_urls = question::may_open_urls(&conversation);
+    let waits = task::is_wanted((meta.root(), era), &conversation, opens_urls && shown.is_none());
+    if let Some(asked) = exchange.message() {
+        asked.calls(&wanted.tool);
+        if opens_urls && shown.is_none() {
+            asked.may_open_urls();
+        }
+    }
+    let ctx = traced(ctx, meta.root());
+    let Arrived { headers, bytes } = arrived;
+    let waits = waits.then(|| task::WaitingCall::of(&ctx, (&wanted.tool, &wanted.input), bytes));
+    let waits = waits.flatten();
+    let held = waits.is_none() && opens_urls && shown == Some(Shown::Opened);
+    let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
+    let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+    let invocation = move || Invocation {
+        tool: wanted.named(),
+        view: Ok(View::Mcp),
+        key: key(&headers, meta.root()),
+        body: Ok((wanted.input, size)),
+        conversation,
+        task: None,
+    };
+    let Some(token) = token else {
+        let outcome = waiting::invoke(gateway, ctx, wait, bytes, invocation).await;
+        return Err(task::offered(gateway, exchange, waits, outcome).await);
+    };
+    let (attendance, attending) = Attendance::new();
+    let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
+    let call = async move { waiting::invoke(&app, ctx, wait, bytes, invocation).await };
+    match stream::open(gateway, exchange, (token, attending), call).await {
+        Ok(streamed) => Ok(streamed),
+        Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
+    }
+}
+
+/// Answers and state of the call for questions of the tool. Large answers do not keep the thread that serves.
+async fn conversation(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    params: &Document,
+    meta: &Document,
+    (era, arrived): (Era, &Arrived),
+) -> Result<Conversation, Outcome> {
+    let (params, meta, org) = (params.clone(), meta.clone(), ctx.caller().org_id);
+    let taken = move || question::taken(params.root(), meta.root(), era);
+    Ok(gateway.app.base.worked(org, arrived.bytes, taken).await??)
+}
+
+/// The tool that is called and its input. What is answered here already is no call.
+async fn wanted(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    (params, arguments): (Node<'_>, Option<Document>),
+    (era, headers): (Era, &HeaderMap),
+) -> Result<Wanted, Outcome> {
+    let Some(name) = params.get("name").and_then(Node::text).map(str::to_owned) else {
+        return Err(ProtocolError::bad_params("`name` has to be a text.").into());
+    };
+    let input = arguments.unwrap_or_else(|| Document::of(&json!({})));
+    if !input.root().is_object() {
+        return Err(ProtocolError::bad_params("`arguments` has to be an object.").into());
+    }
+    if let Face::All(_) = face {
+        match name.as_str() {
+            search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
+            search::DESCRIBE => {
+                return Err(answer(search::describe(gateway, ctx, &input, era).await));
+            }
+            search::CALL => {
+                let called = search::called(&input);
+                let problem = "call_tool takes `id`, a text, and `input`, an object.";
+                let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
+                let (tool, kind) = if id.contains(':') {
+                    (id, Name::Id)
+                } else {
+                    named(gateway, ctx, face, id).await?
+                };
+                return Ok(Wanted { tool, kind, input });
+            }
+            _ => {}
+        }
+    }
+    let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
+    let (tool, kind) = match found.as_ref().and_then(|it| it.get()) {
+        Some(found) => {
+            mirrored(found, input.root(), (era, headers))?;
+            (found.tool.id.to_string(), Name::Id)
+        }
+        None => unlisted(gateway, ctx, face, name),
+    };
+    Ok(Wanted { tool, kind, input })
+}
+
+fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
+    answered.unwrap_or_else(|answer| answer)
+}
+
+/// The id behind a name that a model wrote where an id belongs.
+async fn named(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    name: String,
+) -> Result<(String, Name), Outcome> {
+    let found = gateway.app.tools.named_tool(ctx, None, &name).await?;
+    let id = found.as_ref().and_then(|it| it.get()).map(|it| (it.tool.id.to_string(), Name::Id));
+    Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, name)))
+}
+
+/// Target of a name without a tool: the id that it would have, under which the call is refused and
+/// recorded, unless a tool of another name has that id.
+fn unlisted(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> (String, Name) {
+    let id = guessed(face, name.clone());
+    let tool = tool_named(&id).and_then(|id| gateway.app.tools.tool(ctx, &id));
+    if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
+}
+
+/// The id that a name would have.
+fn guessed(face: &Face, name: String) -> String {
+    match face {
+        Face::One(slug) => format!("{slug}:{name}"),
+        Face::All(_) => match names::slug_of(&name) {
+            Some((slug, tool)) => format!("{slug}:{tool}"),
+            None => name,
+        },
+    }
+}
+
+/// Rejects headers that differ from the arguments which they mirror.
+fn mirrored(
+    tool: &OfferedTool,
+    input: Node<'_>,
+    (era, headers): (Era, &HeaderMap),
+) -> Result<(), ProtocolError> {
+    for param in &tool.params {
+        let told = match mirror(headers, param.header()) {
+            Mirror::Absent if era != Era::Modern => continue,
+            Mirror::Absent => None,
+            Mirror::Once(told) => Some(told),
+            Mirror::Unclear => return Err(mismatch(param.header(), "is not one plain text")),
+        };
+        if !param.agrees(input, told) {
+            return Err(mismatch(param.header(), "differs from the body"));
+        }
+    }
+    Ok(())
+}
+
+/// The idempotency key, told in the header or in `_meta`.
+fn key(headers: &HeaderMap, meta: Node<'_>) -> Result<Option<IdempotencyKey>, Refusal> {
+    let in_header = idempotency_key(headers)?;
+    let Some(value) = meta.get(meta::IDEMPOTENCY_KEY) else { return Ok(in_header) };
+    let in_meta = value.text().and_then(IdempotencyKey::parse).ok_or_else(|| {
+        let form = "has 1 to 255 visible ASCII characters, bare or in quotes";
+        Refusal::bad_request(format!("`_meta[\"{}\"]` {form}.", meta::IDEMPOTENCY_KEY))
+    })?;
+    if in_header.is_some_and(|key| key != in_meta) {
+        return Err(Refusal::bad_request("Header and `_meta` hold different idempotency keys."));
+    }
+    Ok(Some(in_meta))
+}
+
+/// The trace that the message continues, unless a header says one.
+fn traced(mut ctx: Ctx, meta: Node<'_>) -> Ctx {
+    if ctx.origin.traceparent.is_none() {
+        let told = meta.get(meta::TRACEPARENT).and_then(Node::text);
+        if let Some(parent) = told.and_then(|text| TraceParent::parse(text.as_bytes())) {
+            Arc::make_mut(&mut ctx.origin).traceparent = Some(parent);
+        }
+    }
+    ctx
+}

@@ -1,0 +1,172 @@
+//! DNS rebinding: a page of another site that has its name resolve to this gateway is told by the
+//! names that its browser sends in `Host` and `Origin`.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderValue, header, uri::Authority},
+};
+use portcullis_core::{mcp::ProtocolError, oauth::Origin, refusal::Refusal};
+
+use super::super::{Gateway, exchange::Exchange, outcome::Outcome};
+
+/// The names of this gateway, and the pages that may ask it.
+#[derive(Debug, Default)]
+pub struct Guard {
+    /// Host names in lower case, without ports.
+    hosts: Vec<String>,
+    /// Origins of other pages.
+    origins: Vec<Origin>,
+    /// Browsers reach the gateway by `https`.
+    secure: bool,
+    /// Only programs of this machine can connect.
+    on_loopback: bool,
+}
+
+impl Guard {
+    /// For a gateway that listens on `listen`, is reached by these names besides, and by `https` if it
+    /// is `secure`.
+    pub fn new(
+        (listen, secure): (Option<SocketAddr>, bool),
+        hosts: impl IntoIterator<Item = String>,
+        origins: Vec<Origin>,
+    ) -> Self {
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        let on_loopback = listen.is_some_and(|address| address.ip().is_loopback());
+        Self { hosts, origins, secure, on_loopback }
+    }
+
+    /// A name that is known, or an address: no name resolves to that which its owner could change.
+    fn knows(&self, host: &str) -> bool {
+        let name = name_of(host).to_ascii_lowercase();
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        bare.parse::<IpAddr>().is_ok() || name == "localhost" || self.hosts.contains(&name)
+    }
+
+    /// Returns true for the origin of a page that the operator lists.
+    pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
+        let origin = origin.to_str().ok().and_then(Origin::named);
+        origin.is_some_and(|origin| self.origins.contains(&origin))
+    }
+
+    fn check(&self, host: Option<&str>, headers: &HeaderMap) -> Result<(), &'static str> {
+        let known = host.is_some_and(|host| self.knows(host));
+        if !known && !self.on_loopback {
+            return Err("The header `Host` names a host that this gateway does not know; the \
+                        operator lists it in `mcp.hosts`.");
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let Some(origin) = origins.next() else { return Ok(()) };
+        let origin = origin.to_str().ok().and_then(Origin::named);
+        let scheme = if self.secure { "https" } else { "http" };
+        let own = host.filter(|_| known).and_then(|host| Origin::at(scheme, host));
+        let may_ask =
+            |origin: Origin| Some(&origin) == own.as_ref() || self.origins.contains(&origin);
+        if origins.next().is_none() && origin.is_some_and(may_ask) {
+            return Ok(());
+        }
+        Err(
+            "Pages of this `Origin` may not use this gateway; the operator lists those that may in \
+             `mcp.origins`.",
+        )
+    }
+}
+
+/// The part of a host before its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    }
+}
+
+/// The answer to a request that a page of a stranger may have sent: 403, before its token is looked
+/// at.
+pub(super) fn forbidden(
+    request: &Request,
+    gateway: &Gateway,
+    exchange: &Exchange,
+) -> Option<Outcome> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    let message = gateway.mcp.guard.check(host, request.headers()).err()?;
+    let refusal = Refusal::bad_request(message);
+    let charged = gateway.app.quotas.charge_source(refusal.clone(), &exchange.origin).refusal;
+    if charged != refusal {
+        return Some(charged.into());
+    }
+    let forbidden = ProtocolError::bad(portcullis_core::mcp::code::INVALID_REQUEST, message);
+    Some(ProtocolError { http_status: 403, ..forbidden }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(guard: &Guard, host: &str, origins: &[&str]) -> bool {
+        let mut headers = HeaderMap::new();
+        for origin in origins {
+            headers.append(header::ORIGIN, origin.parse().unwrap());
+        }
+        guard.check(Some(host), &headers).is_ok()
+    }
+
+    fn guard(listen: &str, secure: bool) -> Guard {
+        let hosts = ["Gate.acme.example".to_owned()];
+        let origins = ["https://gate.acme.example", "https://app.acme.example:443/"];
+        let origins = origins.iter().filter_map(|origin| Origin::parse(origin)).collect();
+        Guard::new((listen.parse().ok(), secure), hosts, origins)
+    }
+
+    #[test]
+    fn a_host_is_known_by_its_name_or_is_an_address() {
+        let open = guard("0.0.0.0:443", true);
+
+        for host in ["gate.acme.example", "GATE.acme.example:8443", "192.0.2.1", "[::1]:80"] {
+            assert!(check(&open, host, &[]), "{host}");
+        }
+        for host in ["evil.example", "gate.acme.example.evil.example", "x:80"] {
+            assert!(!check(&open, host, &[]), "{host}");
+        }
+        assert!(check(&guard("127.0.0.1:80", false), "whatever", &[]));
+    }
+
+    #[test]
+    fn an_origin_is_our_own_or_listed_with_its_scheme_host_and_port() {
+        let (plain, secure) = (guard("127.0.0.1:80", false), guard("0.0.0.0:443", true));
+
+        for (guard, host, origin, wanted) in [
+            (&secure, "gate.acme.example", "https://gate.acme.example", true),
+            (&secure, "gate.acme.example:443", "https://gate.acme.example", true),
+            (&secure, "GATE.acme.example:8443", "https://gate.acme.example:8443", true),
+            (&secure, "192.0.2.1", "https://192.0.2.1:443", true),
+            (&secure, "[2001:db8::1]:8443", "https://[2001:DB8:0::1]:8443", true),
+            (&secure, "192.0.2.1", "https://App.acme.example", true),
+            (&secure, "gate.acme.example", "http://gate.acme.example", false),
+            (&secure, "gate.acme.example", "https://gate.acme.example:80", false),
+            (&secure, "192.0.2.1", "http://app.acme.example", false),
+            (&secure, "192.0.2.1", "https://app.acme.example:8443", false),
+            (&secure, "192.0.2.1:8080", "http://192.0.2.1:8080", false),
+            (&plain, "localhost:8080", "http://localhost:8080", true),
+            (&plain, "localhost", "http://LOCALHOST:80", true),
+            (&plain, "localhost", "https://gate.acme.example", true),
+            (&plain, "localhost:8080", "https://localhost:8080", false),
+            (&plain, "localhost:443", "https://localhost", false),
+            (&plain, "localhost:8080", "http://localhost", false),
+            (&plain, "localhost:8080", "http://localhost:9", false),
+            (&plain, "localhost:8080", "ftp://localhost:8080", false),
+            (&plain, "localhost:8080", "http://localhost:8080/", false),
+            (&plain, "localhost:8080", "https://evil.example", false),
+            (&plain, "localhost:8080", "null", false),
+            (&plain, "localhost:8080", "", false),
+            // A name that was made to resolve here is the same in both headers.
+            (&plain, "evil.example", "http://evil.example", false),
+        ] {
+            assert_eq!(check(guard, host, &[origin]), wanted, "{host} {origin}");
+        }
+        let twice = ["http://localhost:8080", "https://evil.example"];
+        assert!(!check(&plain, "localhost:8080", &twice));
+        assert!(!check(&plain, "localhost:8080", &[twice[0], twice[0]]));
+    }
+}

@@ -1,0 +1,86 @@
+//! `tools/list`: the texts of the tools that the caller may use, page by page.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use portcullis_app::{Ctx, ListedNames, PageQuery};
+use portcullis_core::{
+    json::{JsonValue as _, Kind},
+    mcp::{Era, ProtocolError, Request as Asking},
+};
+use serde_json::{Value, json};
+
+use super::{Face, Listed, common, reply::List, search};
+use crate::{Gateway, outcome::Outcome, page};
+
+/// Beyond so many tools, an address that lists automatically lists the tools to find them with.
+const MANY: usize = 40;
+
+/// A list that is asked for.
+pub(super) struct Listing<'a> {
+    pub(super) gateway: &'a Arc<Gateway>,
+    pub(super) ctx: &'a Ctx,
+    pub(super) face: &'a Face,
+    pub(super) asking: &'a Asking,
+}
+
+impl Listing<'_> {
+    /// The page that is asked for.
+    pub(super) async fn page(&self) -> Result<List, Outcome> {
+        let tools = &self.gateway.app.tools;
+        let offered = tools.offered_tools(self.ctx, self.face.provider()).await?;
+        let (searched, names) = match self.face {
+            Face::One(_) => (false, ListedNames::Own),
+            Face::All(Listed::List) => (false, ListedNames::Unique),
+            Face::All(Listed::Search) => (true, ListedNames::Unique),
+            Face::All(Listed::Auto) => (offered.count() > MANY, ListedNames::Unique),
+        };
+        let after = self.after()?;
+        if searched {
+            let tools = Bytes::from(search::tools(&offered));
+            return Ok(List { tools, rest: self.rest(None) });
+        }
+        let page = tools.page(&offered, PageQuery { names, era: self.asking.era, after });
+        let rest = self.rest(page.next.as_deref());
+        Ok(List { tools: page.text.clone(), rest })
+    }
+
+    /// The members of the result that follow the tools, and its end.
+    fn rest(&self, next: Option<&str>) -> String {
+        let mut more = common(self.asking.era);
+        if let Some(cursor) = next.and_then(|next| self.cursor(next)) {
+            more.insert("nextCursor".to_owned(), json!(cursor));
+        }
+        if self.asking.era == Era::Modern {
+            more.insert("ttlMs".to_owned(), json!(self.gateway.mcp.ttl_ms));
+            more.insert("cacheScope".to_owned(), json!("private"));
+        }
+        match Value::Object(more).to_string().strip_prefix('{') {
+            None | Some("}") => "}".to_owned(),
+            Some(members) => format!(",{members}"),
+        }
+    }
+
+    fn after(&self) -> Result<Option<String>, ProtocolError> {
+        let Some(cursor) = self.asking.params.root().get("cursor") else { return Ok(None) };
+        if matches!(cursor.kind(), Kind::Null | Kind::Text("")) {
+            return Ok(None);
+        }
+        let wrong = || ProtocolError::bad_params("`cursor` has to be a text.");
+        let cursor = cursor.text().ok_or_else(wrong)?;
+        let now = self.gateway.app.base.now();
+        let opened = self.bound(|list| self.gateway.cursors.open(list, cursor, now));
+        opened.map(Some).map_err(|refusal| ProtocolError::bad_params(refusal.to_string()))
+    }
+
+    fn cursor(&self, position: &str) -> Option<String> {
+        let now = self.gateway.app.base.now();
+        self.bound(|list| self.gateway.cursors.seal(list, position, now))
+    }
+
+    fn bound<T>(&self, then: impl FnOnce(&page::List<'_>) -> T) -> T {
+        let filters = [("provider", self.face.provider())];
+        let org = self.ctx.caller().org_id;
+        then(&page::List { org, name: "mcp_tools", filters: &filters })
+    }
+}

@@ -1,0 +1,246 @@
+//! `subscriptions/listen`: a stream that tells when the tools that the caller may use change.
+//!
+//! The stream looks again every two seconds with the token that opened it, so what it tells is what
+//! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
+//! caller's connections. It ends with the token, and with the node.
+
+use std::{
+    collections::HashMap,
+    hash::Hash,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use portcullis_app::{Ctx, Purpose, Stages};
+use portcullis_core::{
+    id::{OrgId, PrincipalId},
+    json::{JsonValue as _, Node},
+    mcp::{Request as Asking, RequestId, meta},
+    principal::Caller,
+    refusal::{Refusal, Unavailable},
+    secret::Secret,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Face, common, sse};
+use crate::Gateway;
+
+/// Time between two looks at the tools.
+const LOOK: Duration = Duration::from_secs(2);
+/// A comment is sent after so many looks without news, so that the connection is not taken for dead.
+const LOOKS_PER_COMMENT: u32 = 5;
+/// Bounds of streams.
+const PER_PRINCIPAL: usize = 16;
+const PER_ORG: usize = 1_024;
+const IN_ALL: usize = 4_096;
+
+/// Open streams, by whose they are.
+#[derive(Debug, Default)]
+pub struct Listeners(Mutex<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    orgs: HashMap<OrgId, usize>,
+    principals: HashMap<PrincipalId, usize>,
+}
+
+impl Counts {
+    /// Counts a stream, unless there are too many.
+    fn add(&mut self, org: OrgId, principal: PrincipalId) -> bool {
+        let of_org = self.orgs.get(&org).copied().unwrap_or_default();
+        let own = self.principals.get(&principal).copied().unwrap_or_default();
+        let fits = self.all < IN_ALL && of_org < PER_ORG && own < PER_PRINCIPAL;
+        if fits {
+            self.all += 1;
+            self.orgs.insert(org, of_org + 1);
+            self.principals.insert(principal, own + 1);
+        }
+        fits
+    }
+
+    fn remove(&mut self, org: OrgId, principal: PrincipalId) {
+        self.all = self.all.saturating_sub(1);
+        less(&mut self.orgs, &org);
+        less(&mut self.principals, &principal);
+    }
+}
+
+fn less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}
+
+/// An open stream, counted until it is dropped.
+struct Open {
+    gateway: Arc<Gateway>,
+    org: OrgId,
+    principal: PrincipalId,
+}
+
+impl Open {
+    fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
+        let (org, principal) = (caller.org_id, caller.principal_id);
+        let added = locked(gateway).add(org, principal);
+        added.then(|| Self { gateway: Arc::clone(gateway), org, principal })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        locked(&self.gateway).remove(self.org, self.principal);
+    }
+}
+
+fn locked(gateway: &Gateway) -> MutexGuard<'_, Counts> {
+    gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One stream between two of its events.
+struct Listener {
+    open: Open,
+    ctx: Ctx,
+    bearer: Secret,
+    face: Face,
+    id: RequestId,
+    /// The caller wants to hear of tools.
+    of_tools: bool,
+    /// Fingerprint that the caller saw last; `None` before the stream is acknowledged.
+    seen: Option<u64>,
+    ended: bool,
+}
+
+/// Opens a stream.
+pub(super) fn open(
+    gateway: &Arc<Gateway>,
+    mut ctx: Ctx,
+    face: Face,
+    (asking, bearer): (&Asking, Secret),
+) -> Result<Response, Refusal> {
+    let wanted = asking.params.root().get("notifications");
+    let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));
+    let of_tools = of_tools.and_then(Node::as_bool).unwrap_or(false);
+    let open = Open::count(gateway, ctx.caller())
+        .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
+    let id = asking.id.clone();
+    // The trace of the request ends with its head.
+    Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
+    let listener = Listener { open, ctx, bearer, face, id, of_tools, seen: None, ended: false };
+    let events = stream::unfold(listener, |mut listener| async {
+        let event = listener.next().await?;
+        Some((event, listener))
+    });
+    Ok(sse::response(events))
+}
+
+impl Listener {
+    /// The next event, or a comment; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.ended {
+            return None;
+        }
+        let Some(seen) = self.seen else {
+            self.seen = Some(self.look().await?);
+            let honoured =
+                if self.of_tools { json!({"toolsListChanged": true}) } else { json!({}) };
+            let more = Map::from_iter([("notifications".to_owned(), honoured)]);
+            return Some(self.note("notifications/subscriptions/acknowledged", more));
+        };
+        for _ in 0..LOOKS_PER_COMMENT {
+            tokio::time::sleep(LOOK).await;
+            if self.open.gateway.draining.load(Ordering::Acquire) {
+                self.ended = true;
+                return Some(self.farewell());
+            }
+            let now = self.look().await?;
+            if now != seen {
+                self.seen = Some(now);
+                if self.of_tools {
+                    return Some(self.note("notifications/tools/list_changed", Map::new()));
+                }
+            }
+        }
+        Some(sse::COMMENT)
+    }
+
+    /// A fingerprint of the tools that the caller may use; `None` when its token has ended.
+    async fn look(&mut self) -> Option<u64> {
+        let app = &self.open.gateway.app;
+        let bearer = Some(self.bearer.expose());
+        let session = app.access.authenticate(bearer, Purpose::Access, &self.ctx.origin).await;
+        self.ctx.session = session.ok()?;
+        let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await;
+        offered.ok().map(|offered| offered.fingerprint())
+    }
+
+    fn note(&self, method: &str, mut params: Map<String, Value>) -> Bytes {
+        params.insert(meta::META.to_owned(), json!({(meta::SUBSCRIPTION_ID): self.id}));
+        event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    }
+
+    /// The answer to the request: the node ends, and the client may ask another one.
+    fn farewell(&self) -> Bytes {
+        let mut result = common(portcullis_core::mcp::Era::Modern);
+        if let Some(Value::Object(known)) = result.get_mut(meta::META) {
+            known.insert(meta::SUBSCRIPTION_ID.to_owned(), json!(self.id));
+        }
+        event(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))
+    }
+}
+
+fn event(message: &Value) -> Bytes {
+    sse::event(message.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_org_that_has_its_streams_leaves_room_for_others_until_all_are_taken() {
+        let org = |letter: char| -> OrgId {
+            format!("org_01M754BKTKX1YB8Q05NMW9TP4{letter}").parse().unwrap()
+        };
+        let user = |number: usize| -> PrincipalId { format!("usr_{number:026}").parse().unwrap() };
+        let mut counts = Counts::default();
+
+        for number in 0..PER_ORG {
+            assert!(counts.add(org('A'), user(number / PER_PRINCIPAL)), "stream {number}");
+        }
+        assert!(!counts.add(org('A'), user(PER_ORG)));
+        for (of_org, letter) in ('B'..='D').enumerate() {
+            for number in 0..PER_ORG {
+                let principal = (of_org + 1) * PER_ORG + number / PER_PRINCIPAL;
+                assert!(counts.add(org(letter), user(principal)), "stream {number} of {letter}");
+            }
+        }
+        assert!(!counts.add(org('E'), user(9 * PER_ORG)));
+
+        counts.remove(org('A'), user(0));
+
+        assert!(!counts.add(org('B'), user(9 * PER_ORG)));
+        assert!(counts.add(org('E'), user(9 * PER_ORG)));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_streams_that_have_ended() {
+        let org: OrgId = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let principal: PrincipalId = "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let mut counts = Counts::default();
+        for _ in 0..PER_PRINCIPAL {
+            assert!(counts.add(org, principal));
+        }
+        assert!(!counts.add(org, principal));
+
+        (0..PER_PRINCIPAL).for_each(|_| counts.remove(org, principal));
+
+        assert_eq!((counts.all, counts.orgs.len(), counts.principals.len()), (0, 0, 0));
+    }
+}

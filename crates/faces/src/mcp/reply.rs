@@ -1,0 +1,445 @@
+//! Answers in the words of JSON-RPC and MCP: the other writer of what REST writes as an envelope.
+
+mod called;
+
+use std::sync::OnceLock;
+
+use axum::{body::Body, http::StatusCode};
+use bytes::Bytes;
+use portcullis_app::GovernanceView;
+use portcullis_core::{
+    audit::OutcomeStatus,
+    id::RequestId as HttpRequestId,
+    json::{JsonValue, Node},
+    mcp::{Era, ProtocolError, Request as Asking, RequestId, code, refused, tasks::Disposition},
+    refusal::Refusal,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use self::called::{Called, OwnMeta, TaskEnd};
+use super::{common, question};
+use crate::{
+    outcome::{Content, Failure, Outcome},
+    parts::Parts,
+};
+
+/// The answer to a message, where it is none of a call.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The result as text.
+    Result(String),
+    /// A list of tools.
+    List(List),
+    /// An error of the protocol.
+    Error(ProtocolError),
+    /// A notification was taken.
+    Accepted,
+}
+
+/// A page of a list of tools.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The tools as JSON, separated by commas.
+    pub(super) tools: Bytes,
+    /// The members that follow them, and the end of the result.
+    pub(super) rest: String,
+}
+
+impl From<ProtocolError> for Outcome {
+    fn from(error: ProtocolError) -> Self {
+        Self::message(Reply::Error(error))
+    }
+}
+
+/// The result as an answer, with the members that each of this era has.
+pub(super) fn result(result: Value, era: Era) -> Outcome {
+    Outcome::message(Reply::Result(text_of(result, era)))
+}
+
+/// The text of a result, with the members that each of this era has.
+pub(super) fn text_of(mut result: Value, era: Era) -> String {
+    if let Value::Object(members) = &mut result {
+        for (name, value) in common(era) {
+            match (members.get_mut(&name), value) {
+                (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
+                (_, value) => {
+                    members.insert(name, value);
+                }
+            }
+        }
+    }
+    result.to_string()
+}
+
+/// Message as far as the writer of its answer has to know it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    id: RequestId,
+    era: Era,
+    /// The tool that is called, if one is.
+    tool: OnceLock<String>,
+    /// The client opens addresses for its user, and may be asked to in place of an answer.
+    opens_urls: OnceLock<()>,
+    /// The task that the answer tells of.
+    task: OnceLock<Told>,
+}
+
+/// The task that an answer tells of, with its members.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// A task in place of a refusal.
+    Begun(Map<String, Value>),
+    /// The outcome is its answer.
+    Ended(Map<String, Value>),
+}
+
+impl Asked {
+    pub(super) fn new(asking: &Asking) -> Self {
+        Self {
+            id: asking.id.clone(),
+            era: asking.era,
+            tool: OnceLock::new(),
+            opens_urls: OnceLock::new(),
+            task: OnceLock::new(),
+        }
+    }
+
+    /// Its client opens addresses for its user.
+    pub(crate) fn may_open_urls(&self) {
+        let _ = self.opens_urls.set(());
+    }
+
+    /// The answer tells of a task.
+    pub(super) fn tells(&self, told: Told) {
+        let _ = self.task.set(told);
+    }
+
+    /// The members of a task whose answer the outcome is.
+    fn ended_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(Told::Ended(members)) => Some(members),
+            Some(Told::Begun(_)) | None => None,
+        }
+    }
+
+    /// The members of a task that stands in place of a refusal.
+    fn begun_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(Told::Begun(members)) => Some(members),
+            Some(Told::Ended(_)) | None => None,
+        }
+    }
+
+    /// Sets the tool that the message calls.
+    pub(crate) fn calls(&self, tool: &str) {
+        let _ = self.tool.set(tool.to_owned());
+    }
+
+    /// Returns true for a call of a tool.
+    pub(crate) fn is_call(&self) -> bool {
+        self.tool.get().is_some()
+    }
+}
+
+/// Form of an answer.
+enum Written<'a> {
+    /// A result that was prepared as text.
+    Text(&'a str),
+    /// A list that was.
+    List(&'a List),
+    /// The result of a tool, as far as it may leave.
+    Called(Called<'a>),
+    /// A task with the result of its call.
+    Task(TaskEnd<'a>),
+    /// Nothing.
+    Nothing,
+    Error(RpcError<'a>),
+}
+
+/// A refusal with the members that it has over REST.
+#[derive(Serialize)]
+struct ErrorBody {
+    code: String,
+    message: String,
+    details: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct RpcError<'a> {
+    code: i64,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<ErrorData<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ErrorData<'a> {
+    Protocol(&'a Value),
+    Refused {
+        #[serde(rename = "requiredCapabilities", skip_serializing_if = "Option::is_none")]
+        required: Option<Value>,
+        #[serde(rename = "dev.portcullis/error")]
+        error: Box<ErrorBody>,
+        #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
+        governance: Option<&'a GovernanceView>,
+        #[serde(rename = "dev.portcullis/request_id")]
+        request_id: HttpRequestId,
+    },
+}
+
+#[derive(Serialize)]
+struct Envelope<'a, R: Serialize> {
+    jsonrpc: &'static str,
+    /// `null` where no request could be read (JSON-RPC 2.0 §5).
+    id: Option<&'a RequestId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<R>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<RpcError<'a>>,
+}
+
+/// The body of a response. A list is not copied.
+pub(crate) fn response_body(
+    outcome: &Outcome,
+    asked: Option<&Asked>,
+    request_id: HttpRequestId,
+) -> Body {
+    match &outcome.content {
+        Content::Message(Reply::List(list)) => {
+            Body::new(Parts::from(in_parts(asked.map(|asked| &asked.id), list)))
+        }
+        Content::Message(Reply::Result(_) | Reply::Error(_) | Reply::Accepted)
+        | Content::Data(_)
+        | Content::Begun(_)
+        | Content::Page(_)
+        | Content::Result(_)
+        | Content::Failed(_) => Body::from(body(outcome, asked, request_id)),
+    }
+}
+
+/// The text of an answer.
+pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpRequestId) -> Vec<u8> {
+    let of_error = match &outcome.content {
+        Content::Message(Reply::Error(error)) => error.id.as_ref(),
+        Content::Message(Reply::Result(_) | Reply::List(_) | Reply::Accepted)
+        | Content::Data(_)
+        | Content::Begun(_)
+        | Content::Page(_)
+        | Content::Result(_)
+        | Content::Failed(_) => None,
+    };
+    let id = of_error.or(asked.map(|asked| &asked.id));
+    let envelope = |error| Envelope::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
+    let written = match written(outcome, asked, request_id) {
+        Written::Nothing => return Vec::new(),
+        Written::Text(text) => return around(id, text),
+        Written::List(list) => return in_parts(id, list).concat(),
+        Written::Called(called) => enveloped(id, |text| called.write(text)),
+        Written::Task(task) => enveloped(id, |text| task.write(text)),
+        Written::Error(error) => serde_json::to_vec(&envelope(error)),
+    };
+    // Strings, numbers and maps with string keys always serialise.
+    written.unwrap_or_default()
+}
+
+/// A message around a result that is written there.
+fn enveloped(
+    id: Option<&RequestId>,
+    write: impl FnOnce(&mut Vec<u8>) -> serde_json::Result<()>,
+) -> serde_json::Result<Vec<u8>> {
+    // Room for a small answer, so that writing it moves nothing.
+    let mut text = Vec::with_capacity(2048);
+    text.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    if let Some(id) = id {
+        text.extend_from_slice(b",\"id\":");
+        serde_json::to_writer(&mut text, id)?;
+    }
+    text.extend_from_slice(b",\"result\":");
+    write(&mut text)?;
+    text.push(b'}');
+    Ok(text)
+}
+
+/// A message around a result that is text already.
+fn around(id: Option<&RequestId>, result: &str) -> Vec<u8> {
+    let id = id.and_then(|id| serde_json::to_string(id).ok()).unwrap_or_default();
+    let mut body = Vec::with_capacity(result.len() + id.len() + 64);
+    for part in ["{\"jsonrpc\":\"2.0\",\"id\":", &id, ",\"result\":", result, "}"] {
+        body.extend_from_slice(part.as_bytes());
+    }
+    body
+}
+
+/// A message around a list.
+fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
+    let id = id.and_then(|id| serde_json::to_string(id).ok()).unwrap_or_default();
+    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"tools\":[");
+    let tail = format!("]{}}}", list.rest);
+    [Bytes::from(head), list.tools.clone(), Bytes::from(tail)]
+}
+
+fn written<'a>(
+    outcome: &'a Outcome,
+    asked: Option<&'a Asked>,
+    request_id: HttpRequestId,
+) -> Written<'a> {
+    let written = plainly(outcome, asked, request_id);
+    match (written, asked.and_then(Asked::ended_task)) {
+        (Written::Called(mut called), Some(task)) => {
+            called.own.disposition = disposition(outcome);
+            Written::Task(TaskEnd { task, called })
+        }
+        (other, _) => other,
+    }
+}
+
+/// End of the call of a task.
+fn disposition(outcome: &Outcome) -> Option<Disposition> {
+    match &outcome.content {
+        Content::Result(_) => {
+            let is_error = outcome.recorded == Some(OutcomeStatus::ToolError);
+            Some(Disposition::of_result(is_error))
+        }
+        Content::Failed(failure) => {
+            let executed = outcome.told_executed(true)?;
+            Some(Disposition::of_failure(failure.code(), executed))
+        }
+        Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Message(_) => None,
+    }
+}
+
+fn plainly<'a>(
+    outcome: &'a Outcome,
+    asked: Option<&'a Asked>,
+    request_id: HttpRequestId,
+) -> Written<'a> {
+    match (&outcome.content, asked) {
+        (Content::Message(Reply::Accepted), _) => Written::Nothing,
+        (Content::Message(Reply::Result(text)), _) => Written::Text(text),
+        (Content::Message(Reply::List(list)), _) => Written::List(list),
+        (Content::Message(Reply::Error(error)), _) => Written::Error(RpcError {
+            code: error.code,
+            message: error.message.clone(),
+            data: error.data.as_ref().map(ErrorData::Protocol),
+        }),
+        (Content::Result(result), Some(asked)) => {
+            let governance = outcome.governance.as_ref();
+            let own = OwnMeta { governance, ..OwnMeta::of(asked, request_id) };
+            let result = result.root();
+            let asks = result.get("interaction");
+            let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
+            let members = Some(result).filter(|_| asks.is_none());
+            let asks = asks.map(Node::to_value);
+            let (task, sentence) = (None, None);
+            Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
+        }
+        (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
+        // Results of REST never come here.
+        (Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Result(_), _) => {
+            let bug = Failure::Refused(Refusal::Internal);
+            failed(outcome, &bug, (None, request_id))
+        }
+    }
+}
+
+/// A refusal or failure: of a call as a result that a model can read, else as an error.
+fn failed<'a>(
+    outcome: &'a Outcome,
+    failure: &Failure,
+    (asked, request_id): (Option<&'a Asked>, HttpRequestId),
+) -> Written<'a> {
+    let governance = outcome.governance.as_ref();
+    let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
+    let details = failure.details(executed);
+    let (code, message) = (failure.code().to_owned(), failure.message());
+    let error = ErrorBody { code, message: message.clone(), details };
+    if let (Some(asked), Some(executed)) = (asked, executed)
+        && is_result(failure, asked)
+    {
+        let task = asked.begun_task();
+        let asks = question::approval(failure, asked.opens_urls.get().is_some() && task.is_none());
+        let told = match failure {
+            Failure::Refused(refusal) => refused::sentence(refusal, executed),
+            Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
+        };
+        let sentence = (asks.is_none() && task.is_none()).then_some(told);
+        let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
+        let immediate = task.and_then(|task| task.get("statusMessage"));
+        let own = OwnMeta { immediate, ..own };
+        let (era, members) = (asked.era, None);
+        return Written::Called(Called { era, members, asks, task, sentence, own });
+    }
+    let code = match failure {
+        Failure::Refused(refusal) => code_of(refusal, asked),
+        Failure::Replayed { http_status, .. } => i64::from(*http_status),
+    };
+    let required = asked.and_then(|asked| required_capabilities(failure, asked));
+    let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
+    let error = Box::new(error);
+    let data = Some(ErrorData::Refused { required, error, governance, request_id });
+    Written::Error(RpcError { code, message, data })
+}
+
+fn is_result(failure: &Failure, asked: &Asked) -> bool {
+    if asked.ended_task().is_some() {
+        return true;
+    }
+    asked.is_call()
+        && refused::is_for_models(failure.code())
+        && required_capabilities(failure, asked).is_none()
+}
+
+/// Capabilities that a client of the present era has to declare to be asked, if that is the failure.
+fn required_capabilities(failure: &Failure, asked: &Asked) -> Option<Value> {
+    if asked.era != Era::Modern {
+        return None;
+    }
+    match failure {
+        Failure::Refused(Refusal::Unanswerable { required, .. }) => Some(required.declared()),
+        Failure::Refused(_) => None,
+        Failure::Replayed { error, .. } => error.details.get("required_capabilities").cloned(),
+    }
+}
+
+/// The code of an error. Where neither JSON-RPC nor MCP has one, the HTTP status, which lies outside
+/// of what both reserve.
+fn code_of(refusal: &Refusal, asked: Option<&Asked>) -> i64 {
+    match refusal.http_status() {
+        404 if asked.is_some_and(Asked::is_call) => code::INVALID_PARAMS,
+        400 => code::INVALID_PARAMS,
+        405 | 413 | 415 => code::INVALID_REQUEST,
+        500 => code::INTERNAL_ERROR,
+        status => i64::from(status),
+    }
+}
+
+/// The status of an answer, which is that of REST unless JSON-RPC tells it.
+pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
+    let is_call = asked.is_some_and(Asked::is_call);
+    let told = |failure: &Failure| asked.is_some_and(|asked| is_result(failure, asked));
+    let unanswerable = |failure: &Failure| {
+        asked.is_some_and(|asked| required_capabilities(failure, asked).is_some())
+    };
+    match &outcome.content {
+        Content::Message(Reply::Error(error)) => {
+            StatusCode::from_u16(error.http_status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+        Content::Message(Reply::Accepted) => StatusCode::ACCEPTED,
+        Content::Message(Reply::Result(_) | Reply::List(_)) | Content::Result(_) => StatusCode::OK,
+        Content::Failed(failure) => {
+            let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
+            if (is_call && not_found) || told(failure) {
+                StatusCode::OK
+            } else if unanswerable(failure) {
+                StatusCode::BAD_REQUEST
+            } else {
+                failure.http_status()
+            }
+        }
+        Content::Data(_) | Content::Begun(_) | Content::Page(_) => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
+    }
+}

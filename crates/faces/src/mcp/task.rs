@@ -1,0 +1,207 @@
+//! Tasks: a client that declared them is given one in place of the refusal of a call that waits for
+//! people, and asks later for its answer. The call is made by the request that asks once people approved.
+
+use std::{sync::Arc, time::Duration};
+
+use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, tool_named};
+use portcullis_core::{
+    approval::Status,
+    clock::Timestamp,
+    json::{Document, JsonValue as _, Node},
+    mcp::{Era, Method, ProtocolError, Request as Asking, code, refused, tasks},
+    principal::Scope,
+    refusal::Refusal,
+    tool::ToolId,
+};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Face,
+    reply::{self, Told},
+};
+use crate::{Gateway, exchange::Exchange, outcome::Outcome};
+
+/// Time between two questions while people decide.
+const DECIDING_MS: u64 = 5_000;
+/// Time between two questions while the tool is called.
+const CALLING_MS: u64 = 1_000;
+/// Longest time for which a question waits for the tool.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Largest request in bytes whose input is kept for a task: no larger one fits into an id.
+const LARGEST: usize = 16 << 10;
+/// One answer to each id that names no task of this caller, whatever is wrong with it.
+const UNKNOWN: &str = "There is no such task: it is over its time, was changed, or belongs to another \
+                       caller or address. Make the call anew.";
+
+/// A call that a task may come of.
+pub(super) struct WaitingCall {
+    ctx: Ctx,
+    tool: ToolId,
+    input: Document,
+    bytes: usize,
+}
+
+/// Returns true if the client of a call asks later for its answer. One that still has to be shown an
+/// address, and one that goes on with a conversation, does not.
+pub(super) fn is_wanted(
+    (meta, era): (Node<'_>, Era),
+    conversation: &Conversation,
+    to_be_shown: bool,
+) -> bool {
+    let declared = era == Era::Modern && tasks::is_declared(meta);
+    declared && conversation.state.is_none() && !to_be_shown
+}
+
+impl WaitingCall {
+    /// The call for its task, unless it is too large for one.
+    pub(super) fn of(ctx: &Ctx, (tool, input): (&str, &Document), bytes: usize) -> Option<Self> {
+        let tool = tool_named(tool).ok().filter(|_| bytes <= LARGEST)?;
+        Some(Self { ctx: ctx.clone(), tool, input: input.clone(), bytes })
+    }
+}
+
+/// The outcome of a call, which is answered by a task if it waits for people and its client wants one.
+pub(super) async fn offered(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    waits: Option<WaitingCall>,
+    outcome: Outcome,
+) -> Outcome {
+    let (Some(waits), Some(refusal), Some(asked)) = (waits, outcome.refusal(), exchange.message())
+    else {
+        return outcome;
+    };
+    let Refusal::AwaitsApproval { approval, .. } = refusal else { return outcome };
+    if approval.status != Status::Pending {
+        return outcome;
+    }
+    let WaitingCall { ctx, tool, input, bytes } = waits;
+    let call = (tool, input.root().to_value(), u64::try_from(bytes).unwrap_or(u64::MAX));
+    // Without a task the client calls again, as one that declared none does.
+    if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, call).await {
+        let message = refused::task(refusal);
+        let told = told((&task, task.created_at()), "working", DECIDING_MS, Some(message));
+        asked.tells(Told::Begun(told));
+    }
+    outcome
+}
+
+/// Returns true for a request about a task. Only the stateless era has them.
+pub(super) fn is_about(asking: &Asking) -> bool {
+    let method =
+        matches!(asking.method, Some(Method::GetTask | Method::UpdateTask | Method::CancelTask));
+    method && asking.era == Era::Modern
+}
+
+/// Rejects a client that wants to hear of tasks and did not declare them.
+pub(super) fn may_listen(asking: &Asking) -> Result<(), ProtocolError> {
+    let wanted = asking.params.root().get("notifications");
+    let wanted = wanted.and_then(|wanted| wanted.get("taskIds"));
+    if wanted.is_some() { declared(asking) } else { Ok(()) }
+}
+
+fn declared(asking: &Asking) -> Result<(), ProtocolError> {
+    if tasks::is_declared(asking.meta.root()) {
+        return Ok(());
+    }
+    let message = format!("Declare the extension `{}` to ask for tasks.", tasks::EXTENSION);
+    let data = Some(json!({"requiredCapabilities": tasks::required()}));
+    Err(ProtocolError { data, ..ProtocolError::bad(code::MISSING_CAPABILITY, message) })
+}
+
+/// Answers a request about a task.
+pub(super) async fn answer(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    face: &Face,
+    (asking, exchange): (&Asking, &Exchange),
+) -> Result<Outcome, Outcome> {
+    declared(asking)?;
+    ctx.require(Scope::McpsInvoke)?;
+    let Some(id) = asking.params.root().get("taskId").and_then(Node::text) else {
+        return Err(ProtocolError::bad_params("`taskId` has to be a text.").into());
+    };
+    let calls = &gateway.app.calls;
+    let of_face = |task: &Task| face.provider().is_none_or(|slug| task.tool().provider() == slug);
+    let task = calls.task(&ctx, id).filter(of_face);
+    let task = task.ok_or_else(|| ProtocolError::bad_params(UNKNOWN))?;
+    if asking.method == Some(Method::GetTask) {
+        return polled(gateway, ctx, task, exchange).await;
+    }
+    if asking.method == Some(Method::CancelTask) {
+        calls.cancel_task(&ctx, &task).await?;
+    }
+    // Nothing is asked of a task, so an update says nothing.
+    Ok(reply::result(json!({}), Era::Modern))
+}
+
+/// The state of a task, with its answer once there is one.
+async fn polled(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    task: Task,
+    exchange: &Exchange,
+) -> Result<Outcome, Outcome> {
+    let state = gateway.app.calls.task_state(&ctx, &task).await?;
+    let at = (&task, state.changed_at);
+    let told = match state.step {
+        TaskStep::Waits(refusal) => told(at, "working", DECIDING_MS, Some(refused::task(&refusal))),
+        TaskStep::UnderWay => under_way(at),
+        TaskStep::Cancelled => {
+            let message = "The call was given up; the tool was not called.".to_owned();
+            told(at, "cancelled", DECIDING_MS, Some(message))
+        }
+        TaskStep::Due(terms) => return Ok(run(gateway, ctx, at, (terms, exchange)).await),
+    };
+    Ok(reply::result(Value::Object(told), Era::Modern))
+}
+
+/// Makes the call of a task. One that takes long goes on, and its answer is given to a later question.
+async fn run(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    (task, changed_at): (&Task, Timestamp),
+    (terms, exchange): (TaskTerms, &Exchange),
+) -> Outcome {
+    let at = (task, changed_at);
+    let run = gateway.app.calls.run_task(ctx, task, terms);
+    let told = match tokio::time::timeout(PATIENCE, run).await {
+        Err(_) => under_way(at),
+        Ok(TaskRun::Waits(refusal)) => {
+            told(at, "working", DECIDING_MS, Some(refused::task(&refusal)))
+        }
+        Ok(TaskRun::Ended(ended)) => {
+            if let Some(asked) = exchange.message() {
+                asked.calls(&task.tool().to_string());
+                asked.tells(Told::Ended(told(at, "completed", DECIDING_MS, None)));
+            }
+            return Outcome::of_call(ended);
+        }
+    };
+    reply::result(Value::Object(told), Era::Modern)
+}
+
+fn under_way(at: (&Task, Timestamp)) -> Map<String, Value> {
+    told(at, "working", CALLING_MS, Some("The tool is being called.".to_owned()))
+}
+
+/// The members of a task.
+fn told(
+    (task, changed_at): (&Task, Timestamp),
+    status: &str,
+    poll_ms: u64,
+    message: Option<String>,
+) -> Map<String, Value> {
+    let mut told = Map::from_iter([
+        ("taskId".to_owned(), json!(task.id())),
+        ("status".to_owned(), json!(status)),
+        ("createdAt".to_owned(), json!(task.created_at())),
+        ("lastUpdatedAt".to_owned(), json!(changed_at)),
+        ("ttlMs".to_owned(), json!(task.life_ms())),
+        ("pollIntervalMs".to_owned(), json!(poll_ms)),
+    ]);
+    if let Some(message) = message {
+        told.insert("statusMessage".to_owned(), json!(message));
+    }
+    told
+}

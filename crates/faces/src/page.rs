@@ -1,0 +1,196 @@
+//! Cursors: authenticated and encrypted, bound to org, list and filters, valid for 24 hours.
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey},
+    digest,
+};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use portcullis_app::Ctx;
+use portcullis_core::{clock::Timestamp, id::OrgId, refusal::Refusal};
+use serde::Serialize;
+
+use super::{Gateway, outcome::Outcome, query::Query};
+
+const DEFAULT_LIMIT: usize = 50;
+const MAX_LIMIT: usize = 200;
+const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
+const VERSION: &str = "c1.";
+
+/// Seals and opens cursors.
+pub struct Cursors(RandomizedNonceKey);
+
+impl std::fmt::Debug for Cursors {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cursors")
+    }
+}
+
+/// The list that a cursor belongs to: it opens nowhere else.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct List<'a> {
+    pub(crate) org: OrgId,
+    pub(crate) name: &'static str,
+    pub(crate) filters: &'a [(&'static str, Option<&'a str>)],
+}
+
+impl List<'_> {
+    fn binding(&self) -> Vec<u8> {
+        let mut context = digest::Context::new(&digest::SHA256);
+        for part in [self.org.to_string().as_str(), self.name] {
+            context.update(part.as_bytes());
+            context.update(&[0]);
+        }
+        for (name, value) in self.filters {
+            context.update(name.as_bytes());
+            context.update(&[1]);
+            context.update(value.unwrap_or_default().as_bytes());
+            context.update(&[0]);
+        }
+        context.finish().as_ref().to_vec()
+    }
+}
+
+impl Cursors {
+    /// Under a key of 32 bytes.
+    pub fn new(key: &[u8; 32]) -> Result<Self, aws_lc_rs::error::Unspecified> {
+        RandomizedNonceKey::new(&AES_256_GCM, key).map(Self)
+    }
+
+    /// A cursor that resumes `list` after `position`.
+    pub(crate) fn seal(&self, list: &List<'_>, position: &str, now: Timestamp) -> Option<String> {
+        let mut sealed = format!("{}|{position}", now.as_seconds()).into_bytes();
+        let aad = Aad::from(list.binding());
+        let nonce = self.0.seal_in_place_append_tag(aad, &mut sealed).ok()?;
+        let mut bytes = nonce.as_ref().to_vec();
+        bytes.append(&mut sealed);
+        Some(format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The position inside a cursor. Rejects a foreign, changed or old one.
+    pub(crate) fn open(
+        &self,
+        list: &List<'_>,
+        cursor: &str,
+        now: Timestamp,
+    ) -> Result<String, Refusal> {
+        self.opened(list, cursor, now).ok_or_else(|| {
+            let message = "The cursor is not valid for this list and these filters, or older than \
+                           24 hours; begin again without it.";
+            Refusal::bad_parameter("cursor", message)
+        })
+    }
+
+    fn opened(&self, list: &List<'_>, cursor: &str, now: Timestamp) -> Option<String> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor.strip_prefix(VERSION)?).ok()?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let mut sealed = sealed.to_vec();
+        let plain = self.0.open_in_place(nonce, Aad::from(list.binding()), &mut sealed).ok()?;
+        let (sealed_at, position) = std::str::from_utf8(plain).ok()?.split_once('|')?;
+        let age = now.as_seconds() - sealed_at.parse::<i64>().ok()?;
+        (age <= LIFETIME_SECONDS).then(|| position.to_owned())
+    }
+
+    /// `limit` and the position of `cursor` from a query.
+    fn page(
+        &self,
+        list: &List<'_>,
+        query: &Query,
+        now: Timestamp,
+    ) -> Result<(usize, Option<String>), Refusal> {
+        let limit: Option<usize> = query.parsed("limit", "an integer from 1 to 200")?;
+        let limit = limit.unwrap_or(DEFAULT_LIMIT);
+        if !(1..=MAX_LIMIT).contains(&limit) {
+            let message = "`limit` has to be an integer from 1 to 200.";
+            return Err(Refusal::bad_parameter("limit", message));
+        }
+        let after = query.text("cursor").map(|cursor| self.open(list, cursor, now)).transpose()?;
+        Ok((limit, after))
+    }
+}
+
+/// A list as one request asks for it: its filters, its page, and where it goes on.
+pub(crate) struct Listing<'a> {
+    gateway: &'a Gateway,
+    org: OrgId,
+    name: &'static str,
+    filters: &'static [&'static str],
+    /// The parameters of the request.
+    pub(crate) query: Query,
+    /// Largest number of records in a page.
+    pub(crate) limit: usize,
+    /// The record after which the page begins.
+    pub(crate) after: Option<String>,
+}
+
+impl<'a> Listing<'a> {
+    /// Reads the query of a list that knows `filters`. Rejects other parameters, and a cursor of
+    /// another org, list or filter.
+    pub(crate) fn read(
+        gateway: &'a Gateway,
+        ctx: &Ctx,
+        name: &'static str,
+        filters: &'static [&'static str],
+        raw: Option<&str>,
+    ) -> Result<Self, Refusal> {
+        let query = Query::parse(raw, &[filters, &["limit", "cursor"]].concat())?;
+        let org = ctx.caller().org_id;
+        let mut listing =
+            Self { gateway, org, name, filters, query, limit: DEFAULT_LIMIT, after: None };
+        let (limit, after) = listing
+            .bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.base.now()))?;
+        (listing.limit, listing.after) = (limit, after);
+        Ok(listing)
+    }
+
+    /// The page with `data`; it goes on after the record `end`, if there is one.
+    pub(crate) fn answer(self, data: &impl Serialize, end: Option<&str>) -> Outcome {
+        let now = self.gateway.app.base.now();
+        let next_cursor =
+            end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
+        Outcome::page(data, self.limit, next_cursor)
+    }
+
+    fn bound<T>(&self, then: impl FnOnce(&List<'_>) -> T) -> T {
+        let given = self.filters.iter().map(|name| (*name, self.query.text(name)));
+        let filters: Vec<_> = given.collect();
+        then(&List { org: self.org, name: self.name, filters: &filters })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_000_000);
+
+    fn list<'a>(name: &'static str, filters: &'a [(&'static str, Option<&'a str>)]) -> List<'a> {
+        List { org: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(), name, filters }
+    }
+
+    #[test]
+    fn a_cursor_opens_where_it_was_made_and_nowhere_else() {
+        let cursors = Cursors::new(&[7; 32]).unwrap();
+        let mine = list("mcps", &[("q", Some("x"))]);
+        let cursor = cursors.seal(&mine, "github:list_repos", NOW).unwrap();
+
+        assert_eq!(cursors.open(&mine, &cursor, NOW).unwrap(), "github:list_repos");
+        for other in [list("mcps", &[("q", None)]), list("policies", &[("q", Some("x"))])] {
+            assert!(cursors.open(&other, &cursor, NOW).is_err());
+        }
+        assert!(cursors.open(&mine, &cursor, NOW.plus_seconds(LIFETIME_SECONDS + 1)).is_err());
+        assert!(Cursors::new(&[8; 32]).unwrap().open(&mine, &cursor, NOW).is_err());
+        for broken in ["", "c1.", "c1.AAAA", &cursor[..cursor.len() - 1]] {
+            assert!(cursors.open(&mine, broken, NOW).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_limit_outside_one_to_two_hundred_is_refused() {
+        let cursors = Cursors::new(&[7; 32]).unwrap();
+        for raw in ["limit=0", "limit=201", "limit=-1", "limit=x", "limit=1.5"] {
+            let query = Query::parse(Some(raw), &["limit", "cursor"]).unwrap();
+            assert!(cursors.page(&list("mcps", &[]), &query, NOW).is_err(), "{raw}");
+        }
+    }
+}

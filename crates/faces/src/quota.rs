@@ -1,0 +1,147 @@
+//! A bounded quantity that all sources share, and of which each source may hold a share at most.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use portcullis_app::subnet;
+
+/// Connections, streams or bytes that may be held at once, by all and by each source. An IPv4
+/// address is a source, and so is an IPv6 network of 64 bits.
+#[derive(Debug)]
+pub struct Quota {
+    limit: usize,
+    share: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    total: usize,
+    by_source: HashMap<IpAddr, usize>,
+}
+
+/// The limit that a request for more has met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhausted {
+    /// The source holds its share.
+    Share,
+    /// All that there is is held.
+    All,
+}
+
+/// An amount that is held until this is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    quota: Arc<Quota>,
+    source: Option<IpAddr>,
+    amount: usize,
+}
+
+impl Quota {
+    /// A quota of `limit`, of which each source may hold `share`.
+    #[must_use]
+    pub fn new(limit: usize, share: usize) -> Arc<Self> {
+        Arc::new(Self { limit, share, held: Mutex::default() })
+    }
+
+    /// Takes `amount` for `source`. `None` stands for a source that no share bounds.
+    pub fn take(
+        self: &Arc<Self>,
+        source: Option<IpAddr>,
+        amount: usize,
+    ) -> Result<Permit, Exhausted> {
+        let mut permit = Permit { quota: Arc::clone(self), source: source.map(subnet), amount: 0 };
+        permit.grow(amount)?;
+        Ok(permit)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit {
+    /// Takes `more` besides. Fails without a change when that is too much.
+    pub fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
+        let mut held = self.quota.held();
+        let own = self.source.and_then(|source| held.by_source.get(&source)).copied();
+        let own = own.unwrap_or_default().saturating_add(more);
+        if self.source.is_some() && own > self.quota.share {
+            return Err(Exhausted::Share);
+        }
+        let total = held.total.saturating_add(more);
+        if total > self.quota.limit {
+            return Err(Exhausted::All);
+        }
+        held.total = total;
+        if let Some(source) = self.source {
+            held.by_source.insert(source, own);
+        }
+        self.amount += more;
+        Ok(())
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut held = self.quota.held();
+        held.total = held.total.saturating_sub(self.amount);
+        let Some(source) = self.source else { return };
+        if let Some(own) = held.by_source.get_mut(&source) {
+            *own = own.saturating_sub(self.amount);
+            if *own == 0 {
+                held.by_source.remove(&source);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "as the quota is asked")]
+    fn from(address: &str) -> Option<IpAddr> {
+        Some(address.parse().unwrap())
+    }
+
+    #[test]
+    fn a_source_holds_its_share_at_most_and_leaves_the_rest_to_others() {
+        let quota = Quota::new(10, 4);
+        let held: Vec<_> = (0..4).map(|_| quota.take(from("203.0.113.7"), 1).unwrap()).collect();
+
+        assert_eq!(quota.take(from("203.0.113.7"), 1).unwrap_err(), Exhausted::Share);
+        let other = quota.take(from("203.0.113.8"), 4).unwrap();
+        assert_eq!(quota.take(from("203.0.113.9"), 3).unwrap_err(), Exhausted::All);
+        drop((held, other));
+
+        assert!(quota.held().by_source.is_empty());
+        assert_eq!(quota.take(None, 10).unwrap().amount, 10);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_source_and_a_mapped_address_is_its_ipv4_address() {
+        let quota = Quota::new(10, 1);
+        let _held = [
+            quota.take(from("2001:db8::1"), 1).unwrap(),
+            quota.take(from("192.0.2.1"), 1).unwrap(),
+        ];
+
+        assert!(quota.take(from("2001:db8::2"), 1).is_err());
+        assert!(quota.take(from("::ffff:192.0.2.1"), 1).is_err());
+        assert!(quota.take(from("2001:db8:0:1::2"), 1).is_ok());
+    }
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let quota = Quota::new(10, 10);
+        let mut permit = quota.take(from("192.0.2.1"), 6).unwrap();
+
+        assert_eq!(permit.grow(5), Err(Exhausted::Share));
+        assert_eq!((permit.amount, quota.held().total), (6, 6));
+        assert_eq!(permit.grow(4), Ok(()));
+    }
+}

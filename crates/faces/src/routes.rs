@@ -1,0 +1,125 @@
+//! The route table: every operation beside what it needs.
+
+mod router;
+mod spec;
+
+use std::sync::Arc;
+
+use axum::http::Method;
+use portcullis_core::{limits::Resource::Requests, principal::Scope};
+use utoipa_axum::{router::UtoipaMethodRouter, routes};
+
+use self::{
+    Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
+    Thread::Shared,
+};
+pub(crate) use self::{
+    router::MessageRoute,
+    spec::{Access, Thread},
+};
+pub use self::{
+    router::{framed, health_router, router},
+    spec::RouteSpec,
+};
+use super::{
+    Gateway, approvals,
+    body::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
+    front, health, oauth, v1,
+};
+
+/// Operations of one path and what each of them needs.
+pub(super) struct Row {
+    pub(super) spec: RouteSpec,
+    /// Makes them, with their description, which takes much more memory than they do.
+    pub(super) routes: fn() -> Routes,
+}
+
+type Routes = UtoipaMethodRouter<Arc<Gateway>>;
+
+/// The bodies of operations that read none.
+const NONE: usize = 0;
+
+/// Every operation: who may ask for it, the limit that is shown with its answers, the thread that
+/// handles it, the largest body in bytes, and the handler.
+#[rustfmt::skip]
+pub(super) fn table() -> Vec<Row> {
+    let row = |access, limit, thread, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit, thread, body }, routes };
+    vec![
+        row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::exchange::exchange)),
+        row(AnyToken,                       Requests,    Shared,     NONE,  || routes!(v1::auth::revoke)),
+        row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::refresh::refresh)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::list)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::get)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::left_out)),
+        Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::invoke::invoke) },
+        row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::list)),
+        row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::get)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     NONE,  || routes!(v1::providers::disconnect)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     SMALL, || routes!(v1::providers::connect)),
+        row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     SMALL, || routes!(v1::providers::refresh)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     NONE,  || routes!(v1::policies::list)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     NONE,  || routes!(v1::policies::get)),
+        row(Scoped(Scope::PoliciesRead),    Requests,    Shared,     LARGE, || routes!(v1::simulate::simulate)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::events::list)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::events::get)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::checkpoint::proof)),
+        row(Scoped(Scope::AuditRead),       Requests,    Shared,     NONE,  || routes!(v1::checkpoint::get)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     SMALL, || routes!(v1::exports::create)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  || routes!(v1::exports::get)),
+        row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  || routes!(v1::exports::file)),
+        row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::list)),
+        row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::get)),
+        row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, || routes!(v1::approvals::decide)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
+        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
+        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(health::document)),
+    ]
+}
+
+/// The path templates and methods of the operations.
+pub(super) fn operations((_, paths, _): &Routes) -> impl Iterator<Item = (&str, Method)> {
+    paths.paths.iter().flat_map(|(path, item)| {
+        let known = [
+            (Method::GET, item.get.is_some()),
+            (Method::POST, item.post.is_some()),
+            (Method::DELETE, item.delete.is_some()),
+        ];
+        let methods = known.into_iter().filter(|(_, exists)| *exists);
+        methods.map(move |(method, _)| (path.as_str(), method))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::limits::Resource;
+
+    use super::*;
+
+    #[test]
+    fn an_operation_stands_in_the_table_once() {
+        let rows: Vec<Routes> = table().iter().map(|row| (row.routes)()).collect();
+        let mut all: Vec<_> = rows.iter().flat_map(operations).collect();
+        let count = all.len();
+
+        all.sort_by_key(|(path, method)| (path.to_string(), method.to_string()));
+        all.dedup();
+
+        assert_eq!(all.len(), count);
+        assert_eq!(rows.len(), count);
+    }
+
+    #[test]
+    fn only_calls_run_on_the_thread_of_their_connection_and_show_the_limit_of_invocations() {
+        for row in table() {
+            let RouteSpec { access, limit, thread, .. } = row.spec;
+            let call = matches!(access, Access::Call(_));
+            let shown = limit == Resource::Invocations;
+
+            assert_eq!((shown, thread == Thread::Connection), (call, call), "{access:?}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The router of the table: each route in its frame and on its thread, and the fallbacks.
+
+use std::{collections::BTreeMap, panic::resume_unwind, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Request, State},
+    http::{Method, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::MethodRouter,
+};
+use portcullis_core::refusal::{Refusal, Unavailable};
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Access, RouteSpec, Row, Thread, operations, table};
+use crate::{
+    Gateway, caller, exchange,
+    mcp::{self, cors},
+    outcome::Outcome,
+};
+
+/// Everything Portcullis answers.
+pub fn router(gateway: Arc<Gateway>) -> Router {
+    let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
+        let answer = |request| no_such_path(Arc::clone(&gateway), request);
+        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+    };
+    routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway)
+}
+
+/// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.
+pub fn health_router(gateway: Arc<Gateway>) -> Router {
+    let probes = table().into_iter().filter(|row| row.spec.access == Access::Probe);
+    let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
+        let answer = async |request: Request| not_found(&request).into_response();
+        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+    };
+    routed(probes.collect(), &[], &gateway).fallback(unknown).with_state(gateway)
+}
+
+/// A route of JSON-RPC, which OpenAPI does not describe; every message is a POST.
+pub(crate) type MessageRoute = (&'static str, MethodRouter<Arc<Gateway>>);
+
+/// The router of `rows` and `messages`, which also answers wrong methods of their paths.
+fn routed(
+    rows: Vec<Row>,
+    messages: &[MessageRoute],
+    gateway: &Arc<Gateway>,
+) -> Router<Arc<Gateway>> {
+    let mut paths = BTreeMap::new();
+    let mut router = Router::new();
+    for (path, methods) in messages {
+        let known = Known { spec: RouteSpec::MCP, allow: vec![Method::POST.to_string()] };
+        paths.insert((*path).to_owned(), known);
+        router = router.route(path, framed(methods.clone(), RouteSpec::MCP, gateway));
+    }
+    for Row { spec, routes } in rows {
+        let made = routes();
+        note(&mut paths, spec, operations(&made));
+        let (_, documented, methods) = made;
+        let methods = framed(methods, spec, gateway);
+        for path in documented.paths.keys() {
+            router = router.route(path, methods.clone());
+        }
+    }
+    let paths = Arc::new(paths);
+    router.method_not_allowed_fallback(
+        async move |State(gateway): State<Arc<Gateway>>, request: Request| {
+            let path = request.extensions().get::<MatchedPath>();
+            let known = path.and_then(|path| paths.get(path.as_str()));
+            let Known { spec, allow } = known.cloned().unwrap_or_default();
+            let answer = |request| wrong_method(Arc::clone(&gateway), spec, allow, request);
+            exchange::framed(&gateway, spec, request, answer).await
+        },
+    )
+}
+
+/// Puts the frame around every answer of a route, and the work on its thread.
+#[doc(hidden)]
+pub fn framed(
+    methods: MethodRouter<Arc<Gateway>>,
+    spec: RouteSpec,
+    gateway: &Arc<Gateway>,
+) -> MethodRouter<Arc<Gateway>> {
+    let state = (Arc::clone(gateway), spec);
+    let methods = methods.layer(middleware::from_fn_with_state(state, frame));
+    match spec.thread {
+        Thread::Connection => methods,
+        Thread::Shared => {
+            methods.layer(middleware::from_fn_with_state(Handle::current(), elsewhere))
+        }
+    }
+}
+
+async fn frame(
+    State((gateway, spec)): State<(Arc<Gateway>, RouteSpec)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    exchange::framed(&gateway, spec, request, |request| next.run(request)).await
+}
+
+/// Does the work on a runtime, as long as the client waits for it.
+async fn elsewhere(State(runtime): State<Handle>, request: Request, next: Next) -> Response {
+    match AbortOnDropHandle::new(runtime.spawn(next.run(request))).await {
+        Ok(response) => response,
+        Err(error) => match error.try_into_panic() {
+            // A panic of the frame itself: there is nothing left to answer with.
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Outcome::from(Refusal::Unavailable { reason: Unavailable::Shutdown })
+                .into_response(),
+        },
+    }
+}
+
+fn not_found(request: &Request) -> Outcome {
+    Refusal::not_found("path", request.uri().path()).into()
+}
+
+/// Under `/v1` a client learns which paths exist only with a token.
+async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");
+    if under_v1 && let Err(refused) = caller::lost(&parts, &gateway).await {
+        return refused.into_response();
+    }
+    not_found(&Request::from_parts(parts, body)).into_response()
+}
+
+/// A path as its wrong methods are answered.
+#[derive(Debug, Clone)]
+struct Known {
+    /// Of its first operation.
+    spec: RouteSpec,
+    allow: Vec<String>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self { spec: RouteSpec::UNKNOWN, allow: Vec::new() }
+    }
+}
+
+/// Adds operations to the paths that are known.
+fn note<'a>(
+    paths: &mut BTreeMap<String, Known>,
+    spec: RouteSpec,
+    operations: impl Iterator<Item = (&'a str, Method)>,
+) {
+    for (path, method) in operations {
+        let known =
+            paths.entry(path.to_owned()).or_insert_with(|| Known { spec, allow: Vec::new() });
+        if method == Method::GET {
+            known.allow.extend([Method::GET, Method::HEAD].map(|it| it.to_string()));
+        } else {
+            known.allow.push(method.to_string());
+        }
+    }
+}
+
+async fn wrong_method(
+    gateway: Arc<Gateway>,
+    spec: RouteSpec,
+    allow: Vec<String>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    if spec.access == Access::Message
+        && let Some(answer) = cors::preflight(&gateway.mcp.guard, &parts.method, &parts.headers)
+    {
+        return answer;
+    }
+    let authenticated =
+        if spec.access.is_open() { Ok(()) } else { caller::lost(&parts, &gateway).await };
+    let refused = match authenticated {
+        Ok(()) => Refusal::MethodNotAllowed { allow }.into(),
+        Err(refused) => refused,
+    };
+    let mut response = refused.into_response();
+    response.headers_mut().remove(header::ALLOW);
+    response
+}

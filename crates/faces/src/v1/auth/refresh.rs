@@ -1,0 +1,63 @@
+//! `POST /v1/auth/refresh`: a refresh token for the next pair (RFC 6749 §6, in JSON).
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use portcullis_core::{refusal::Refusal, secret::Secret};
+use serde_json::{Map, Value};
+
+use super::granted::{RefreshBody, Token, answer, scope};
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    body::{self, RequestBody, text},
+    caller::Credential,
+    outcome::Outcome,
+    strangers::Charged,
+};
+
+/// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
+///
+/// Within 30 seconds the same refresh token gives the same pair again, as long as the new refresh
+/// token is unspent. Presented later, it revokes everything that came of its login.
+#[utoipa::path(
+    post, path = "/v1/auth/refresh", tag = "auth", operation_id = "refresh_token",
+    request_body = Option<RefreshBody>,
+    responses(
+        (status = 200, description = "the next pair; shown this once", body = One<Token>),
+        (status = 400, description = "bad request, or more scopes than the login gave", body = ErrorAnswer),
+        (status = 401, description = "the refresh token is worth nothing", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record, or unknown callers send more than it reads", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn refresh(
+    Credential { bearer, exchange }: Credential,
+    State(gateway): State<Arc<Gateway>>,
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
+    let (app, origin) = (&gateway.app, &exchange.origin);
+    let screened =
+        app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
+        Ok(Charged { members, .. }) => RefreshBody::read(members),
+        Err(refusal) => Err(refusal),
+    };
+    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let token = asked.refresh_token;
+    let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
+    exchange.known(refreshing.account().clone());
+    app.access.admit_refresh(&refreshing, origin).await?;
+    let scope = scope(asked.scope.as_deref())?;
+    Ok(answer(&app.access.refresh_token(refreshing, scope, origin).await?))
+}
+
+impl RefreshBody {
+    fn read(mut members: Map<String, Value>) -> Result<Self, Refusal> {
+        body::only(&members, &["refresh_token", "scope"])?;
+        let token = text(&mut members, "refresh_token", 256)?;
+        Ok(Self {
+            refresh_token: token.map(Secret::new),
+            scope: text(&mut members, "scope", 1024)?,
+        })
+    }
+}
