@@ -29,13 +29,9 @@ use crate::{
 /// Parts of a node, as boot hands them over.
 #[derive(Debug)]
 pub struct Parts {
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The random source.
     pub random: Arc<dyn Random>,
-    /// The store.
     pub store: Store,
-    /// This node's name.
     pub node: String,
     /// Threads for work that would keep one that serves busy for long.
     pub workers: Workers<OrgId>,
@@ -45,27 +41,18 @@ pub struct Parts {
     pub cluster: Option<Cluster>,
     /// Counters of limits, if this node does not count alone.
     pub counters: Option<SharedCounters>,
-    /// Origin of the policies.
     pub policies: PolicySource,
     /// Receivers of the notices that policies ask for, by name.
     pub webhooks: BTreeMap<String, Webhook>,
-    /// Settings of data-loss prevention.
     pub dlp: Dlp,
     /// The key from which each org's fingerprint key is derived.
     pub fingerprint_key: [u8; 32],
-    /// The audit log.
     pub audit: AuditParts,
-    /// Calls.
     pub calls: CallParts,
-    /// The declared providers.
     pub declared: Vec<Declared>,
-    /// Connections to providers.
     pub providers: ProviderParts,
-    /// The trust rules.
     pub trust: Trust,
-    /// Lifetime of a login.
     pub grant_life: GrantLife,
-    /// Selection and receiver of traces.
     pub traces: Option<TraceSettings>,
 }
 
@@ -76,23 +63,17 @@ pub struct App {
     pub base: Arc<Base>,
     /// Stages and traces of requests.
     pub telemetry: Arc<Telemetry>,
-    /// The audit log.
     pub audit: Arc<Audit>,
     /// Limits of plans and sources.
     pub quotas: Arc<Quotas>,
-    /// The policy set.
     pub policies: Arc<Policies>,
     /// The catalogue.
     pub tools: Arc<Tools>,
-    /// Providers and connections.
     pub providers: Arc<Providers>,
     /// Tokens and sessions.
     pub access: Arc<Access>,
-    /// Approvals of calls.
     pub approvals: Arc<Approvals>,
-    /// Governed calls.
     pub calls: Arc<Calls>,
-    /// Simulations of policies.
     pub simulations: Arc<Simulations>,
     /// Membership, jobs and readiness.
     pub nodes: Arc<Nodes>,

@@ -14,7 +14,6 @@ const WAITING: usize = 16;
 /// Progress of a call as it may leave the gateway.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClearedProgress {
-    /// Progress so far.
     pub progress: Number,
     /// Progress at the end.
     pub total: Option<Number>,

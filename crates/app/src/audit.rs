@@ -39,15 +39,10 @@ pub struct AuditParts {
     pub writer: AuditWriter,
     /// Origin of the logs: the public host of this installation.
     pub log_host: String,
-    /// The keys that sign them.
     pub log_keys: Keyring,
-    /// Publishers of their checkpoints.
     pub anchors: Anchors,
-    /// The time for which events are kept.
     pub retention: Retention,
-    /// The folder of export files.
     pub exports: Folder,
-    /// Limits on export files.
     pub export_limits: ExportLimits,
     /// Receivers of copies of events.
     pub sinks: Vec<SinkSettings>,

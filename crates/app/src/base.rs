@@ -19,7 +19,6 @@ pub struct Base {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<dyn Random>,
     pub(crate) store: Store,
-    /// Name of this node.
     pub(crate) node: String,
     pub(crate) workers: Workers<OrgId>,
     pub(crate) tasks: TaskTracker,

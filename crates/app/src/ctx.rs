@@ -22,9 +22,7 @@ use crate::{
 pub struct Origin {
     /// Ours; also in `X-Request-Id`.
     pub request_id: RequestId,
-    /// When it arrived.
     pub arrived: Timestamp,
-    /// The address it came from.
     pub source_ip: IpAddr,
     /// The client's `User-Agent`, cut to 256 characters.
     pub user_agent: Option<String>,
@@ -32,7 +30,6 @@ pub struct Origin {
     pub traceparent: Option<TraceParent>,
     /// W3C `tracestate`, if there was a `traceparent`.
     pub tracestate: Option<String>,
-    /// Stages of the request so far.
     pub stages: Stages,
 }
 
@@ -59,9 +56,7 @@ impl Origin {
 /// A request of a known caller.
 #[derive(Debug, Clone)]
 pub struct Ctx {
-    /// Origin of the request.
     pub origin: Arc<Origin>,
-    /// Session of the caller.
     pub session: Arc<Session>,
     /// The caller's side of a call that it attends.
     pub attendance: Option<Attendance>,

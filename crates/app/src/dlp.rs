@@ -23,20 +23,17 @@ pub struct Dlp {
 /// A detector outside, and what becomes of a call when it says nothing.
 #[derive(Debug)]
 pub struct External {
-    /// The detector.
     pub detector: ExternalDetector,
     /// True if arguments are shown to it.
     pub input: bool,
     /// True if answers are shown to it.
     pub output: bool,
-    /// Rule for calls while it does not answer.
     pub when_unavailable: WhenUnavailable,
 }
 
 /// Treatment of a call that an external detector did not scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenUnavailable {
-    /// The call is refused.
     Refuse,
     /// The call goes on with the findings of the engine itself.
     Pass,

@@ -44,7 +44,6 @@ use crate::{
 /// Result of the last attempt to load.
 #[derive(Debug, Clone)]
 pub struct Reload {
-    /// When it was tried.
     pub at: Timestamp,
     /// Errors found; empty means the set was taken.
     pub errors: Vec<PolicyError>,
@@ -100,7 +99,6 @@ pub struct Policies {
 pub struct PolicySource {
     /// The folder; it has to exist.
     pub folder: PolicyFolder,
-    /// Copy of the last set that loaded.
     pub last_good: LastGood,
     /// Record of the policies that are switched off for a while.
     pub overrides: Overrides,

@@ -40,7 +40,6 @@ pub struct ProviderParts {
     pub vaults: Vaults,
     /// The HTTP client for requests to authorization servers.
     pub outbound: Outbound,
-    /// Settings of connect flows.
     pub connecting: Connecting,
 }
 

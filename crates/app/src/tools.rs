@@ -42,13 +42,11 @@ use crate::{
 /// A tool as it is shown.
 #[derive(Debug, Clone)]
 pub struct ToolView {
-    /// The tool.
     pub tool: Arc<Tool>,
     /// The connection it would be called through.
     pub provider_id: ProviderId,
     /// Decision of the policies before input is known.
     pub access: Access,
-    /// Status of the tool.
     pub status: ToolStatus,
 }
 
@@ -85,9 +83,7 @@ pub struct ToolQuery {
     pub text: Option<String>,
     /// Only with this access; empty means any.
     pub access: Vec<Access>,
-    /// Only those after this id.
     pub after: Option<String>,
-    /// At most so many.
     pub limit: usize,
 }
 

@@ -118,7 +118,6 @@ struct Counting {
     running: Running,
     /// Prefix of the files in which callgrind says what it counted.
     counts: PathBuf,
-    /// Files so far.
     files: usize,
 }
 

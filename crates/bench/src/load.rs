@@ -19,7 +19,6 @@ pub(crate) struct Measured {
     pub(crate) refused: u64,
     /// Calls whose answer never came.
     pub(crate) lost: u64,
-    /// Duration.
     pub(crate) elapsed: Duration,
     /// Duration of each answered call, in microseconds.
     pub(crate) latencies_us: Vec<u32>,

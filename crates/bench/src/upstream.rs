@@ -45,7 +45,6 @@ const CONNECTIONS: u32 = 4096;
 #[derive(Debug)]
 pub(crate) struct Upstream {
     child: Child,
-    /// Its address.
     pub(crate) address: SocketAddr,
 }
 

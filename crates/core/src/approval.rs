@@ -165,33 +165,23 @@ pub struct Decision {
 /// Request that people approve a call, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// Its id.
     pub id: ApprovalId,
-    /// The tenant.
     pub org_id: OrgId,
     /// Status when it was last written; [`Self::status_at`] also looks at the time.
     pub status: Status,
     /// Digest of the call that it is bound to.
     pub digest: String,
-    /// Requester of the call.
     pub requester: Requester,
-    /// The policy that asks for it.
     pub policy: AskingPolicy,
-    /// The tool.
     pub tool: BoundTool,
-    /// The connection.
     pub connection: ProviderId,
-    /// Conditions of the policy.
     pub terms: ApprovalTerms,
     /// The input as approvers see it; `null` where it was not read.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    /// Findings of DLP in the input.
     #[serde(default)]
     pub findings: Vec<FoundInput>,
-    /// Decisions so far.
     pub decisions: Vec<Decision>,
-    /// When it was requested.
     pub created_at: Timestamp,
     /// When it ends: the time to decide and, once approved, the time to use it.
     pub expires_at: Timestamp,
@@ -210,25 +200,17 @@ const fn is_false(value: &bool) -> bool {
 /// An approval that is asked for.
 #[derive(Debug, Clone)]
 pub struct NewApproval {
-    /// Its id.
     pub id: ApprovalId,
-    /// The tenant.
     pub org_id: OrgId,
     /// Digest of the call.
     pub digest: String,
-    /// Requester of the call.
     pub requester: Requester,
-    /// The policy that asks for it.
     pub policy: AskingPolicy,
-    /// The tool.
     pub tool: BoundTool,
-    /// The connection.
     pub connection: ProviderId,
-    /// Conditions of the policy.
     pub terms: ApprovalTerms,
     /// The input as approvers see it.
     pub input: Value,
-    /// Findings of DLP in the input.
     pub findings: Vec<FoundInput>,
 }
 

@@ -28,7 +28,6 @@ pub struct RefreshState {
 /// A refresh token that has bought its pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
-    /// When.
     pub at: Timestamp,
     /// True if the refresh token of that pair was spent as well.
     pub successor_spent: bool,
@@ -43,9 +42,7 @@ pub enum Presented {
     Repeated,
     /// Spent before: revoke the grant.
     Reused,
-    /// Too old.
     Expired,
-    /// The grant has ended already.
     Revoked,
 }
 

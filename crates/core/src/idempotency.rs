@@ -64,9 +64,7 @@ impl fmt::Debug for IdempotencyKey {
 /// Scope of a key: the same key elsewhere is another key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyScope<'a> {
-    /// The tenant.
     pub org: OrgId,
-    /// Principal that asks.
     pub principal: PrincipalId,
     /// On whose behalf.
     pub via: Option<PrincipalId>,

@@ -81,11 +81,9 @@ pub fn window_offset(org: OrgId) -> i64 {
 /// One bucket as a caller sees it after this request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
-    /// The resource that is counted.
     pub resource: Resource,
     /// Size of the bucket in this window.
     pub limit: u32,
-    /// Amount that is left.
     pub remaining: u32,
     /// Unix time in seconds when `remaining` is `limit` again.
     pub resets_at: i64,

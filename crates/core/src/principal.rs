@@ -142,25 +142,19 @@ impl Role {
 /// The caller, as a verified token identifies it. There is no caller without an org.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The tenant.
     pub org_id: OrgId,
-    /// Plan of the tenant.
     pub plan: Plan,
-    /// The user or service account.
     pub principal_id: PrincipalId,
     /// The principal's name, for people; never trusted.
     pub principal_name: String,
-    /// The principal's role at this moment.
     pub role: Role,
     /// Principal on whose behalf this one acts through that principal's token, if so.
     pub via: Option<PrincipalId>,
-    /// The token that was presented.
     pub token_id: TokenId,
     /// The token's own label; self-asserted, never trusted.
     pub label: Option<String>,
     /// Scopes of the token, cut down to what the role allows now.
     pub scopes: ScopeSet,
-    /// Way in which the token was obtained.
     pub method: AuthMethod,
     /// Addresses that the token may be used from; `None` means anywhere.
     pub allowed_from: Option<CidrList>,

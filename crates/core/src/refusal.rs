@@ -35,14 +35,11 @@ pub enum Refusal {
         message: String,
         /// The query parameter or header at fault, if one is.
         parameter: Option<String>,
-        /// The places in the body at fault.
         violations: Vec<Violation>,
     },
     /// `input` breaks the tool's schema.
     InvalidInput {
-        /// The tool.
         tool: ToolId,
-        /// Violations of the schema.
         violations: Vec<Violation>,
     },
     /// A scope that does not exist, or more than the credential may have.
@@ -57,18 +54,15 @@ pub enum Refusal {
         /// The request that it stands for.
         first: RequestId,
     },
-    /// No credential was presented.
     MissingToken,
     /// Unknown, malformed, or of the wrong kind for this endpoint.
     InvalidToken,
     /// One of ours, but of a kind that this endpoint does not take.
     WrongTokenKind {
-        /// The remedy.
         hint: &'static str,
     },
     /// Known, but past its expiry.
     TokenExpired {
-        /// When it ended.
         expired_at: Timestamp,
     },
     /// Known, but it or an ancestor was revoked.
@@ -77,14 +71,11 @@ pub enum Refusal {
     TokenReused,
     /// A JWT that is not accepted at the exchange.
     InvalidCredential {
-        /// The class of the check that failed.
         check: CredentialCheck,
     },
     /// Denied by a policy, its DLP rule, or its failure.
     PolicyDenied {
-        /// The policy's name.
         policy: String,
-        /// Its reason.
         reason: String,
         /// Findings of DLP, if they are the reason.
         dlp: Option<Value>,
@@ -93,23 +84,17 @@ pub enum Refusal {
     },
     /// A policy asks that people approve the call first.
     AwaitsApproval {
-        /// The policy's name.
         policy: String,
-        /// Its reason.
         reason: String,
-        /// The approval that was asked for.
         approval: AskedApproval,
     },
     /// The approval cannot be decided any more, or this person decided already.
     ApprovalSettled {
-        /// The approval.
         id: ApprovalId,
         /// Its status; `pending` if it waits for others.
         status: Status,
     },
-    /// The token lacks a scope.
     InsufficientScope {
-        /// The missing scope.
         required: Scope,
     },
     /// No trust rule lets the Bearer act for the subject.
@@ -118,12 +103,10 @@ pub enum Refusal {
     NoSuchProvider {
         /// The slug as asked for, bounded.
         slug: String,
-        /// Those that can be.
         available: Vec<ProviderSlug>,
     },
     /// The provider does not take the credential that it was given.
     RejectedByProvider {
-        /// The provider.
         provider: ProviderSlug,
     },
     /// Not there, or not visible to this caller.
@@ -133,14 +116,11 @@ pub enum Refusal {
         /// The id as asked for, bounded.
         id: String,
     },
-    /// The path exists, the method does not.
     MethodNotAllowed {
-        /// The methods that do.
         allow: Vec<String>,
     },
     /// The provider's credentials are unusable.
     ProviderAuthRequired {
-        /// The provider.
         provider: ProviderSlug,
         /// The connection.
         provider_id: ProviderId,
@@ -151,7 +131,6 @@ pub enum Refusal {
     },
     /// There is nothing to get new credentials with.
     NotRefreshable {
-        /// Authentication of the gateway to the provider.
         auth_type: &'static str,
     },
     /// The request of this idempotency key is still under way.
@@ -159,18 +138,13 @@ pub enum Refusal {
         /// That request.
         first: RequestId,
     },
-    /// The body is over the limit.
     PayloadTooLarge {
-        /// The limit.
         limit_bytes: usize,
     },
     /// The body is declared as something else than JSON.
     UnsupportedMediaType,
-    /// A limit is exceeded.
     RateLimited {
-        /// Kind of the resource.
         resource: Resource,
-        /// Its size.
         limit: u32,
         /// Seconds to wait.
         retry_after: i64,
@@ -206,44 +180,34 @@ pub enum Refusal {
     Internal,
     /// The provider failed or misbehaved.
     UpstreamError {
-        /// The provider.
         provider: ProviderSlug,
-        /// The reason.
         reason: UpstreamReason,
         /// The words of its server, as far as they may leave.
         said: Option<String>,
     },
     /// The tool asks something that the caller did not say it can answer.
     Unanswerable {
-        /// The provider.
         provider: ProviderSlug,
         /// Capabilities that the caller has to declare.
         required: ClientCapabilities,
     },
     /// The provider or the tool kept failing and is left in peace for a while.
     UpstreamResting {
-        /// The provider.
         provider: ProviderSlug,
         /// Seconds after which it is tried again.
         retry_after: u64,
     },
     /// The gateway cannot record or remember.
     Unavailable {
-        /// The missing part.
         reason: Unavailable,
     },
-    /// The provider was too slow.
     UpstreamTimeout {
-        /// The provider.
         provider: ProviderSlug,
-        /// Time limit of the call.
         timeout_ms: u64,
     },
     /// The gateway stopped before the provider's answer was recorded.
     Interrupted {
-        /// The provider.
         provider: ProviderSlug,
-        /// Time limit of the call, in milliseconds.
         timeout_ms: u64,
     },
 }

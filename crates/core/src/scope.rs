@@ -10,11 +10,8 @@ use serde::{Serialize, Serializer};
 pub enum Scope {
     /// Adds reach, not endpoints: others' connections and tokens.
     Admin,
-    /// Decide about approvals.
     ApprovalsDecide,
-    /// List and get approvals.
     ApprovalsRead,
-    /// Create and fetch exports.
     AuditExport,
     /// Everybody's events in the org.
     AuditRead,

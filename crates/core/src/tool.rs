@@ -145,13 +145,9 @@ text!(@show ToolId);
 /// A tool as its server defines it. All of it is the upstream's claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolDefinition {
-    /// The name to call it by.
     pub name: ToolName,
-    /// A name for people.
     pub title: Option<String>,
-    /// Description for models and people.
     pub description: Option<String>,
-    /// JSON Schema of the arguments.
     pub input_schema: Value,
     /// JSON Schema of `structuredContent`.
     pub output_schema: Option<Value>,
@@ -194,7 +190,6 @@ impl ToolDefinition {
 /// A tool of the catalogue: its definition, its version and its compiled schemas.
 #[derive(Debug)]
 pub struct Tool {
-    /// Id that callers name.
     pub id: ToolId,
     /// Definition as the upstream declared it, which people accept and versions are of.
     pub definition: ToolDefinition,

@@ -24,7 +24,6 @@ pub struct SpanId([u8; 8]);
 /// The `traceparent` of a request (W3C Trace Context level 2, §3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceParent {
-    /// The trace.
     pub trace: TraceId,
     /// The span that the request was sent from.
     pub span: SpanId,

@@ -29,9 +29,7 @@ pub struct FieldAddress<'a> {
     pub table: &'a str,
     /// The org; empty for what belongs to the installation.
     pub org: &'a str,
-    /// The row.
     pub row: &'a str,
-    /// The field.
     pub field: &'a str,
 }
 
@@ -49,16 +47,12 @@ impl FieldAddress<'_> {
 /// Reason that a value cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
-    /// Sealed under a key that is not in the ring.
     #[error("sealed under the key `{0}`, which is not among the keys of this installation")]
     UnknownKey(String),
-    /// The value was changed, or belongs somewhere else.
     #[error("a sealed value does not open: it was changed, or belongs to another row")]
     Damaged,
-    /// A line of the ring is no key.
     #[error("line {0} of the keys is not 32 bytes in base64")]
     Line(usize),
-    /// There is no key, or there are too many.
     #[error("there have to be 1 to {MAX_KEYS} keys, each on a line of its own")]
     Count,
 }
@@ -82,9 +76,7 @@ impl fmt::Debug for Vault {
 /// A sealed value and the key it is sealed under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sealed {
-    /// The id of the key.
     pub key_id: String,
-    /// The value.
     pub bytes: Vec<u8>,
 }
 

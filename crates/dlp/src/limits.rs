@@ -10,7 +10,6 @@ pub struct Limits {
     pub max_bytes: usize,
     /// Objects, arrays, members and elements in one body.
     pub max_nodes: usize,
-    /// Levels of nesting.
     pub max_depth: usize,
     /// Bytes of decoded text (base64, percent, …) per body, on top of four times its own size.
     pub max_decoded_bytes: usize,
@@ -52,19 +51,16 @@ const MAX_DEPTH: usize = 512;
 /// Reason that a value was not scanned. The caller must refuse it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unscannable {
-    /// More text than the settings allow.
     #[error("the text is longer than the {limit} bytes DLP scans; send less at once")]
     TooLarge {
         /// `limits.max_bytes`.
         limit: usize,
     },
-    /// More members and elements than the settings allow.
     #[error("there are more than the {limit} members and elements DLP scans; send less at once")]
     TooManyNodes {
         /// `limits.max_nodes`.
         limit: usize,
     },
-    /// More levels than the settings allow.
     #[error("the nesting is deeper than the {limit} levels DLP scans; send it flatter")]
     TooDeep {
         /// `limits.max_depth`.

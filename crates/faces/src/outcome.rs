@@ -32,7 +32,6 @@ const RETRY_UNDER_WAY: &str = "1";
 /// The end of a request: a result or an error, and what was decided and recorded on the way.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Result or error.
     pub(crate) content: Content,
     /// The decision on a call, if one was reached.
     pub(crate) governance: Option<GovernanceView>,
@@ -53,11 +52,9 @@ pub(crate) enum Content {
     Data(Value),
     /// A resource that is still being made.
     Begun(Value),
-    /// A page of resources.
     Page(Page),
     /// The result of a tool.
     Result(Document),
-    /// A refusal or failure.
     Failed(Failure),
     /// A message of JSON-RPC that is no answer to a call.
     Message(Reply),

@@ -115,11 +115,8 @@ pub(crate) struct Listing<'a> {
     org: OrgId,
     name: &'static str,
     filters: &'static [&'static str],
-    /// The parameters of the request.
     pub(crate) query: Query,
-    /// Largest number of records in a page.
     pub(crate) limit: usize,
-    /// The record after which the page begins.
     pub(crate) after: Option<String>,
 }
 

@@ -73,7 +73,6 @@ pub(crate) struct Config {
     pub(crate) tools: Tools,
     pub(crate) traces: Traces,
     pub(crate) trust: Vec<TrustEntry>,
-    /// File that it was read from.
     #[serde(skip)]
     pub(crate) file: Option<PathBuf>,
     /// True if a file or an environment variable sets anything.

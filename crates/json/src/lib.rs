@@ -40,7 +40,6 @@ pub struct Bounds {
     pub string_bytes: usize,
     /// Characters of one number literal.
     pub number_chars: usize,
-    /// Numbers that are accepted.
     pub numbers: NumberRange,
     /// True if the first name in an object may be one that `serde_json` keeps for itself.
     pub reserved: bool,

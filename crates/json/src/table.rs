@@ -26,9 +26,7 @@ pub(super) struct Table {
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) kind: EntryKind,
-    /// True if the text has escapes.
     pub(super) is_escaped: bool,
-    /// True if the text is the canonical form.
     pub(super) is_canonical: bool,
     /// Offset in the text, without the quotation marks of a text or a name.
     pub(super) start: u32,

@@ -45,17 +45,13 @@ pub trait JsonValue<'a>: Copy {
 
 /// A value, one level deep.
 pub enum Kind<'a, T: JsonValue<'a>> {
-    /// `null`
     Null,
-    /// `true` or `false`
     Bool(bool),
     /// A number, by its literal.
     Number(&'a str),
     /// A text without escapes.
     Text(&'a str),
-    /// An array.
     Array(T::Items),
-    /// An object.
     Object(T::Members),
 }
 

@@ -22,7 +22,6 @@ const LATELY: Duration = Duration::from_mins(1);
 /// Number of slots, of those who may wait for one, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct FairLimits {
-    /// Slots.
     pub slots: usize,
     /// Slots that a party which holds its share already leaves to others, if others asked lately.
     pub reserve: usize,

@@ -39,7 +39,6 @@ struct Lane {
 /// The lane of a connection, counted until it is dropped.
 #[derive(Debug)]
 pub struct LaneSlot {
-    /// The runtime of its thread.
     pub runtime: Handle,
     _counted: Arc<()>,
 }

@@ -50,7 +50,6 @@ enum Polled {
     Serving,
     /// A serving thread that has been asked to.
     Asked,
-    /// A worker.
     Worker,
 }
 
@@ -254,9 +253,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Pool<K> {
 /// Progress of work.
 #[derive(Debug)]
 pub enum Polling<T> {
-    /// Done.
     Ready(T),
-    /// The work waits for something.
     Pending,
     /// A worker goes on with it.
     Offloaded(JoinHandle<T>),

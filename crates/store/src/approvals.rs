@@ -41,7 +41,6 @@ pub struct ApprovalChange {
 /// An approval as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredApproval {
-    /// The approval.
     pub approval: Approval,
     /// Grows with each change and each use.
     pub revision: i64,
@@ -50,7 +49,6 @@ pub struct StoredApproval {
 /// The part of an approval that lists are filtered by. What is shown is read afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalGlance {
-    /// The approval.
     pub id: ApprovalId,
     /// The principal whose call it is for.
     pub principal_id: PrincipalId,
@@ -65,7 +63,6 @@ pub struct ApprovalGlance {
 /// Extent to which approvals are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApprovalParts {
-    /// All of them.
     All,
     /// All but the input, which is `null`.
     WithoutInput,
@@ -94,7 +91,6 @@ pub struct ApprovalFilter {
 /// Approvals of all orgs that wait for a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingApprovals {
-    /// Number of them.
     pub count: u64,
     /// When the oldest of them was requested.
     pub oldest: Option<Timestamp>,
@@ -103,7 +99,6 @@ pub struct PendingApprovals {
 /// A use of an approval by a call, taken with the call's intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalUse {
-    /// The approval.
     pub id: ApprovalId,
     /// Digest of the call.
     pub digest: String,

@@ -62,10 +62,8 @@ impl fmt::Debug for CountersUrl {
 /// Failure to count, or unknown result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountersError {
-    /// There is no connection.
     #[error("there is no connection to the counters")]
     Unreachable,
-    /// The answer did not come in time.
     #[error("the counters do not answer in time")]
     Slow,
     /// The server refused, or gave another answer than was expected.
@@ -91,11 +89,9 @@ pub enum Cost {
 /// Amounts to take, and the counts known so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Charge {
-    /// The tenant.
     pub org: OrgId,
     /// By how many seconds its windows are shifted.
     pub offset: i64,
-    /// Amounts to take.
     pub cost: Cost,
     /// Requests allowed in a window.
     pub requests: u32,
@@ -109,7 +105,6 @@ pub struct Charge {
 /// Counts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// The window.
     pub window: Window,
     /// Requests used.
     pub requests: u32,
@@ -122,7 +117,6 @@ pub struct Counted {
 pub struct Charged {
     /// Of what there was none left; it was not taken.
     pub exhausted: Option<Resource>,
-    /// Counts now.
     pub counted: Counted,
     /// The time on the server.
     pub now: Timestamp,

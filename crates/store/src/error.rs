@@ -17,10 +17,8 @@ pub enum StoreError {
     /// one that the database cannot hold. Nothing was changed.
     #[error("the database refused a row of `{0}`")]
     Conflict(String),
-    /// A stored value cannot be read back as its type.
     #[error("the database holds an unreadable value in `{0}`")]
     Corrupt(&'static str),
-    /// The database was written by a later version of Portcullis.
     #[error(
         "the database has schema {found}, this Portcullis knows {known}: run a version at least \
          as new as the one that wrote it"

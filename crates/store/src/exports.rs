@@ -56,7 +56,6 @@ impl FromStr for ExportStatus {
 /// Result of beginning an export. If it did not begin, nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportBegan {
-    /// The export began.
     Begun,
     /// Too many of the org's are under way.
     TooMany,
@@ -91,9 +90,7 @@ pub struct ExportBeat {
 /// An export that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewExport {
-    /// Its id.
     pub id: ExportId,
-    /// The tenant.
     pub org_id: OrgId,
     /// Requester.
     pub principal_id: PrincipalId,
@@ -101,7 +98,6 @@ pub struct NewExport {
     pub node: String,
     /// Request, as JSON.
     pub request: String,
-    /// When.
     pub created_at: Timestamp,
     /// Until when it can be fetched.
     pub expires_at: Timestamp,
@@ -110,15 +106,12 @@ pub struct NewExport {
 /// An export as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportRecord {
-    /// Its id.
     pub id: ExportId,
-    /// The tenant.
     pub org_id: OrgId,
     /// Requester.
     pub principal_id: PrincipalId,
     /// The node that writes or wrote it.
     pub node: String,
-    /// State.
     pub status: ExportStatus,
     /// Request, as JSON.
     pub request: String,
@@ -130,7 +123,6 @@ pub struct ExportRecord {
     pub scanned: i64,
     /// Total; 0 while unknown.
     pub total: i64,
-    /// When it was asked for.
     pub created_at: Timestamp,
     /// Until when it can be fetched.
     pub expires_at: Timestamp,

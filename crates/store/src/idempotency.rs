@@ -22,9 +22,7 @@ pub struct NewKey {
     pub digest: String,
     /// The digest of the request.
     pub fingerprint: String,
-    /// The request.
     pub request_id: RequestId,
-    /// When it means nothing any more.
     pub expires_at: Timestamp,
 }
 
@@ -44,7 +42,6 @@ pub struct KnownKey {
     pub fingerprint: String,
     /// Product of the request: an event or an export.
     pub subject: String,
-    /// The request.
     pub request_id: RequestId,
     /// Its answer, sealed; `None` while it is under way.
     pub sealed: Option<Vec<u8>>,

@@ -18,9 +18,7 @@ use crate::{
 /// Claims of a login, and its moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginRecord {
-    /// The claims.
     pub said: Login,
-    /// The moment of the login.
     pub said_at: Timestamp,
 }
 

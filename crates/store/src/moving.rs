@@ -29,13 +29,10 @@ pub enum MovingError {
     /// There is no such file, or it cannot be read, or is not an SQLite database.
     #[error("the SQLite database cannot be read: {0}")]
     Source(String),
-    /// Another process has the file open.
     #[error("another process has the SQLite database open: stop it first")]
     InUse,
-    /// The file is no installation of Portcullis.
     #[error("the SQLite database holds no installation")]
     NoInstallation,
-    /// The file was last used by an older version.
     #[error(
         "the SQLite database has schema {found}, this Portcullis has {known}: bring it up to date \
          with `portcullis migrate` on its own configuration first"
@@ -46,16 +43,12 @@ pub enum MovingError {
         /// The newest schema this build knows.
         known: i64,
     },
-    /// The destination is not PostgreSQL.
     #[error("only a PostgreSQL database can take over an installation")]
     Target,
-    /// The database that shall take everything holds something.
     #[error("the PostgreSQL database is not empty: there are rows in `{0}`")]
     NotEmpty(&'static str),
-    /// A table has not as many rows as before.
     #[error("`{table}` has {found} rows and not {wanted}: nothing was moved")]
     Rows {
-        /// The table.
         table: &'static str,
         /// Rows in the file.
         wanted: u64,
@@ -65,7 +58,6 @@ pub enum MovingError {
     /// A log has not the size and root it had before.
     #[error("the log of {0} has another size or root than before: nothing was moved")]
     Log(String),
-    /// One of the databases refused.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -88,7 +80,6 @@ pub struct Moved {
 /// A table that was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MovedTable {
-    /// Its name.
     pub name: &'static str,
     /// Number of rows, before and after.
     pub rows: u64,
@@ -97,11 +88,9 @@ pub struct MovedTable {
 /// The log of an org, the same before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MovedLog {
-    /// The tenant.
     pub org_id: OrgId,
     /// Number of sealed events.
     pub size: u64,
-    /// The root of its tree.
     pub root: Hash,
 }
 

@@ -32,7 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A node as it registers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeRecord {
-    /// Its name.
     pub name: String,
     /// Identity of this process; stands in its intents.
     pub lease: String,
@@ -41,18 +40,15 @@ pub struct NodeRecord {
     pub place: String,
     /// True if it counts limits by itself.
     pub counts_alone: bool,
-    /// The policy set it decides by.
     pub policy_set: Option<String>,
 }
 
 /// Another node that is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveNode {
-    /// Its name.
     pub name: String,
     /// True if it counts limits by itself.
     pub counts_alone: bool,
-    /// The policy set it decides by.
     pub policy_set: Option<String>,
 }
 

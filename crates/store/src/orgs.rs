@@ -13,13 +13,10 @@ use crate::{
 /// A tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Org {
-    /// Its id.
     pub id: OrgId,
     /// Its name for the operator; unique.
     pub name: String,
-    /// Plan.
     pub plan: Plan,
-    /// When it was created.
     pub created_at: Timestamp,
     /// Since when none of its tokens is accepted, if so.
     pub disabled_at: Option<Timestamp>,

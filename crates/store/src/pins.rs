@@ -39,7 +39,6 @@ impl PinVersion {
 /// A definition that an upstream gives.
 #[derive(Debug, Clone)]
 pub struct Told {
-    /// Of which tool.
     pub tool: ToolId,
     /// Its `sha256:…`.
     pub version: String,
@@ -52,7 +51,6 @@ pub struct Told {
 pub struct Pin {
     /// The org that the provider is kept for; `None` is a provider that every org shares.
     pub org: Option<OrgId>,
-    /// The tool.
     pub tool: ToolId,
     /// The accepted definition; `None` before the first.
     pub accepted: Option<PinVersion>,
@@ -74,7 +72,6 @@ pub struct Pinned {
 /// Both definitions of a tool, as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// The accepted one.
     pub accepted: Option<String>,
     /// The one that waits.
     pub found: Option<String>,
@@ -85,13 +82,10 @@ pub struct Accepted {
 pub struct PinChange {
     /// The org that the provider is kept for.
     pub org: Option<OrgId>,
-    /// The tool.
     pub tool: ToolId,
-    /// The accepted version.
     pub accepted: Option<String>,
     /// The version that waits.
     pub found: Option<String>,
-    /// When.
     pub changed_at: Timestamp,
 }
 

@@ -32,15 +32,12 @@ macro_rules! among {
 pub struct Principal {
     /// Its id, which also tells its kind.
     pub id: PrincipalId,
-    /// The tenant it belongs to.
     pub org_id: OrgId,
     /// Its name for people; unique in the org.
     pub name: String,
-    /// Role.
     pub role: Role,
     /// The groups that the operator put it into, besides those that its logins name.
     pub groups: BTreeSet<String>,
-    /// When it was created.
     pub created_at: Timestamp,
     /// Since when none of its tokens is accepted, if so.
     pub disabled_at: Option<Timestamp>,

@@ -30,9 +30,7 @@ use crate::{
 /// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProviderOwner {
-    /// The whole org's.
     Org,
-    /// One principal's.
     Principal(PrincipalId),
 }
 
@@ -95,13 +93,10 @@ impl ProviderStatus {
 pub struct NewProvider {
     /// The id it gets if it is new.
     pub id: ProviderId,
-    /// The tenant.
     pub org_id: OrgId,
-    /// Owner.
     pub owner: ProviderOwner,
     /// Its short name; one connection per org, owner and slug.
     pub slug: ProviderSlug,
-    /// Its name for people.
     pub name: String,
     /// Authentication: `none`, `api_key`, `oauth2`.
     pub auth_type: String,
@@ -112,31 +107,20 @@ pub struct NewProvider {
 pub struct ProviderRecord {
     /// The same id for ever, per org, owner and slug.
     pub id: ProviderId,
-    /// The tenant.
     pub org_id: OrgId,
-    /// Owner.
     pub owner: ProviderOwner,
-    /// Its short name.
     pub slug: ProviderSlug,
-    /// Its name for people.
     pub name: String,
-    /// Authentication.
     pub auth_type: String,
-    /// Status.
     pub status: ProviderStatus,
-    /// Last error.
     pub last_error: Option<String>,
-    /// Number of its tools.
     pub tools: u32,
     /// When it was first declared.
     pub created_at: Timestamp,
     /// When it first worked.
     pub connected_at: Option<Timestamp>,
-    /// When it last changed.
     pub updated_at: Timestamp,
-    /// Purpose and state of its credentials.
     pub grant: Grant,
-    /// Account upstream.
     pub account: Option<Account>,
     /// The digest of the tools it lists.
     pub tool_list: Option<String>,
@@ -151,15 +135,10 @@ pub struct ProviderRecord {
 pub struct Grant {
     /// Server and issuer that they are bound to: they are used for nothing else.
     pub audience: Option<String>,
-    /// Granted scopes.
     pub scopes: Vec<String>,
-    /// When they end.
     pub expires_at: Option<Timestamp>,
-    /// True if they can be renewed.
     pub refreshable: bool,
-    /// When they were got last.
     pub refreshed_at: Option<Timestamp>,
-    /// When to get new ones.
     pub refresh_due_at: Option<Timestamp>,
     /// Number of failed renewals in a row.
     pub refresh_failures: u32,
@@ -168,18 +147,14 @@ pub struct Grant {
 /// Account of a connection upstream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Its id there.
     pub id: Option<String>,
-    /// Its name there.
     pub name: Option<String>,
 }
 
 /// Change of a connection's status.
 #[derive(Debug, Clone)]
 pub struct ProviderUpdate {
-    /// Status now.
     pub status: ProviderStatus,
-    /// Error, if any.
     pub last_error: Option<String>,
     /// Number of its tools now; `None` leaves it.
     pub tools: Option<u32>,

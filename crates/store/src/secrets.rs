@@ -21,9 +21,7 @@ pub struct SealedSecret {
     pub row_id: String,
     /// Field of its owner.
     pub field: String,
-    /// The key it is sealed under.
     pub key_id: String,
-    /// The sealed value.
     pub sealed: Vec<u8>,
 }
 

@@ -33,13 +33,10 @@ pub(crate) enum Target {
 /// The text names no database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
-    /// There is nothing after the scheme.
     #[error("the database URL names no file")]
     Empty,
-    /// The scheme is not one of those known.
     #[error("the database is a file path, `sqlite:` and a path, or a `postgres://` URL")]
     Scheme,
-    /// The URL begins like a PostgreSQL URL and is none.
     #[error("the PostgreSQL URL has the form `postgres://user:password@host:port/database`")]
     Postgres,
 }
@@ -103,7 +100,6 @@ impl fmt::Debug for DatabaseUrl {
 /// Settings for opening the database.
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
-    /// Address.
     pub url: DatabaseUrl,
     /// Failures that a commit survives.
     pub sync: Sync,

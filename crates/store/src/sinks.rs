@@ -13,7 +13,6 @@ use crate::{
 /// A log of which a sink has not everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
-    /// The tenant.
     pub org_id: OrgId,
     /// The sequence with which the sink goes on.
     pub next: i64,

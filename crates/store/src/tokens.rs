@@ -75,11 +75,8 @@ WHERE ",
 pub struct TokenRecord {
     /// Its id, which may be shown.
     pub id: TokenId,
-    /// Kind.
     pub kind: TokenKind,
-    /// The tenant.
     pub org_id: OrgId,
-    /// Principal.
     pub principal_id: PrincipalId,
     /// Actor for the principal, if it was delegated.
     pub via: Option<PrincipalId>,
@@ -89,17 +86,13 @@ pub struct TokenRecord {
     pub parent_id: Option<TokenId>,
     /// The token the actor of a delegation presented.
     pub via_token_id: Option<TokenId>,
-    /// Scopes.
     pub scopes: ScopeSet,
     /// Its own name for itself; never trusted.
     pub label: Option<String>,
-    /// Origin.
     pub method: AuthMethod,
-    /// When it was issued.
     pub issued_at: Timestamp,
     /// From when on it is not accepted.
     pub expires_at: Timestamp,
-    /// When it was revoked, if so.
     pub revoked_at: Option<Timestamp>,
     /// The minute it was last seen.
     pub last_used_at: Option<Timestamp>,
@@ -115,35 +108,27 @@ pub struct TokenRecord {
 /// A token and all that decides whether and for what it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {
-    /// The token.
     pub token: TokenRecord,
-    /// Owner.
     pub principal: Principal,
     /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,
-    /// The tenant.
     pub org: Org,
 }
 
 /// State of an actor of a delegation that decides about the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActorState {
-    /// Scopes of the actor.
     pub role: Role,
-    /// Since when it may nothing, if so.
     pub disabled_at: Option<Timestamp>,
 }
 
 /// Page of the tokens of an org, by id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TokenPage {
-    /// Only those of this principal.
     pub principal_id: Option<PrincipalId>,
-    /// Only those after this one.
     pub after: Option<TokenId>,
-    /// At most so many.
     pub limit: u32,
 }
 

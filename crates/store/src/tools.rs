@@ -16,11 +16,9 @@ use crate::{
 /// A list of tools as a connection gave it.
 #[derive(Debug, Clone, Copy)]
 pub struct NewToolList<'a> {
-    /// Its digest.
     pub digest: &'a str,
     /// The definitions, as JSON.
     pub definitions: &'a str,
-    /// The number of tools.
     pub tools: u32,
 }
 

@@ -18,11 +18,9 @@ use crate::{
 /// A row that was left out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnreadableRow {
-    /// The table it is in.
     pub table: &'static str,
     /// Its keys, as far as they can be read: `org_id … id …`.
     pub row: String,
-    /// The reason.
     pub why: String,
 }
 

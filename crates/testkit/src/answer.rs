@@ -6,9 +6,7 @@ use serde_json::Value;
 /// Status, headers and body of an answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status.
     pub status: StatusCode,
-    /// The headers.
     pub headers: HeaderMap,
     /// The body as text.
     pub text: String,

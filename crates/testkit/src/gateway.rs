@@ -41,11 +41,8 @@ pub struct Builder {
 pub struct Principal {
     /// The org's id.
     pub org: String,
-    /// The principal's id.
     pub id: String,
-    /// The token's id.
     pub token_id: String,
-    /// The token.
     pub token: String,
 }
 

@@ -110,7 +110,6 @@ impl HostileTool {
 /// A `tools/call` as the server saw it.
 #[derive(Debug, Clone)]
 pub struct HostileCall {
-    /// The tool.
     pub tool: String,
     /// The headers, names in lower case.
     pub headers: BTreeMap<String, String>,

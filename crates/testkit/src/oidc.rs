@@ -19,16 +19,13 @@ pub struct Oidc {
 pub enum OldKeys {
     /// They stay published beside the new ones.
     Kept,
-    /// They are gone.
     Withdrawn,
 }
 
 /// Number of fetches of a provider's documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fetches {
-    /// The discovery document.
     pub discovery: u64,
-    /// The keys.
     pub jwks: u64,
 }
 

@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Behaviour towards a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// The request is taken.
     Takes,
     /// The request is refused with this status, unread.
     Refuses(u16),

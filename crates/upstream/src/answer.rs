@@ -16,7 +16,6 @@ use crate::{
 /// The result of a `tools/call`, taken apart. Nothing of it has been looked at yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallAnswer {
-    /// The result of the tool.
     Result(CallResult),
     /// Questions of the tool instead of a result.
     Asked(Box<Interaction>),

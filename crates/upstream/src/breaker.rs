@@ -45,7 +45,6 @@ struct Circuits {
 enum Said {
     /// The upstream lives and the tool answers.
     Works,
-    /// There is no way to it.
     Unreachable,
     /// The upstream was reached and gave no usable answer.
     Useless,

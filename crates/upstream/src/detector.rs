@@ -18,9 +18,7 @@ use crate::{Credential, Endpoint, Outbound, SettingsError, clients::Clients};
 /// Settings of an external detector.
 #[derive(Debug, Clone)]
 pub struct DetectorSettings {
-    /// Address.
     pub endpoint: Endpoint,
-    /// Credential of the gateway.
     pub credential: Option<Credential>,
     /// The time for one question, everything included.
     pub timeout: Duration,
@@ -41,16 +39,12 @@ pub struct ExternalDetector {
 /// Failure of an external detector. Holds nothing of the scanned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DetectorError {
-    /// There is more text than it may be shown.
     #[error("there is more text than the external detector takes")]
     TooMuch,
-    /// The detector did not answer in time.
     #[error("the external detector did not answer in time")]
     Timeout,
-    /// The detector could not be reached.
     #[error("the external detector cannot be reached")]
     Unreachable,
-    /// Its answer is none.
     #[error("the external detector gave no answer of the agreed form")]
     Malformed,
 }

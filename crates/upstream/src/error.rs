@@ -15,10 +15,7 @@ pub enum CallErrorKind {
     /// The upstream wants a client that can answer more than the caller declared.
     Unanswerable(ClientCapabilities),
     /// There was no complete answer in time.
-    Timeout {
-        /// The time it was given.
-        after: Duration,
-    },
+    Timeout { after: Duration },
     /// The upstream does not accept our credential (401).
     AuthRequired,
     /// The upstream knows our credential, and it is not enough (403).
@@ -73,9 +70,7 @@ pub const FAILURES: [&str; 16] = [
 /// **Invariant:** nothing in it, nor in its `Display`, was written by the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub struct CallError {
-    /// Kind.
     pub kind: CallErrorKind,
-    /// True if the tool ran.
     pub executed: Executed,
 }
 

@@ -32,7 +32,6 @@ const WELL_KNOWN: &str = "/.well-known/openid-configuration";
 pub enum KeyLocation {
     /// Named by its discovery document.
     Discovery(Discovery),
-    /// At this address.
     Jwks(Endpoint),
 }
 
@@ -61,34 +60,24 @@ impl Discovery {
 /// Failure to fetch keys. Holds nothing that the issuer sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
-    /// No answer.
     #[error("the issuer cannot be reached")]
     Unreachable,
-    /// No answer in time.
     #[error("the issuer did not answer within {} s", FETCH_TIMEOUT.as_secs())]
     Timeout,
-    /// Another status than 200.
     #[error("the issuer answered with status {0} where 200 was due")]
     Status(u16),
-    /// Too much.
     #[error("the issuer's answer is larger than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
-    /// Compressed without being asked for.
     #[error("the issuer's answer is encoded, which was not asked for")]
     Encoded,
-    /// Not a discovery document.
     #[error("the issuer's discovery document is not one strict JSON object with a `jwks_uri`")]
     Discovery,
-    /// The discovery document of another issuer.
     #[error("the discovery document names another issuer")]
     WrongIssuer,
-    /// Keys at a place that may not be dialled.
     #[error("the `jwks_uri` of the discovery document: {0}")]
     JwksUri(SettingsError),
-    /// Not keys.
     #[error(transparent)]
     Keys(#[from] KeySetError),
-    /// No HTTP client.
     #[error(transparent)]
     Client(SettingsError),
 }

@@ -39,25 +39,18 @@ const PROBES: [&str; 2] = [
 /// Failure of a request. Holds nothing that a server sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OAuthError {
-    /// No connection.
     #[error("it cannot be reached")]
     Unreachable,
-    /// No answer in time.
     #[error("it did not answer within {} s", OAUTH_TIMEOUT.as_secs())]
     Timeout,
-    /// Another status than those that are due.
     #[error("it answered with status {0}")]
     Status(u16),
-    /// Too much.
     #[error("its answer is larger than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
-    /// Not what was asked for.
     #[error("its answer is not what the standard demands")]
     Form,
-    /// The token endpoint refuses.
     #[error("it refused ({0:?})")]
     Refused(TokenRefusal),
-    /// The address may not be dialled.
     #[error("its address is not acceptable: {0}")]
     Address(#[from] SettingsError),
 }
@@ -65,11 +58,8 @@ pub enum OAuthError {
 /// Client of the gateway at a token endpoint.
 #[derive(Debug, Clone)]
 pub struct Client {
-    /// Its name there.
     pub id: String,
-    /// Its secret, if it has one.
     pub secret: Option<Secret>,
-    /// Authentication method.
     pub method: TokenMethod,
 }
 

@@ -28,13 +28,10 @@ pub struct OtlpReceiver {
 /// Failure to deliver a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReceiverError {
-    /// No connection, or no answer in time.
     #[error("the receiver cannot be reached, or does not answer in time")]
     Unreachable,
-    /// The answer was not a success.
     #[error("the receiver answered with status {status}")]
     Refused {
-        /// The status.
         status: u16,
         /// Requested pause.
         pause: Option<Duration>,

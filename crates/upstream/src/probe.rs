@@ -13,10 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// There was no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// No listener, or no answer in time.
     #[error("nothing answers at {0}")]
     Silent(SocketAddr),
-    /// The HTTP client could not be built.
     #[error("the HTTP client cannot be set up")]
     HttpClient,
 }

@@ -60,9 +60,7 @@ enum Link {
 /// headers, and the caller as far as it attends the call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Trace<'a> {
-    /// `traceparent`.
     pub traceparent: Option<TraceParent>,
-    /// `tracestate`.
     pub tracestate: Option<&'a str>,
     /// The caller's side of the call, if it wants to hear of progress.
     pub live: Option<&'a Live>,

@@ -16,11 +16,8 @@ use crate::{forms::Forms, reach::Endpoint};
 /// One upstream server, as configured.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// The provider it serves.
     pub slug: ProviderSlug,
-    /// Transport.
     pub transport: Transport,
-    /// Era of MCP that it speaks.
     pub protocol: Protocol,
     /// Answer to its forms, if it speaks the older era.
     pub forms: Forms,
@@ -31,9 +28,7 @@ pub struct ServerSettings {
     pub connect_timeout: Duration,
     /// The time for a program to start, handshake included: at most [`MAX_START_TIMEOUT`].
     pub start_timeout: Duration,
-    /// The largest answer.
     pub max_response_bytes: usize,
-    /// Calls in flight at once.
     pub max_in_flight: usize,
 }
 
@@ -91,12 +86,7 @@ pub enum Transport {
     /// A child process that speaks over its standard input and output.
     Stdio(Program),
     /// Streamable HTTP.
-    Http {
-        /// Address.
-        endpoint: Endpoint,
-        /// Credential of the gateway.
-        credential: Option<Credential>,
-    },
+    Http { endpoint: Endpoint, credential: Option<Credential> },
 }
 
 /// A program to start. It is started without a shell, in a process group of its own, and sees
@@ -105,9 +95,7 @@ pub enum Transport {
 pub struct Program {
     /// A path, or a name looked up in `PATH`.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// More environment variables.
     pub env: BTreeMap<String, Secret>,
     /// Working directory; the gateway's own when absent.
     pub cwd: Option<PathBuf>,
@@ -137,24 +125,14 @@ pub struct Credential {
 /// The settings of an upstream cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The URL is not acceptable.
     #[error("{0}")]
     Url(&'static str),
-    /// The credential's header is not acceptable.
     #[error("{0}")]
     Credential(&'static str),
-    /// The program is not acceptable.
     #[error("{0}")]
     Program(&'static str),
-    /// A number is out of range.
     #[error("`{name}` must be {range}")]
-    Range {
-        /// The setting.
-        name: &'static str,
-        /// Valid range.
-        range: &'static str,
-    },
-    /// The HTTP client could not be built.
+    Range { name: &'static str, range: &'static str },
     #[error("the HTTP client cannot be set up; are the system's CA certificates installed?")]
     HttpClient,
 }

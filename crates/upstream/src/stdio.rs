@@ -76,7 +76,6 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     pipe: Option<Arc<Pipe>>,
-    /// The start under way.
     starting: Option<watch::Receiver<Option<Started>>>,
     backoff: Backoff,
     started_before: bool,

@@ -39,7 +39,6 @@ pub struct ToolList {
 pub struct Skipped {
     /// Its name on one line, without hidden characters, at most 128 characters.
     pub name: String,
-    /// Reason.
     pub why: SkipReason,
 }
 

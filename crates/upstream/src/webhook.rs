@@ -36,7 +36,6 @@ pub enum WebhookError {
     /// The webhook could not be reached, or did not answer in time.
     #[error("the webhook cannot be reached")]
     Unreachable,
-    /// The answer was not a success.
     #[error("the webhook answered with status {0}")]
     Refused(u16),
 }

@@ -36,16 +36,13 @@ pub enum Witnessing {
 /// Reason why a witness did not sign. Holds nothing that it sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WitnessError {
-    /// No answer in time, or no connection.
     #[error("the witness cannot be reached")]
     Unreachable,
-    /// Another status.
     #[error("the witness answered with status {0}")]
     Refused(u16),
     /// The consistency proof does not convince it: the log was rewritten.
     #[error("the witness saw another log: what it signed before is not the beginning of this one")]
     Inconsistent,
-    /// Not an answer of a witness.
     #[error("the witness answered with something else than `tlog-witness` says")]
     Malformed,
 }

@@ -66,7 +66,6 @@ pub(crate) fn uncounted() -> Refusal {
 /// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
 #[derive(Debug)]
 pub struct Refused {
-    /// The refusal to answer with.
     pub refusal: Refusal,
     /// The bucket to show.
     pub bucket: Bucket,

@@ -15,21 +15,18 @@ use crate::providers::connection::Reachable;
 /// A live token and whose it is.
 #[derive(Debug)]
 pub struct Session {
-    /// The caller.
     pub caller: Caller,
     /// The caller as policies see it.
     pub(crate) principal: Principal,
     /// Record of the login that the token comes from.
     pub(super) login: Option<LoginRecord>,
     pub(crate) tenant: Arc<Tenant>,
-    /// Connections that it can call through.
     pub(crate) connections: Arc<Reachable>,
     pub(super) kind: TokenKind,
     pub(super) exchange_only: bool,
     pub(super) expires_at: Timestamp,
     pub(super) look: Look,
     pub(super) last_used_minute: AtomicI64,
-    /// True if it waits to be renewed.
     pub(super) renewing: AtomicBool,
 }
 

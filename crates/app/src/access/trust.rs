@@ -21,9 +21,7 @@ use super::Access;
 pub enum KeySource {
     /// The operator wrote them down.
     Static(KeySet),
-    /// The issuer publishes them.
     Published {
-        /// Location of the keys.
         location: KeyLocation,
         /// Seconds for which keys are still good while the issuer is down and cannot confirm them.
         stale_seconds: i64,
@@ -33,7 +31,6 @@ pub enum KeySource {
 /// Reason that a JWT maps to no subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrustRefusal {
-    /// The JWT is not accepted.
     Invalid(Rejection),
     /// The keys of its issuer are not known and cannot be fetched.
     Unavailable,

@@ -20,9 +20,7 @@ const TRIES: u32 = 5;
 /// A decision as it was asked for.
 #[derive(Debug, Clone)]
 pub struct DecisionRequest {
-    /// Yes or no.
     pub vote: Vote,
-    /// Comment of the approver.
     pub comment: Option<String>,
     /// Digest of the call that was looked at, if the caller says so.
     pub digest: Option<String>,

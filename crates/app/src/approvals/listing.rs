@@ -108,18 +108,15 @@ impl ApprovalView {
 /// Filter of a list of approvals.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApprovalQuery {
-    /// Only with this status.
     pub status: Option<Status>,
     /// Only those before this one.
     pub after: Option<ApprovalId>,
-    /// At most so many.
     pub limit: usize,
 }
 
 /// A page of approvals, the newest first.
 #[derive(Debug)]
 pub struct ApprovalPage {
-    /// The approvals.
     pub items: Vec<ApprovalView>,
     /// The approval behind which the list goes on; `None` at its end.
     pub end: Option<ApprovalId>,

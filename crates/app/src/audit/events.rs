@@ -131,13 +131,10 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
 /// Filter and order of a list of events.
 #[derive(Debug, Clone)]
 pub struct EventQuery {
-    /// Conditions that the events meet.
     pub filter: EventFilter,
-    /// In which order.
     pub order: EventOrder,
     /// Only beyond this place in the log.
     pub after: Option<i64>,
-    /// At most so many.
     pub limit: usize,
 }
 
@@ -151,7 +148,6 @@ const PAGE_BYTES: usize = 4 << 20;
 pub struct Events {
     /// In the order asked for.
     pub items: Vec<EventView>,
-    /// True if there are more.
     pub more: bool,
     /// Place of the last one.
     pub last: Option<i64>,

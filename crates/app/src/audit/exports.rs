@@ -97,13 +97,9 @@ impl ExportLimits {
 /// A file that can be fetched.
 #[derive(Debug)]
 pub struct ExportFile {
-    /// Its content.
     pub file: File,
-    /// Name of the file.
     pub name: String,
-    /// Its media type.
     pub media_type: &'static str,
-    /// Number of bytes in it.
     pub bytes: u64,
     /// The SHA-256 of it, in hex.
     pub sha256: String,
@@ -149,7 +145,6 @@ pub(crate) fn exported(
 /// An export that was asked for.
 #[derive(Debug)]
 pub struct BegunExport {
-    /// The export in its present state.
     pub export: ExportView,
     /// True if it was asked for before, with the same idempotency key.
     pub replayed: bool,

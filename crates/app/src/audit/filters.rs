@@ -37,9 +37,7 @@ pub type Given = BTreeMap<String, Vec<String>>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` {problem}")]
 pub struct Wrong {
-    /// Name of the filter.
     pub name: String,
-    /// The problem with it.
     pub problem: String,
 }
 

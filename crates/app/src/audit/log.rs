@@ -289,27 +289,18 @@ const LOOKED_AT: u32 = 10;
 /// Reason that a node must not sign the logs it has.
 #[derive(Debug, thiserror::Error)]
 pub enum LogKeyError {
-    /// Signed by other keys.
     #[error(
         "the log `{0}` was signed with a key that is not here: bring back the file with the \
          signing keys (`audit.signing_key`, by default `audit-key` in the data folder)"
     )]
     Stranger(String),
-    /// Signed under another name.
     #[error(
         "the log was signed as `{was}` and would now be `{is}`, which nobody who keeps a \
          checkpoint could tell from a forgery: set `server.public_host` as it was"
     )]
-    Renamed {
-        /// The name so far.
-        was: String,
-        /// The name as configured.
-        is: String,
-    },
-    /// A key cannot be used.
+    Renamed { was: String, is: String },
     #[error("the signing keys of the audit logs cannot be used: {0}")]
     Key(#[from] KeyError),
-    /// The store cannot be asked.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

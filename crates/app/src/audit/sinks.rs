@@ -25,7 +25,6 @@ use super::Audit;
 pub struct SinkSettings {
     /// Its name; its cursor is kept under it.
     pub name: String,
-    /// Destination of the copies.
     pub outlet: Outlet,
     /// True if names and addresses go along.
     pub detached: bool,
@@ -38,7 +37,6 @@ pub enum Outlet {
     Stdout,
     /// A file that is rotated, an event a line.
     File(FileOutlet),
-    /// A receiver of OTLP logs.
     Otlp(OtlpReceiver),
 }
 

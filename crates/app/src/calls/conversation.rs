@@ -18,9 +18,7 @@ pub enum Questions {
 /// Part of a request that is about questions of the tool.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
-    /// Capabilities that the caller declared.
     pub capabilities: ClientCapabilities,
-    /// The questions that it is given.
     pub questions: Questions,
     /// State of an earlier leg. Without one the call begins anew.
     pub state: Option<String>,

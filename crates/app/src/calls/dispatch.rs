@@ -30,7 +30,6 @@ pub(crate) struct Dispatch {
     pub(super) dlp: Arc<Dlp>,
     pub(super) view: View,
     pub(super) leg: Leg,
-    /// Approvals that it is made with.
     pub(super) approvals: Vec<Approval>,
     /// The idempotency key that it takes before anything is sent.
     pub(super) claim: Option<Claim>,

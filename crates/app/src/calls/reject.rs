@@ -17,11 +17,9 @@ use crate::{audit::outcome::outcome_of, claim::Claim, ctx::Ctx};
 
 /// Reason that a call goes no further.
 pub(super) enum Rejection {
-    /// It is refused.
     Refused(Refusal),
     /// It is no invocation: the plan allows no further request, or the count is not known.
     Uncounted(Refusal),
-    /// It was made before.
     Replayed(Box<Replayed>),
 }
 

@@ -68,7 +68,6 @@ impl Task {
 pub struct TaskState {
     /// When people last decided something about it, or were asked.
     pub changed_at: Timestamp,
-    /// The next step.
     pub step: TaskStep,
 }
 

@@ -25,7 +25,6 @@ pub(super) const BEAT: Duration = Duration::from_secs(1);
 /// Reason that a node does not take part.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// Another process has the name.
     #[error(
         "another node `{0}` serves from this database: give this one a name of its own \
          (`server.node`)"
@@ -42,7 +41,6 @@ pub enum JoinError {
         /// The node that counts by itself.
         who: &'static str,
     },
-    /// The register cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

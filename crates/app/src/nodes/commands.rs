@@ -44,47 +44,34 @@ const MAX_GROUPS: usize = 100;
 /// Reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// The name cannot be one.
     #[error("a name has 1 to {MAX_NAME} characters, none of them a control character")]
     Name,
-    /// There are more groups than one principal can be in.
     #[error("a principal is put into {MAX_GROUPS} groups at most")]
     TooManyGroups,
-    /// There is an org of that name already.
     #[error("there is an org `{0}` already; names are unique in an installation")]
     Taken(String),
-    /// There is a principal of that name already.
     #[error("there is a principal `{0}` in this org already; names are unique in an org")]
     NameTaken(String),
-    /// There is no such org.
     #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
     NoOrg(String),
-    /// There is no org at all.
     #[error("there is no org yet; `portcullis org create` makes one")]
     NoOrgs,
-    /// Of several orgs none was named.
     #[error("there are several orgs; name one with `--org`")]
     OrgNotNamed,
-    /// There is no such principal.
     #[error("there is no principal `{0}`; `portcullis principal list` shows those there are")]
     NoPrincipal(String),
-    /// Several orgs have a principal of that name.
     #[error("several orgs have a principal `{name}`; name one with `--org`, or give the id: {}", found.join(", "))]
     SeveralPrincipals {
-        /// The name.
         name: String,
         /// The principals, each as its id and its org.
         found: Vec<String>,
     },
-    /// There is no such token.
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),
-    /// There is no such tool.
     #[error(
         "no tool `{0}` was ever listed by its provider; `portcullis tool list` shows those that were"
     )]
     NoTool(String),
-    /// A tool of providers of several orgs.
     #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
     SeveralOrgs(String),
     /// The waiting definition of a tool is not the one that was reviewed.
@@ -95,51 +82,34 @@ pub enum ShellError {
     NotAToken,
     /// The token would be able to do more than its principal.
     #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
-    TooMuch {
-        /// Requested scopes.
-        asked: ScopeSet,
-        /// Scopes of the role.
-        allowed: ScopeSet,
-    },
-    /// The lifetime is out of bounds.
+    TooMuch { asked: ScopeSet, allowed: ScopeSet },
     #[error("a token lives from 60 seconds to {MAX_DAYS} days")]
     Lifetime,
-    /// The role does not fit the kind of principal.
     #[error(
         "a service account has the role `service` with a list of scopes, a user has member, auditor or admin"
     )]
     RoleMismatch,
-    /// There is no such hold in force.
     #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
     NoHold(String),
-    /// The text cannot be a reason.
     #[error("a reason has 1 to 500 characters, none of them a control character")]
     Reason,
-    /// The range ends before it begins.
     #[error("`--from` has to be earlier than `--to`")]
     Span,
-    /// The member holds neither persons nor payloads.
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
-    /// There is no such event.
     #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
     NoEvent(String),
-    /// There is no such approval.
     #[error("there is no approval `{0}`; `portcullis approval list` shows those there are")]
     NoApproval(String),
-    /// The approval cannot be decided by the operator.
     #[error(transparent)]
     Undecided(#[from] DecisionError),
-    /// The policy is another one than the call met.
     #[error(
         "the policy `{0}` changed since the call asked, so no call could use the approval; made again, the \
          call asks anew"
     )]
     PolicyChanged(String),
-    /// Others changed the approval at every try.
     #[error("others change the approval `{0}` at this moment; look at it anew and try again")]
     Overtaken(String),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -147,11 +117,8 @@ pub enum ShellError {
 /// The operator's shell.
 #[derive(Debug)]
 pub struct Shell {
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The random source.
     pub random: Arc<dyn Random>,
-    /// The store.
     pub store: Store,
     /// Writes the events.
     pub writer: AuditWriter,

@@ -37,9 +37,7 @@ impl Notices {
 /// Decision that a notice reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Went {
-    /// The call or the answer may pass.
     Allowed,
-    /// The call or the answer may not pass.
     Denied,
 }
 

@@ -20,19 +20,15 @@ use crate::ctx::Ctx;
 pub struct PolicyQuery {
     /// Only with these statuses; empty means any.
     pub statuses: Vec<String>,
-    /// Only with this effect.
     pub effect: Option<String>,
     /// Only those that can apply to this tool.
     pub tool: Option<ToolId>,
     /// Only those that can apply to this principal.
     pub principal: Option<Somebody>,
-    /// Only with this tag.
     pub tag: Option<String>,
     /// Only whose id, title or description contains this, whatever the case.
     pub text: Option<String>,
-    /// Only those after this id.
     pub after: Option<String>,
-    /// At most so many.
     pub limit: usize,
 }
 
@@ -48,9 +44,7 @@ pub struct PolicyPage {
     pub found: Vec<usize>,
     /// Warnings for the caller's org about policies among them, by id.
     pub warnings: Warnings,
-    /// True if there are more.
     pub more: bool,
-    /// Result of the last reload.
     pub reload: Arc<Reload>,
     /// Errors of the last reload, except those in policies of other orgs.
     pub errors: Vec<PolicyError>,

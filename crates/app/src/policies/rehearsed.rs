@@ -33,9 +33,7 @@ pub struct CaseReport {
 /// End of one case.
 #[derive(Debug)]
 pub(crate) enum CaseEnd {
-    /// As expected.
     Passed,
-    /// Not as expected.
     Failed(Option<PolicyError>),
     /// Not asked: the provider of the tool has not told its tools.
     Skipped,
@@ -48,11 +46,9 @@ pub(crate) type RunCases =
 /// Tool that a name stands for.
 #[derive(Debug, Clone)]
 pub(crate) enum Called {
-    /// This tool.
     Tool(Arc<Tool>),
     /// Its provider has not listed its tools yet.
     NotYet,
-    /// Nothing.
     Nothing,
 }
 

@@ -30,11 +30,8 @@ pub enum Reloading {
 /// Difference of two sets, by the names of policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SetChange {
-    /// New ones.
     pub added: Vec<Arc<str>>,
-    /// Policies in another version.
     pub changed: Vec<Arc<str>>,
-    /// Policies that are gone.
     pub removed: Vec<Arc<str>>,
 }
 
@@ -88,11 +85,9 @@ impl SetChange {
 /// Facts that policies are checked against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ground<'a> {
-    /// The tools.
     pub(crate) catalogue: &'a Catalogue,
     /// The names of the DLP detectors.
     pub(crate) detectors: &'a [&'a str],
-    /// The moment.
     pub(crate) now: Timestamp,
 }
 

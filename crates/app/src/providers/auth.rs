@@ -36,7 +36,6 @@ impl AuthKind {
 /// Authentication of the gateway to a provider.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// Not at all.
     None,
     /// With a key from the configuration, which the server shows by itself.
     ConfiguredKey,
@@ -86,7 +85,6 @@ impl HeaderFormat {
 /// Configuration of an OAuth provider.
 #[derive(Debug, Clone)]
 pub struct OAuthSettings {
-    /// The authorization server.
     pub server: AuthorizationServer,
     /// The client that the operator registered there; never without a named server.
     pub client: Option<Client>,
@@ -100,11 +98,8 @@ pub struct OAuthSettings {
     pub default_scopes: Vec<String>,
     /// Scopes that may be asked for; `None` is any that the provider itself lists.
     pub allowed_scopes: Option<Vec<String>>,
-    /// Separator between two scopes.
     pub scope_separator: char,
-    /// More parameters of the authorization request.
     pub authorize_parameters: Vec<(String, String)>,
-    /// More parameters of the token request.
     pub token_parameters: Vec<(String, String)>,
     /// The `resource` that is asked for (RFC 8707); the server's own name for itself when absent.
     pub resource: Option<String>,
@@ -139,7 +134,6 @@ pub struct Endpoints {
     pub authorize: Endpoint,
     /// Token endpoint: exchanges codes for tokens.
     pub token: Endpoint,
-    /// Revocation endpoint.
     pub revoke: Option<Endpoint>,
 }
 
@@ -159,7 +153,6 @@ pub struct AccountSource {
 pub struct Owners {
     /// Users, each their own.
     pub me: bool,
-    /// The org.
     pub org: bool,
 }
 

@@ -124,9 +124,7 @@ impl Providers {
 /// Owner of a new connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The caller's.
     Me,
-    /// The org's.
     Org,
 }
 
@@ -158,14 +156,10 @@ pub struct ConnectRequest {
 pub enum Connected {
     /// A browser has to go somewhere.
     Begun {
-        /// The connection.
         view: Box<ProviderView>,
-        /// Address of the authorization request.
         authorization_url: String,
-        /// Until when.
         expires_at: portcullis_core::clock::Timestamp,
     },
-    /// The connection is ready.
     Done(Box<ProviderView>),
 }
 

@@ -49,7 +49,6 @@ pub(crate) struct Connection {
 pub(super) enum Route {
     /// The route of the configuration, shared by all that may use the provider.
     Declared,
-    /// A credential of its own.
     Own(OwnRoute),
 }
 
@@ -76,11 +75,9 @@ pub(crate) struct Live {
 /// The use that a connection's credential is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fitness {
-    /// The credential can be used.
     Fit,
     /// There is none, or it is for another server than the configured one.
     Unfit,
-    /// The credential cannot be read.
     Unreadable,
 }
 

@@ -15,7 +15,6 @@ use super::{Providers, auth::Auth, vault::SecretPlace};
 pub(crate) struct StoredCredential {
     /// Credential of calls: an access token or a key.
     pub(crate) token: Secret,
-    /// Refresh token for the next one.
     pub(crate) refresh: Option<Secret>,
     /// The MCP server it is for: it is shown to no other.
     pub(crate) server: String,
@@ -30,9 +29,7 @@ pub(crate) struct StoredCredential {
 
 /// The content of the place of a connection's credential.
 pub(crate) enum Stored {
-    /// None.
     Absent,
-    /// A credential.
     Whole(StoredCredential),
     /// Something that cannot be read: it was changed, or its key is not there.
     Unreadable,

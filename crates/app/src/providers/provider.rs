@@ -54,13 +54,10 @@ pub enum Misfits {
 /// A provider as the operator's configuration declares it.
 #[derive(Debug, Clone)]
 pub struct Declared {
-    /// Its short name.
     pub slug: ProviderSlug,
-    /// Its name for people.
     pub name: String,
     /// The one org that may use it; `None` means every org of this installation.
     pub org: Option<OrgId>,
-    /// Authentication of the gateway to it.
     pub auth: Auth,
     /// Principals that may have connections to it.
     pub owners: Owners,
@@ -68,9 +65,7 @@ pub struct Declared {
     pub account: Option<AccountSource>,
     /// Endpoint of the provider, if it is reached over HTTP.
     pub endpoint: Option<Endpoint>,
-    /// The way to it.
     pub server: Server,
-    /// Treatment of tools that change.
     pub pinning: Pinning,
     /// A tool stays out if patterns of its input schema cannot be enforced.
     pub strict_patterns: bool,

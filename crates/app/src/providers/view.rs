@@ -25,49 +25,33 @@ use crate::ctx::Ctx;
 /// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerView {
-    /// The org's.
     Org(OrgId),
-    /// A principal's.
     Principal(PrincipalId),
 }
 
 /// A connection as it is shown.
 #[derive(Debug, Clone)]
 pub struct ProviderView {
-    /// The connection.
     pub id: ProviderId,
-    /// Provider that it connects to.
     pub slug: ProviderSlug,
-    /// Its name for people.
     pub name: String,
-    /// Status of the connection.
     pub status: ProviderStatus,
-    /// Owner of the connection.
     pub owner: OwnerView,
-    /// Authentication of the gateway to it.
     pub auth: AuthKind,
-    /// Facts about its credentials.
     pub grant: Grant,
-    /// Account at the provider.
     pub account: Option<Account>,
-    /// Number of tools it offers.
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
-    /// When the connection was made.
     pub connected_at: Option<Timestamp>,
-    /// When its state changed last.
     pub updated_at: Timestamp,
 }
 
 /// State of a declared provider, for the operator.
 #[derive(Debug, Clone)]
 pub struct ProviderState {
-    /// Its short name.
     pub slug: String,
-    /// Status of the provider.
     pub status: ProviderStatus,
-    /// Number of tools it offers.
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
@@ -109,9 +93,7 @@ pub enum Whose {
     /// All that the caller may see.
     #[default]
     Visible,
-    /// The org's.
     Org,
-    /// The caller's own.
     Mine,
     /// This principal's; for an admin.
     Of(PrincipalId),
@@ -124,11 +106,9 @@ pub struct ProviderQuery {
     pub slugs: Vec<String>,
     /// Only these statuses; `None` means all but `pending`.
     pub statuses: Option<Vec<String>>,
-    /// Owners of the connections.
     pub whose: Whose,
     /// Only those that come after this slug and id.
     pub after: Option<(String, String)>,
-    /// At most so many.
     pub limit: usize,
 }
 

@@ -28,7 +28,6 @@ pub struct CaseFile {
 /// Result of one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseRun {
-    /// The file.
     pub file: String,
     /// The line its case begins in.
     pub line: usize,

@@ -24,21 +24,15 @@ pub struct Replay {
     pub from: Option<Timestamp>,
     /// Recorded before this moment.
     pub to: Option<Timestamp>,
-    /// Of tools of this provider.
     pub provider: Option<String>,
-    /// Of this tool.
     pub tool: Option<String>,
-    /// Of this principal.
     pub principal: Option<PrincipalId>,
-    /// Decided so.
     pub decision: Option<RecordedDecision>,
-    /// Decided by this policy.
     pub policy: Option<String>,
     /// Exactly these.
     pub event_ids: Vec<EventId>,
     /// Fraction of them to sample.
     pub sample: Option<f64>,
-    /// At most so many.
     pub limit: usize,
     /// Only beyond this place of the log.
     pub after: Option<i64>,

@@ -27,9 +27,7 @@ const MAX_ASKS: usize = 1_000;
 pub struct Simulation {
     /// Hypothetical calls, or recorded ones.
     pub subject: Subject,
-    /// The policies to ask.
     pub draft: Draft,
-    /// Policy set to compare with.
     pub baseline: Option<Baseline>,
     /// Contents of the report and its time limit.
     pub options: Options,
@@ -38,7 +36,6 @@ pub struct Simulation {
 /// Hypothetical calls, or recorded ones.
 #[derive(Debug, Clone)]
 pub enum Subject {
-    /// These calls.
     Asks(Vec<Ask>),
     /// Calls of the log.
     Replay(Box<Replay>),
@@ -49,7 +46,6 @@ pub enum Subject {
 pub enum Baseline {
     /// The set in force.
     Live,
-    /// The recorded decisions.
     Recorded,
     /// The set of this digest.
     Kept(String),

@@ -15,7 +15,6 @@ use crate::policies::reload::Ground;
 pub(crate) enum Origins {
     /// The set in force.
     Live,
-    /// Nothing.
     Empty,
     /// The files of an earlier set.
     Kept(Vec<PolicyFile>),

@@ -41,7 +41,6 @@ pub struct Workbench {
 pub struct Unread {
     /// The provider's slug, or the place in the description.
     pub what: String,
-    /// Why.
     pub why: String,
 }
 

@@ -80,7 +80,6 @@ struct Shown {
 pub struct Family {
     /// Its name; it ends in `_seconds`.
     pub name: &'static str,
-    /// Help text of the metric.
     pub help: &'static str,
     /// The label; empty for a family of one.
     pub label: &'static str,

@@ -19,15 +19,12 @@ use super::{
 /// A part of the way. Each begins where the one before ends, so that nothing is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Authentication of the token.
     Authenticate,
-    /// The limits of the org.
     Limits,
     /// Reading and parsing the body.
     Body,
     /// Scope, tool, idempotency key, schema.
     Validate,
-    /// Data-loss prevention on the input.
     DlpInput,
     /// Policies on the input, and what they oblige to.
     PolicyInput,
@@ -37,9 +34,7 @@ pub enum Stage {
     Intent,
     /// The tool itself.
     Upstream,
-    /// Data-loss prevention on the answer.
     DlpOutput,
-    /// Policies on the answer.
     PolicyOutput,
     /// The event on its way to the disk.
     Outcome,

@@ -31,7 +31,6 @@ const WAITING: usize = 2048;
 /// Selection of the requests to trace, and the receiver.
 #[derive(Debug, Clone)]
 pub struct TraceSettings {
-    /// Receiver of the traces.
     pub receiver: OtlpReceiver,
     /// Of a million requests that came without a decision of their caller, so many are traced.
     pub per_million: u32,

@@ -37,11 +37,9 @@ const MAX_BYTES: u64 = 128 << 20;
 /// A tool under the name by which clients know it.
 #[derive(Debug)]
 pub struct OfferedTool {
-    /// The tool.
     pub tool: Arc<Tool>,
     /// Its name in a list of several providers.
     pub name: String,
-    /// Its text in lists.
     pub listed: ListedTool,
     /// The arguments that clients mirror into headers.
     pub params: Vec<ParamHeader>,

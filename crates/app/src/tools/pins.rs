@@ -40,13 +40,11 @@ use crate::providers::provider::{Pinning, Provider};
 /// Tools that a provider lists, sorted by their pins.
 #[derive(Default)]
 struct Sorted {
-    /// Tools that may be shown.
     shown: Vec<ToolDefinition>,
     held: BTreeSet<ToolId>,
     known: BTreeMap<ToolId, Versions>,
     /// To be accepted, being the first.
     first: Vec<Told>,
-    /// To wait.
     waiting: Vec<Told>,
     /// As accepted again.
     back: Vec<ToolId>,

@@ -10,9 +10,7 @@ use crate::{
 /// The call that an approval is bound to: whatever differs in one of these is another call.
 #[derive(Debug, Clone, Copy)]
 pub struct BoundCall<'a> {
-    /// The tenant.
     pub org: OrgId,
-    /// The principal.
     pub principal: PrincipalId,
     /// The service that acts for it.
     pub via: Option<PrincipalId>,
@@ -20,7 +18,6 @@ pub struct BoundCall<'a> {
     pub tool: &'a str,
     /// Digest of the tool's definition.
     pub tool_version: &'a str,
-    /// The connection.
     pub connection: ProviderId,
     /// The input as it is sent, which is after masking.
     pub input: Node<'a>,

@@ -39,24 +39,19 @@ impl Vote {
 /// Principal that wants to decide, as its own token and login show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approver {
-    /// Its id.
     pub id: PrincipalId,
-    /// Its name.
     pub name: String,
     /// True if another principal acts for it: the token was delegated.
     pub delegated: bool,
-    /// True for the role `admin`.
     pub admin: bool,
     /// Groups of its login.
     pub groups: BTreeSet<String>,
-    /// True if the login had a second factor.
     pub mfa: bool,
 }
 
 /// Party that decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
-    /// A principal of the org.
     Principal(Approver),
     /// The operator at the shell.
     Operator,
@@ -65,10 +60,8 @@ pub enum Decider {
 /// Reason why a decision is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionError {
-    /// A service account decides nothing, whatever its scopes.
     #[error("only people decide about approvals; a service account cannot")]
     Service,
-    /// The token was delegated.
     #[error(
         "a token through which somebody acts for a person cannot decide; use that person's own"
     )]
@@ -76,16 +69,12 @@ pub enum DecisionError {
     /// The decider asked for the call, or acts for the requester.
     #[error("whoever asks for a call, or acts for somebody who does, cannot decide about it")]
     Requester,
-    /// The decider is in none of the groups.
     #[error("deciding needs one of the groups that the policy names, or the role `admin`")]
     NotApprover,
-    /// The login had one factor.
     #[error("deciding needs a login with a second factor")]
     SecondFactor,
-    /// The approval is not pending.
     #[error("the approval is not pending any more: it is {}", .0.as_str())]
     Settled(Status),
-    /// The same person said yes before.
     #[error("this person has approved it already; the policy asks for several people")]
     Twice,
 }

@@ -17,20 +17,16 @@ pub struct Checkpoint {
     pub origin: String,
     /// Number of leaves of the tree.
     pub size: u64,
-    /// The tree's root.
     pub root: Hash,
 }
 
 /// Reason that a checkpoint is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CheckpointError {
-    /// Not the form of a checkpoint.
     #[error("not a checkpoint: {0}")]
     Form(&'static str),
-    /// Not signed as it has to be.
     #[error(transparent)]
     Note(#[from] NoteError),
-    /// The log's own key has not signed it.
     #[error("it is not signed by a given key of the log `{0}`")]
     NotByTheLog(String),
 }

@@ -22,21 +22,16 @@ const MAX_KEYS: usize = 64;
 /// Reason that keys cannot be used. Says nothing of what the text held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// A line is none of the forms.
     #[error(
         "line {0} is not `signing TIME BASE64`, `retired TIME BASE64` or 32 random bytes in base64"
     )]
     Line(usize),
-    /// Nothing signs.
     #[error("there is no signing key in it")]
     Empty,
-    /// More than anybody rotates.
     #[error("there are more than {MAX_KEYS} keys in it")]
     TooMany,
-    /// The last key that signs cannot be retired.
     #[error("the newest key cannot be retired: rotate first")]
     Newest,
-    /// A key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
@@ -87,7 +82,6 @@ impl std::fmt::Debug for Keyring {
 pub struct KnownKey {
     /// Start of its use for signing; 1970 if the key file has none.
     pub since: Timestamp,
-    /// True if it signs now.
     pub signing: bool,
     /// The verifier key under the name that was asked for.
     pub verifier: VerifierKey,

@@ -18,10 +18,8 @@ const MARK: &str = "\u{2014} ";
 /// Reason that a note is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// Not the form of a signed note.
     #[error("not a signed note: {0}")]
     Form(&'static str),
-    /// No signature is by a key that was given.
     #[error("no signature is by one of the given keys")]
     NoKnownKey,
     /// A signature names a given key and is not by it.
@@ -49,7 +47,6 @@ pub struct Signature {
 /// A signature that was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
-    /// By which key.
     pub key: VerifierKey,
     /// When it was made in seconds since 1970, if it is a witness's.
     pub witnessed_at: Option<u64>,

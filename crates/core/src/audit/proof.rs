@@ -26,10 +26,8 @@ pub struct TlogProof {
 /// Reason that a proof does not prove.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
-    /// Not the form of a proof.
     #[error("not a proof: {0}")]
     Form(&'static str),
-    /// Its checkpoint is not accepted.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// The path does not lead from this leaf to the signed root.

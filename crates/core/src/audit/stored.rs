@@ -16,11 +16,8 @@ pub struct Sealed<'a> {
     pub detached: Option<&'a str>,
     /// The salts of the erasable part, as JSON.
     pub salts: Option<&'a str>,
-    /// Its place in the log.
     pub sequence: i64,
-    /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// Hash of the leaf in the tree.
     pub leaf_hash: [u8; 32],
 }
 

@@ -22,9 +22,7 @@ use crate::{
 /// Facts of a call on which the judgement of its answer depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Premise<'a> {
-    /// The tool that was called.
     pub tool: &'a Tool,
-    /// The arguments it was called with.
     pub input: Node<'a>,
     /// Findings of DLP in the arguments.
     pub findings: &'a Findings,
@@ -77,7 +75,6 @@ pub struct Answer {
 enum Form {
     /// Structured content that stands for itself.
     Structured,
-    /// A result of MCP.
     Mcp,
     /// Questions, by name.
     Questions,

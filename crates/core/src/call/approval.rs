@@ -24,11 +24,9 @@ const LONGEST_PATH: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub struct RequiredApproval<'a> {
     obligation: &'a Obligation,
-    /// The policy.
     pub policy: &'a Named,
     /// Conditions: approvers, their number, and the time for it.
     pub terms: &'a ApprovalTerms,
-    /// Reason for it.
     pub reason: &'a str,
 }
 

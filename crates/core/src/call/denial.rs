@@ -34,12 +34,7 @@ pub enum Grounds {
     /// The tool's definition changed and waits for review.
     Quarantine,
     /// The input breaks the schema of the tool. No policy is asked, so nothing is decided.
-    Schema {
-        /// The tool.
-        tool: ToolId,
-        /// The places at fault.
-        violations: Vec<Violation>,
-    },
+    Schema { tool: ToolId, violations: Vec<Violation> },
     /// A policy forbids, none permits, or one could not be evaluated.
     Policy(Cause),
     /// DLP blocks, or could not scan.

@@ -25,7 +25,6 @@ use crate::{
 /// State of a tool's definition among the accepted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PinState {
-    /// The definition was accepted.
     Accepted,
     /// The definition changed and waits for review.
     Quarantined,
@@ -46,7 +45,6 @@ pub struct ToolCall {
 /// Position of a call in a conversation with its tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Turn {
-    /// Capabilities that the caller declared.
     pub capabilities: ClientCapabilities,
     /// State that the upstream gave with its questions.
     pub state: Option<String>,

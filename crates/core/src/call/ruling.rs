@@ -29,7 +29,6 @@ pub struct Asker<'a> {
     pub principal: &'a Principal,
     /// When the request arrived.
     pub time: Timestamp,
-    /// Source address of the request.
     pub source_ip: Option<IpAddr>,
     /// Payload capture where no policy says otherwise.
     pub capture: Capture,
@@ -44,7 +43,6 @@ pub struct Ruling {
     pub policy_version: Option<String>,
     /// Every policy that took part.
     pub determining: Vec<String>,
-    /// Obligations that the decision of policy comes with.
     pub obligations: Vec<Obligation>,
     /// Shadow policies, each with what it would have done.
     pub shadow: Vec<Shadow>,
@@ -56,7 +54,6 @@ pub struct Ruling {
     pub dlp_result: DlpResult,
     /// Inputs of the decision, as events keep them.
     pub inputs: Arc<DecisionInputs>,
-    /// Notices that policies ask for.
     pub notices: Vec<Notice>,
     /// Payload capture that a policy asks for.
     pub capture: Option<Capture>,

@@ -27,15 +27,12 @@ pub struct StateKey(pub(super) AnswerKey);
 /// Call that a state belongs to.
 #[derive(Debug, Clone, Copy)]
 pub struct StateOwner<'a> {
-    /// Org of the caller.
     pub org: OrgId,
-    /// The caller.
     pub principal: PrincipalId,
     /// The service that acts for it.
     pub via: Option<PrincipalId>,
     /// The tool, whose version counts.
     pub tool: &'a Tool,
-    /// The connection that the tool is called through.
     pub connection: ProviderId,
 }
 
@@ -48,7 +45,6 @@ pub struct CallState {
     pub legs: u32,
     /// Digest of the input as it was sent.
     pub input: String,
-    /// Capabilities of the client.
     pub capabilities: ClientCapabilities,
     /// Names of the questions.
     pub asked: Vec<String>,

@@ -22,9 +22,7 @@ const TASKS: &str = "tasks";
 /// Caller that a task belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskOwner {
-    /// Org of the caller.
     pub org: OrgId,
-    /// The caller.
     pub principal: PrincipalId,
     /// Everybody who acts for it, the newest first.
     pub actors: Vec<PrincipalId>,
@@ -33,7 +31,6 @@ pub struct TaskOwner {
 /// A call that waits for an approval, as it was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskCall {
-    /// The approval that it waits for.
     pub approval: ApprovalId,
     /// Size in bytes of the request that made it.
     pub bytes: u64,

@@ -20,9 +20,7 @@ const PURPOSE: &[u8] = b"portcullis refresh pair v1";
 /// Two tokens that were handed out together.
 #[derive(Debug, Clone)]
 pub struct TokenPair {
-    /// The access token.
     pub access: Token,
-    /// The refresh token.
     pub refresh: Token,
 }
 

@@ -7,19 +7,15 @@ pub enum Method {
     Discover,
     /// The handshake of the older era.
     Initialize,
-    /// The tools of a server.
     ListTools,
-    /// A call of a tool.
     CallTool,
     /// A stream of announcements; since 2026-07-28.
     Listen,
-    /// A sign of life.
     Ping,
     /// The state of a task, with its answer once there is one.
     GetTask,
     /// Answers to questions of a task.
     UpdateTask,
-    /// The wish that a task ends.
     CancelTask,
 }
 

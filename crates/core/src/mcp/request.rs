@@ -21,7 +21,6 @@ const LONGEST_ECHO: usize = 64;
 /// A header that may mirror a member of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mirror<'a> {
-    /// Not sent.
     #[default]
     Absent,
     /// Sent once, as text.
@@ -64,7 +63,6 @@ pub struct Request {
     pub method: Option<Method>,
     /// The parameters; `null` if there are none.
     pub params: Document,
-    /// The arguments of a call.
     pub arguments: Option<Document>,
     /// `_meta` of the parameters; `null` if there is none.
     pub meta: Document,
@@ -77,9 +75,7 @@ pub struct Request {
 pub struct ProtocolError {
     /// The id of the request, as far as it could be read.
     pub id: Option<RequestId>,
-    /// The error code.
     pub code: i64,
-    /// The status of the HTTP answer.
     pub http_status: u16,
     /// One sentence.
     pub message: String,

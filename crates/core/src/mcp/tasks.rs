@@ -37,7 +37,6 @@ pub fn required() -> Value {
 pub enum Disposition {
     /// The tool was called, once.
     Executed,
-    /// The tool was not called.
     NotExecuted,
     /// The call was made and failed; the tool may have had an effect.
     Error,

@@ -9,7 +9,6 @@ const MAX_HEADER_BYTES: usize = 8 << 10;
 pub struct Challenge {
     /// True if the token is good and its scopes are not enough.
     pub insufficient_scope: bool,
-    /// The scopes that are needed.
     pub scopes: Vec<String>,
     /// Address of the resource's metadata, which names its authorization servers.
     pub resource_metadata: Option<String>,

@@ -17,9 +17,7 @@ const MAX_ACCOUNT_BYTES: usize = 200;
 /// Tokens as they were granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenGrant {
-    /// Token that goes with each call.
     pub access_token: Secret,
-    /// Token that obtains the next access token.
     pub refresh_token: Option<Secret>,
     /// Seconds it lives; `None` if the answer has none.
     pub expires_in: Option<i64>,
@@ -36,19 +34,15 @@ pub enum TokenRefusal {
     InvalidGrant,
     /// The gateway itself is not known there any more, or its secret is wrong.
     InvalidClient,
-    /// The scopes cannot be had.
     InvalidScope,
-    /// Something else.
     Other,
 }
 
 /// An answer that holds no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GrantError {
-    /// The server refuses.
     #[error("the token endpoint refused")]
     Refused(TokenRefusal),
-    /// The answer is none.
     #[error("the token endpoint's answer is not one")]
     Form,
 }

@@ -17,10 +17,8 @@ pub enum MetadataError {
     /// A member that it must have is absent, or is not of its type.
     #[error("the document has no usable `{0}`")]
     Member(&'static str),
-    /// The document describes another resource.
     #[error("the document is about another resource")]
     Resource,
-    /// The document is another server's.
     #[error("the document names another issuer")]
     Issuer,
     /// PKCE with S256 is not offered, and without it nothing is begun.
@@ -34,7 +32,6 @@ pub enum MetadataError {
 /// Method by which the gateway authenticates at a token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMethod {
-    /// HTTP Basic.
     Basic,
     /// `client_secret` in the form.
     Post,
@@ -76,7 +73,6 @@ pub struct ResourceMetadata {
     pub resource: String,
     /// The issuers that may authorize.
     pub servers: Vec<String>,
-    /// The scopes there are.
     pub scopes: Vec<String>,
 }
 
@@ -173,9 +169,7 @@ pub fn is_same_issuer(one: &str, other: &str) -> bool {
 pub struct ServerMetadata {
     /// Issuer identifier, as the server writes it.
     pub issuer: String,
-    /// Authorization endpoint, for browsers.
     pub authorization_endpoint: String,
-    /// Token endpoint: exchanges codes for tokens.
     pub token_endpoint: String,
     /// Revocation endpoint (RFC 7009).
     pub revocation_endpoint: Option<String>,
@@ -230,13 +224,11 @@ impl ServerMetadata {
 /// Result of a registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
-    /// Client id of the gateway.
     pub client_id: String,
     /// Its secret, if it got one.
     pub client_secret: Option<Secret>,
     /// When that ends.
     pub expires_at: Option<Timestamp>,
-    /// Authentication method.
     pub method: TokenMethod,
 }
 

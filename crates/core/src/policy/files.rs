@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 pub struct PolicyFile {
     /// Its path within the folder, such as `github.cedar`.
     pub path: String,
-    /// Contents of the file.
     pub text: String,
 }
 

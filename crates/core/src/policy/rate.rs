@@ -25,9 +25,7 @@ pub enum Per {
     Principal,
     /// Those of one agent, for any principal; without an agent, those of the principal.
     Agent,
-    /// Those of the whole org.
     Org,
-    /// Those of one tool.
     Tool,
 }
 

@@ -63,13 +63,11 @@ pub struct PolicySet {
 pub struct Summary {
     /// SHA-256 of the whole set.
     pub version: Arc<str>,
-    /// When it was loaded.
     pub loaded_at: Timestamp,
     /// Policies that decide.
     pub active: usize,
     /// Policies that are only reported.
     pub shadow: usize,
-    /// Policies that are switched off.
     pub disabled: usize,
     /// Policies that no longer fit a tool they may apply to.
     pub invalid: usize,

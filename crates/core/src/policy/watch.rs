@@ -54,20 +54,12 @@ pub struct DraftBounds<'a> {
 /// Reason for which a set was not made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    /// Its policies have errors.
     #[error("the policies have {} errors", .0.len())]
     Policies(Vec<PolicyError>),
-    /// The draft is larger than its bounds.
     #[error(
         "{} policies for {} tools need more than {max_checks} checks", .size.policies, .size.tools
     )]
-    TooLarge {
-        /// Size of the draft.
-        size: DraftSize,
-        /// The most checks.
-        max_checks: usize,
-    },
-    /// The work was told to stop.
+    TooLarge { size: DraftSize, max_checks: usize },
     #[error("the work was stopped")]
     Stopped,
 }

@@ -80,7 +80,6 @@ pub enum UpstreamReason {
     ProtocolError,
     /// The server asked for a conversation that the gateway does not offer.
     InteractionRequired,
-    /// The answer is larger than the cap.
     ResponseTooLarge,
     /// The result is not what the tool declares, and the provider's must be.
     OutputMismatch,
@@ -150,9 +149,7 @@ pub enum Unavailable {
     Store,
     /// The counters that nodes share cannot be reached.
     Limits,
-    /// The node is shutting down.
     Shutdown,
-    /// Too much work is in flight already.
     Overloaded,
     /// The file lies in the folder of another node.
     FileElsewhere,

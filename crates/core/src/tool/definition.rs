@@ -19,9 +19,7 @@ const MAX_DIFFERENCES: usize = 1_000;
 pub struct Difference {
     /// JSON Pointer into the definition.
     pub path: String,
-    /// The value before, if any.
     pub old: Option<Value>,
-    /// The value now, if any.
     pub new: Option<Value>,
 }
 

@@ -68,13 +68,10 @@ pub enum SchemaError {
     /// Not an object, or its `type` is something else than `object`.
     #[error("the schema is not a schema of an object")]
     NotAnObject,
-    /// A reference to something outside the schema.
     #[error("the schema refers to something outside itself")]
     RemoteReference,
-    /// Larger than we compile.
     #[error("the schema has more than {MAX_SCHEMA_NODES} values")]
     TooLarge,
-    /// Takes too long to apply.
     #[error("the schema applies to itself without end, or too often")]
     Unbounded,
     /// A number beyond the range of a double, or a `multipleOf` of more than 18 digits.
@@ -83,20 +80,17 @@ pub enum SchemaError {
          18 digits"
     )]
     NumberRange,
-    /// One of its patterns is too large.
     #[error(
         "a pattern of the schema is longer than {} KiB, or takes more than {} KiB once compiled",
         patterns::MAX_TEXT >> 10,
         patterns::MAX_STATES >> 10
     )]
     PatternTooLarge,
-    /// Its patterns are too large together.
     #[error("the patterns of the schema take more than {} KiB", patterns::MAX_TOOL >> 10)]
     PatternsTooLarge,
     /// The patterns of the tools listed before it and its own are too large together.
     #[error("the patterns of all tools in the list take more than {} MiB", MAX_LIST_PATTERN_BYTES >> 20)]
     ListPatternsTooLarge,
-    /// Not a valid JSON Schema.
     #[error("the schema is not a valid JSON Schema")]
     Invalid,
 }

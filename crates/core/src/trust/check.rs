@@ -5,11 +5,9 @@
 pub enum CredentialCheck {
     /// The form, the algorithm, the key or the signature.
     Signature,
-    /// The issuer.
     Issuer,
     /// For whom it was issued.
     Audience,
-    /// When it is valid.
     Time,
     /// Replay: it must not have been used before.
     Replay,

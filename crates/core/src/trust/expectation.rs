@@ -10,7 +10,6 @@ use crate::trust::{Claims, claim::ClaimPath};
 /// stand at the end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pattern {
-    /// Exactly this.
     Exact(String),
     /// A text that begins with this; never empty.
     Prefix(String),
@@ -21,13 +20,10 @@ pub enum Pattern {
 /// The text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// There is nothing in it.
     #[error("an empty text matches nothing that proves anything")]
     Empty,
-    /// A `*` stands before the end.
     #[error("`{0}`: a `*` can only stand at the end")]
     Star(String),
-    /// `*` alone, where something has to be said.
     #[error("`*` alone binds nothing: say what the claim has to begin with")]
     Anything,
 }
@@ -85,9 +81,7 @@ impl fmt::Display for Pattern {
 pub enum Expectation {
     /// A text; never [`Pattern::Any`].
     Text(Pattern),
-    /// True or false.
     Flag(bool),
-    /// A whole number.
     Integer(i64),
 }
 

@@ -10,7 +10,6 @@ use crate::{
 /// Report of one rule on some claims.
 #[derive(Debug, Clone)]
 pub struct RuleReport {
-    /// The rule.
     pub rule: Arc<TrustRule>,
     /// Everything that speaks against it; nothing if the rule matches.
     pub faults: Vec<Fault>,
@@ -21,7 +20,6 @@ pub struct RuleReport {
 /// Something that speaks against a JWT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The class of check.
     pub check: CredentialCheck,
     /// The expectation that is not met. Quotes the rule, never the claims.
     pub text: String,

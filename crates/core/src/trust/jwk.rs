@@ -21,13 +21,10 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 /// The text is no JWK Set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeySetError {
-    /// Not strict JSON.
     #[error("the JWK Set is not one strict JSON value")]
     Json,
-    /// No list of keys.
     #[error("the JWK Set has no list `keys` of objects")]
     Keys,
-    /// Too many.
     #[error("the JWK Set has more than {MAX_KEYS} keys")]
     Many,
 }

@@ -43,7 +43,6 @@ const SEVERAL_FACTORS_ACR: [&str; 4] = [
 /// Claims that a rule reads at a login.
 #[derive(Debug, Clone)]
 pub struct LoginClaims {
-    /// The claim that tells the groups.
     pub groups_from: ClaimPath,
     /// The values of `acr` by which this issuer says that several factors were proved, besides
     /// those that mean it everywhere.
@@ -66,12 +65,10 @@ impl LoginClaims {
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Login {
-    /// The groups the subject is in.
     pub groups: BTreeSet<String>,
     /// Every other claim about the subject whose value is a text, a number, a flag, or a list of
     /// these; always a set of texts.
     pub claims: BTreeMap<String, BTreeSet<String>>,
-    /// True if the subject proved a second factor.
     pub mfa: bool,
 }
 

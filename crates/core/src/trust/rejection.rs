@@ -12,49 +12,37 @@ pub enum Rejection {
     /// The text is no JWT that this gateway reads.
     #[error("{0}")]
     Malformed(&'static str),
-    /// No rule trusts the issuer.
     #[error("no rule trusts the issuer in `iss`")]
     UnknownIssuer,
-    /// The issuer publishes no key that fits `kid` and `alg`.
     #[error("the issuer has no key for this `kid` and `alg`")]
     UnknownKey,
-    /// The signature is not the issuer's.
     #[error("the signature does not verify with the issuer's key")]
     WrongSignature,
-    /// A time is missing or is none.
     #[error("{0}")]
     BadTime(&'static str),
-    /// Its time is over.
     #[error("it expired at {0}")]
     Expired(Timestamp),
-    /// Its time has not come.
     #[error("it is not valid before {0}")]
     NotYetValid(Timestamp),
-    /// No rule expects its audience.
     #[error("`aud` does not hold the audience of any rule for this issuer")]
     WrongAudience,
     /// Issued for something else than to prove an identity.
     #[error("{0}")]
     WrongPurpose(&'static str),
-    /// No rule matches its claims.
     #[error("no rule matches its claims")]
     NoRule,
-    /// Several rules match its claims.
     #[error("several rules match its claims: {}", .0.join(", "))]
     SeveralRules(Vec<String>),
     /// The claim that names the user is missing or is no name.
     #[error("the claim `{0}` holds no name of a user: a text of 1 to 255 characters")]
     NoUser(ClaimPath),
-    /// No entry of the rule's `roles` matches.
     #[error("no entry of `roles` matches the claim `{0}`")]
     NoRole(ClaimPath),
-    /// Entries of the rule's `roles` contradict each other.
     #[error("entries of `roles` that are equally exact give the claim `{0}` different roles")]
     SeveralRoles(ClaimPath),
     /// The rule wants it used once, but nothing tells it from another.
     #[error("the rule has `single_use`, and there is no `jti` of 1 to 255 characters")]
     NoTokenId,
-    /// Exchanged before.
     #[error("it was exchanged before")]
     Replayed,
 }

@@ -23,10 +23,8 @@ pub struct RoleMap {
 /// The entries are no role map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RoleMapError {
-    /// There are none.
     #[error("`roles` is empty: nobody would have a role")]
     Empty,
-    /// A user cannot have the role of a service account.
     #[error("a user has the role member, auditor or admin")]
     Service,
 }

@@ -23,21 +23,17 @@ const MAX_NAME: usize = 200;
 pub struct TrustRule {
     /// Its name, unique in an installation; recorded in events, never told to callers.
     pub name: String,
-    /// The org it lets into.
     pub org: OrgId,
     /// `iss`, exactly.
     pub issuer: String,
     /// Audience that `aud` has to contain: this gateway.
     pub audience: String,
-    /// Expectations about the claims.
     pub expects: Expectations,
-    /// Kind of subject that it admits.
     pub who: Who,
     /// Claims of its subjects that policies see.
     pub login: LoginClaims,
     /// Maximum scopes of its tokens.
     pub scopes: ScopeSet,
-    /// Maximum lifetime of its tokens.
     pub max_ttl: MaxTtl,
     /// True if a JWT can be exchanged only once; needs a `jti`.
     pub single_use: bool,
@@ -48,13 +44,10 @@ pub struct TrustRule {
 /// Kind of subject that a rule derives from a JWT.
 #[derive(Debug, Clone)]
 pub enum Who {
-    /// Always this principal.
     Fixed(PrincipalId),
     /// A user, named by a claim.
     User {
-        /// The claim.
         from: ClaimPath,
-        /// The user's role.
         roles: RoleMap,
     },
 }
@@ -93,7 +86,6 @@ impl MaxTtl {
 /// The rules contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TrustRulesError {
-    /// Two rules have one name.
     #[error("there are two trust rules `{0}`; names are unique")]
     Twice(String),
 }

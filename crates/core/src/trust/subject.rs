@@ -15,7 +15,6 @@ use crate::{
 pub struct TrustedSubject {
     /// The rule. Its name is recorded; callers are never told.
     pub rule: Arc<TrustRule>,
-    /// Identity of the subject.
     pub who: Subject,
     /// Further statements of the issuer, as policies see them.
     pub login: Login,
@@ -48,7 +47,6 @@ pub struct TrustedUser {
     pub subject: String,
     /// A name for people: at most 200 characters, none of them a control character. Never trusted.
     pub name: String,
-    /// The role at this login.
     pub role: Role,
 }
 
@@ -57,7 +55,6 @@ pub struct TrustedUser {
 pub struct SingleUse {
     /// The issuer; a `jti` is unique within it.
     pub issuer: String,
-    /// The `jti`.
     pub jti: String,
     /// Until when it has to be remembered; later it is refused as expired anyway.
     pub until: Timestamp,

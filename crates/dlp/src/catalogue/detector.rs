@@ -68,7 +68,6 @@ pub(crate) enum Shape {
     Value {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        /// Finds the value in a text.
         find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
     },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
@@ -79,7 +78,6 @@ pub(crate) enum Shape {
         least: usize,
         /// Character that has to stand before the first of them.
         before: Before,
-        /// Finds matches in the run.
         find: fn(&[u8], &DigitRun) -> Vec<Range<usize>>,
     },
     /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
@@ -96,7 +94,6 @@ pub(crate) enum Shape {
     Around {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        /// Finds the match.
         find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
     },
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
@@ -134,7 +131,6 @@ pub(crate) enum NormalForm {
     Verbatim,
     /// Letters and digits only, in lower case.
     Alphanumeric,
-    /// In lower case.
     LowerCase,
 }
 

@@ -23,7 +23,6 @@ use portcullis_json::JsonValue;
 pub struct Text {
     /// Its number among the keys, texts and numbers of the value.
     pub place: u32,
-    /// The text.
     pub text: String,
 }
 
@@ -38,7 +37,6 @@ pub struct Reported {
     pub start: usize,
     /// Characters up to its end.
     pub end: usize,
-    /// Likelihood that the detector reports.
     pub likelihood: Likelihood,
 }
 

@@ -11,7 +11,6 @@ use crate::{
 /// A sample text of a configured detector, and whether the detector did with it what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// The detector.
     pub detector: String,
     /// The sample's number in its list, from 1.
     pub number: usize,

@@ -73,7 +73,6 @@ fn ceil_char(text: &str, at: usize) -> usize {
 pub(crate) enum Extent {
     /// The matches.
     Matches,
-    /// All of it.
     Everything,
 }
 

@@ -41,9 +41,7 @@ pub struct Custom {
     /// Likelihood of a match without context.
     #[serde(default = "likely")]
     pub likelihood: Likelihood,
-    /// Texts in which it has to fire.
     pub must_match: Vec<String>,
-    /// Texts in which it must not.
     pub must_not_match: Vec<String>,
 }
 

@@ -42,7 +42,6 @@ pub struct Settings {
     /// Categories of the kinds that an external detector may report, by name.
     #[serde(skip)]
     pub external: BTreeMap<String, Category>,
-    /// Limits beyond which the engine refuses to scan.
     pub limits: Limits,
 }
 

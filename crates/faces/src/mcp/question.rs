@@ -59,7 +59,6 @@ pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
 pub(super) enum Shown {
     /// Its user opened the address: people may be deciding.
     Opened,
-    /// Its user did not want to.
     Declined,
 }
 

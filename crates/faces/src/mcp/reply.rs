@@ -29,9 +29,7 @@ use crate::{
 pub(crate) enum Reply {
     /// The result as text.
     Result(String),
-    /// A list of tools.
     List(List),
-    /// An error of the protocol.
     Error(ProtocolError),
     /// A notification was taken.
     Accepted,
@@ -152,7 +150,6 @@ enum Written<'a> {
     Called(Called<'a>),
     /// A task with the result of its call.
     Task(TaskEnd<'a>),
-    /// Nothing.
     Nothing,
     Error(RpcError<'a>),
 }

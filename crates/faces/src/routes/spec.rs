@@ -19,7 +19,6 @@ pub struct RouteSpec {
 /// Credentials that a route asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// None.
     Open,
     /// None; a probe, which is also answered over a connection of the reserve.
     Probe,

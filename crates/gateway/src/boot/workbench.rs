@@ -21,7 +21,6 @@ pub(crate) enum ToolSource<'a> {
     Described(&'a Value),
     /// The store, and the providers of which it knows nothing.
     Store,
-    /// The providers.
     Providers,
 }
 

@@ -23,19 +23,14 @@ use super::{AuditRetention, CaptureMode, Exports, Sink};
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Audit {
-    /// Durability of a recorded event.
     pub(crate) sync: AuditSync,
     /// Payload that events keep where no policy says so.
     pub(crate) capture: CaptureMode,
-    /// Retention of events.
     pub(crate) retention: AuditRetention,
     /// The keys that sign the logs; `audit-key` in the data folder when absent.
     pub(crate) signing_key: Option<KeySource>,
-    /// Anchors of checkpoints.
     pub(crate) anchor: Anchor,
-    /// Folder of export files.
     pub(crate) exports: Exports,
-    /// Sinks for copies of events.
     pub(crate) sink: Vec<Sink>,
 }
 
@@ -54,7 +49,6 @@ pub(crate) enum AuditSync {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum KeySource {
-    /// In an environment variable.
     Env {
         /// Its name.
         env: String,
@@ -65,10 +59,7 @@ pub(crate) enum KeySource {
         command: Vec<String>,
     },
     /// In a file, which is made if nothing was signed yet.
-    File {
-        /// Its path.
-        file: PathBuf,
-    },
+    File { file: PathBuf },
 }
 
 /// The longest text of keys.
@@ -115,7 +106,6 @@ pub(crate) struct Anchor {
     pub(crate) every_seconds: u64,
     /// A file that is only appended to.
     pub(crate) file: Option<PathBuf>,
-    /// Witnesses.
     pub(crate) witnesses: Vec<WitnessSettings>,
 }
 

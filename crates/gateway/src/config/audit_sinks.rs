@@ -76,7 +76,6 @@ pub(crate) struct Sink {
     detached: bool,
     /// The file, for `file`.
     path: Option<PathBuf>,
-    /// Largest size of a file.
     max_bytes: Option<u64>,
     /// Number of full files that are kept.
     max_files: Option<u32>,
@@ -87,9 +86,8 @@ pub(crate) struct Sink {
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// Credentials of the gateway.
     token: Option<SecretSource>,
-    /// The header that carries it; `Authorization: Bearer` when absent.
+    /// The header that carries the token; `Authorization: Bearer` when absent.
     token_header: Option<String>,
     /// Seconds for a batch.
     timeout_seconds: Option<u64>,

@@ -36,7 +36,6 @@ pub(crate) struct Dlp {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct External {
-    /// URL of the detector.
     url: String,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]

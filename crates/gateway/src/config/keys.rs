@@ -21,12 +21,16 @@ pub(crate) struct Keys {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum VaultKeys {
-    /// In a file.
-    File { file: PathBuf },
-    /// In an environment variable.
-    Env { env: String },
+    File {
+        file: PathBuf,
+    },
+    Env {
+        env: String,
+    },
     /// On the standard output of a command, run without a shell.
-    Command { command: Vec<String> },
+    Command {
+        command: Vec<String>,
+    },
 }
 
 /// The longest text of keys.

@@ -40,7 +40,6 @@ pub(crate) struct Provider {
     env: BTreeMap<String, SecretSource>,
     /// The folder the program runs in.
     cwd: Option<PathBuf>,
-    /// Authentication of the gateway.
     #[serde(default)]
     auth: AuthName,
     /// The key, for `auth = "api_key"`; the connecting caller brings one when absent.
@@ -72,7 +71,6 @@ pub(crate) struct Provider {
     start_timeout_seconds: Option<u64>,
     /// Bytes of the largest answer, up to 64 MiB.
     max_response_bytes: Option<usize>,
-    /// Calls in flight at once.
     max_in_flight: Option<usize>,
     /// Treatment of tools that change; as `[tools]` says when absent.
     pin: Option<Pin>,

@@ -53,7 +53,6 @@ pub(crate) struct Server {
 pub(crate) struct Tls {
     /// The certificate chain.
     pub(crate) certificate: PathBuf,
-    /// The private key.
     pub(crate) key: PathBuf,
 }
 

@@ -14,9 +14,8 @@ pub(crate) struct Traces {
     url: Option<String>,
     /// This host may have a private or loopback address, and may be spoken to without TLS.
     allow_private: bool,
-    /// Credentials of the gateway.
     token: Option<SecretSource>,
-    /// The header that carries it; `Authorization: Bearer` when absent.
+    /// The header that carries the token; `Authorization: Bearer` when absent.
     token_header: Option<String>,
     /// Seconds for a batch.
     timeout_seconds: Option<u64>,

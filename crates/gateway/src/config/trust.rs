@@ -62,7 +62,6 @@ pub(crate) struct TrustEntry {
     mfa_acr: Vec<String>,
     /// Scopes of its tokens at most; those of the principal when absent.
     scopes: Option<Vec<String>>,
-    /// Longest lifetime of its tokens.
     max_ttl: Option<Seconds>,
     /// A JWT can be exchanged only once.
     #[serde(default)]
@@ -101,7 +100,6 @@ struct Jwks {
 /// The rules, and where the keys of each issuer come from.
 #[derive(Debug)]
 pub(crate) struct Trusted {
-    /// The rules.
     pub(crate) rules: TrustRules,
     /// The place of the keys, by issuer.
     pub(crate) keys: BTreeMap<String, KeySource>,

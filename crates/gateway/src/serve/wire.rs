@@ -43,7 +43,6 @@ pub(super) struct Wire<S> {
 enum Guard {
     /// The protocol is not known yet, or frames by itself.
     Off,
-    /// HTTP/1.
     Http1(Box<Framing>),
     /// A head broke it: this is still to be read, and nothing else.
     BrokenHead(&'static [u8]),

@@ -26,7 +26,6 @@ pub(crate) struct Scene {
 /// Expected end of an invocation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
-    /// The status of the answer.
     pub(crate) status: u16,
     /// `error.code`; empty for success.
     pub(crate) code: &'static str,

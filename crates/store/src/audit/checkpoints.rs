@@ -34,11 +34,8 @@ impl CheckpointKind {
 pub struct StoredCheckpoint {
     /// Number of leaves.
     pub size: u64,
-    /// Its root.
     pub root: Hash,
-    /// The signed note.
     pub note: String,
-    /// When it was signed.
     pub signed_at: Timestamp,
 }
 

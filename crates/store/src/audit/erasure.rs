@@ -25,7 +25,6 @@ pub(crate) const PAYLOADS: [&str; 2] = ["input", "output"];
 /// Selection of events. Empty parts let everything through; all others must match.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// This one.
     pub event: Option<EventId>,
     /// Done by this principal, or on its behalf.
     pub actor: Option<PrincipalId>,

@@ -26,27 +26,19 @@ pub enum Visibility {
     /// Events of a principal, caused by itself or on its behalf.
     Own(PrincipalId),
     /// Of these, the events of this token and of tokens made from it.
-    Grant {
-        /// The token's principal.
-        principal: PrincipalId,
-        /// The token.
-        token: TokenId,
-    },
+    Grant { principal: PrincipalId, token: TokenId },
 }
 
 /// In which order to read the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventOrder {
-    /// Oldest first.
     Ascending,
-    /// Newest first.
     Descending,
 }
 
 /// The actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventActor {
-    /// A user or a service account.
     Principal(PrincipalId),
     /// The bearer of this token.
     Token(TokenId),
@@ -55,9 +47,7 @@ pub enum EventActor {
 /// The target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventTarget {
-    /// Exactly this.
     Is(String),
-    /// Anything that begins so.
     StartsWith(String),
 }
 
@@ -68,32 +58,21 @@ pub struct EventFilter {
     pub from: Option<Timestamp>,
     /// Recorded before this moment.
     pub to: Option<Timestamp>,
-    /// Of one of these types.
     pub kinds: Vec<String>,
-    /// Done by.
     pub actor: Option<EventActor>,
-    /// Done to.
     pub target: Option<EventTarget>,
-    /// Decided so.
     pub decisions: Vec<String>,
-    /// Decided by one of these policies.
     pub policies: Vec<String>,
-    /// With one of these DLP results.
     pub dlp_results: Vec<String>,
-    /// Ended in one of these ways.
     pub outcomes: Vec<String>,
-    /// Of this request.
     pub request_id: Option<RequestId>,
 }
 
 /// An event and, when it has one, its place in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
-    /// Its id.
     pub id: EventId,
-    /// Its type.
     pub kind: String,
-    /// When it happened.
     pub occurred_at: Timestamp,
     /// The part that is hashed, as JSON, without sequence and time of recording.
     pub core: String,
@@ -112,7 +91,6 @@ pub struct Seal {
     pub sequence: i64,
     /// When it was committed, never before the one in front of it.
     pub recorded_at: Timestamp,
-    /// Its leaf in the tree.
     pub leaf_hash: [u8; 32],
 }
 
@@ -124,7 +102,6 @@ pub struct EventPage {
     /// The last sequence that was looked at: from here the next page goes on. `None` if there was
     /// nothing to look at.
     pub reached: Option<i64>,
-    /// True if further events follow now.
     pub more: bool,
 }
 

@@ -16,11 +16,8 @@ use crate::{
 /// A hold on the events of an org that match every part given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// Its id.
     pub id: HoldId,
-    /// The tenant.
     pub org_id: OrgId,
-    /// Reason.
     pub reason: String,
     /// Only what this principal did or what was done on its behalf.
     pub actor_id: Option<PrincipalId>,
@@ -28,9 +25,7 @@ pub struct Hold {
     pub from: Option<Timestamp>,
     /// Only what was committed before this moment.
     pub to: Option<Timestamp>,
-    /// Since when.
     pub created_at: Timestamp,
-    /// When it was lifted.
     pub released_at: Option<Timestamp>,
 }
 

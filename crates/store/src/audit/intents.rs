@@ -18,11 +18,9 @@ use crate::{
 pub struct OpenIntent {
     /// The id its event will have.
     pub id: EventId,
-    /// The tenant.
     pub org_id: OrgId,
     /// The lease of the node that opened it; on SQLite, its name.
     pub node: String,
-    /// When.
     pub opened_at: Timestamp,
     /// Content of its event, as JSON.
     pub record: String,

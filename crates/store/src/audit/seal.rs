@@ -33,9 +33,7 @@ type Told = Vec<(OrgId, Result<u64, StoreError>)>;
 /// A committed event that has no place yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsealedEvent {
-    /// Its id.
     pub id: EventId,
-    /// The tenant.
     pub org_id: OrgId,
     /// The part that is hashed, as JSON, without sequence and time of recording.
     pub core: String,
@@ -44,9 +42,7 @@ pub struct UnsealedEvent {
 /// A signed note and when it was signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedNote {
-    /// The note.
     pub note: String,
-    /// When.
     pub signed_at: Timestamp,
 }
 
@@ -83,7 +79,6 @@ where
 
 /// Work on a log.
 enum Step {
-    /// Nothing more.
     Done,
     /// To look again, for something was mended.
     Again,

@@ -49,9 +49,7 @@ use crate::{
 pub struct NewIntent {
     /// The id its event will have.
     pub id: EventId,
-    /// The tenant.
     pub org_id: OrgId,
-    /// When it is opened.
     pub opened_at: Timestamp,
     /// Content of its event if the call is cut off, as JSON.
     pub record: String,
@@ -78,29 +76,20 @@ pub enum Began {
 /// itself is [`TextColumn::Core`].
 #[derive(Debug, Clone)]
 pub struct NewEvent {
-    /// Its id.
     pub id: EventId,
-    /// The tenant.
     pub org_id: OrgId,
     /// Its type, such as `mcp.invocation`.
     pub kind: Name,
-    /// When it happened.
     pub occurred_at: Timestamp,
-    /// The actor.
     pub actor_id: Option<PrincipalId>,
     /// On whose behalf.
     pub via: Option<PrincipalId>,
-    /// With which token.
     pub token_id: Option<TokenId>,
     /// `allow` or `deny`.
     pub decision: Option<Name>,
-    /// Result of DLP.
     pub dlp_result: Option<Name>,
-    /// Outcome.
     pub outcome: Option<Name>,
-    /// In which request.
     pub request_id: Option<RequestId>,
-    /// Its longer texts.
     pub texts: EventTexts,
     /// True if the erasable part has a payload, which is deleted sooner than the rest.
     pub has_payload: bool,
@@ -131,9 +120,8 @@ impl AuditSettings {
 /// Counters of the writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
-    /// Transactions committed.
     pub commits: u64,
-    /// Jobs in them.
+    /// Jobs in these transactions.
     pub jobs: u64,
     /// Jobs that wait now.
     pub waiting: usize,

@@ -31,7 +31,6 @@ impl Durability {
 /// Reason why a commit that was answered may not survive a power loss. The text says what to set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Weakness {
-    /// PostgreSQL answers before the commit is on its disk.
     #[error(
         "PostgreSQL answers commits before they are on its disk (`synchronous_commit` is `off` for \
          this role in this database): set it to `on` with ALTER ROLE, ALTER DATABASE or in \
@@ -48,10 +47,8 @@ pub enum Weakness {
     /// The PostgreSQL server does not wait for its disk at all.
     #[error("the PostgreSQL server does not wait for its disk (`fsync` is `off`): set it to `on`")]
     Unsynced,
-    /// SQLite does not wait for the disk with each commit.
     #[error("SQLite does not wait for the disk with each commit (`synchronous` is `{0}`)")]
     Relaxed(String),
-    /// SQLite could not keep a write-ahead log.
     #[error(
         "SQLite keeps no write-ahead log there (`journal_mode` is `{0}`): put the database on a \
          local file system"

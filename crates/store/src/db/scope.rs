@@ -13,7 +13,6 @@ use tokio::time::timeout;
 /// Rows that a transaction may see and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Those of this org.
     Org(OrgId),
     /// Everybody's: what the operator does, jobs that look for work, the writer of the audit log,
     /// sealing several logs at once, and finding out whose something is.

@@ -21,7 +21,6 @@ pub enum News {
     /// Tokens were revoked, or principals, plan or connections of this org changed: whatever is
     /// remembered of its callers has to be looked up again.
     Org(OrgId),
-    /// The pins of tools.
     Pins,
 }
 

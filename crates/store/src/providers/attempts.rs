@@ -21,21 +21,16 @@ pub const ATTEMPT: &str = "attempt";
 /// A connect that is about to begin.
 #[derive(Debug, Clone)]
 pub struct NewAttempt {
-    /// Its id.
     pub id: String,
-    /// The tenant.
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// The provider to connect.
     pub slug: String,
-    /// Owner of the future connection.
     pub owner: ProviderOwner,
     /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
     /// SHA-256 of the `state` that the browser carries.
     pub state_hash: [u8; 32],
-    /// When it is worth nothing any more.
     pub expires_at: Timestamp,
     /// Sealed state for completing it.
     pub secret: SealedSecret,
@@ -44,19 +39,14 @@ pub struct NewAttempt {
 /// A connect that has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// Its id.
     pub id: String,
-    /// The tenant.
     pub org_id: OrgId,
     /// The connection that it will make or renew.
     pub provider_id: ProviderId,
-    /// The provider to connect.
     pub slug: String,
-    /// Owner of the future connection.
     pub owner: ProviderOwner,
     /// The principal that began it, and alone may complete it.
     pub principal_id: PrincipalId,
-    /// When it is worth nothing any more.
     pub expires_at: Timestamp,
     /// SHA-256 of the code that confirms it, once there is one.
     pub confirm_hash: Option<Vec<u8>>,

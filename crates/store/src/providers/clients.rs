@@ -18,15 +18,12 @@ pub const CLIENT: &str = "client";
 pub struct OAuthClient {
     /// At whom, exactly.
     pub issuer: String,
-    /// Redirect URI of browsers.
     pub redirect_uri: String,
     /// The id under which its secret is kept, if it has one.
     pub id: String,
-    /// Client id of the gateway there.
     pub client_id: String,
     /// Authentication method at the token endpoint.
     pub method: String,
-    /// When it was registered.
     pub registered_at: Timestamp,
     /// When its secret ends.
     pub expires_at: Option<Timestamp>,

@@ -29,31 +29,25 @@ pub const CREDENTIAL: &str = "credential";
 pub struct NewCredential {
     /// The credentials, sealed for their connection.
     pub secret: SealedSecret,
-    /// Metadata of the credentials.
     pub grant: Grant,
-    /// Account of the connection upstream.
     pub account: Option<Account>,
 }
 
 /// Owners whose connections to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerFilter {
-    /// Everybody's.
     Everybody,
     /// The org's and this principal's.
     Reachable(PrincipalId),
-    /// Only this owner's.
     Only(ProviderOwner),
 }
 
 /// A page of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct ProviderPage<'a> {
-    /// The owners.
     pub owner: OwnerFilter,
     /// Only beyond this slug and id.
     pub after: Option<(&'a str, &'a str)>,
-    /// At most so many.
     pub limit: u32,
 }
 

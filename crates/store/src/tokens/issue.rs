@@ -23,7 +23,6 @@ pub struct NewToken<'a> {
 /// The first refresh token of a grant.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRefresh<'a> {
-    /// The token.
     pub token: NewToken<'a>,
     /// When the grant ends, however often it is refreshed.
     pub grant_ends_at: Timestamp,
@@ -34,7 +33,6 @@ pub struct NewRefresh<'a> {
 /// A JWT that may be exchanged once.
 #[derive(Debug, Clone, Copy)]
 pub struct Assertion {
-    /// Identity.
     pub digest: [u8; 32],
     /// Until when it would be accepted, and so has to be remembered.
     pub expires_at: Timestamp,
@@ -43,9 +41,7 @@ pub struct Assertion {
 /// Rows of an exchange.
 #[derive(Debug, Clone, Copy)]
 pub struct Issue<'a> {
-    /// The access token.
     pub access: NewToken<'a>,
-    /// The refresh token beside it.
     pub refresh: Option<NewRefresh<'a>>,
     /// Claims of the login that the tokens come from.
     pub login: Option<&'a LoginRecord>,
@@ -56,7 +52,6 @@ pub struct Issue<'a> {
 /// Result of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Issued {
-    /// The tokens exist.
     Done,
     /// Nothing was made: the JWT was exchanged before.
     Replayed,

@@ -23,35 +23,27 @@ use crate::{
 pub struct KnownRefresh {
     /// The token, its principal and its org.
     pub known: KnownToken,
-    /// When the grant ends.
     pub grant_ends_at: Timestamp,
     /// Lifetime of the access tokens that it buys.
     pub access_seconds: i64,
-    /// State.
     pub state: RefreshState,
 }
 
 /// A refresh token to be spent, and what it buys.
 #[derive(Debug, Clone, Copy)]
 pub struct Rotation<'a> {
-    /// The hash of the token that is presented.
     pub presented: &'a TokenHash,
-    /// The access token it buys.
     pub access: NewToken<'a>,
-    /// The refresh token it buys.
     pub refresh: NewRefresh<'a>,
     /// Both as text, sealed so that only the presented token opens it.
     pub sealed: &'a [u8],
-    /// The moment.
     pub now: Timestamp,
 }
 
 /// The pair a spent refresh token has bought.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// The access token.
     pub access: TokenRecord,
-    /// The refresh token.
     pub refresh: TokenRecord,
     /// Both as text, sealed.
     pub sealed: Vec<u8>,

@@ -57,9 +57,7 @@ struct Listener {
 
 /// End of a stream.
 enum Over {
-    /// The server has no such stream.
     NotOffered,
-    /// The stream broke off or ended.
     Ended,
 }
 

@@ -273,14 +273,18 @@ pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
 #[derive(Debug)]
 pub(crate) enum Incoming {
     /// The end of a request; `id` is absent when it is not one of a kind we give.
-    Answer { id: Option<u64>, outcome: Outcome },
-    /// The server's list of tools has changed.
+    Answer {
+        id: Option<u64>,
+        outcome: Outcome,
+    },
     ToolsChanged,
     /// The progress of the request that has this id.
-    Progress { token: u64, progress: Progress },
+    Progress {
+        token: u64,
+        progress: Progress,
+    },
     /// Another notification.
     Notification,
-    /// A request of the server's.
     Request(ServerRequest),
 }
 

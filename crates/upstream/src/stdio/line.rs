@@ -9,7 +9,6 @@ use crate::mcp::scan::IdScanner;
 /// One line of a child's output, without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// All of it.
     Whole(Vec<u8>),
     /// The line was too long; the id of the request it answered, where that could be told.
     TooLong(Option<u64>),

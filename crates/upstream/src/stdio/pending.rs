@@ -23,7 +23,6 @@ use crate::{
 pub(super) enum Arrival {
     /// Its answer, and whether that is large.
     Answer(Outcome, Size),
-    /// An answer that is too large.
     TooLarge,
     /// Something with its id that is no answer.
     Garbled,

@@ -30,22 +30,18 @@ pub struct ExchangeRequest {
     pub scope: Option<ScopeSet>,
     /// Number of seconds it lives.
     pub expires_in: Option<i64>,
-    /// Its label.
     pub label: Option<String>,
 }
 
 /// Result of an exchange or a refresh: the only moment these texts are known.
 #[derive(Debug)]
 pub struct Granted {
-    /// The access token.
     pub access: Token,
     /// The refresh token, and when it ends.
     pub refresh: Option<(Token, Timestamp)>,
-    /// All that is stored of the access token.
     pub record: TokenRecord,
     /// Its scopes at this moment.
     pub scopes: ScopeSet,
-    /// When it was given.
     pub now: Timestamp,
 }
 

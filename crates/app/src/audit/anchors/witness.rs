@@ -24,7 +24,6 @@ pub struct WitnessedBy {
 
 /// Result of asking a witness.
 enum WitnessReply {
-    /// The witness signed.
     Signed,
     /// The witness did not sign this log; others may succeed.
     Refused(&'static str),

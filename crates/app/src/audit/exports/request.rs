@@ -105,7 +105,6 @@ pub struct ExportRequest {
     pub from: Timestamp,
     /// Until when; not included.
     pub to: Timestamp,
-    /// In which format.
     pub format: Format,
     pub(crate) filter: EventFilter,
     given: Given,

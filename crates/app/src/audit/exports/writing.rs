@@ -27,13 +27,10 @@ const PAGE: u32 = 200;
 /// Reason that an export failed. The text may be shown to the requester.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The store failed.
     #[error("The store could not be read; ask again.")]
     Store(#[from] StoreError),
-    /// A stored event is damaged.
     #[error("{0}; `portcullis audit verify` tells more.")]
     Stored(#[from] StoredError),
-    /// The file cannot be written.
     #[error("The file could not be written: {}. Ask again once there is room.", .0.kind())]
     Write(#[from] io::Error),
     /// The tree that proofs are taken from is damaged.
@@ -51,16 +48,13 @@ pub enum ExportError {
     /// That it was made could not be recorded, so it is not handed out.
     #[error("The export could not be recorded in the audit log; ask again.")]
     Unrecorded,
-    /// The node ends.
     #[error("The node was stopped before the export was written; ask again.")]
     Stopped,
     /// The files of the org would be larger than they may be.
     #[error("The exports of the org would have more than {0} bytes; ask for less, or later.")]
     Quota(u64),
-    /// Too little is free on the disk.
     #[error("Too little is free on the disk of the exports; ask again once there is more.")]
     Space,
-    /// Another node declared it failed.
     #[error("The export was given up.")]
     GivenUp,
 }
@@ -83,11 +77,9 @@ pub trait Progress {
 pub struct Written {
     /// Part of the log that it covers; absent for an empty export.
     pub range: Option<Value>,
-    /// Number of events.
     pub events: u64,
     /// Number of those that are marked: they are not what the log holds.
     pub mismatched: u64,
-    /// Number of bytes.
     pub bytes: u64,
     /// Their SHA-256, in hex.
     pub sha256: String,
@@ -111,13 +103,10 @@ impl Written {
 /// The log that is exported.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportedLog<'a> {
-    /// Store of the log.
     pub store: &'a Store,
-    /// Org of the export.
     pub org: OrgId,
     /// Its signed state, which covers all that is exported.
     pub signed: &'a SignedLog,
-    /// The present moment.
     pub now: Timestamp,
 }
 

@@ -16,7 +16,6 @@ use rustix::fs::OFlags;
 /// Path and limits of the file.
 #[derive(Debug, Clone)]
 pub struct FileOutlet {
-    /// The file that is written.
     pub path: PathBuf,
     /// When it is this large it is put aside as `path.1`, and another one begun.
     pub max_bytes: u64,

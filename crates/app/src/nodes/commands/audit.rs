@@ -22,22 +22,17 @@ const MAX_REASON: usize = 500;
 /// Parts to erase, and the reason.
 #[derive(Debug, Clone)]
 pub struct ErasureRequest {
-    /// The tenant.
     pub org: OrgId,
-    /// Of which events.
     pub selection: Selection,
     /// Members to erase; all of [`ERASABLE`] if none is named.
     pub members: Vec<String>,
-    /// Reason for it.
     pub reason: String,
 }
 
 /// A hold to be laid.
 #[derive(Debug, Clone)]
 pub struct HoldRequest {
-    /// The tenant.
     pub org: OrgId,
-    /// Reason for it.
     pub reason: String,
     /// Only what this principal did.
     pub actor: Option<PrincipalId>,

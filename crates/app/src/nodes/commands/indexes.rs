@@ -41,9 +41,7 @@ pub(super) enum IndexFault {
     Column {
         /// Its id, as the record has it.
         id: String,
-        /// Its place.
         sequence: i64,
-        /// The column.
         column: &'static str,
     },
     /// A position is not that of the order of the log: listing passes over the event.
@@ -52,10 +50,8 @@ pub(super) enum IndexFault {
     /// An event is neither in the log nor waits to come into it: it was added from outside.
     #[error("the event {0} stands among those that have a place in the log and has none")]
     Stray(String),
-    /// A place whose event is not there.
     #[error("the event at place {0} is missing")]
     Empty(i64),
-    /// A detached value is not as the log tells.
     #[error("event {id} at place {sequence}: {wrong}")]
     Value {
         /// Its id, as the record has it.
@@ -65,27 +61,18 @@ pub(super) enum IndexFault {
         /// The value, and the fault of it.
         wrong: String,
     },
-    /// More is erased than was recorded.
     #[error("more events have lost values of `{0}` than the `audit.erased` events of it tell")]
     Erasures(String),
-    /// The tree has another leaf than the event.
     #[error("the tree has another leaf at place {0} than the event there")]
     Leaf(i64),
-    /// A tile is not computed from the leaves.
     #[error("the tile {index} at level {level} of the tree is not that of its leaves")]
-    Tile {
-        /// Level of the tile.
-        level: u8,
-        /// Its index there.
-        index: u64,
-    },
+    Tile { level: u8, index: u64 },
     /// Events are passed over as removed, and nothing says that they were.
     #[error(
         "the first {0} events are passed over as if they had been removed, and no event of the log \
          tells that they were"
     )]
     Hidden(u64),
-    /// The leaves are not those of the signed tree.
     #[error("the tree that is stored is not the one that was signed")]
     Root,
 }
@@ -97,7 +84,6 @@ pub(super) struct VerifiedLog {
     pub first: u64,
     /// Size of the tree.
     pub size: u64,
-    /// Its root.
     pub root: Hash,
 }
 

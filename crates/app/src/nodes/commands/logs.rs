@@ -30,7 +30,6 @@ const PAGE: u32 = 200;
 pub struct LogIdentity {
     /// The public host of the installation.
     pub host: String,
-    /// Keys that sign its logs.
     pub keys: Keyring,
 }
 

@@ -23,7 +23,6 @@ const DAY: i64 = 24 * 60 * 60;
 pub struct NewToken {
     /// The token, to be handed to its owner.
     pub token: Token,
-    /// Stored record.
     pub record: TokenRecord,
     /// Scopes that its principal may have and that a token has only if they are asked for by name.
     pub unnamed: ScopeSet,
@@ -32,7 +31,6 @@ pub struct NewToken {
 /// Properties of a new token.
 #[derive(Debug)]
 pub struct TokenRequest {
-    /// Principal of the token.
     pub principal: PrincipalId,
     /// Scopes of the token; `None` means the default of the role.
     pub scopes: Option<ScopeSet>,
@@ -40,7 +38,6 @@ pub struct TokenRequest {
     pub lifetime_seconds: Option<i64>,
     /// Free text recorded in every event.
     pub label: Option<String>,
-    /// Addresses that it may be used from.
     pub allowed_from: Option<CidrList>,
     /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
@@ -49,13 +46,10 @@ pub struct TokenRequest {
 /// A token as the operator asks about it.
 #[derive(Debug)]
 pub struct Inspected {
-    /// All that is stored of it.
     pub record: TokenRecord,
-    /// Its principal.
     pub principal: Principal,
     /// Scopes that are effective under its principal's role of today.
     pub scopes: ScopeSet,
-    /// State of the token.
     pub state: TokenState,
 }
 
@@ -63,17 +57,13 @@ pub struct Inspected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenState {
-    /// The token is accepted.
     Live,
-    /// Its time is over.
     Expired,
-    /// The token was revoked.
     Revoked,
     /// The refresh token was used.
     Spent,
     /// Its principal is disabled, or one that acts through it.
     PrincipalDisabled,
-    /// Its org is disabled.
     OrgDisabled,
     /// The token was delegated before trust rules were stored with tokens.
     LineageUnknown,

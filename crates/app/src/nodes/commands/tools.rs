@@ -27,7 +27,6 @@ const PAGE: u32 = 500;
 pub struct Waiting {
     /// Accepted definition; `None` for a new tool.
     pub accepted: Option<ToolDefinition>,
-    /// Waiting definition.
     pub found: ToolDefinition,
 }
 

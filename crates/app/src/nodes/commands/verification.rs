@@ -30,7 +30,6 @@ const CHUNK: usize = 1 << 18;
 /// Evidence that a log is held against: all of it comes from outside of the database.
 #[derive(Debug, Clone, Default)]
 pub struct Witnessed {
-    /// The verifier keys of the log.
     pub keys: Vec<VerifierKey>,
     /// The largest tree that was kept.
     pub newest: Option<Since>,

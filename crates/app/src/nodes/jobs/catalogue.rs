@@ -56,22 +56,14 @@ impl Nodes {
 /// Reason for which a provider tells no tools.
 #[derive(Debug, thiserror::Error)]
 pub enum UntoldTools {
-    /// No such provider is declared.
     #[error("no provider `{0}` is declared in the configuration")]
     Undeclared(String),
-    /// Its tools are those of connections.
     #[error(
         "people connect `{0}`, so its tools are known to connections only: call them with a token"
     )]
     OfConnections(String),
-    /// The provider did not answer.
     #[error("`{slug}` cannot be used: {why}")]
-    Unusable {
-        /// The provider.
-        slug: String,
-        /// The reason.
-        why: String,
-    },
+    Unusable { slug: String, why: String },
 }
 
 impl Nodes {

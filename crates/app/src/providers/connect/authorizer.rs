@@ -69,23 +69,19 @@ pub(crate) enum Unknown {
 pub struct Registered {
     /// The authorization server.
     pub issuer: String,
-    /// Client id of the gateway there.
     pub client_id: String,
 }
 
 /// Reason why the gateway was not registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotRegistered {
-    /// No such provider is declared.
     #[error("no provider `{0}` is declared")]
     NoProvider(String),
-    /// People do not connect it with OAuth.
     #[error("the provider `{0}` is not connected with OAuth; it needs no registration")]
     NoOAuth(String),
     /// The client is configured, or known by its document.
     #[error("the gateway is known there as {0} without a registration of its own")]
     OtherClient(String),
-    /// The server cannot be asked, or refuses.
     #[error("{0}")]
     Unknown(String),
 }

@@ -34,7 +34,6 @@ pub(super) const GRANTED: &str = "granted";
 pub struct Callback {
     /// The one-time value of the attempt.
     pub state: Option<String>,
-    /// Authorization code.
     pub code: Option<Secret>,
     /// Issuer that sent the browser (RFC 9207).
     pub iss: Option<String>,
@@ -51,19 +50,14 @@ pub enum CalledBack {
     Redirect(String),
     /// The code to bring back.
     Code {
-        /// The provider's name.
         provider: String,
-        /// The code.
         code: Confirmation,
     },
-    /// All is done.
     Done {
-        /// The provider's name.
         provider: String,
     },
     /// The connect was refused, or failed.
     Failed {
-        /// The provider's name.
         provider: String,
         /// In one of our words.
         error: &'static str,

@@ -53,11 +53,8 @@ impl UpstreamRevocation {
 /// A connection that is no more.
 #[derive(Debug)]
 pub struct Disconnected {
-    /// Id of the removed connection.
     pub id: ProviderId,
-    /// Provider that it connected to.
     pub slug: ProviderSlug,
-    /// Result of revoking its credentials at the provider.
     pub upstream_revocation: UpstreamRevocation,
 }
 

@@ -68,7 +68,6 @@ pub(crate) enum Renewed {
 /// Reason for renewing credentials.
 #[derive(Debug, Clone)]
 pub(crate) enum Reason {
-    /// Their time has come.
     Due,
     /// The provider refused them.
     Refused,

@@ -14,10 +14,8 @@ const MAX_ROUNDS: usize = 1_000_000;
 /// Reason that a rotation stopped; what was done stays, and doing it again goes on from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RotateError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A secret cannot be wrapped anew.
     #[error("the secret `{field}` of the {kind} `{row}`: {error}")]
     Secret {
         /// Kind of its owner.
@@ -26,7 +24,6 @@ pub enum RotateError {
         row: String,
         /// Field of its owner.
         field: String,
-        /// Error of the vault.
         error: VaultError,
     },
 }

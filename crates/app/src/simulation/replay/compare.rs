@@ -61,7 +61,6 @@ pub(super) struct SetDecision {
 pub(super) enum Before {
     /// Decision of the other set.
     Asked(Box<SetDecision>),
-    /// Recorded decision.
     Recorded(SimulatedDecision),
 }
 

@@ -89,7 +89,6 @@ pub(super) struct Outcome<'a> {
 #[serde(default)]
 pub(super) struct Detached<'a> {
     pub(super) source_ip: Option<IpAddr>,
-    /// Captured input.
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -27,32 +27,25 @@ pub struct Ask {
     pub who: Option<Who>,
     /// The tool's id.
     pub tool: String,
-    /// The arguments.
     pub input: Value,
-    /// Before the call or after it.
     pub phase: Phase,
     /// Answer of the tool, for the response phase.
     pub output: Option<Value>,
     /// When; now if not said.
     pub time: Option<Timestamp>,
-    /// From where.
     pub ip: Option<IpAddr>,
     /// With a second factor; when not said, as the caller itself proved one, and nobody else.
     pub mfa: Option<bool>,
     /// Findings of DLP in the arguments; scanned if absent.
     pub dlp: Option<Vec<String>>,
-    /// Findings of DLP in the result.
     pub dlp_output: Option<Vec<String>>,
-    /// Expected result.
     pub expect: Option<Expectation>,
 }
 
 /// A principal from the log, from the org, or from imagination.
 #[derive(Debug, Clone)]
 pub struct Who {
-    /// A user or a service.
     pub kind: PrincipalKind,
-    /// Its id.
     pub id: Option<String>,
     /// Its roles; those of the org's principal of this id when not said.
     pub roles: Option<Vec<String>>,
@@ -69,9 +62,7 @@ pub struct Who {
 /// Expected result of a call.
 #[derive(Debug, Clone)]
 pub struct Expectation {
-    /// Allowed or denied.
     pub decision: Option<RecordedDecision>,
-    /// By this policy.
     pub policy: Option<String>,
     /// For this kind of reason.
     pub cause: Option<String>,

@@ -14,13 +14,11 @@ const STATUSES: [(&str, Status); 3] =
 /// A policy set that is not in force.
 #[derive(Debug, Clone)]
 pub struct Draft {
-    /// Set that the draft starts from.
     pub base: Base,
     /// Cedar texts whose policies are added or replace those of their name.
     pub upsert: Vec<String>,
     /// Names of policies that are left out.
     pub remove: Vec<String>,
-    /// Policies in another status.
     pub set_status: Vec<(String, Status)>,
 }
 
@@ -29,7 +27,6 @@ pub struct Draft {
 pub enum Base {
     /// The set in force.
     Live,
-    /// Nothing.
     Empty,
     /// The set of this digest, once in force.
     Kept(String),

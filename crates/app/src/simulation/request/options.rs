@@ -18,9 +18,7 @@ const EXPLAINS: [(&str, Option<Explain>); 4] = [
 /// Contents of a report and its time limit.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Detail of the explanations, if any.
     pub explain: Option<Explain>,
-    /// True to include shadow policies.
     pub include_shadow: bool,
     /// Replay: only what changes.
     pub changed_only: bool,
@@ -28,7 +26,6 @@ pub struct Options {
     pub group: bool,
     /// Replay: the most changes that are listed.
     pub max_changes: usize,
-    /// When to stop.
     pub timeout_ms: u64,
 }
 

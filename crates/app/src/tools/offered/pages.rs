@@ -28,9 +28,7 @@ pub enum ListedNames {
 /// A page that is asked for.
 #[derive(Debug)]
 pub struct PageQuery {
-    /// Names of the tools in it.
     pub names: ListedNames,
-    /// Era of the client.
     pub era: Era,
     /// Id of the last tool of the page before.
     pub after: Option<String>,

@@ -63,7 +63,6 @@ pub struct LeftOutTool {
     pub provider: String,
     /// Its name, masked; empty if it has none.
     pub name: String,
-    /// Reason.
     pub reason: String,
 }
 

@@ -16,11 +16,8 @@ use crate::{
 /// Place of a shown event in its log, and the hash of its leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeafOfEvent {
-    /// Place in the log.
     pub sequence: u64,
-    /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// Org of the log that it belongs to.
     pub org_id: String,
     /// The hash of its leaf.
     pub hash: Hash,

@@ -26,7 +26,6 @@ pub struct Manifest {
     pub format: String,
     /// The origin of the log: `<host>/audit/<org_id>`.
     pub log: String,
-    /// Org of the log.
     pub org_id: String,
     /// When it was made, RFC 3339.
     pub created_at: String,

@@ -16,7 +16,6 @@ use crate::audit::{
 pub struct ProvenEvent {
     /// The signed tree it is in.
     pub checkpoint: Checkpoint,
-    /// Its place.
     pub sequence: u64,
     /// Detached values that are those the log committed to.
     pub values_proven: u64,

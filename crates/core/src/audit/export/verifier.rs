@@ -76,11 +76,8 @@ pub struct Report {
     /// True if it is proven that the log has no further event between `from` and `to`; otherwise
     /// the file only says so.
     pub period_proven: bool,
-    /// Part of the log.
     pub range: Option<Range>,
-    /// The signed tree.
     pub checkpoint_size: u64,
-    /// Its root.
     #[serde(skip)]
     pub checkpoint_root: Hash,
     /// Names of the keys whose signatures hold.

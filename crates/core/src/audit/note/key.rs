@@ -14,7 +14,6 @@ const MAX_CHARS: usize = 512;
 /// A key that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not the form of a verifier key.
     #[error("a verifier key has the form `name+hash+base64`")]
     Form,
     /// The hash in the middle does not belong to name and key.
@@ -23,10 +22,8 @@ pub enum KeyError {
     /// Neither Ed25519 nor Ed25519 cosignatures.
     #[error("the verifier key is of a type that is not known here (known: 1 and 4)")]
     Kind,
-    /// A name that no key can have.
     #[error("a key name has no spaces, no `+`, and is 1 to 512 characters long")]
     Name,
-    /// The seed was not taken.
     #[error("the signing key is damaged")]
     Seed,
 }

@@ -18,23 +18,17 @@ use crate::{id::PrincipalKind, principal::Caller, trust::Login};
 /// Identity of a principal in plain values: of a caller, or of a made-up principal in a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// A user or a service.
     pub kind: PrincipalKind,
     /// The principal's id, such as `usr_…`.
     pub id: String,
-    /// The org it belongs to.
     pub org: String,
-    /// Its roles.
     pub roles: Vec<String>,
-    /// Scopes of its token.
     pub scopes: Vec<String>,
-    /// The groups it is in.
     pub groups: Vec<String>,
     /// Further claims about it: the tags of the principal, always sets.
     pub claims: BTreeMap<String, BTreeSet<String>>,
     /// The claims that no event may hold, because something is in them that DLP looks for.
     pub withheld: BTreeSet<String>,
-    /// True if it proved a second factor.
     pub mfa: bool,
     /// Agent that acts on its behalf, if any.
     pub agent: Option<Agent>,
@@ -43,7 +37,6 @@ pub struct Identity {
 /// Agent that acts on a user's behalf: `context.agent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
-    /// Its id.
     pub id: String,
     /// Kind of principal, such as `service`.
     pub kind: String,

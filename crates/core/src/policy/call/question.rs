@@ -22,7 +22,6 @@ use crate::{clock::Timestamp, json::Node, tool::Tool};
 pub struct DlpFacts<'a> {
     /// The distinct names of the detectors that found something.
     pub detectors: &'a [&'a str],
-    /// Number of findings.
     pub count: i64,
     /// The highest severity among them; 0 when there are none.
     pub max_severity: i64,
@@ -33,15 +32,12 @@ pub struct DlpFacts<'a> {
 /// One call, or one result of it, put before the policies.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// Principal that calls.
     pub principal: &'a Principal,
-    /// Tool that is called.
     pub tool: &'a Tool,
     /// The arguments; valid against the tool's input schema.
     pub input: Node<'a>,
     /// Facts that were kept of the call, as an object; computed from the input when there are none.
     pub facts: Option<&'a Value>,
-    /// Before the call or after it.
     pub phase: Phase,
     /// Findings of DLP in the input.
     pub dlp: DlpFacts<'a>,
@@ -49,13 +45,10 @@ pub struct Question<'a> {
     pub output: Option<Node<'a>>,
     /// Findings of DLP in the result, after the call.
     pub dlp_output: Option<DlpFacts<'a>>,
-    /// When the call came.
     pub time: Timestamp,
-    /// Source address of the request.
     pub source_ip: Option<IpAddr>,
     /// Size of the request body.
     pub bytes: u64,
-    /// True if the caller proved a second factor.
     pub mfa: bool,
 }
 

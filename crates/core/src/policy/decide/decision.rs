@@ -24,7 +24,6 @@ use crate::{
 /// Decision of the policies on one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The answer and who gave it.
     pub verdict: Verdict,
     /// Every policy that determined it, the reported one first.
     pub determining: Vec<Arc<str>>,
@@ -51,11 +50,9 @@ pub enum Verdict {
     },
     /// The call must not be made, or the result must not be given.
     Deny {
-        /// The policy that decided.
         policy: Named,
         /// Reason, for the caller; never holds a value of the call.
         reason: String,
-        /// Cause of the denial.
         cause: Cause,
         /// True if the policy looks at what DLP found.
         reads_dlp: bool,
@@ -101,19 +98,16 @@ pub enum Cause {
 pub enum Obligation {
     /// Take one from a rate; when it is used up, the policy forbids.
     RateLimit {
-        /// The policy that asks for it.
         policy: Named,
         /// Key of the calls that are counted together. Other policies, orgs and rates have other
         /// keys.
         key: String,
-        /// Rate of calls.
         rate: Rate,
         /// Reason, for the caller, when it is used up.
         reason: String,
     },
     /// People have to approve this very call; until they did, the policy forbids.
     RequireApproval {
-        /// The policy that asks for it.
         policy: Named,
         /// Conditions: approvers, their number, and the time for it.
         terms: Arc<ApprovalTerms>,
@@ -121,14 +115,7 @@ pub enum Obligation {
         reason: String,
     },
     /// Mask what these detectors find.
-    Redact {
-        /// The policy that asks for it.
-        policy: Named,
-        /// In the arguments or in the result.
-        direction: Direction,
-        /// Detectors whose findings are masked.
-        detectors: Detectors,
-    },
+    Redact { policy: Named, direction: Direction, detectors: Detectors },
 }
 
 impl Obligation {
@@ -180,18 +167,14 @@ impl Obligation {
 /// A channel is to be notified that a policy was true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    /// The policy that asks for it.
     pub policy: Named,
-    /// Destination of the notice.
     pub channel: Channel,
 }
 
 /// Decision that a shadow policy would have made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shadow {
-    /// Its name.
     pub policy: Arc<str>,
-    /// Effect that it would have had.
     pub would: Would,
     /// True if the decision would be another if it were active.
     pub flips: bool,
@@ -201,9 +184,7 @@ pub struct Shadow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Would {
-    /// Permit.
     Allow,
-    /// Forbid.
     Deny,
     /// Let pass with an obligation.
     Oblige,
@@ -212,7 +193,6 @@ pub enum Would {
 /// A policy that could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Errored {
-    /// Its name.
     pub policy: Arc<str>,
     /// Reason, in fixed words that hold no value of the call.
     pub why: &'static str,

@@ -41,11 +41,8 @@ impl Party {
 /// Entities of a request, and the facts about them.
 #[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
-    /// The principal.
     pub principal: &'a Party,
-    /// For which action.
     pub action: &'a Party,
-    /// On what.
     pub resource: &'a Party,
     /// The principal with its attributes; its parents are all its ancestors.
     pub entity: &'a Arc<ast::Entity>,
@@ -76,7 +73,6 @@ pub struct Unbuildable;
 /// Numbers of the rules that are true, and of those that could not be evaluated; each in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// They hold.
     pub satisfied: Vec<u32>,
     /// They failed, and why, in fixed words.
     pub errored: Vec<(u32, &'static str)>,

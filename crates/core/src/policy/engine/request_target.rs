@@ -7,16 +7,13 @@ use cedar_policy::EntityUid;
 /// An action and a resource that always come together.
 #[derive(Debug, Clone)]
 pub struct RequestTarget {
-    /// The action.
     pub action: Member,
-    /// The resource.
     pub resource: Member,
 }
 
 /// An entity and everything it is in.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// The entity itself.
     pub uid: EntityUid,
     /// Parent that it is in directly, if one of them is closer to it than the others.
     pub near: Option<EntityUid>,

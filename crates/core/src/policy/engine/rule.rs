@@ -41,11 +41,8 @@ pub enum ActionScope {
 /// The three constraints of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RuleScope {
-    /// Principals that it concerns.
     pub principal: EntityScope,
-    /// Doing what.
     pub action: ActionScope,
-    /// With what.
     pub resource: EntityScope,
 }
 
@@ -54,7 +51,6 @@ pub struct RuleScope {
 pub struct Rule {
     pub(super) cedar: Policy,
     lean: Option<Arc<Expr>>,
-    /// The constraints of its scope.
     pub scope: RuleScope,
 }
 

@@ -10,19 +10,14 @@ use serde_json::Value;
 /// A value that rules can read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Plain<'a> {
-    /// Text.
     Text(Cow<'a, str>),
-    /// A whole number.
     Long(i64),
-    /// Yes or no.
     Bool(bool),
     /// A number of ten-thousandths.
     Decimal(i64),
     /// A moment, as RFC 3339.
     Time(String),
-    /// An address.
     Ip(IpAddr),
-    /// Values without order.
     Set(Vec<Self>),
     /// Named values; no name twice.
     Record(Vec<(Cow<'a, str>, Self)>),

@@ -36,9 +36,7 @@ impl Explain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The policy or clause holds.
     True,
-    /// The policy or clause does not hold.
     False,
     /// Evaluation failed: the reason, in fixed words that hold no value of the call.
     Error(&'static str),
@@ -71,13 +69,9 @@ pub struct Indeterminate {
 /// A policy whose scope matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Considered {
-    /// Its name.
     pub policy: Arc<str>,
-    /// Permit or forbid.
     pub effect: Effect,
-    /// Active or shadow.
     pub status: Status,
-    /// The answer.
     pub outcome: Outcome,
     /// Each of its clauses, with [`Explain::Full`]: the first that does not hold is what counts;
     /// those after it are shown for what they would say.
@@ -90,7 +84,6 @@ pub struct Considered {
 pub struct Clause {
     /// As it stands in the policy; for `unless` with the `!` it means.
     pub clause: String,
-    /// The answer.
     pub outcome: Outcome,
     /// Known parts of the call that it reads, with [`Explain::Values`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -110,7 +103,6 @@ pub struct ReadValue {
 /// Permits with the same head that nearly applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearMiss {
-    /// Part of them that did not match.
     pub differs: MissedPart,
     /// Their constraint on the principal, as policies write it.
     pub principal: String,
@@ -139,7 +131,6 @@ pub enum MissedPart {
 /// A permit that nearly applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MissedPermit {
-    /// Its name.
     pub policy: Arc<str>,
     /// The first clause that did not hold, if the head matched.
     #[serde(skip_serializing_if = "Option::is_none")]

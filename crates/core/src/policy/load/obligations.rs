@@ -24,7 +24,6 @@ use crate::{
 /// Detectors whose findings are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detectors {
-    /// All of them.
     All(Option<Mask>),
     /// These, by the names of detectors and of categories.
     Named(BTreeMap<Arc<str>, Option<Mask>>),

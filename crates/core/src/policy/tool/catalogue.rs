@@ -29,9 +29,7 @@ pub(in crate::policy) enum NameLookup {
     Yes,
     /// Its provider is configured but has not told its tools yet.
     NotYet,
-    /// No such provider is configured.
     NoProvider,
-    /// The provider has no such tool.
     NoTool,
     /// Neither a tool id nor a group.
     NoName,

@@ -44,9 +44,7 @@ pub(super) struct OAuth {
     token_url: Option<String>,
     /// Revocation endpoint, for a server without metadata.
     revoke_url: Option<String>,
-    /// Client id of the gateway there.
     client_id: Option<String>,
-    /// Its secret.
     client_secret: Option<SecretSource>,
     /// `client_secret_basic`, `client_secret_post` or `none`.
     token_auth: Option<String>,
@@ -60,9 +58,7 @@ pub(super) struct OAuth {
     allowed_scopes: Option<Vec<String>>,
     /// Separator between two of them; a space when absent.
     scope_separator: Option<char>,
-    /// More parameters of the authorization request.
     authorize_parameters: BTreeMap<String, String>,
-    /// More parameters of the token request.
     token_parameters: BTreeMap<String, String>,
     /// `resource` (RFC 8707); the MCP server's name for itself when absent. Empty: none is sent,
     /// for plain OAuth 2.0 servers that refuse what they do not know.

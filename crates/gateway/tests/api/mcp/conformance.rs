@@ -25,7 +25,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Required end of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
-    /// Every check of it holds.
     Passed,
     /// Every check of it holds but these, for the reason at the name.
     Besides(&'static [&'static str]),

@@ -37,7 +37,6 @@ row!(IndexedRow {
 /// A sealed event as it is searched for and found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedEvent {
-    /// Its place in the log.
     pub sequence: i64,
     /// Its position among all events, as the event and as its seal have it. Positions ascend with
     /// sequences.

@@ -7,7 +7,6 @@ use std::ops::Range;
 pub enum TextColumn {
     /// To what: a tool id, a provider id, a policy name.
     Target,
-    /// The policy that decided.
     Policy,
     /// The part that is hashed, as JSON, without sequence and time of recording.
     Core,
