@@ -12,6 +12,7 @@ mod code;
 mod edges;
 mod error_docs;
 mod imports;
+mod item_docs;
 mod links;
 mod machine_paths;
 mod migrations;
@@ -61,13 +62,14 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 13] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 14] = [
     edges::check,
     walls::check,
     circles::check,
     rooms::check,
     size::check,
     module_docs::check,
+    item_docs::check,
     migrations::check,
     error_docs::check,
     routes::check,
