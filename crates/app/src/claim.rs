@@ -54,7 +54,8 @@ impl Claim {
     pub(crate) fn of_task(
         caller: &Caller,
         tool: &ToolId,
-        (approval, ends_at): (ApprovalId, Timestamp),
+        approval: ApprovalId,
+        ends_at: Timestamp,
     ) -> Self {
         let scope = KeyScope {
             org: caller.org_id,

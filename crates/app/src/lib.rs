@@ -54,8 +54,9 @@ pub use self::{
         anchors::{AnchorFile, Anchors, WitnessedBy},
         events::{EventQuery, EventView},
         exports::{
-            BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportRequest,
-            ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written, export_log,
+            BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,
+            ExportRequest, ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written,
+            export_log,
         },
         log::{CheckpointSince, LogKeyError, origin},
         retention::{LEAST_DAYS, Retention},

@@ -132,7 +132,7 @@ impl Simulations {
             Subject::Asks(asks) => {
                 let cases = timeout_at(deadline, self.cases(ctx, &asks)).await;
                 let cases = cases.map_err(|_| late(&options))??;
-                let sets = self.sets(ctx, draft, baseline, (&turn, &options)).await?;
+                let sets = self.sets(ctx, draft, baseline, &turn, &options).await?;
                 let key = self.screening.fingerprints_of(ctx.caller().org_id);
                 let this = Arc::clone(self);
                 let runtime = Handle::current();
@@ -149,7 +149,7 @@ impl Simulations {
                 Ok(SimulationReport::Requests(report))
             }
             Subject::Replay(replay) => {
-                let sets = self.sets(ctx, draft, baseline, (&turn, &options)).await?;
+                let sets = self.sets(ctx, draft, baseline, &turn, &options).await?;
                 let (report, recorded) = self.replayed(ctx, &replay, sets, &options, &turn).await?;
                 self.simulated(ctx, recorded).await?;
                 Ok(SimulationReport::Replay(report))
@@ -211,7 +211,8 @@ impl Simulations {
         ctx: &Ctx,
         draft: Draft,
         baseline: Option<Baseline>,
-        (turn, options): (&LongTurn, &Options),
+        turn: &LongTurn,
+        options: &Options,
     ) -> Result<Sets, Refusal> {
         let live = self.policies.current();
         let origins = match (draft.kept_base(), &draft.base) {

@@ -19,7 +19,7 @@ pub struct Telemetry {
 
 impl Telemetry {
     pub(crate) fn new(base: Arc<Base>, settings: Option<TraceSettings>) -> Self {
-        let traces = Traces::new(settings, &base.node, (&base.clock, &base.random));
+        let traces = Traces::new(settings, &base.node, &base.clock, &base.random);
         Self { base, traces }
     }
 }

@@ -37,8 +37,8 @@ pub(crate) async fn join(
     let settings = config.database.settings(&config.data_dir, &config.audit)?;
     let Some(nodes) = Nodes::of(&settings) else { return Ok(None) };
     let counts_alone = config.limits.counters()?.is_none();
-    let here = (config.server.node.as_str(), place());
-    Ok(Some(Cluster::join(nodes, ids, here, counts_alone).await?))
+    let name = config.server.node.as_str();
+    Ok(Some(Cluster::join(nodes, ids, name, place(), counts_alone).await?))
 }
 
 /// Identity of this data folder on this machine, since it was booted: while

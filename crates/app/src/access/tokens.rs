@@ -196,7 +196,7 @@ impl Access {
             let is_young = age < TRUSTED_FOR / renewal::RENEWED_FROM;
             let trusted = if is_young { TRUSTED_FOR } else { self.trusted_for(&session) };
             if age < trusted {
-                self.sessions.due.note(hash, &session, (age, trusted));
+                self.sessions.due.note(hash, &session, age, trusted);
                 return Ok(session);
             }
         }

@@ -185,7 +185,7 @@ impl Approvals {
         let org = ctx.caller().org_id;
         let filter = ApprovalFilter { status: query.status, requester: None, now };
         let mut picked = Picked { limit: query.limit, ..Picked::default() };
-        let end = self.pick(org, &looking, (&filter, query.after), &mut picked).await?;
+        let end = self.pick(org, &looking, &filter, query.after, &mut picked).await?;
         let read = self.base.store.approvals_among(org, &picked.ids, ApprovalParts::All).await?;
         let seen = read.into_iter().map(|it| it.approval).filter(|it| looking.sees(it));
         Ok(ApprovalPage { items: seen.map(|it| ApprovalView::new(it, now)).collect(), end })
@@ -196,7 +196,8 @@ impl Approvals {
         &self,
         org: OrgId,
         looking: &Looking,
-        (filter, mut after): (&ApprovalFilter, Option<ApprovalId>),
+        filter: &ApprovalFilter,
+        mut after: Option<ApprovalId>,
         picked: &mut Picked,
     ) -> Result<Option<ApprovalId>, Refusal> {
         let mut looked_at = 0;

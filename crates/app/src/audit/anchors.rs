@@ -65,11 +65,11 @@ impl Reached {
             self.moment = self.moment.max(checkpoint.signed_at);
             let size = self.sizes.get(&org).copied().unwrap_or(0);
             if size > checkpoint.size {
-                self.tell_set_back(audit, anchor, (org, size), checkpoint.size);
+                self.tell_set_back(audit, anchor, org, size, checkpoint.size);
                 continue;
             }
             if !self.is_continued(audit, org, size).await {
-                self.tell_set_back(audit, anchor, (org, size), checkpoint.size);
+                self.tell_set_back(audit, anchor, org, size, checkpoint.size);
             }
             if size < checkpoint.size {
                 self.waiting.insert(org, checkpoint);
@@ -95,7 +95,8 @@ impl Reached {
         &mut self,
         audit: &Audit,
         anchor: &str,
-        (org, published): (OrgId, u64),
+        org: OrgId,
+        published: u64,
         size: u64,
     ) {
         if self.set_back.insert(org) {

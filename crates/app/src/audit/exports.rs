@@ -22,7 +22,7 @@ pub use self::{
     request::{ExportAsk, ExportRequest, Format},
     signed::SignedLog,
     view::ExportView,
-    writing::{ExportError, ExportedLog, Progress, Written, export_log},
+    writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
 };
 
 use std::{fs::File, sync::Arc, time::Duration};
@@ -105,17 +105,30 @@ pub struct ExportFile {
     pub sha256: String,
 }
 
+/// An export that was made, and who made it.
+pub(crate) struct ExportMade<'a> {
+    pub(crate) org_id: OrgId,
+    /// Its id.
+    pub(crate) export: &'a str,
+    /// What was asked for.
+    pub(crate) request: &'a Value,
+    /// What came of it.
+    pub(crate) result: &'a Value,
+    pub(crate) actor: Actor,
+    /// The request of the API that asked for it, if one did.
+    pub(crate) asked: Option<audit::Request>,
+    pub(crate) detached: Detached,
+}
+
 /// The event that tells of an export that was made: what was asked for, and what came of it. The
 /// hash of the file stands in the part of the record that is hashed itself.
 pub(crate) fn exported(
-    audit: (&dyn Random, Timestamp, EventId),
-    org_id: OrgId,
-    export: &str,
-    (request, result): (&Value, &Value),
-    who: (Actor, Option<audit::Request>, Detached),
+    made: ExportMade<'_>,
+    id: EventId,
+    occurred_at: Timestamp,
+    random: &dyn Random,
 ) -> Event {
-    let (random, occurred_at, id) = audit;
-    let (actor, asked, detached) = who;
+    let ExportMade { org_id, export, request, result, actor, asked, detached } = made;
     let hash = result.get("sha256").and_then(Value::as_str);
     let mut details = Map::new();
     for part in [request, result] {

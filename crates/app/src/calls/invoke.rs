@@ -132,7 +132,7 @@ impl Calls {
         let (leg, turn, responses) = self.leg(ctx, &visible, conversation)?;
         let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
             .map(|call| call.at_turn(turn, responses));
-        let judged = self.judge(ctx, call, (&policies, &dlp), admission).await;
+        let judged = self.judge(ctx, call, &policies, &dlp, admission).await;
         let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;
         let asks = event.task.is_some() || call.required_approvals().next().is_some();
         if !asks {
@@ -157,7 +157,8 @@ impl Calls {
         &self,
         ctx: &Ctx,
         call: Result<ToolCall, Denial>,
-        (policies, dlp): (&PolicySet, &Dlp),
+        policies: &PolicySet,
+        dlp: &Dlp,
         admission: &mut Admission,
     ) -> Result<Cleared<ToolCall>, Judged> {
         let call = call?;

@@ -34,7 +34,7 @@ impl Calls {
         let key = invocation.key?;
         event.set_idempotent(key.is_some() || invocation.task.is_some());
         if let (Some(terms), Ok(tool)) = (invocation.task, &invocation.tool) {
-            let claim = Claim::of_task(ctx.caller(), tool, (terms.approval, terms.ends_at));
+            let claim = Claim::of_task(ctx.caller(), tool, terms.approval, terms.ends_at);
             event.task = Some((claim, terms));
         }
         let view = invocation.view?;

@@ -99,7 +99,9 @@ impl Calls {
         &self,
         ctx: &Ctx,
         approval: ApprovalId,
-        (tool, input, bytes): (ToolId, Value, u64),
+        tool: ToolId,
+        input: Value,
+        bytes: u64,
     ) -> Result<Option<Task>, Refusal> {
         let found = self.base.store.find_approval(ctx.caller().org_id, approval).await?;
         let Some(Approval { created_at, terms, .. }) = found.map(|it| it.approval) else {
@@ -210,5 +212,5 @@ const fn terms(task: &Task, usable: bool) -> TaskTerms {
 }
 
 fn claim(ctx: &Ctx, task: &Task) -> Claim {
-    Claim::of_task(ctx.caller(), &task.tool, (task.call.approval, task.call.ends_at))
+    Claim::of_task(ctx.caller(), &task.tool, task.call.approval, task.call.ends_at)
 }

@@ -62,7 +62,8 @@ impl Cluster {
     pub async fn join(
         nodes: Nodes,
         ids: Ids<'_>,
-        (name, place): (&str, String),
+        name: &str,
+        place: String,
         counts_alone: bool,
     ) -> Result<Self, JoinError> {
         // Like any id of ours, but never shown.

@@ -67,7 +67,7 @@ impl Providers {
         let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
-        let tools = self.compiled_map(org, provider, definitions, (&digest, text.len())).await;
+        let tools = self.compiled_map(org, provider, definitions, &digest, text.len()).await;
         Ok(Listed { digest, definitions: text, tools, fresh_for })
     }
 
@@ -76,7 +76,8 @@ impl Providers {
         org: OrgId,
         provider: &Arc<Provider>,
         definitions: Vec<ToolDefinition>,
-        (digest, bytes): (&str, usize),
+        digest: &str,
+        bytes: usize,
     ) -> Arc<ToolMap> {
         let key = (org, provider.declared.slug.as_str().to_owned(), digest.to_owned());
         if let Some(known) = self.connections.tool_lists.0.get(&key) {
@@ -122,7 +123,7 @@ impl Providers {
             self.base.store.left_out(UnreadableRow { table: "tool_lists", row, why });
             return Ok(Arc::default());
         };
-        Ok(self.compiled_map(record.org_id, provider, definitions, (digest, bytes)).await)
+        Ok(self.compiled_map(record.org_id, provider, definitions, digest, bytes).await)
     }
 
     /// Remembers what a connection lists.

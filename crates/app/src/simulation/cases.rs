@@ -21,8 +21,19 @@ use super::{
 pub struct CaseFile {
     path: String,
     simulation: Simulation,
-    /// Where each case begins: line and column.
-    places: Vec<(usize, usize)>,
+    /// Where each case begins.
+    places: Vec<CasePlace>,
+}
+
+/// Line and column of a file, counted from one.
+#[derive(Debug, Clone, Copy)]
+struct CasePlace {
+    line: usize,
+    column: usize,
+}
+
+impl CasePlace {
+    const FIRST: Self = Self { line: 1, column: 1 };
 }
 
 /// Result of one case.
@@ -55,7 +66,7 @@ impl CaseFile {
         let wrong = |place, message| error(&file.path, place, "syntax", message);
         // Every JSON text is a YAML text too.
         let written: Written = serde_saphyr::from_str(&file.text).map_err(|error| {
-            let place = error.location().map_or((1, 1), |location| place(&location));
+            let place = error.location().map_or(CasePlace::FIRST, |location| place(&location));
             wrong(place, format!("no file of cases: {error}"))
         })?;
         let Written { defaults, cases, others: mut members } = written;
@@ -117,7 +128,12 @@ impl CaseFile {
         Ok(runs)
     }
 
-    fn ran(&self, (line, column): (usize, usize), passed: Option<bool>, result: Value) -> CaseRun {
+    fn ran(
+        &self,
+        CasePlace { line, column }: CasePlace,
+        passed: Option<bool>,
+        result: Value,
+    ) -> CaseRun {
         CaseRun { file: self.path.clone(), line, column, passed, result }
     }
 }
@@ -139,18 +155,19 @@ impl CaseRun {
         };
         let name = text("id").or(text("tool")).unwrap_or("a case");
         let message = format!("`{name}` is not as expected: {what}");
-        Some(error(&self.file, (self.line, self.column), "test_failed", message))
+        let place = CasePlace { line: self.line, column: self.column };
+        Some(error(&self.file, place, "test_failed", message))
     }
 }
 
-fn place(location: &Location) -> (usize, usize) {
+fn place(location: &Location) -> CasePlace {
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
-    (number(location.line()), number(location.column()))
+    CasePlace { line: number(location.line()), column: number(location.column()) }
 }
 
 fn error(
     path: &str,
-    (line, column): (usize, usize),
+    CasePlace { line, column }: CasePlace,
     code: &'static str,
     message: String,
 ) -> PolicyError {
@@ -165,11 +182,11 @@ fn told(refusal: &Refusal) -> String {
 }
 
 /// The place of the case that a refusal is about.
-fn first_place(refusal: &Refusal, places: &[(usize, usize)]) -> (usize, usize) {
-    let Refusal::InvalidRequest { violations, .. } = refusal else { return (1, 1) };
+fn first_place(refusal: &Refusal, places: &[CasePlace]) -> CasePlace {
+    let Refusal::InvalidRequest { violations, .. } = refusal else { return CasePlace::FIRST };
     let path = violations.first().and_then(|first| first.path.strip_prefix("/requests/"));
     let number = path.and_then(|path| path.split('/').next()).and_then(|at| at.parse().ok());
-    number.and_then(|at: usize| places.get(at)).copied().unwrap_or((1, 1))
+    number.and_then(|at: usize| places.get(at)).copied().unwrap_or(CasePlace::FIRST)
 }
 
 #[cfg(test)]
@@ -191,7 +208,7 @@ mod tests {
         assert_eq!(asks[0].tool, "a:b");
         assert_eq!(asks[0].input["x"].to_string(), "1");
         assert_eq!(asks[1].input["x"].to_string(), "2");
-        let lines: Vec<usize> = file.places.iter().map(|(line, _)| *line).collect();
+        let lines: Vec<usize> = file.places.iter().map(|place| place.line).collect();
         assert_eq!(lines, [5, 6]);
     }
 

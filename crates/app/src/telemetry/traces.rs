@@ -90,7 +90,8 @@ impl Traces {
     pub(crate) fn new(
         settings: Option<TraceSettings>,
         node: &str,
-        (clock, random): (&Arc<dyn Clock>, &Arc<dyn Random>),
+        clock: &Arc<dyn Clock>,
+        random: &Arc<dyn Random>,
     ) -> Self {
         let Some(settings) = settings else { return Self::default() };
         let (queue, waiting) = mpsc::channel(WAITING);
@@ -120,7 +121,7 @@ impl Tracer {
         let begun = || TraceId::new(random::bytes::<16>(&*self.random));
         let trace = caller.map_or_else(begun, |caller| caller.trace);
         let ids = Ids::after(u64::from_be_bytes(random::bytes::<8>(&*self.random)));
-        Recording::begin(Arc::clone(self), (trace, caller), ids, arrived)
+        Recording::begin(Arc::clone(self), trace, caller, ids, arrived)
     }
 
     /// Takes the trace of a request that is over, unless too many wait already.

@@ -78,7 +78,7 @@ impl Tools {
             capacity::make(provider, &pinned.pins, listed, now);
         let listed = versions(&provider.declared.slug, listed);
         let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
-        let mut sorted = sort(provider, pinned, listed, (&left_out, texts));
+        let mut sorted = sort(provider, pinned, listed, &left_out, texts);
         if !forgotten.is_empty() {
             self.base.store.forget_waiting(org, &forgotten).await?;
         }
@@ -169,7 +169,8 @@ fn sort(
     provider: &Provider,
     Pinned { pins, nameless }: Pinned,
     listed: BTreeMap<ToolId, Listed>,
-    (left_out, mut texts): (&[LeftOut], Texts),
+    left_out: &[LeftOut],
+    mut texts: Texts,
 ) -> Sorted {
     let slug = &provider.declared.slug;
     let pins: BTreeMap<ToolId, Pin> = pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
@@ -194,7 +195,7 @@ fn sort(
         }
         match provider.declared.pinning {
             Pinning::Off => sorted.shown.push(listed.definition),
-            Pinning::On | Pinning::Review => sorted.add((tool, pin), listed, &mut texts),
+            Pinning::On | Pinning::Review => sorted.add(tool, pin, listed, &mut texts),
         }
     }
     for pin in left_out.iter().filter_map(|it| pins.get(&it.tool(slug)?)) {
@@ -211,7 +212,7 @@ impl Listed {
 }
 
 impl Sorted {
-    fn add(&mut self, (tool, pin): (ToolId, Option<&Pin>), listed: Listed, texts: &mut Texts) {
+    fn add(&mut self, tool: ToolId, pin: Option<&Pin>, listed: Listed, texts: &mut Texts) {
         let accepted = pin.and_then(|pin| pin.accepted.as_ref());
         let Some(accepted) = accepted else { return self.add_new(tool, pin, listed) };
         if accepted.version == listed.version {

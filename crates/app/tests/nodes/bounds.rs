@@ -1,9 +1,9 @@
 //! Bounds of ranges: moments are measured in microseconds and written in milliseconds, and no event
 //! is lost or shown twice between the two.
 
-use std::{collections::BTreeSet, io::Write, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
-use portcullis_app::{ExportAsk, ExportError, ExportRequest, Progress};
+use portcullis_app::{ExportAsk, ExportError, ExportOutput, ExportRequest, Progress};
 use portcullis_core::{
     audit::{
         export::{Line, Report, Verifier},
@@ -59,8 +59,8 @@ async fn exported(
     path: &Path,
 ) -> (Report, BTreeSet<u64>) {
     let file = std::fs::File::create(path).unwrap();
-    let out: (Box<dyn Write + Send>, _) = (Box::new(file), None);
-    log.shell.export((org, log.identity()), request, out, &mut Unwatched).await.unwrap();
+    let output = ExportOutput { out: Box::new(file), file: None };
+    log.shell.export(org, log.identity(), request, output, &mut Unwatched).await.unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let mut verifier = Verifier::new(log.verifier_keys(org), None);
     let mut places = BTreeSet::new();

@@ -93,7 +93,7 @@ impl Log {
         });
         let trees = trees.collect();
         let witnessed = Witnessed { keys: self.verifier_keys(org), newest, trees };
-        let found = self.shell.verify_log((org, self.identity()), &witnessed).await.unwrap();
+        let found = self.shell.verify_log(org, self.identity(), &witnessed).await.unwrap();
         let (report, indexed) = found?;
         match indexed.strangers.first() {
             Some((size, _)) => Err(Fault::Inconsistent(format!("the first {size} are others"))),

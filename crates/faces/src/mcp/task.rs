@@ -76,9 +76,9 @@ pub(super) async fn offered(
         return outcome;
     }
     let WaitingCall { ctx, tool, input, bytes } = waits;
-    let call = (tool, input.root().to_value(), u64::try_from(bytes).unwrap_or(u64::MAX));
+    let (input, bytes) = (input.root().to_value(), u64::try_from(bytes).unwrap_or(u64::MAX));
     // Without a task the client calls again, as one that declared none does.
-    if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, call).await {
+    if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, tool, input, bytes).await {
         let message = refused::task(refusal);
         let told = told((&task, task.created_at()), "working", DECIDING_MS, Some(message));
         asked.tells(Told::Begun(told));

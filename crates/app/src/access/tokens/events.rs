@@ -20,7 +20,7 @@ pub(super) struct TokenEvent<'a> {
 impl Access {
     pub(super) fn token_event(&self, org: OrgId, event: TokenEvent<'_>, origin: &Origin) -> Event {
         let TokenEvent { kind, actor, name, label, token } = event;
-        let mut event = self.identity_event(org, kind, actor, ("token", token.to_string()), origin);
+        let mut event = self.identity_event(org, kind, actor, "token", token.to_string(), origin);
         event.detached = event.detached.keep("actor_name", name, &*self.base.random).keep(
             "label",
             label,
@@ -35,7 +35,8 @@ impl Access {
         org_id: OrgId,
         kind: EventType,
         actor: Actor,
-        (target, id): (&'static str, String),
+        target: &'static str,
+        id: String,
         origin: &Origin,
     ) -> Event {
         Event {

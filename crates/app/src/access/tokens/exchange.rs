@@ -183,7 +183,7 @@ impl Access {
         let mut lineage = subject.lineage(principal.0);
         if let Some(actor) = actor {
             let (id, _) = self.settled(actor, origin).await?;
-            lineage = self.acted_by(lineage, principal.0, (id, actor))?;
+            lineage = self.acted_by(lineage, principal.0, id, actor)?;
         }
         let life = actor.map_or(subject.life, |actor| subject.life.and(actor.life));
         let allowed_from = match (subject.allowed_from(), actor.and_then(Party::allowed_from)) {
@@ -203,7 +203,8 @@ impl Access {
         &self,
         lineage: Lineage,
         subject: PrincipalId,
-        (id, actor): (PrincipalId, &Party),
+        id: PrincipalId,
+        actor: &Party,
     ) -> Result<Lineage, Refusal> {
         let lineage = lineage
             .acted_by(subject, id, &actor.lineage(id))

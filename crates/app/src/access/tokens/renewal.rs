@@ -44,7 +44,8 @@ impl Due {
         &self,
         hash: TokenHash,
         session: &Arc<Session>,
-        (age, trusted): (Duration, Duration),
+        age: Duration,
+        trusted: Duration,
     ) {
         if age < trusted / RENEWED_FROM || session.renewing.swap(true, Ordering::Relaxed) {
             return;

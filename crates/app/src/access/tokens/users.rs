@@ -86,7 +86,7 @@ impl Access {
     fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
         let mut actor = party.actor();
         actor.id = Some(principal);
-        let target = ("principal", principal.to_string());
-        self.identity_event(party.org_id, EventType::PrincipalChanged, actor, target, origin)
+        let (org, kind) = (party.org_id, EventType::PrincipalChanged);
+        self.identity_event(org, kind, actor, "principal", principal.to_string(), origin)
     }
 }

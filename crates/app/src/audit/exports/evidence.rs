@@ -23,7 +23,8 @@ fn place(sequence: i64) -> u64 {
 pub(super) fn manifest(
     log: ExportedLog<'_>,
     request: &ExportRequest,
-    (first, end): (i64, i64),
+    first: i64,
+    end: i64,
 ) -> String {
     let range = (first < end).then(|| Range {
         first: place(first),
@@ -68,7 +69,8 @@ async fn hashes(log: ExportedLog<'_>, plans: &[Plan]) -> Result<Vec<Vec<Hash>>, 
 pub(super) async fn closing(
     log: ExportedLog<'_>,
     request: &ExportRequest,
-    (first, end): (i64, i64),
+    first: i64,
+    end: i64,
     events: u64,
 ) -> Result<String, ExportError> {
     let mut trailer = Trailer { note: log.signed.note.clone(), events, ..Trailer::default() };

@@ -1,6 +1,6 @@
 //! One export from its row to its file, and what is left over of others.
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::Actor,
@@ -11,11 +11,11 @@ use portcullis_store::{ExportBeat, ExportStatus, StoreError};
 use tokio::time::Instant;
 
 use super::{
-    exported,
+    ExportMade, exported,
     pace::Pace,
     request::ExportRequest,
     signed::SignedLog,
-    writing::{ExportError, ExportedLog, Progress, Written, export_log},
+    writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
 };
 use crate::{
     audit::{
@@ -78,9 +78,9 @@ async fn made(
     let signed = SignedLog::take(&audit.base.store, &audit.log, org).await?;
     let folder = &audit.exports.folder;
     let file = folder.begin(id)?;
-    let (out, disk): (Box<File>, File) = (Box::new(file.try_clone()?), file.try_clone()?);
+    let output = ExportOutput { out: Box::new(file.try_clone()?), file: Some(file.try_clone()?) };
     let log = ExportedLog { store: &audit.base.store, org, signed: &signed, now: audit.base.now() };
-    let writing = export_log(log, request, (out, Some(disk)), &mut watch);
+    let writing = export_log(log, request, output, &mut watch);
     let stopped = audit.exports.stop.run_until_cancelled(writing).await;
     let written = stopped.unwrap_or(Err(ExportError::Stopped))?;
     watch.keep_within(written.bytes).await?;
@@ -107,11 +107,18 @@ async fn record(
     request: &ExportRequest,
     written: &Written,
 ) -> Result<(), ExportError> {
-    let told = (&request.told(), &written.told());
-    let made = (&*audit.base.random, ctx.origin.arrived, EventId::new(audit.base.ids()));
-    let who =
-        (Actor::of(ctx.caller()), Some(ctx.recorded_request()), ctx.detached(&audit.screening));
-    let event = exported(made, ctx.caller().org_id, &id.to_string(), told, who);
+    let (request, result) = (request.told(), written.told());
+    let event_id = EventId::new(audit.base.ids());
+    let made = ExportMade {
+        org_id: ctx.caller().org_id,
+        export: &id.to_string(),
+        request: &request,
+        result: &result,
+        actor: Actor::of(ctx.caller()),
+        asked: Some(ctx.recorded_request()),
+        detached: ctx.detached(&audit.screening),
+    };
+    let event = exported(made, event_id, ctx.origin.arrived, &*audit.base.random);
     audit.writer.append(row_of(&event), patience()).await.map_err(|error| {
         tracing::error!(%error, export = %id, "an export could not be recorded");
         ExportError::Unrecorded

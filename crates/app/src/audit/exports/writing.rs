@@ -110,24 +110,32 @@ pub struct ExportedLog<'a> {
     pub now: Timestamp,
 }
 
-/// Writes what is asked for of a log that is sealed to `out`; `file` is what is behind it, if it
-/// has to be on the disk.
+/// Where an export is written to.
+pub struct ExportOutput {
+    /// What takes its bytes.
+    pub out: Box<dyn Write + Send>,
+    /// The file behind it, if that has to be on the disk.
+    pub file: Option<File>,
+}
+
+/// Writes what is asked for of a log that is sealed.
 pub async fn export_log(
     log: ExportedLog<'_>,
     request: &ExportRequest,
-    (out, file): (Box<dyn Write + Send>, Option<File>),
+    output: ExportOutput,
     progress: &mut impl Progress,
 ) -> Result<Written, ExportError> {
-    let range = log.store.sealed_range(log.org, request.from, request.to).await?;
-    export_places(log, request, range, (out, file), progress).await
+    let (first, end) = log.store.sealed_range(log.org, request.from, request.to).await?;
+    export_places(log, request, first, end, output, progress).await
 }
 
 /// Writes the places of the log from the first up to, not including, the end of this range.
 pub(crate) async fn export_places(
     log: ExportedLog<'_>,
     request: &ExportRequest,
-    (first, end): (i64, i64),
-    (out, file): (Box<dyn Write + Send>, Option<File>),
+    first: i64,
+    end: i64,
+    output: ExportOutput,
     progress: &mut impl Progress,
 ) -> Result<Written, ExportError> {
     // What was sealed after it was signed is the next export's.
@@ -138,10 +146,11 @@ pub(crate) async fn export_places(
     }
     let provable = request.format == Format::Jsonl;
     let shown = if request.payloads { Shown::Whole } else { Shown::Named };
-    let mut desk = Desk { lines: Lines::new(request.format, shown), pen: Pen::new(out, file) };
+    let mut desk =
+        Desk { lines: Lines::new(request.format, shown), pen: Pen::new(output.out, output.file) };
     let origin = &log.signed.origin;
     if provable {
-        desk = desk.put(evidence::manifest(log, request, (first, end)).into_bytes()).await?;
+        desk = desk.put(evidence::manifest(log, request, first, end).into_bytes()).await?;
     } else {
         // The header of a table that may have no lines.
         desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
@@ -163,7 +172,7 @@ pub(crate) async fn export_places(
         return Err(ExportError::Gap);
     }
     if provable {
-        let closing = evidence::closing(log, request, (first, end), events).await?;
+        let closing = evidence::closing(log, request, first, end, events).await?;
         desk = desk.put(closing.into_bytes()).await?;
     }
     let range = (first < end).then(|| {

@@ -122,8 +122,8 @@ impl Shell {
             if let Err(fault) = walk.compare(first, &leaves, &events) {
                 return Ok(Err(fault));
             }
-            let places = (place(first.max(kept_from)), place(end));
-            if let Some(fault) = self.stray(org, places, after, &events).await? {
+            let oldest = place(first.max(kept_from));
+            if let Some(fault) = self.stray(org, oldest, place(end), after, &events).await? {
                 return Ok(Err(fault));
             }
             walk.grow(&leaves, kept)?;
@@ -151,7 +151,8 @@ impl Shell {
     async fn stray(
         &self,
         org: OrgId,
-        (first, end): (i64, i64),
+        first: i64,
+        end: i64,
         after: i64,
         events: &[IndexedEvent],
     ) -> Result<Option<IndexFault>, StoreError> {

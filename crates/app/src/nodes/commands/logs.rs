@@ -1,6 +1,6 @@
 //! Commands on the log of an org: export it and verify its end.
 
-use std::{fs::File, io::Write, sync::Arc};
+use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Actor, Auth, Detached, Shown, keyring::Keyring},
@@ -13,11 +13,11 @@ use super::{Shell, ShellError};
 use crate::audit::{
     events::{patience, row_of},
     exports::{
-        exported,
+        ExportMade, exported,
         lines::sealed,
         request::ExportRequest,
         signed::SignedLog,
-        writing::{ExportError, ExportedLog, Progress, Written, export_log},
+        writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
     },
     log::LogSigner,
 };
@@ -47,24 +47,32 @@ impl Shell {
         LogSigner::new(identity.host, Arc::clone(&self.clock), identity.keys)
     }
 
-    /// Writes an export of the org's log to `out`; `file` is what is behind it, if that has to be
-    /// on the disk. That it was made is recorded, with the hash of what was written.
+    /// Writes an export of the org's log. That it was made is recorded, with the hash of what was
+    /// written.
     pub async fn export(
         &self,
-        (org, identity): (&Org, LogIdentity),
+        org: &Org,
+        identity: LogIdentity,
         request: &ExportRequest,
-        out: (Box<dyn Write + Send>, Option<File>),
+        output: ExportOutput,
         progress: &mut impl Progress,
     ) -> Result<Written, ExportError> {
         let now = self.clock.now();
-        let written = self.write_log((org, identity), request, out, progress).await?;
-        let made = (&*self.random, now, EventId::new(self.ids()));
+        let written = self.write_log(org, identity, request, output, progress).await?;
+        let event_id = EventId::new(self.ids());
         let actor = Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() };
         let name = self.os_user.as_deref();
-        let who = (actor, None, Detached::default().keep("actor_name", name, &*self.random));
-        let told = (&request.told(), &written.told());
-        let id = ExportId::new(self.ids()).to_string();
-        let event = exported(made, org.id, &id, told, who);
+        let detached = Detached::default().keep("actor_name", name, &*self.random);
+        let made = ExportMade {
+            org_id: org.id,
+            export: &ExportId::new(self.ids()).to_string(),
+            request: &request.told(),
+            result: &written.told(),
+            actor,
+            asked: None,
+            detached,
+        };
+        let event = exported(made, event_id, now, &*self.random);
         let recorded = self.writer.append(row_of(&event), patience()).await;
         recorded.map_err(|_| ExportError::Unrecorded)?;
         Ok(written)
@@ -72,15 +80,16 @@ impl Shell {
 
     async fn write_log(
         &self,
-        (org, identity): (&Org, LogIdentity),
+        org: &Org,
+        identity: LogIdentity,
         request: &ExportRequest,
-        out: (Box<dyn Write + Send>, Option<File>),
+        output: ExportOutput,
         progress: &mut impl Progress,
     ) -> Result<Written, ExportError> {
         let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
         let now = self.clock.now();
         let log = ExportedLog { store: &self.store, org: org.id, signed: &signed, now };
-        export_log(log, request, out, progress).await
+        export_log(log, request, output, progress).await
     }
 
     /// One event of the org as it is stored. Fails if there is none.
@@ -92,7 +101,8 @@ impl Shell {
     /// Seals what is committed, and gives the last `count` events that `filter` lets through.
     pub async fn log_end(
         &self,
-        (org, identity): (&Org, LogIdentity),
+        org: &Org,
+        identity: LogIdentity,
         filter: &EventFilter,
         count: u32,
     ) -> Result<Tail, ShellError> {
@@ -120,7 +130,8 @@ impl Shell {
     /// The events behind `reached` that `filter` lets through, as far as they are sealed.
     pub async fn log_after(
         &self,
-        (org, host): (&Org, &str),
+        org: &Org,
+        host: &str,
         filter: &EventFilter,
         reached: i64,
     ) -> Result<Tail, ShellError> {

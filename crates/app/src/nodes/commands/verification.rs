@@ -21,7 +21,7 @@ use super::{
 use crate::audit::exports::{
     request::ExportRequest,
     signed::SignedLog,
-    writing::{ExportError, ExportedLog, Progress, export_places},
+    writing::{ExportError, ExportOutput, ExportedLog, Progress, export_places},
 };
 
 /// Bytes that are read at once from the export.
@@ -43,10 +43,11 @@ impl Shell {
     /// nothing could be.
     pub async fn verify_log(
         &self,
-        (org, identity): (&Org, LogIdentity),
+        org: &Org,
+        identity: LogIdentity,
         witnessed: &Witnessed,
     ) -> Result<Result<(Report, Indexed), Fault>, ExportError> {
-        let found = self.verify_places((org, identity), witnessed).await;
+        let found = self.verify_places(org, identity, witnessed).await;
         match found {
             // Whatever is stored in a form in which it was not written is not that of the events.
             Err(error @ (ExportError::Store(StoreError::Corrupt(_)) | ExportError::Tree)) => {
@@ -58,7 +59,8 @@ impl Shell {
 
     async fn verify_places(
         &self,
-        (org, identity): (&Org, LogIdentity),
+        org: &Org,
+        identity: LogIdentity,
         witnessed: &Witnessed,
     ) -> Result<Result<(Report, Indexed), Fault>, ExportError> {
         // Before it is sealed: whether what is sealed next continues what is there.
@@ -101,8 +103,8 @@ impl Shell {
         let log = ExportedLog { store: &self.store, org: org.id, signed, now };
         // By place and not by time: a moment that was tampered with hides nothing.
         let first = self.store.pruned_size(org.id).await?;
-        let out = (Box::new(writer) as _, None);
-        let written = export_places(log, &request, (first, i64::MAX), out, &mut Silent).await;
+        let output = ExportOutput { out: Box::new(writer), file: None };
+        let written = export_places(log, &request, first, i64::MAX, output, &mut Silent).await;
         let report = verifying.await.map_err(|_| ExportError::Stopped)?;
         match (report, written) {
             (Err(Fault::Incomplete(_)), Err(ExportError::Stored(event))) => {

@@ -84,7 +84,7 @@ impl Providers {
             Err(error) if error.executed == Executed::No => error,
             answered => return answered,
         };
-        Box::pin(self.call_refused(connection, seen, error, (call, trace))).await
+        Box::pin(self.call_refused(connection, seen, error, call, trace)).await
     }
 
     /// Handles a call that its server rejected before any processing.
@@ -93,7 +93,8 @@ impl Providers {
         connection: &Arc<Connection>,
         seen: Arc<Live>,
         error: CallError,
-        (call, trace): (&Cleared<ToolCall>, Trace<'_>),
+        call: &Cleared<ToolCall>,
+        trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         match error.kind {
             CallErrorKind::AuthRequired => {}

@@ -43,11 +43,11 @@ fn spans(trace: &Trace) -> impl Iterator<Item = Value> {
             (0, Some(caller)) => (Some(caller), HAS_REMOTE | REMOTE | SAMPLED),
             _ => (request, HAS_REMOTE | SAMPLED),
         };
-        span(trace, part, (parent, flags))
+        span(trace, part, parent, flags)
     })
 }
 
-fn span(trace: &Trace, span: &Span, (parent, flags): (Option<SpanId>, u32)) -> Value {
+fn span(trace: &Trace, span: &Span, parent: Option<SpanId>, flags: u32) -> Value {
     let failed = span.failed.as_deref().map(|why| Attribute::text("error.type", why));
     let attributes: Vec<_> = span.attributes.iter().chain(&failed).map(attribute).collect();
     let mut told = json!({

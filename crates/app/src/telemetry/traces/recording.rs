@@ -77,7 +77,8 @@ struct Written {
 impl Recording {
     pub(super) fn begin(
         tracer: Arc<Tracer>,
-        (trace, caller): (TraceId, Option<TraceParent>),
+        trace: TraceId,
+        caller: Option<TraceParent>,
         mut ids: Ids,
         arrived: Timestamp,
     ) -> Self {

@@ -80,7 +80,7 @@ impl Tools {
         if let Some(page) = pages.get(&key) {
             return page;
         }
-        let page = Arc::new(written(offered, (names, era), key.after.as_deref()));
+        let page = Arc::new(written(offered, names, era, key.after.as_deref()));
         pages.insert(key, Arc::clone(&page));
         page
     }
@@ -89,7 +89,8 @@ impl Tools {
 /// Writes the tools after the one of this id.
 fn written(
     offered: &OfferedTools,
-    (names, era): (ListedNames, Era),
+    names: ListedNames,
+    era: Era,
     after: Option<&str>,
 ) -> ListedPage {
     let after = after.and_then(|id| id.split_once(':'));

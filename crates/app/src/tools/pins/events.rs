@@ -306,7 +306,7 @@ impl Teller {
         };
         for org in orgs {
             let ids = Ids { clock: &*self.clock, random: &*self.random };
-            let event = event(ids, org, kind, target.clone(), count, (&change, &*self.random));
+            let event = event(ids, org, kind, target.clone(), count, &change, &*self.random);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {
                 tracing::error!(%error, event = kind.as_str(), "an event could not be recorded");
                 return false;
@@ -330,7 +330,8 @@ fn event(
     kind: EventType,
     target: Target,
     count: Option<u64>,
-    (change, random): (&Value, &dyn Random),
+    change: &Value,
+    random: &dyn Random,
 ) -> Event {
     Event {
         id: EventId::new(ids),

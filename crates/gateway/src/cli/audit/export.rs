@@ -10,7 +10,7 @@ use std::{
 
 use clap::Args;
 use portcullis_app::{
-    ExportAsk, ExportError, Format, Progress, Written, audit::filters::Given, told,
+    ExportAsk, ExportError, ExportOutput, Format, Progress, Written, audit::filters::Given, told,
 };
 use portcullis_core::clock::Timestamp;
 
@@ -68,9 +68,10 @@ impl Export {
             ask.filters = self.filters.given(&office, org.id).await?;
             let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Place::begin(output.as_deref())?;
-            let log = (&org, office.log_identity(&config).await?);
+            let identity = office.log_identity(&config).await?;
             let mut bar = Bar::new();
-            let written = office.shell.export(log, &request, place.out()?, &mut bar).await;
+            let written =
+                office.shell.export(&org, identity, &request, place.out()?, &mut bar).await;
             bar.clear();
             let written = written.inspect_err(|_| place.give_up())?;
             place.finish()?;
@@ -135,10 +136,12 @@ impl Place {
         Ok(Self(Some((path.to_owned(), part, file))))
     }
 
-    fn out(&self) -> io::Result<(Box<dyn Write + Send>, Option<File>)> {
+    fn out(&self) -> io::Result<ExportOutput> {
         match &self.0 {
-            None => Ok((Box::new(io::stdout()), None)),
-            Some((_, _, file)) => Ok((Box::new(file.try_clone()?), Some(file.try_clone()?))),
+            None => Ok(ExportOutput { out: Box::new(io::stdout()), file: None }),
+            Some((_, _, file)) => {
+                Ok(ExportOutput { out: Box::new(file.try_clone()?), file: Some(file.try_clone()?) })
+            }
         }
     }
 

@@ -41,12 +41,12 @@ impl Tail {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
             let given = self.filters.given(&office, org.id).await?;
             let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
-            let log = (&org, office.log_identity(&config).await?);
-            let mut tail = office.shell.log_end(log, &filter, self.lines).await?;
+            let identity = office.log_identity(&config).await?;
+            let mut tail = office.shell.log_end(&org, identity, &filter, self.lines).await?;
             while print(output, json, &tail.events)? && self.follow {
                 tokio::time::sleep(LOOK).await;
-                let log = (&org, config.server.public_host.as_str());
-                tail = office.shell.log_after(log, &filter, tail.reached).await?;
+                let host = config.server.public_host.as_str();
+                tail = office.shell.log_after(&org, host, &filter, tail.reached).await?;
             }
             Ok(())
         };

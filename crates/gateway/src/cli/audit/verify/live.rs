@@ -48,7 +48,7 @@ impl Verify {
         let (newest, trees) = kept.map(|kept| (kept.newest, kept.trees)).unzip();
         let witnessed =
             Witnessed { keys: self.keys.clone(), newest, trees: trees.unwrap_or_default() };
-        let found = office.shell.verify_log((org, identity), &witnessed).await?;
+        let found = office.shell.verify_log(org, identity, &witnessed).await?;
         let held = found.and_then(|(report, indexed)| {
             if let Some(path) = &self.since {
                 KeptLog::refuse(path, &indexed.strangers, &self.keys)?;
