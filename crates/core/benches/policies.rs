@@ -36,12 +36,12 @@ fn main() {
         .measurement_time(Duration::from_millis(1_500))
         .sample_size(50);
     let mut criterion = criterion.configure_from_args();
-    let tools = tools();
+    let (tools, catalogue) = tools();
     for mix in [Mix::Handful, Mix::Crowded] {
-        deciding(&mut criterion, mix, &tools);
+        deciding(&mut criterion, mix, &tools, &catalogue);
     }
-    listing(&mut criterion, &tools.1);
-    reloading(&mut criterion, &tools.1);
+    listing(&mut criterion, &catalogue);
+    reloading(&mut criterion, &catalogue);
     criterion.final_summary();
 }
 
@@ -65,9 +65,7 @@ impl Mix {
     }
 }
 
-type Tools = (Vec<Arc<Tool>>, Catalogue);
-
-fn deciding(criterion: &mut Criterion, mix: Mix, (tools, catalogue): &Tools) {
+fn deciding(criterion: &mut Criterion, mix: Mix, tools: &[Arc<Tool>], catalogue: &Catalogue) {
     let mut group = criterion.benchmark_group(mix.name());
     let input = Document::of(&input());
     for count in SIZES {
@@ -98,7 +96,7 @@ fn deciding(criterion: &mut Criterion, mix: Mix, (tools, catalogue): &Tools) {
 }
 
 /// Tools with an input of 2 KB, ten providers of twenty each.
-fn tools() -> Tools {
+fn tools() -> (Vec<Arc<Tool>>, Catalogue) {
     let mut providers: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)> = Vec::new();
     let mut all = Vec::new();
     for provider in 0..PROVIDERS {

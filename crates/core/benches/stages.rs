@@ -357,7 +357,7 @@ fn mcp_list(bench: &Bench) {
 
 /// A search in it.
 fn mcp_find(bench: &Bench) {
-    black_box(rank(&[&bench.index], "create an invoice for a customer", (10, |_, _| true)).len());
+    black_box(rank(&[&bench.index], "create an invoice for a customer", 10, |_, _| true).len());
 }
 
 fn event(detached: Detached) -> Option<Event> {

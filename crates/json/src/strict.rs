@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
             b'-' | b'0'..=b'9' => {
                 let start = self.scan.at;
                 let canonical = number(self.scan.number()?, self.bounds)?;
-                self.table.push(EntryKind::Number, (start, self.scan.at), canonical);
+                self.table.push(EntryKind::Number, start, self.scan.at, canonical);
                 Ok(canonical)
             }
             _ => Err(No::Json(Flaw::Unexpected)),
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     fn word(&mut self, word: &str, kind: EntryKind) -> Result<bool, No> {
         let start = self.scan.at;
         self.scan.word(word)?;
-        self.table.push(kind, (start, self.scan.at), true);
+        self.table.push(kind, start, self.scan.at, true);
         Ok(true)
     }
 
@@ -149,11 +149,10 @@ impl<'a> Reader<'a> {
         if length > self.bounds.string_bytes {
             return Err(No::longer(self.bounds.string_bytes, "bytes in one string"));
         }
-        let place = (quoted.start, quoted.end);
         if quoted.is_escaped {
-            self.table.push_unescaped(kind, place, false);
+            self.table.push_unescaped(kind, quoted.start, quoted.end, false);
         } else {
-            self.table.push(kind, place, true);
+            self.table.push(kind, quoted.start, quoted.end, true);
         }
         Ok(!quoted.is_escaped)
     }
@@ -167,7 +166,7 @@ impl<'a> Reader<'a> {
 
     fn array(&mut self, depth: usize) -> Result<bool, No> {
         let (at, start) = (self.table.len(), self.scan.at);
-        self.table.push(EntryKind::Array, (start, start), false);
+        self.table.push(EntryKind::Array, start, start, false);
         self.scan.at += 1;
         let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
         if self.scan.peek()? != b']' {
@@ -198,7 +197,7 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, depth: usize) -> Result<bool, No> {
         let (at, start) = (self.table.len(), self.scan.at);
-        self.table.push(EntryKind::Object, (start, start), false);
+        self.table.push(EntryKind::Object, start, start, false);
         self.scan.at += 1;
         let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
         let mut last = None;

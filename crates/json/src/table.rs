@@ -78,7 +78,7 @@ impl Table {
         small(self.entries.len())
     }
 
-    pub(super) fn push(&mut self, kind: EntryKind, (start, end): (usize, usize), canonical: bool) {
+    pub(super) fn push(&mut self, kind: EntryKind, start: usize, end: usize, canonical: bool) {
         let next = self.len().saturating_add(1);
         let (start, end) = (small(start), small(end));
         self.entries.push(Entry {
@@ -96,21 +96,24 @@ impl Table {
     pub(super) fn push_escaped(
         &mut self,
         kind: EntryKind,
-        place: (usize, usize),
-        (text, canonical): (&str, bool),
+        start: usize,
+        end: usize,
+        text: &str,
+        canonical: bool,
     ) {
         self.unescaped.push_str(text);
-        self.push_unescaped(kind, place, canonical);
+        self.push_unescaped(kind, start, end, canonical);
     }
 
     /// Adds a text or a name that has escapes and was added to `unescaped` without them.
     pub(super) fn push_unescaped(
         &mut self,
         kind: EntryKind,
-        place: (usize, usize),
+        start: usize,
+        end: usize,
         canonical: bool,
     ) {
-        self.push(kind, place, canonical);
+        self.push(kind, start, end, canonical);
         let which = small(self.ends.len());
         self.ends.push(small(self.unescaped.len()));
         if let Some(entry) = self.entries.last_mut() {
@@ -248,11 +251,11 @@ impl Table {
     pub(super) fn write_text(&mut self, kind: EntryKind, text: &str) {
         let start = self.text.len() + 1;
         write_string(text, &mut self.text);
-        let place = (start, self.text.len() - 1);
+        let end = self.text.len() - 1;
         if first_special(text.as_bytes()).is_none() {
-            self.push(kind, place, true);
+            self.push(kind, start, end, true);
         } else {
-            self.push_escaped(kind, place, (text, true));
+            self.push_escaped(kind, start, end, text, true);
         }
     }
 
@@ -261,7 +264,7 @@ impl Table {
         let start = self.text.len();
         self.text.push_str(literal);
         let canonical = kind != EntryKind::Number || is_canonical_number(literal);
-        self.push(kind, (start, self.text.len()), canonical);
+        self.push(kind, start, self.text.len(), canonical);
     }
 
     /// Copies the value at an entry of another table to the end.

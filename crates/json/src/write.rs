@@ -131,7 +131,7 @@ struct Container {
 impl Container {
     fn open(table: &mut Table, kind: EntryKind, bracket: &str) -> Self {
         let at = table.len();
-        table.push(kind, (table.text.len(), 0), true);
+        table.push(kind, table.text.len(), 0, true);
         table.text.push_str(bracket);
         Self { at, count: 0, canonical: true }
     }

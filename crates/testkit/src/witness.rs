@@ -126,11 +126,10 @@ impl Inside {
             return Ok((StatusCode::CONFLICT, kind, format!("{size}\n")).into_response());
         }
         if let Some((_, root)) = known {
-            let new = (checkpoint.size, &checkpoint.root);
             if old == checkpoint.size && root != checkpoint.root {
                 return Err(StatusCode::CONFLICT);
             }
-            if !is_consistent((old, &root), new, &proof) {
+            if !is_consistent(old, &root, checkpoint.size, &checkpoint.root, &proof) {
                 return Err(StatusCode::UNPROCESSABLE_ENTITY);
             }
         } else if !proof.is_empty() {

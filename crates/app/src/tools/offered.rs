@@ -160,7 +160,7 @@ impl OfferedTools {
         let indexes: Vec<&Index> = self.views.iter().map(|view| &view.offer.index).collect();
         let usable =
             |list: usize, tool: usize| self.views.get(list).is_some_and(|view| view.holds(tool));
-        let hits = search::rank(&indexes, question, (limit, usable)).into_iter();
+        let hits = search::rank(&indexes, question, limit, usable).into_iter();
         hits.filter_map(|hit| self.views.get(hit.list)?.offer.tools.get(hit.tool)).collect()
     }
 

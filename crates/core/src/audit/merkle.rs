@@ -188,11 +188,16 @@ pub fn root_of_path(index: u64, size: u64, leaf: &Hash, path: &[Hash]) -> Option
     (place.last == 0).then_some(hash)
 }
 
-/// Returns true if `proof` shows that the tree of `new.0` leaves with the root `new.1` begins with
-/// the tree of `old.0` leaves with the root `old.1` (RFC 9162 §2.1.4.2).
+/// Returns true if `proof` shows that the tree of `new_size` leaves with the root `new_root` begins
+/// with the tree of `old_size` leaves with the root `old_root` (RFC 9162 §2.1.4.2).
 #[must_use]
-pub fn is_consistent(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bool {
-    let ((old_size, old_root), (new_size, new_root)) = (old, new);
+pub fn is_consistent(
+    old_size: u64,
+    old_root: &Hash,
+    new_size: u64,
+    new_root: &Hash,
+    proof: &[Hash],
+) -> bool {
     if old_size > new_size || new_size > MAX_SIZE {
         return false;
     }

@@ -43,10 +43,10 @@ pub(super) fn inputs(
                 let _ = write!(out, "{{\"bytes\":{bytes},\"mfa\":{mfa}}}");
             });
             keep_dlp(&mut kept, "dlp", &question.dlp);
-            keep(("input", "input_paths"), &paths, input, found, &mut kept);
+            keep("input", "input_paths", &paths, input, found, &mut kept);
             let found = if found.is_empty() { Vec::new() } else { looked_through(engine, &facts) };
             let found: Vec<&str> = found.iter().map(String::as_str).collect();
-            keep(("facts", "facts_paths"), &paths, facts, &found, &mut kept);
+            keep("facts", "facts_paths", &paths, facts, &found, &mut kept);
             kept
         }
         Phase::Response => {
@@ -55,7 +55,7 @@ pub(super) fn inputs(
                 keep_dlp(&mut kept, "dlp_output", facts);
             }
             if let Some(output) = output {
-                keep(("output", "output_paths"), &paths, output, found, &mut kept);
+                keep("output", "output_paths", &paths, output, found, &mut kept);
             }
             kept
         }
@@ -148,7 +148,8 @@ fn keep_dlp(kept: &mut DecisionInputs, name: &'static str, facts: &DlpFacts<'_>)
 
 /// Keeps the arguments or the result as far as they are read and may be kept.
 fn keep(
-    (name, names_of_paths): (&'static str, &'static str),
+    name: &'static str,
+    names_of_paths: &'static str,
     paths: &[String],
     value: Value,
     found: &[&str],

@@ -95,7 +95,8 @@ fn parameters(schema: &Value, add: &mut impl FnMut(&str)) {
 pub fn rank(
     lists: &[&Index],
     question: &str,
-    (limit, wanted): (usize, impl Fn(usize, usize) -> bool),
+    limit: usize,
+    wanted: impl Fn(usize, usize) -> bool,
 ) -> Vec<Hit> {
     let mut terms: Vec<String> = words_of(question).take(MAX_TERMS).collect();
     terms.sort_unstable();
@@ -216,7 +217,7 @@ mod tests {
     fn best_ids(question: &str) -> Vec<String> {
         let catalogue = catalogue();
         let lists: Vec<Index> = catalogue.iter().map(Index::build).collect();
-        let hits = rank(&lists.iter().collect::<Vec<_>>(), question, (10, |_, _| true));
+        let hits = rank(&lists.iter().collect::<Vec<_>>(), question, 10, |_, _| true);
         hits.iter().map(|hit| catalogue[hit.list][hit.tool].id.to_string()).collect()
     }
 
@@ -246,9 +247,9 @@ mod tests {
     fn several_lists_are_ranked_as_if_they_were_one() {
         let [mut one, other] = catalogue();
         let apart = [Index::build(&one), Index::build(&other)];
-        let apart = rank(&apart.iter().collect::<Vec<_>>(), "issue repository", (10, |_, _| true));
+        let apart = rank(&apart.iter().collect::<Vec<_>>(), "issue repository", 10, |_, _| true);
         one.extend(other);
-        let together = rank(&[&Index::build(&one)], "issue repository", (10, |_, _| true));
+        let together = rank(&[&Index::build(&one)], "issue repository", 10, |_, _| true);
 
         let scores = |hits: &[Hit]| hits.iter().map(|hit| hit.score).collect::<Vec<_>>();
         assert_eq!(scores(&apart), scores(&together));
@@ -258,7 +259,7 @@ mod tests {
     fn the_best_of_the_wanted_are_given() {
         let index = Index::build(catalogue().iter().flatten());
         let places = |limit: usize, unwanted: usize| {
-            let hits = rank(&[&index], "create an issue", (limit, |_, tool| tool != unwanted));
+            let hits = rank(&[&index], "create an issue", limit, |_, tool| tool != unwanted);
             hits.iter().map(|hit| hit.tool).collect::<Vec<_>>()
         };
 

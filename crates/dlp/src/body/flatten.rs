@@ -53,7 +53,7 @@ impl Body {
                 Ok(Laid::Number)
             }
             Kind::Array(elements) => self.walk_array(elements, node, depth + 1, limits),
-            Kind::Object(members) => self.walk_object(value, members, node, (depth + 1, limits)),
+            Kind::Object(members) => self.walk_object(value, members, node, depth + 1, limits),
         }
     }
 
@@ -97,7 +97,8 @@ impl Body {
         value: T,
         members: impl Iterator<Item = (&'a str, T)>,
         node: u32,
-        (depth, limits): (usize, &Limits),
+        depth: usize,
+        limits: &Limits,
     ) -> Result<Laid, Unscannable> {
         let start = self.segments.len();
         let mut parts = ObjectTables::default();
@@ -111,7 +112,7 @@ impl Body {
             let first = self.segments.len();
             let laid = self.walk(member, child, depth, limits)?;
             has_text |= laid == Laid::Text && key == "text";
-            parts.look(self, (key, laid, member), child, first);
+            parts.look(self, key, laid, member, child, first);
             numbered.look(key, laid, first);
         }
         numbered.note(&mut self.neighbours, node);

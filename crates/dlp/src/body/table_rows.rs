@@ -34,13 +34,15 @@ impl ObjectTables {
     pub(super) fn look<'a, T: JsonValue<'a>>(
         &mut self,
         body: &Body,
-        (key, laid, member): (&str, Laid, T),
+        key: &str,
+        laid: Laid,
+        member: T,
         node: u32,
         first: usize,
     ) {
         // Most members are neither.
         if laid == Laid::Array || labels::may_be_named(key.as_bytes()) {
-            self.note_member(body, (key, laid, member), node, first);
+            self.note_member(body, key, laid, member, node, first);
         }
     }
 
@@ -48,7 +50,9 @@ impl ObjectTables {
     fn note_member<'a, T: JsonValue<'a>>(
         &mut self,
         body: &Body,
-        (key, laid, member): (&str, Laid, T),
+        key: &str,
+        laid: Laid,
+        member: T,
         node: u32,
         first: usize,
     ) {

@@ -112,7 +112,8 @@ impl Literals {
     /// elsewhere, too.
     pub(super) fn each(
         &self,
-        (text, marks): (&[u8], &Marks),
+        text: &[u8],
+        marks: &Marks,
         Looked { hits, end }: &mut Looked,
         mut each: impl FnMut(usize, Range<usize>),
     ) {
@@ -316,7 +317,7 @@ mod tests {
         let (mut marks, mut found) = (Marks::default(), Vec::new());
         marks.set(text.as_bytes(), 0, literals.rare());
         let mut looked = Looked::default();
-        literals.each((text.as_bytes(), &marks), &mut looked, |index, range| {
+        literals.each(text.as_bytes(), &marks, &mut looked, |index, range| {
             found.push((range.start, index));
         });
         found

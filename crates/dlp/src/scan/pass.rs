@@ -48,7 +48,7 @@ impl Scanner {
         scratch.meter.spend(range.len());
         self.find_windows(body, first, scratch, recased);
         let mut work = 0;
-        let Scratch { matches, windows, line, columns, run, meter, .. } = scratch;
+        let Scratch { matches, windows, line, columns, meter, .. } = scratch;
         let mut is_grouped = false;
         for window in windows.list() {
             if !meter.spend(window.range.len()) {
@@ -73,9 +73,9 @@ impl Scanner {
             is_grouped |= self.search(body, window, line, matches);
         }
         drop_known(matches, known);
-        work += self.scan_triggers(body, first, &range, runs, meter, (run, matches));
+        work += self.scan_triggers(body, first, &range, runs, scratch);
         if is_grouped {
-            drop_repeated(matches);
+            drop_repeated(&mut scratch.matches);
         }
         work
     }

@@ -65,7 +65,7 @@ impl Plan {
         for detector in list::all().filter(|found| settings.is_enabled(found.name)) {
             let index = self.index();
             let active = Active::built_in(detector, settings.min_likelihood(detector.name));
-            self.claim(detector.literals(), (index, active.reach));
+            self.claim(detector.literals(), index, active.reach);
             self.claim_marks(detector, active.reach);
             self.triggers.add(index, detector);
             self.active.push(active);
@@ -81,7 +81,7 @@ impl Plan {
             let literals = own.literals.clone();
             match Active::own(own, settings.min_likelihood(&name)) {
                 Ok(active) => {
-                    self.claim(literals, (index, active.reach));
+                    self.claim(literals, index, active.reach);
                     self.active.push(active);
                 }
                 Err(error) => {
@@ -91,12 +91,11 @@ impl Plan {
         }
     }
 
-    fn claim(&mut self, literals: Vec<String>, owner: (u16, Reach)) {
-        let (_, reach) = owner;
+    fn claim(&mut self, literals: Vec<String>, index: u16, reach: Reach) {
         for literal in literals {
             let capital = literal.starts_with(|first: char| first.is_ascii_uppercase());
             let claim = self.literals.entry(literal.to_ascii_lowercase()).or_default();
-            claim.owners.push(owner);
+            claim.owners.push((index, reach));
             claim.anywhere |= reach.begins_anywhere() && !capital;
         }
     }

@@ -6,7 +6,12 @@ use crate::{
     body::buffer::Body,
     catalogue::detector::ALONE_BITS,
     pace::{LOOK, Meter},
-    scan::{cursor::Cursor, found::Match, scanner::Scanner, triggers::DigitTrigger},
+    scan::{
+        cursor::Cursor,
+        found::Match,
+        scanner::{Scanner, Scratch},
+        triggers::DigitTrigger,
+    },
     text::{
         digits::{self, DigitRun},
         marks::BLOCK,
@@ -28,9 +33,9 @@ impl Scanner {
         first: usize,
         range: &Range<usize>,
         runs: &[Run],
-        meter: &Meter,
-        (run, matches): (&mut DigitRun, &mut Vec<Match>),
+        scratch: &mut Scratch,
     ) -> usize {
+        let Scratch { matches, run, meter, .. } = scratch;
         self.scan_at(body, first, range, meter, matches)
             + self.scan_digits(body, first, run, meter, matches)
             + self.scan_runs(body, runs, matches)

@@ -34,7 +34,7 @@ impl Scanner {
         columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
-        self.prefilter.each((&body.text, &body.marks), looked, |index, literal| {
+        self.prefilter.each(&body.text, &body.marks, looked, |index, literal| {
             if meter.is_over() {
                 return;
             }

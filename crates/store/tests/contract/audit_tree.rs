@@ -94,7 +94,7 @@ async fn assert_proves(store: &Store, org: OrgId, signer: &Signer) {
         let proof = store.prove(org, &Plan::consistency(index, size).unwrap()).await.unwrap();
         let old = store.root_at(org, index).await.unwrap();
         assert_eq!(old, root(&leaves[..usize::try_from(index).unwrap()]));
-        assert!(is_consistent((index, &old), (size, &checkpoint.root), &proof));
+        assert!(is_consistent(index, &old, size, &checkpoint.root, &proof));
     }
 }
 
@@ -194,7 +194,7 @@ on_both! {
         assert_eq!(root_of_path(555, 610, &all[555], &path), Some(checkpoint.root));
         let proof = db.store.prove(org, &Plan::consistency(300, 610).unwrap()).await.unwrap();
         let old = root(&all[..300]);
-        assert!(is_consistent((300, &old), (610, &checkpoint.root), &proof));
+        assert!(is_consistent(300, &old, 610, &checkpoint.root, &proof));
         assert_eq!(signer.alarms(), 0);
     }
 

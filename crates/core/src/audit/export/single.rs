@@ -77,8 +77,8 @@ pub fn verify_checkpoint(
         proof.ok_or_else(|| Fault::unreadable("the consistency proof is no list of hashes"))?;
     since.continued_by(&checkpoint, || {
         let size = since.checkpoint().size;
-        let old = (size, &since.checkpoint().root);
-        let holds = is_consistent(old, (checkpoint.size, &checkpoint.root), &proof);
+        let root = &since.checkpoint().root;
+        let holds = is_consistent(size, root, checkpoint.size, &checkpoint.root, &proof);
         if !holds && proof.is_empty() {
             let what = format!(
                 "nothing shows that it continues the older checkpoint: ask for \

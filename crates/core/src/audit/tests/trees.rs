@@ -34,12 +34,12 @@ fn check_consistency(leaves: &[Hash], tiles: &Tiles, old: usize) {
     let proof = Plan::consistency(before, after).unwrap().hashes(tiles).unwrap();
     let (old_root, root) = (reference_root(&leaves[..old]), reference_root(leaves));
 
-    assert!(is_consistent((before, &old_root), (after, &root), &proof), "{before} {after}");
+    assert!(is_consistent(before, &old_root, after, &root, &proof), "{before} {after}");
     let mut forked = root;
     forked[0] ^= 1;
-    assert!(!is_consistent((before, &forked), (after, &root), &proof), "{before} {after}");
+    assert!(!is_consistent(before, &forked, after, &root, &proof), "{before} {after}");
     // Every log continues the one without events.
-    assert_eq!(is_consistent((before, &old_root), (after, &forked), &proof), old == 0);
+    assert_eq!(is_consistent(before, &old_root, after, &forked, &proof), old == 0);
 }
 
 fn check_range(leaves: &[Hash], tiles: &Tiles, first: usize, end: usize) {
@@ -100,7 +100,7 @@ fn a_consistency_proof_that_is_changed_in_any_place_fails() {
         let before = old as u64;
         let old_root = reference_root(&leaves[..old]);
         let proof = Plan::consistency(before, 53).unwrap().hashes(&tiles).unwrap();
-        let holds = |proof: &[Hash]| is_consistent((before, &old_root), (53, &root), proof);
+        let holds = |proof: &[Hash]| is_consistent(before, &old_root, 53, &root, proof);
 
         for place in 0..proof.len() {
             let mut changed = proof.clone();
@@ -121,8 +121,8 @@ fn sizes_beyond_reason_are_refused_before_anything_is_counted() {
 
     assert_eq!(root_of_path(0, huge, &zero, &[]), None);
     assert_eq!(root_of_path(5, 5, &zero, &[]), None);
-    assert!(!is_consistent((1, &zero), (u64::MAX, &zero), &[zero]));
-    assert!(!is_consistent((2, &zero), (1, &zero), &[]));
+    assert!(!is_consistent(1, &zero, u64::MAX, &zero, &[zero]));
+    assert!(!is_consistent(2, &zero, 1, &zero, &[]));
     assert!(Plan::inclusion(0, huge).is_none());
     assert!(Plan::consistency(1, huge).is_none());
     assert!(Frontier::default().push_subtree(64, zero).is_err());

@@ -66,7 +66,7 @@ pub(in crate::policy) fn names_of(
     let mut check = NameCheck::default();
     let literals: BTreeSet<&EntityUid> = policy.literals.iter().collect();
     for literal in literals {
-        check_literal(policy, literal, (catalogue, declared), &mut check);
+        check_literal(policy, literal, catalogue, declared, &mut check);
     }
     check_scope(policy, &mut check);
     check
@@ -75,7 +75,8 @@ pub(in crate::policy) fn names_of(
 fn check_literal(
     policy: &Compiled,
     literal: &EntityUid,
-    (catalogue, declared): (&Catalogue, &Declared),
+    catalogue: &Catalogue,
+    declared: &Declared,
     check: &mut NameCheck,
 ) {
     let (kind, id) = (literal.type_name(), literal.id().unescaped());

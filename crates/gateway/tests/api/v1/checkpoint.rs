@@ -116,7 +116,7 @@ async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
         let hashes = data["consistency"].as_array().unwrap();
         let hashes: Vec<_> =
             hashes.iter().map(|it| hash_of(it.as_str().unwrap()).unwrap()).collect();
-        assert!(is_consistent((old.size, &old.root), (new.size, &new.root), &hashes), "{path}");
+        assert!(is_consistent(old.size, &old.root, new.size, &new.root, &hashes), "{path}");
     }
     for (since, status) in [("1000000", 400), ("-1", 400), ("x", 400), ("", 400), ("0", 200)] {
         let answer = gateway.get(&who, &format!("/v1/audit/checkpoint?since={since}")).await;
@@ -179,8 +179,7 @@ async fn younger_proofs_hold_when_the_beginning_of_the_log_is_gone() {
     let (new, _) = Checkpoint::open(data["checkpoint"].as_str().unwrap(), &keys).unwrap();
     let hashes = data["consistency"].as_array().unwrap();
     let hashes: Vec<_> = hashes.iter().map(|it| hash_of(it.as_str().unwrap()).unwrap()).collect();
-    let (old, new) = ((pinned.size, &pinned.root), (new.size, &new.root));
-    assert!(is_consistent(old, new, &hashes));
+    assert!(is_consistent(pinned.size, &pinned.root, new.size, &new.root, &hashes));
     let list = gateway.get(&who, "/v1/audit/events?order=asc").await;
     assert_eq!(list.at("/data/items/0/sequence"), pruned.size, "{}", list.text);
 }

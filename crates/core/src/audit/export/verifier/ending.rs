@@ -156,7 +156,7 @@ impl Verifier {
                 );
                 return Err(Fault::Unreadable(what));
             };
-            Ok(is_consistent((size, root), (signed.size, &signed.root), &proof.hashes))
+            Ok(is_consistent(size, root, signed.size, &signed.root, &proof.hashes))
         })?;
         Ok(Some(size))
     }
