@@ -152,7 +152,7 @@ impl Providers {
         }
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let now = self.base.clock.now();
-        let set = self.base.store.set_status_of(org, id, revision, (status, why), now).await;
+        let set = self.base.store.set_status_of(org, id, revision, status, why, now).await;
         if let Err(error) = set {
             error.log();
         }

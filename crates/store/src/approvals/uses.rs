@@ -28,8 +28,8 @@ pub(crate) struct TakenUses {
 
 impl Uses {
     /// Adds an approval that is approved and not over its time.
-    pub(crate) fn add(&mut self, place: (OrgId, ApprovalId), digest: String, left: i64) {
-        self.0.insert(place, Usable { digest, left, taken: 0 });
+    pub(crate) fn add(&mut self, org: OrgId, id: ApprovalId, digest: String, left: i64) {
+        self.0.insert((org, id), Usable { digest, left, taken: 0 });
     }
 
     /// Takes a use of each approval, or none: `false` if one of them permits none.

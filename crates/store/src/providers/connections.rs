@@ -181,7 +181,8 @@ impl Store {
         org: OrgId,
         id: ProviderId,
         revision: i64,
-        status: (ProviderStatus, Option<&str>),
+        status: ProviderStatus,
+        why: Option<&str>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
@@ -189,8 +190,8 @@ impl Store {
                 .bind(org.to_string())
                 .bind(id.to_string())
                 .bind(revision)
-                .bind(status.0.as_str())
-                .bind(status.1)
+                .bind(status.as_str())
+                .bind(why)
                 .bind(now.as_micros())
                 .execute(&mut *tx)
                 .await?

@@ -42,7 +42,8 @@ impl Store {
         id: ProviderId,
         revision: i64,
         holder: &str,
-        (now, until): (Timestamp, Timestamp),
+        now: Timestamp,
+        until: Timestamp,
     ) -> Result<bool, StoreError> {
         let leased = change!(self, org, |tx| {
             sqlx::query(LEASE)

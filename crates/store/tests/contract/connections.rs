@@ -86,22 +86,23 @@ on_both! {
         let (id, store) = (given::id("prv", 1), &db.store);
         let new = credential(org, "prv_x", Some(NOW));
         store.keep_credential(org, id, &new, NOW).await.unwrap();
-        let times = (NOW, NOW.plus_seconds(30));
+        let until = NOW.plus_seconds(30);
         let due = store.due_refreshes(NOW, 10).await.unwrap();
         assert_eq!(due.len(), 1);
 
-        assert!(store.lease_refresh(org, id, 1, "node-1", times).await.unwrap());
-        assert!(!store.lease_refresh(org, id, 1, "node-2", times).await.unwrap());
+        assert!(store.lease_refresh(org, id, 1, "node-1", NOW, until).await.unwrap());
+        assert!(!store.lease_refresh(org, id, 1, "node-2", NOW, until).await.unwrap());
 
-        assert!(!store.lease_refresh(org, id, 1, "node-1", times).await.unwrap(), "nor twice");
+        assert!(!store.lease_refresh(org, id, 1, "node-1", NOW, until).await.unwrap(), "nor twice");
         assert!(store.due_refreshes(NOW, 10).await.unwrap().is_empty(), "somebody is at it");
-        let later = (NOW.plus_seconds(31), NOW.plus_seconds(61));
-        assert!(store.lease_refresh(org, id, 1, "node-2", later).await.unwrap(), "it ran out");
-        assert!(!store.lease_refresh(org, id, 0, "node-2", later).await.unwrap());
-        let needs = (ProviderStatus::NeedsAuth, Some("why"));
-        assert!(!store.set_status_of(org, id, 0, needs, NOW).await.unwrap());
-        assert!(store.set_status_of(org, id, 1, needs, NOW).await.unwrap());
-        assert!(!store.set_status_of(org, id, 1, needs, NOW).await.unwrap(), "it is so already");
+        let (now, until) = (NOW.plus_seconds(31), NOW.plus_seconds(61));
+        assert!(store.lease_refresh(org, id, 1, "node-2", now, until).await.unwrap(), "it ran out");
+        assert!(!store.lease_refresh(org, id, 0, "node-2", now, until).await.unwrap());
+        let (needs, why) = (ProviderStatus::NeedsAuth, Some("why"));
+        assert!(!store.set_status_of(org, id, 0, needs, why, NOW).await.unwrap());
+        assert!(store.set_status_of(org, id, 1, needs, why, NOW).await.unwrap());
+        let again = store.set_status_of(org, id, 1, needs, why, NOW).await.unwrap();
+        assert!(!again, "it is so already");
         let record = store.find_provider(org, id).await.unwrap().unwrap();
         assert_eq!(record.grant.refresh_due_at, None);
         store.refresh_failed(org, id, 1, Some(NOW)).await.unwrap();
@@ -170,20 +171,18 @@ on_both! {
         store.begin_attempt(&attempt(theirs, 2)).await.unwrap();
         let user = given::id("usr", 2);
         let owner = ProviderOwner::Principal(user);
-        let status = (ProviderStatus::Error, None);
 
         assert!(store.reachable_providers(ours, user).await.unwrap().is_empty());
         assert_eq!(store.credential_of(ours, id).await.unwrap(), None);
         assert!(store.attempts_of(ours, user, "github", owner).await.unwrap().is_empty());
         assert!(store.attempts_for(ours, id).await.unwrap().is_empty());
-        assert!(!store.set_status_of(ours, id, 1, status, NOW).await.unwrap());
+        assert!(!store.set_status_of(ours, id, 1, ProviderStatus::Error, None, NOW).await.unwrap());
         let list = NewToolList { digest: "d", definitions: "[]", tools: 0 };
         assert!(!store.keep_tool_list(ours, id, &list).await.unwrap());
         assert!(!store.remove_provider(ours, id, &given::event(ours, 1)).await.unwrap());
         assert!(!store.hide_provider(ours, id, &given::event(ours, 2)).await.unwrap());
         assert!(!store.forget_pending_provider(ours, id).await.unwrap());
-        let times = (NOW, NOW);
-        assert!(!store.lease_refresh(ours, id, 1, "node", times).await.unwrap());
+        assert!(!store.lease_refresh(ours, id, 1, "node", NOW, NOW).await.unwrap());
         assert!(store.keep_tool_list(theirs, id, &list).await.unwrap());
         assert_eq!(store.find_tool_list(ours, "d").await.unwrap(), None);
         let record = store.find_provider(theirs, id).await.unwrap().unwrap();

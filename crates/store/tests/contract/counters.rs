@@ -62,7 +62,7 @@ fn nobody() -> OrgId {
 async fn org(counters: &SharedCounters) -> OrgId {
     loop {
         let org = nobody();
-        let told = counters.charge(&charge(org, Cost::Request, (1, 1))).await.unwrap();
+        let told = counters.charge(&charge(org, Cost::Request, 1, 1)).await.unwrap();
         if told.counted.window.seconds_left(told.now) > 30 {
             // That one is not to count: another org with the same offset is as good.
             let twin = (0..).map(|_| nobody());
@@ -72,7 +72,7 @@ async fn org(counters: &SharedCounters) -> OrgId {
     }
 }
 
-fn charge(org: OrgId, cost: Cost, (requests, invocations): (u32, u32)) -> Charge {
+fn charge(org: OrgId, cost: Cost, requests: u32, invocations: u32) -> Charge {
     let window = Window { number: 0, ends_at: 0 };
     let seen = Counted { window, requests: 0, invocations: 0 };
     Charge { org, offset: window_offset(org), cost, requests, invocations, seen }
@@ -92,7 +92,7 @@ async fn of_many_at_once_on_many_nodes_just_as_many_pass_as_are_allowed() {
 
     for n in 0..300 {
         let node = nodes[n % nodes.len()].clone();
-        asking.spawn(async move { node.charge(&charge(org, Cost::Call, (100, 40))).await });
+        asking.spawn(async move { node.charge(&charge(org, Cost::Call, 100, 40)).await });
     }
     let mut verdicts = [0; 3];
     while let Some(charged) = asking.join_next().await {
@@ -104,7 +104,7 @@ async fn of_many_at_once_on_many_nodes_just_as_many_pass_as_are_allowed() {
         }
     }
 
-    let after = first.shared.charge(&charge(org, Cost::Call, (1000, 40))).await.unwrap();
+    let after = first.shared.charge(&charge(org, Cost::Call, 1000, 40)).await.unwrap();
     assert_eq!(verdicts[0], 40, "{verdicts:?}");
     assert_eq!(verdicts[0] + verdicts[1], 100, "{verdicts:?}");
     assert_eq!(used(&after), (Some(Resource::Invocations), 101, 40));
@@ -114,13 +114,14 @@ async fn of_many_at_once_on_many_nodes_just_as_many_pass_as_are_allowed() {
 async fn a_request_that_is_refused_costs_nothing_and_windows_are_those_of_the_contract() {
     let Some(counters) = counters().await else { return };
     let org = org(&counters.shared).await;
-    let ask =
-        async |cost, limits| counters.shared.charge(&charge(org, cost, limits)).await.unwrap();
+    let ask = async |cost, requests, invocations| {
+        counters.shared.charge(&charge(org, cost, requests, invocations)).await.unwrap()
+    };
 
-    let first = ask(Cost::Request, (2, 1)).await;
-    let second = ask(Cost::Call, (2, 1)).await;
-    let refused = ask(Cost::Call, (2, 1)).await;
-    let raised = ask(Cost::Call, (3, 1)).await;
+    let first = ask(Cost::Request, 2, 1).await;
+    let second = ask(Cost::Call, 2, 1).await;
+    let refused = ask(Cost::Call, 2, 1).await;
+    let raised = ask(Cost::Call, 3, 1).await;
 
     assert_eq!(used(&first), (None, 1, 0));
     assert_eq!(used(&second), (None, 2, 1));
@@ -135,13 +136,13 @@ async fn a_request_that_is_refused_costs_nothing_and_windows_are_those_of_the_co
 async fn a_server_that_forgot_goes_on_from_what_a_node_was_told() {
     let Some(counters) = counters().await else { return };
     let org = org(&counters.shared).await;
-    let told = counters.shared.charge(&charge(org, Cost::Call, (100, 100))).await.unwrap();
+    let told = counters.shared.charge(&charge(org, Cost::Call, 100, 100)).await.unwrap();
     let seen = Counted { requests: 60, invocations: 30, ..told.counted };
 
-    let known = Charge { seen, ..charge(org, Cost::Call, (100, 100)) };
+    let known = Charge { seen, ..charge(org, Cost::Call, 100, 100) };
     let next = counters.shared.charge(&known).await.unwrap();
     let old = Counted { window: Window { number: 1, ends_at: 120 }, ..seen };
-    let known = Charge { seen: old, ..charge(org, Cost::Call, (100, 100)) };
+    let known = Charge { seen: old, ..charge(org, Cost::Call, 100, 100) };
     let after = counters.shared.charge(&known).await.unwrap();
 
     assert_eq!(used(&next), (None, 61, 31));
@@ -198,7 +199,7 @@ async fn a_server_that_is_silent_or_not_there_is_not_waited_for() {
 
     for address in [there, gone] {
         let counters = at(&format!("redis://{address}"), Duration::from_millis(200));
-        let charge = charge(nobody(), Cost::Request, (1, 1));
+        let charge = charge(nobody(), Cost::Request, 1, 1);
         let refused = timeout(PATIENCE, counters.shared.charge(&charge)).await;
 
         assert!(refused.expect("an answer, although the server gives none").is_err());

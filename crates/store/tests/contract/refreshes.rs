@@ -55,11 +55,20 @@ async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
     assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
 }
 
+/// The org and the person that tokens are of.
+#[derive(Clone, Copy)]
+struct Holder {
+    org: OrgId,
+    user: PrincipalId,
+}
+
 /// Presents the refresh token `presented` of the grant `grant` for the pair `n`, `n + 1`.
 async fn rotate(
     store: &Store,
-    (org, user): (OrgId, PrincipalId),
-    (grant, presented, n): (u32, u32, u32),
+    Holder { org, user }: Holder,
+    grant: u32,
+    presented: u32,
+    n: u32,
     now: Timestamp,
 ) -> Rotated {
     let (access, refresh) = pair(org, user, grant, n);
@@ -103,34 +112,34 @@ async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
 on_both! {
     async fn a_spent_token_gives_its_pair_again_while_the_next_one_is_unspent(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let who = (org, given::user(&db.store, org, 1).await);
-        login(&db.store, org, who.1, 10).await;
+        let who = Holder { org, user: given::user(&db.store, org, 1).await };
+        login(&db.store, org, who.user, 10).await;
         let later = |seconds| NOW.plus_seconds(seconds);
         let store = &db.store;
 
-        assert_eq!(rotate(store, who, (10, 11, 20), later(0)).await, Rotated::Done);
-        assert_eq!(repeated(&rotate(store, who, (10, 11, 30), later(30)).await), Some(20));
-        let late = rotate(store, who, (10, 11, 30), later(31)).await;
+        assert_eq!(rotate(store, who, 10, 11, 20, later(0)).await, Rotated::Done);
+        assert_eq!(repeated(&rotate(store, who, 10, 11, 30, later(30)).await), Some(20));
+        let late = rotate(store, who, 10, 11, 30, later(31)).await;
         assert_eq!(late, Rotated::Refused(Presented::Reused));
-        assert_eq!(rotate(store, who, (10, 21, 30), later(31)).await, Rotated::Done);
-        let older = rotate(store, who, (10, 11, 40), later(31)).await;
+        assert_eq!(rotate(store, who, 10, 21, 30, later(31)).await, Rotated::Done);
+        let older = rotate(store, who, 10, 11, 40, later(31)).await;
         assert_eq!(older, Rotated::Refused(Presented::Reused), "it is not the last one spent");
-        assert_eq!(repeated(&rotate(store, who, (10, 21, 40), later(32)).await), Some(30));
+        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(32)).await), Some(30));
 
         store.forget_sealed_pairs(later(31)).await.unwrap();
-        assert_eq!(repeated(&rotate(store, who, (10, 21, 40), later(32)).await), Some(30));
+        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(32)).await), Some(30));
         store.forget_sealed_pairs(later(62)).await.unwrap();
-        let gone = rotate(store, who, (10, 21, 40), later(33)).await;
+        let gone = rotate(store, who, 10, 21, 40, later(33)).await;
         assert_eq!(gone, Rotated::Refused(Presented::Reused), "what is forgotten is not given");
     }
 
     async fn a_refresh_token_is_found_with_its_state(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let who = (org, given::user(&db.store, org, 1).await);
-        login(&db.store, org, who.1, 10).await;
+        let who = Holder { org, user: given::user(&db.store, org, 1).await };
+        login(&db.store, org, who.user, 10).await;
 
         let fresh = db.store.find_refresh(&hash(11)).await.unwrap().unwrap();
-        rotate(&db.store, who, (10, 11, 20), NOW).await;
+        rotate(&db.store, who, 10, 11, 20, NOW).await;
         let spent = db.store.find_refresh(&hash(11)).await.unwrap().unwrap();
         db.store.revoke_token(org, token_id(20), NOW).await.unwrap();
         let revoked = db.store.find_refresh(&hash(21)).await.unwrap().unwrap();
@@ -146,14 +155,14 @@ on_both! {
 
     async fn of_many_at_the_same_moment_one_spends_and_all_get_its_pair(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let who = (org, given::user(&db.store, org, 1).await);
-        login(&db.store, org, who.1, 10).await;
+        let who = Holder { org, user: given::user(&db.store, org, 1).await };
+        login(&db.store, org, who.user, 10).await;
 
         let mut callers = JoinSet::new();
         for n in 1..=20u32 {
             let store = db.store.clone();
             callers.spawn(async move {
-                (n * 100, rotate(&store, who, (10, 11, n * 100), NOW).await)
+                (n * 100, rotate(&store, who, 10, 11, n * 100, NOW).await)
             });
         }
         let answers = callers.join_all().await;
@@ -261,7 +270,7 @@ fn batches() -> impl Strategy<Value = Vec<Vec<Act>>> {
 /// Two grants of one user, and a place to begin numbering.
 struct World {
     store: Store,
-    who: (OrgId, PrincipalId),
+    who: Holder,
     now: Timestamp,
     next: u32,
 }
@@ -273,11 +282,11 @@ impl World {
         for grant in [first, first + 10] {
             login(store, org, user, grant).await;
         }
-        Self { store: store.clone(), who: (org, user), now: NOW, next: first + 20 }
+        Self { store: store.clone(), who: Holder { org, user }, now: NOW, next: first + 20 }
     }
 
     async fn run(&mut self, batch: &[Act]) {
-        let tokens = all(&self.store, self.who.0).await;
+        let tokens = all(&self.store, self.who.org).await;
         let pick = |number: u32| tokens[usize::try_from(number).unwrap() % tokens.len()].clone();
         let mut acts = JoinSet::new();
         for act in batch {
@@ -294,18 +303,18 @@ impl World {
                 Act::Revoke(number) => {
                     let id = pick(number).id;
                     acts.spawn(async move {
-                        store.revoke_token(who.0, id, now).await.unwrap();
+                        store.revoke_token(who.org, id, now).await.unwrap();
                     });
                 }
                 Act::Attenuate(number) => {
-                    let record = child(who.0, who.1, n, pick(number).id);
+                    let record = child(who.org, who.user, n, pick(number).id);
                     acts.spawn(async move {
                         attenuate(&store, &record, n).await;
                     });
                 }
                 Act::Delegate(of, via) => {
                     let via_token_id = Some(pick(via).id);
-                    let record = child(who.0, who.1, n, pick(of).id);
+                    let record = child(who.org, who.user, n, pick(of).id);
                     let record = TokenRecord { via_token_id, ..record };
                     acts.spawn(async move {
                         attenuate(&store, &record, n).await;
@@ -317,7 +326,7 @@ impl World {
     }
 
     async fn check(&self, what: &str) {
-        let tokens = all(&self.store, self.who.0).await;
+        let tokens = all(&self.store, self.who.org).await;
         let find = |id: TokenId| tokens.iter().find(|token| token.id == id).unwrap();
         let mut unspent = std::collections::BTreeMap::<_, usize>::new();
         for token in &tokens {
@@ -344,17 +353,11 @@ fn number_of(id: TokenId) -> u32 {
 }
 
 /// As the gateway does: what is used again ends the grant.
-async fn refresh(
-    store: &Store,
-    who: (OrgId, PrincipalId),
-    token: &TokenRecord,
-    n: u32,
-    now: Timestamp,
-) {
+async fn refresh(store: &Store, who: Holder, token: &TokenRecord, n: u32, now: Timestamp) {
     let grant: u32 = token.grant_id.to_string().trim_start_matches("grn_").parse().unwrap();
-    let rotated = rotate(store, who, (grant, number_of(token.id), n), now).await;
+    let rotated = rotate(store, who, grant, number_of(token.id), n, now).await;
     if rotated == Rotated::Refused(Presented::Reused) {
-        store.revoke_token(who.0, token.id, now).await.unwrap();
+        store.revoke_token(who.org, token.id, now).await.unwrap();
     }
 }
 
@@ -386,7 +389,7 @@ on_both! {
             assert_eq!(db.store.issue_tokens(issue).await.unwrap(), Issued::Done);
         }
         db.store.insert_token(&token(org, other, 30), &hash(30)).await.unwrap();
-        rotate(&db.store, (org, user), (10, 11, 12), NOW.plus_seconds(9)).await;
+        rotate(&db.store, Holder { org, user }, 10, 11, 12, NOW.plus_seconds(9)).await;
 
         let login_of =
             async |n| db.store.find_token_by_hash(&hash(n)).await.unwrap().unwrap().login;

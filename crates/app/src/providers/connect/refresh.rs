@@ -170,13 +170,13 @@ impl Providers {
                 return Ok(outcome);
             }
             let now = self.base.clock.now();
-            let times = (now, now.plus_seconds(LEASE_SECONDS));
             let leased = self.base.store.lease_refresh(
                 record.org_id,
                 record.id,
                 seen,
                 &self.base.node,
-                times,
+                now,
+                now.plus_seconds(LEASE_SECONDS),
             );
             if leased.await? {
                 return self.ask_for_new(connection, record, reason).await;
@@ -310,7 +310,7 @@ impl Providers {
         let status = ProviderStatus::NeedsAuth;
         let (org, id, revision) = (record.org_id, record.id, record.revision);
         let now = self.base.clock.now();
-        let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
+        let set = self.base.store.set_status_of(org, id, revision, status, Some(why), now).await;
         if set? {
             let event = self.gateway_event(
                 EventType::ProviderNeedsAuth,
@@ -347,7 +347,7 @@ impl Providers {
         };
         let expired = record.grant.expires_at.is_some_and(|at| at <= now);
         let status = if expired { ProviderStatus::Error } else { record.status };
-        let set = self.base.store.set_status_of(org, id, revision, (status, Some(why)), now).await;
+        let set = self.base.store.set_status_of(org, id, revision, status, Some(why), now).await;
         if let Err(error) = set {
             error.log();
         }

@@ -148,9 +148,9 @@ impl Providers {
             authorizer.refused(Some(&challenge), &record.grant.scopes).await;
         }
         let (org, id, revision) = (record.org_id, record.id, record.revision);
-        let status = (record.status, Some(why.as_str()));
+        let (status, now) = (record.status, self.base.clock.now());
         let set =
-            self.base.store.set_status_of(org, id, revision, status, self.base.clock.now()).await;
+            self.base.store.set_status_of(org, id, revision, status, Some(why.as_str()), now).await;
         if let Err(error) = set {
             error.log();
         }

@@ -59,7 +59,7 @@ pub(super) fn take_uses(
         let place = (org.to_string(), approval.to_string(), now);
         let found = find.query_row(place, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         if let Some((digest, left)) = found {
-            uses.add((*org, *approval), digest, left);
+            uses.add(*org, *approval, digest, left);
         }
     }
     for taken in batch.use_approvals(uses) {
