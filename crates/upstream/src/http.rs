@@ -24,7 +24,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-pub(crate) use self::wire::{Hears, Stop, Wire};
+pub(crate) use self::wire::{Hears, Stop, Way, Wire};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,

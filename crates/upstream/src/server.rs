@@ -20,7 +20,7 @@ use crate::{
     breaker::Breaker,
     error::CallError,
     forms::{FormTally, Forms},
-    http::{Hears, Http, Stop, Wire},
+    http::{Hears, Http, Stop, Way, Wire},
     live::Live,
     mcp::message::{Outgoing, Reply},
     outbound::Outbound,
@@ -318,10 +318,10 @@ impl Link {
         match settings.transport {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
-                let way = (clients, endpoint.uri()?, credential);
+                let way = Way { clients, uri: endpoint.uri()?, credential };
                 let hears = Hears { announcements: true, forms: settings.forms };
                 let (wire, stop) =
-                    Wire::new(way, hears, settings.max_response_bytes, (ids, tasks), changed);
+                    Wire::new(way, hears, settings.max_response_bytes, ids, tasks, changed);
                 let http = Http::new(wire, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
             }

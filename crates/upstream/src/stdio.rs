@@ -144,7 +144,7 @@ impl Stdio {
             Era::Legacy(_) => *request,
         };
         let body = request.encode(id, pipe.era())?;
-        let outcome = pipe.request(id, body, deadline, (launch.call_timeout, request)).await?;
+        let outcome = pipe.request(id, body, deadline, launch.call_timeout, request).await?;
         if request.method == Method::CallTool {
             pipe.proved_itself();
         }

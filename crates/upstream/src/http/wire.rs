@@ -71,15 +71,23 @@ pub(crate) struct Wire {
     changed: watch::Sender<u64>,
 }
 
+/// Where an upstream is, and what is shown to it.
+pub(crate) struct Way {
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) uri: Uri,
+    pub(crate) credential: Option<Credential>,
+}
+
 /// Stops what runs for an upstream when it is dropped.
 pub(crate) type Stop = DropGuard;
 
 impl Wire {
     pub(crate) fn new(
-        (clients, uri, credential): (Arc<Clients>, Uri, Option<Credential>),
+        Way { clients, uri, credential }: Way,
         hears: Hears,
         max_response_bytes: usize,
-        (ids, tasks): (Ids, TaskTracker),
+        ids: Ids,
+        tasks: TaskTracker,
         changed: watch::Sender<u64>,
     ) -> (Self, Stop) {
         let stop = CancellationToken::new();
@@ -232,7 +240,7 @@ impl Wire {
     /// way already it is left out.
     pub(super) fn post_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
         // When it is lost, the server finds out by itself.
-        self.send_in_background(&self.courtesies, COURTESY, (headers, body));
+        self.send_in_background(&self.courtesies, COURTESY, headers, body);
     }
 
     /// Sends the reply to a request of the server's likewise. Where forms are answered, calls wait for
@@ -242,14 +250,15 @@ impl Wire {
             Forms::Refuse => (&self.courtesies, COURTESY),
             Forms::Defaults => (&self.replies, REPLY),
         };
-        self.send_in_background(permits, limit, (headers, body));
+        self.send_in_background(permits, limit, headers, body);
     }
 
     fn send_in_background(
         &self,
         permits: &Arc<Semaphore>,
         limit: Duration,
-        (headers, body): (HeaderMap, Vec<u8>),
+        headers: HeaderMap,
+        body: Vec<u8>,
     ) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
         let (headers, uri) = (self.shown(headers), self.uri.clone());

@@ -143,5 +143,5 @@ async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<O
     let request = Outgoing { capabilities, ..Outgoing::bare(method) };
     let body = request.encode(id, era)?;
     let deadline = Instant::now() + launch.start_timeout;
-    pipe.request(id, body, deadline, (launch.start_timeout, &request)).await
+    pipe.request(id, body, deadline, launch.start_timeout, &request).await
 }

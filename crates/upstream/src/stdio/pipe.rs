@@ -187,7 +187,8 @@ impl Pipe {
         id: u64,
         body: Vec<u8>,
         deadline: Instant,
-        (after, request): (Duration, &Outgoing<'_>),
+        after: Duration,
+        request: &Outgoing<'_>,
     ) -> Result<Outcome, CallError> {
         let Some((waiting, arrival)) = self.pending.add(id, request) else {
             return Err(CallError::connect_failed());
