@@ -337,7 +337,7 @@ async fn play(
             }
             stream.shutdown().await
         }
-        Script::Telling(notes, result) => telling(stream, (notes, result), call, shared).await,
+        Script::Telling(notes, result) => telling(stream, notes, result, call, shared).await,
         Script::EndlessEvents => {
             let news = r#"data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
             endless(stream, "text/event-stream", "", &format!("{news}\n\n").repeat(64)).await
@@ -350,7 +350,8 @@ async fn play(
 
 async fn telling(
     stream: &mut BufReader<TcpStream>,
-    (notes, result): (&[String], &str),
+    notes: &[String],
+    result: &str,
     call: &HostileCall,
     shared: &Shared,
 ) -> io::Result<()> {
