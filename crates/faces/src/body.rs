@@ -45,17 +45,13 @@ impl FromRequest<Arc<Gateway>> for RequestBody {
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
         let (parts, body) = request.into_parts();
         let route = Exchange::of(&parts)?.route;
-        Ok(Self::of(route, (parts.headers, body), gateway))
+        Ok(Self::of(route, parts.headers, body, gateway))
     }
 }
 
 impl RequestBody {
     /// The body of a request of this route.
-    pub(crate) fn of(
-        route: RouteSpec,
-        (headers, body): (HeaderMap, Body),
-        gateway: &Gateway,
-    ) -> Self {
+    pub(crate) fn of(route: RouteSpec, headers: HeaderMap, body: Body, gateway: &Gateway) -> Self {
         Self { headers, body, allowance: Allowance { bytes: route.body, time: gateway.body_time } }
     }
 
@@ -63,7 +59,8 @@ impl RequestBody {
     /// thread that serves.
     pub(crate) async fn object<T: Send + 'static>(
         self,
-        (app, org): (&App, OrgId),
+        app: &App,
+        org: OrgId,
         make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let bytes = self.read().await?;

@@ -33,7 +33,8 @@ struct Part {
 pub(super) fn answer(
     export: ExportFile,
     headers: &HeaderMap,
-    whose: (&Arc<App>, OrgId),
+    app: &Arc<App>,
+    org: OrgId,
 ) -> Result<Response, Refusal> {
     let tag = format!("\"{}\"", export.sha256);
     let part = match range(headers, export.bytes, &tag) {
@@ -45,7 +46,7 @@ pub(super) fn answer(
     let file = File::from_std(export.file);
     let mut response = Response::new(match part {
         Some(part) => plain(file, part.first, part.last + 1 - part.first),
-        None if zipped => compressed(file, export.bytes, whose),
+        None if zipped => compressed(file, export.bytes, app, org),
         None => plain(file, 0, export.bytes),
     });
     let told = response.headers_mut();
@@ -152,7 +153,7 @@ async fn piece(file: &mut File, left: u64) -> std::io::Result<Option<Bytes>> {
     Ok(Some(piece.freeze()))
 }
 
-fn compressed(file: File, length: u64, (app, org): (&Arc<App>, OrgId)) -> Body {
+fn compressed(file: File, length: u64, app: &Arc<App>, org: OrgId) -> Body {
     let encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let app = Arc::clone(app);
     let pieces = stream::try_unfold(

@@ -245,7 +245,7 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    finish(gateway, &exchange, &counted, (&mut response, outcome)).await;
+    finish(gateway, &exchange, &counted, &mut response, outcome).await;
     if let Some(page) = page {
         cors::expose(page, response.headers_mut());
     }
@@ -257,7 +257,8 @@ async fn finish(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
     counted: &metrics::Route,
-    (response, outcome): (&mut Response, Option<Outcome>),
+    response: &mut Response,
+    outcome: Option<Outcome>,
 ) {
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
     set_headers(gateway, exchange, refusal, response.headers_mut());

@@ -146,8 +146,8 @@ async fn answer(
         Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),
     };
     let (parts, body) = request.into_parts();
-    let request = RequestBody::of(exchange.route, (parts.headers, body), gateway);
-    message_answered(gateway, ctx, face, (exchange, request)).await
+    let request = RequestBody::of(exchange.route, parts.headers, body, gateway);
+    message_answered(gateway, ctx, face, exchange, request).await
 }
 
 /// The tools that an address offers.
@@ -183,7 +183,8 @@ async fn message_answered(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: Face,
-    (exchange, request): (&Arc<Exchange>, RequestBody),
+    exchange: &Arc<Exchange>,
+    request: RequestBody,
 ) -> Result<Response, Outcome> {
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let (headers, read) = request.read_beside_headers().await;
@@ -201,7 +202,7 @@ async fn message_answered(
     exchange.asked(Asked::new(&asking));
     if asking.method == Some(Method::CallTool) {
         let arrived = call::Arrived { headers, bytes };
-        return call::call(gateway, ctx, &face, asking, (exchange, arrived)).await;
+        return call::call(gateway, ctx, &face, asking, exchange, arrived).await;
     }
     gateway.app.quotas.charge_request(&ctx).await?;
     ctx.origin.stages.leave(gateway.app.base.now());
@@ -209,13 +210,13 @@ async fn message_answered(
         return Err(Refusal::not_found("provider", slug).into());
     }
     if task::is_about(&asking) {
-        return Err(task::answer(gateway, ctx, &face, (&asking, exchange)).await?);
+        return Err(task::answer(gateway, ctx, &face, &asking, exchange).await?);
     }
     if asking.method == Some(Method::Listen) && asking.era == Era::Modern {
         task::may_listen(&asking)?;
         ctx.require(Scope::McpsRead)?;
         let bearer = caller::bearer(&headers).unwrap_or_default().to_owned();
-        return Ok(listen::open(gateway, ctx, face, (&asking, Secret::new(bearer)))?);
+        return Ok(listen::open(gateway, ctx, face, &asking, Secret::new(bearer))?);
     }
     Err(told(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))
 }

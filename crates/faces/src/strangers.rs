@@ -43,7 +43,8 @@ impl Strangers {
     pub(super) async fn optional_object(
         &self,
         request: RequestBody,
-        (screened, origin): (Screened, &Origin),
+        screened: Screened,
+        origin: &Origin,
     ) -> Result<Charged, Refusal> {
         if screened == Screened::Known || request.body.is_end_stream() {
             let members = request.optional_object().await?;

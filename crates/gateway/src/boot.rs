@@ -370,7 +370,7 @@ impl Node {
             policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
-            audit: audit(config, &outbound, (writer, log_keys))?,
+            audit: audit(config, &outbound, writer, log_keys)?,
             calls: CallParts {
                 answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
                 state_key: StateKey::new(&derived(&key, STATES)),
@@ -397,7 +397,8 @@ impl Node {
 fn audit(
     config: &Config,
     outbound: &Outbound,
-    (writer, log_keys): (AuditWriter, Keyring),
+    writer: AuditWriter,
+    log_keys: Keyring,
 ) -> Result<AuditParts, BootError> {
     Ok(AuditParts {
         writer,

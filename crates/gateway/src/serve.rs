@@ -147,7 +147,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         );
     }
     let limits = Limits::of(&config.server, node.gateway.proxies.clone());
-    accept(&listening, &limits, &speech, (&lanes, &connections), &stop).await;
+    accept(&listening, &limits, &speech, &lanes, &connections, &stop).await;
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
     node.app.base.end_long_work();
@@ -176,5 +176,5 @@ pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let speech = Speech::without_callers(&Server::default(), router);
     let (lanes, connections) = (Lanes::none(), TaskTracker::new());
     let never = CancellationToken::new();
-    accept(&listening, &Limits::plain(), &speech, (&lanes, &connections), &never).await;
+    accept(&listening, &Limits::plain(), &speech, &lanes, &connections, &never).await;
 }

@@ -68,16 +68,17 @@ pub(super) async fn call(
     ctx: Ctx,
     face: &Face,
     asking: Asking,
-    (exchange, arrived): (&Arc<Exchange>, Arrived),
+    exchange: &Arc<Exchange>,
+    arrived: Arrived,
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, .. } = asking;
     let shown = Shown::of(params.root());
-    let conversation = match conversation(gateway, &ctx, &params, &meta, (era, &arrived)).await {
+    let conversation = match conversation(gateway, &ctx, &params, &meta, era, &arrived).await {
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let called = (params.root(), arguments);
-    let wanted = match wanted(gateway, &ctx, face, called, (era, &arrived.headers)).await {
+    let called = params.root();
+    let wanted = match wanted(gateway, &ctx, face, called, arguments, era, &arrived.headers).await {
         Ok(wanted) => wanted,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
@@ -86,7 +87,7 @@ pub(super) async fn call(
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let opens_urls = question::may_open_urls(&conversation);
-    let waits = task::is_wanted((meta.root(), era), &conversation, opens_urls && shown.is_none());
+    let waits = task::is_wanted(meta.root(), era, &conversation, opens_urls && shown.is_none());
     if let Some(asked) = exchange.message() {
         asked.calls(&wanted.tool);
         if opens_urls && shown.is_none() {
@@ -95,7 +96,7 @@ pub(super) async fn call(
     }
     let ctx = traced(ctx, meta.root());
     let Arrived { headers, bytes } = arrived;
-    let waits = waits.then(|| task::WaitingCall::of(&ctx, (&wanted.tool, &wanted.input), bytes));
+    let waits = waits.then(|| task::WaitingCall::of(&ctx, &wanted.tool, &wanted.input, bytes));
     let waits = waits.flatten();
     let held = waits.is_none() && opens_urls && shown == Some(Shown::Opened);
     let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
@@ -115,7 +116,7 @@ pub(super) async fn call(
     let (attendance, attending) = Attendance::new();
     let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
     let call = async move { waiting::invoke(&app, ctx, wait, bytes, invocation).await };
-    match stream::open(gateway, exchange, (token, attending), call).await {
+    match stream::open(gateway, exchange, token, attending, call).await {
         Ok(streamed) => Ok(streamed),
         Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
     }
@@ -127,7 +128,8 @@ async fn conversation(
     ctx: &Ctx,
     params: &Document,
     meta: &Document,
-    (era, arrived): (Era, &Arrived),
+    era: Era,
+    arrived: &Arrived,
 ) -> Result<Conversation, Outcome> {
     let (params, meta, org) = (params.clone(), meta.clone(), ctx.caller().org_id);
     let taken = move || question::taken(params.root(), meta.root(), era);
@@ -139,8 +141,10 @@ async fn wanted(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
-    (params, arguments): (Node<'_>, Option<Document>),
-    (era, headers): (Era, &HeaderMap),
+    params: Node<'_>,
+    arguments: Option<Document>,
+    era: Era,
+    headers: &HeaderMap,
 ) -> Result<Wanted, Outcome> {
     let Some(name) = params.get("name").and_then(Node::text).map(str::to_owned) else {
         return Err(ProtocolError::bad_params("`name` has to be a text.").into());
@@ -172,7 +176,7 @@ async fn wanted(
     let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
     let (tool, kind) = match found.as_ref().and_then(|it| it.get()) {
         Some(found) => {
-            mirrored(found, input.root(), (era, headers))?;
+            mirrored(found, input.root(), era, headers)?;
             (found.tool.id.to_string(), Name::Id)
         }
         None => unlisted(gateway, ctx, face, name),
@@ -219,7 +223,8 @@ fn guessed(face: &Face, name: String) -> String {
 fn mirrored(
     tool: &OfferedTool,
     input: Node<'_>,
-    (era, headers): (Era, &HeaderMap),
+    era: Era,
+    headers: &HeaderMap,
 ) -> Result<(), ProtocolError> {
     for param in &tool.params {
         let told = match mirror(headers, param.header()) {

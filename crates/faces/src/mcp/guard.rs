@@ -28,7 +28,8 @@ impl Guard {
     /// For a gateway that listens on `listen`, is reached by these names besides, and by `https` if it
     /// is `secure`.
     pub fn new(
-        (listen, secure): (Option<SocketAddr>, bool),
+        listen: Option<SocketAddr>,
+        secure: bool,
         hosts: impl IntoIterator<Item = String>,
         origins: Vec<Origin>,
     ) -> Self {
@@ -116,7 +117,7 @@ mod tests {
         let hosts = ["Gate.acme.example".to_owned()];
         let origins = ["https://gate.acme.example", "https://app.acme.example:443/"];
         let origins = origins.iter().filter_map(|origin| Origin::parse(origin)).collect();
-        Guard::new((listen.parse().ok(), secure), hosts, origins)
+        Guard::new(listen.parse().ok(), secure, hosts, origins)
     }
 
     #[test]

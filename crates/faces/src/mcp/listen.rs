@@ -122,7 +122,8 @@ pub(super) fn open(
     gateway: &Arc<Gateway>,
     mut ctx: Ctx,
     face: Face,
-    (asking, bearer): (&Asking, Secret),
+    asking: &Asking,
+    bearer: Secret,
 ) -> Result<Response, Refusal> {
     let wanted = asking.params.root().get("notifications");
     let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));

@@ -332,11 +332,11 @@ fn plainly<'a>(
             let (task, sentence) = (None, None);
             Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
         }
-        (Content::Failed(failure), _) => failed(outcome, failure, (asked, request_id)),
+        (Content::Failed(failure), _) => failed(outcome, failure, asked, request_id),
         // Results of REST never come here.
         (Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Result(_), _) => {
             let bug = Failure::Refused(Refusal::Internal);
-            failed(outcome, &bug, (None, request_id))
+            failed(outcome, &bug, None, request_id)
         }
     }
 }
@@ -345,7 +345,8 @@ fn plainly<'a>(
 fn failed<'a>(
     outcome: &'a Outcome,
     failure: &Failure,
-    (asked, request_id): (Option<&'a Asked>, HttpRequestId),
+    asked: Option<&'a Asked>,
+    request_id: HttpRequestId,
 ) -> Written<'a> {
     let governance = outcome.governance.as_ref();
     let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));

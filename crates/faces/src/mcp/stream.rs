@@ -68,7 +68,8 @@ struct Events {
 pub(super) async fn open(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
-    (token, attending): (Token, Attending),
+    token: Token,
+    attending: Attending,
     call: impl Future<Output = Outcome> + Send + 'static,
 ) -> Result<Response, Outcome> {
     let (done, mut end) = oneshot::channel();

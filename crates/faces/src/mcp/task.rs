@@ -44,7 +44,8 @@ pub(super) struct WaitingCall {
 /// Returns true if the client of a call asks later for its answer. One that still has to be shown an
 /// address, and one that goes on with a conversation, does not.
 pub(super) fn is_wanted(
-    (meta, era): (Node<'_>, Era),
+    meta: Node<'_>,
+    era: Era,
     conversation: &Conversation,
     to_be_shown: bool,
 ) -> bool {
@@ -54,7 +55,7 @@ pub(super) fn is_wanted(
 
 impl WaitingCall {
     /// The call for its task, unless it is too large for one.
-    pub(super) fn of(ctx: &Ctx, (tool, input): (&str, &Document), bytes: usize) -> Option<Self> {
+    pub(super) fn of(ctx: &Ctx, tool: &str, input: &Document, bytes: usize) -> Option<Self> {
         let tool = tool_named(tool).ok().filter(|_| bytes <= LARGEST)?;
         Some(Self { ctx: ctx.clone(), tool, input: input.clone(), bytes })
     }
@@ -80,7 +81,7 @@ pub(super) async fn offered(
     // Without a task the client calls again, as one that declared none does.
     if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, tool, input, bytes).await {
         let message = refused::task(refusal);
-        let told = told((&task, task.created_at()), "working", DECIDING_MS, Some(message));
+        let told = told(&task, task.created_at(), "working", DECIDING_MS, Some(message));
         asked.tells(Told::Begun(told));
     }
     outcome
@@ -114,7 +115,8 @@ pub(super) async fn answer(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: &Face,
-    (asking, exchange): (&Asking, &Exchange),
+    asking: &Asking,
+    exchange: &Exchange,
 ) -> Result<Outcome, Outcome> {
     declared(asking)?;
     ctx.require(Scope::McpsInvoke)?;
@@ -143,15 +145,19 @@ async fn polled(
     exchange: &Exchange,
 ) -> Result<Outcome, Outcome> {
     let state = gateway.app.calls.task_state(&ctx, &task).await?;
-    let at = (&task, state.changed_at);
+    let changed_at = state.changed_at;
     let told = match state.step {
-        TaskStep::Waits(refusal) => told(at, "working", DECIDING_MS, Some(refused::task(&refusal))),
-        TaskStep::UnderWay => under_way(at),
+        TaskStep::Waits(refusal) => {
+            told(&task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
+        }
+        TaskStep::UnderWay => under_way(&task, changed_at),
         TaskStep::Cancelled => {
             let message = "The call was given up; the tool was not called.".to_owned();
-            told(at, "cancelled", DECIDING_MS, Some(message))
+            told(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
         }
-        TaskStep::Due(terms) => return Ok(run(gateway, ctx, at, (terms, exchange)).await),
+        TaskStep::Due(terms) => {
+            return Ok(run(gateway, ctx, &task, changed_at, terms, exchange).await);
+        }
     };
     Ok(reply::result(Value::Object(told), Era::Modern))
 }
@@ -160,20 +166,22 @@ async fn polled(
 async fn run(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
-    (task, changed_at): (&Task, Timestamp),
-    (terms, exchange): (TaskTerms, &Exchange),
+    task: &Task,
+    changed_at: Timestamp,
+    terms: TaskTerms,
+    exchange: &Exchange,
 ) -> Outcome {
-    let at = (task, changed_at);
     let run = gateway.app.calls.run_task(ctx, task, terms);
     let told = match tokio::time::timeout(PATIENCE, run).await {
-        Err(_) => under_way(at),
+        Err(_) => under_way(task, changed_at),
         Ok(TaskRun::Waits(refusal)) => {
-            told(at, "working", DECIDING_MS, Some(refused::task(&refusal)))
+            told(task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
         }
         Ok(TaskRun::Ended(ended)) => {
             if let Some(asked) = exchange.message() {
                 asked.calls(&task.tool().to_string());
-                asked.tells(Told::Ended(told(at, "completed", DECIDING_MS, None)));
+                let told = told(task, changed_at, "completed", DECIDING_MS, None);
+                asked.tells(Told::Ended(told));
             }
             return Outcome::of_call(ended);
         }
@@ -181,13 +189,14 @@ async fn run(
     reply::result(Value::Object(told), Era::Modern)
 }
 
-fn under_way(at: (&Task, Timestamp)) -> Map<String, Value> {
-    told(at, "working", CALLING_MS, Some("The tool is being called.".to_owned()))
+fn under_way(task: &Task, changed_at: Timestamp) -> Map<String, Value> {
+    told(task, changed_at, "working", CALLING_MS, Some("The tool is being called.".to_owned()))
 }
 
 /// The members of a task.
 fn told(
-    (task, changed_at): (&Task, Timestamp),
+    task: &Task,
+    changed_at: Timestamp,
     status: &str,
     poll_ms: u64,
     message: Option<String>,

@@ -172,6 +172,5 @@ pub(crate) async fn file(
 ) -> Result<Response, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
-    let whose = (&gateway.app, ctx.caller().org_id);
-    Ok(download::answer(file, &headers, whose)?)
+    Ok(download::answer(file, &headers, &gateway.app, ctx.caller().org_id)?)
 }

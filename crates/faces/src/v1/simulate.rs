@@ -37,8 +37,7 @@ pub(crate) async fn simulate(
 ) -> Result<Outcome, Outcome> {
     Query::parse(raw.as_deref(), &[])?;
     let read = |members| Simulation::read(&Value::Object(members));
-    let whose = (&*gateway.app, ctx.caller().org_id);
-    let simulation = request.object(whose, read).await?;
+    let simulation = request.object(&gateway.app, ctx.caller().org_id, read).await?;
     Ok(Outcome::data(&gateway.app.simulations.simulate(&ctx, simulation).await?))
 }
 

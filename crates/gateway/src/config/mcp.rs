@@ -98,7 +98,7 @@ impl Mcp {
             ToolsMode::Search => Listed::Search,
         };
         let instructions = self.instructions.clone();
-        let guard = Guard::new((listen, secure), hosts, origins);
+        let guard = Guard::new(listen, secure, hosts, origins);
         let ttl_ms = self.ttl_seconds.unwrap_or(TTL_SECONDS).saturating_mul(1_000);
         let wait = self.approval_wait_seconds.unwrap_or(APPROVAL_WAIT_SECONDS);
         McpSettings {

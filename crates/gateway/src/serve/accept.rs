@@ -113,7 +113,8 @@ pub(super) async fn accept(
     listening: &Listening,
     limits: &Limits,
     speech: &Speech,
-    (lanes, connections): (&Lanes, &TaskTracker),
+    lanes: &Lanes,
+    connections: &TaskTracker,
     stop: &CancellationToken,
 ) {
     loop {
@@ -141,7 +142,7 @@ pub(super) async fn accept(
             let _lane = lane;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             // Awaited where it is: moved, it would have room twice in the task of each connection.
-            let mut serving = pin!(serve(speech, stream, tls, (peer, slot.used_for), &stop));
+            let mut serving = pin!(serve(speech, stream, tls, peer, slot.used_for, &stop));
             match slot.used_for {
                 Use::All => serving.await,
                 Use::Probes => {
@@ -158,7 +159,8 @@ async fn serve(
     speech: Speech,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    (peer, used_for): (SocketAddr, Use),
+    peer: SocketAddr,
+    used_for: Use,
     stop: &CancellationToken,
 ) {
     let connection = Connection::new(peer, used_for);

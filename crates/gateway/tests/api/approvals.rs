@@ -230,7 +230,7 @@ async fn an_agent_over_mcp_is_told_to_wait_and_calls_again() {
     let (scene, admin) = asking_scene().await;
     let params = json!({"name": "up__pay", "arguments": {"amount": 7}});
     let call = async || {
-        let request = modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp", "tools/call", &params);
         scene.gateway.send(request).await
     };
 
@@ -260,7 +260,7 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
         if let Some(answers) = answers {
             params["inputResponses"] = answers;
         }
-        let request = modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp", "tools/call", &params);
         scene.gateway.send(request).await
     };
 

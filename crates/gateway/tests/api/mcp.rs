@@ -26,7 +26,8 @@ pub(crate) fn modern(
     gateway: &Gateway,
     who: &Principal,
     path: &str,
-    (method, params): (&str, &Value),
+    method: &str,
+    params: &Value,
 ) -> RequestBuilder {
     let mut params = params.clone();
     let meta = json!({
@@ -68,7 +69,7 @@ async fn ask(
     method: &str,
     params: Value,
 ) -> Answer {
-    gateway.send(modern(gateway, who, path, (method, &params))).await
+    gateway.send(modern(gateway, who, path, method, &params)).await
 }
 
 /// Sends a message of the era with a handshake.
@@ -76,7 +77,8 @@ async fn ask_legacy(
     gateway: &Gateway,
     who: &Principal,
     path: &str,
-    (method, params): (&str, Value),
+    method: &str,
+    params: Value,
 ) -> Answer {
     let message = json!({"jsonrpc": "2.0", "id": "a", "method": method, "params": params});
     let request = raw(gateway, who, path, &message.to_string());

@@ -50,7 +50,7 @@ pub(crate) async fn exchange(
     let (app, origin) = (&gateway.app, &exchange.origin);
     let screened =
         app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
+    let asked = match gateway.strangers.optional_object(request, screened, origin).await {
         Ok(Charged { members, .. }) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };

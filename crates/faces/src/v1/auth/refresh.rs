@@ -38,7 +38,7 @@ pub(crate) async fn refresh(
     let (app, origin) = (&gateway.app, &exchange.origin);
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let asked = match gateway.strangers.optional_object(request, (screened, origin)).await {
+    let asked = match gateway.strangers.optional_object(request, screened, origin).await {
         Ok(Charged { members, .. }) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };

@@ -115,7 +115,7 @@ impl Verify {
         if let Ok(Line::Manifest(manifest)) = Line::parse(&first) {
             let size = manifest.range.map_or(u64::MAX, |range| range.checkpoint_size);
             let made = Timestamp::parse_rfc3339(&manifest.created_at);
-            return self.export(lines, &first, (size, made));
+            return self.export(lines, &first, size, made);
         }
         let text = lines.all(&first, MAX_TEXT)?;
         if first.starts_with(b"{") {
@@ -129,7 +129,8 @@ impl Verify {
         &self,
         lines: Lines,
         first: &[u8],
-        (size, made): (u64, Option<Timestamp>),
+        size: u64,
+        made: Option<Timestamp>,
     ) -> Result<(Value, String), Fault> {
         let kept = self.kept(size, made)?;
         let since = kept.as_ref().map(|kept| kept.since.clone());
@@ -202,7 +203,7 @@ impl Verify {
 
     fn kept(&self, size: u64, made: Option<Timestamp>) -> Result<Option<Kept>, Fault> {
         let since = self.since.as_deref();
-        since.map(|path| Kept::find(path, (size, made), &self.keys)).transpose()
+        since.map(|path| Kept::find(path, size, made, &self.keys)).transpose()
     }
 }
 

@@ -27,7 +27,7 @@ async fn told(scene: &Scene, action: Value) -> Answer {
         "inputResponses": {"approval": {"action": action}},
         "_meta": {"io.modelcontextprotocol/clientCapabilities": declared},
     });
-    scene.gateway.send(modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params))).await
+    scene.gateway.send(modern(&scene.gateway, &scene.who, "/mcp", "tools/call", &params)).await
 }
 
 /// Output of a client in Python whose user always answers so.

@@ -25,7 +25,7 @@ async fn call_on(gateway: &Gateway, who: &Principal, number: usize) -> Vec<Strin
         if streams {
             params["_meta"] = json!({"progressToken": round});
         }
-        let request = modern(gateway, who, "/mcp/up", ("tools/call", &params));
+        let request = modern(gateway, who, "/mcp/up", "tools/call", &params);
         let Ok(response) = request.send().await else { break };
         let Ok(text) = response.text().await else { break };
         let Some(message) = message_of(&text) else { break };

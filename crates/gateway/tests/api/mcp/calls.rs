@@ -90,7 +90,7 @@ async fn no_result_of_a_server_looks_like_one_of_the_gateway() {
         scene.gateway.post(&scene.who, "/v1/mcps/up:get/invoke?view=mcp", r#"{"input":{}}"#).await;
     let modern = call(&scene.gateway, &scene.who, "/mcp", "up__get", json!({})).await;
     let params = json!({"name": "get", "arguments": {}});
-    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", params)).await;
+    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", "tools/call", params).await;
 
     let structured = json!({"taskId": "its own"});
     let expected = json!({"content": content, "structuredContent": structured, "_meta": kept});
@@ -116,7 +116,7 @@ async fn clients_of_the_older_era_get_structured_content_only_as_an_object() {
     let scene = scene(vec![giving("list", &list)]).await;
 
     let params = json!({"name": "list", "arguments": {}});
-    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", params)).await;
+    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", "tools/call", params).await;
     let modern = call(&scene.gateway, &scene.who, "/mcp/up", "list", json!({})).await;
 
     assert_eq!(legacy.at("/result/structuredContent"), &Value::Null);
@@ -236,7 +236,7 @@ async fn a_key_makes_a_call_once_whichever_way_it_is_told() {
         json!({"name": "up__echo", "arguments": {"n": n}, "_meta": meta})
     };
     let send = async |key: Option<&str>, header: Option<&str>, n: u32| {
-        let mut request = modern(gateway, who, "/mcp", ("tools/call", &params(key, n)));
+        let mut request = modern(gateway, who, "/mcp", "tools/call", &params(key, n));
         if let Some(header) = header {
             request = request.header("idempotency-key", header);
         }

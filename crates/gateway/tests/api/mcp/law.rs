@@ -166,7 +166,7 @@ async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
         let rest = over_rest(&scene, tool, &input).await;
         let modern = call(&scene.gateway, &scene.who, "/mcp/up", tool, input.clone()).await;
         let params = json!({"name": format!("up__{tool}"), "arguments": input});
-        let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp", ("tools/call", params)).await;
+        let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp", "tools/call", params).await;
         let by_id = json!({"id": format!("up:{tool}"), "input": input});
         let by_id = call(&scene.gateway, &scene.who, "/mcp", "call_tool", by_id).await;
 
@@ -232,7 +232,7 @@ async fn mcp_leg(
         params["requestState"] = json!(state);
         params["inputResponses"] = responses.clone();
     }
-    let request = modern(&scene.gateway, &scene.who, path, ("tools/call", &params));
+    let request = modern(&scene.gateway, &scene.who, path, "tools/call", &params);
     scene.gateway.send(request).await
 }
 

@@ -46,7 +46,7 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
     let all = names(&all);
     assert!(all.contains(&"up__zebra") && all.iter().any(|name| name.starts_with("sample__")));
     assert!(all.is_sorted(), "{all:?}");
-    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", ("tools/list", json!({}))).await;
+    let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", "tools/list", json!({})).await;
     assert_eq!(names(&legacy), ["sometimes", "zebra"]);
     assert_eq!(legacy.at("/result/ttlMs"), &Value::Null);
     // It is what REST shows.
@@ -256,8 +256,7 @@ async fn no_caller_is_given_the_list_of_another() {
         for (who, may) in everybody.into_iter().zip([false, true, false, true]) {
             let of_one = ask(&scene.gateway, who, "/mcp/up", "tools/list", json!({})).await;
             let of_all = ask(&scene.gateway, who, "/mcp", "tools/list", json!({})).await;
-            let legacy =
-                ask_legacy(&scene.gateway, who, "/mcp/up", ("tools/list", json!({}))).await;
+            let legacy = ask_legacy(&scene.gateway, who, "/mcp/up", "tools/list", json!({})).await;
 
             let (own, unique): (&[_], &[_]) = if may {
                 (&["danger", "safe"], &["up__danger", "up__safe"])

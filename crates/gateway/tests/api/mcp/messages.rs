@@ -29,11 +29,10 @@ async fn both_eras_are_introduced_to_the_gateway_without_a_session() {
     };
 
     let discovered = ask(&gateway, &who, "/mcp", "server/discover", json!({})).await;
-    let newest = ask_legacy(&gateway, &who, "/mcp", ("initialize", hello("2025-11-25"))).await;
-    let older =
-        ask_legacy(&gateway, &who, "/mcp/sample", ("initialize", hello("2025-06-18"))).await;
-    let ancient = ask_legacy(&gateway, &who, "/mcp", ("initialize", hello("2024-11-05"))).await;
-    let ping = ask_legacy(&gateway, &who, "/mcp", ("ping", json!({}))).await;
+    let newest = ask_legacy(&gateway, &who, "/mcp", "initialize", hello("2025-11-25")).await;
+    let older = ask_legacy(&gateway, &who, "/mcp/sample", "initialize", hello("2025-06-18")).await;
+    let ancient = ask_legacy(&gateway, &who, "/mcp", "initialize", hello("2024-11-05")).await;
+    let ping = ask_legacy(&gateway, &who, "/mcp", "ping", json!({})).await;
 
     assert_framed(&discovered, "discover");
     let result = discovered.at("/result");
@@ -75,7 +74,7 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
     for method in ["prompts/list", "resources/read", "completion/complete", "logging/setLevel", "x"]
     {
         let modern = ask(&gateway, &who, "/mcp", method, json!({})).await;
-        let legacy = ask_legacy(&gateway, &who, "/mcp", (method, json!({}))).await;
+        let legacy = ask_legacy(&gateway, &who, "/mcp", method, json!({})).await;
 
         assert_eq!(error(&modern), (404, -32601), "{method}");
         assert_eq!(error(&legacy), (200, -32601), "{method}");

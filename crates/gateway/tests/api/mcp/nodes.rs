@@ -19,11 +19,11 @@ async fn each_request_may_be_answered_by_another_node() {
         "clientInfo": {"name": "x", "version": "1"},
     });
 
-    let initialized = ask_legacy(one, &who, "/mcp", ("initialize", hello)).await;
-    let list = ask_legacy(two, &who, "/mcp", ("tools/list", json!({}))).await;
+    let initialized = ask_legacy(one, &who, "/mcp", "initialize", hello).await;
+    let list = ask_legacy(two, &who, "/mcp", "tools/list", json!({})).await;
     let name = names(&list)[0].to_owned();
     let params = json!({"name": name, "arguments": {}});
-    let called = ask_legacy(three, &who, "/mcp", ("tools/call", params)).await;
+    let called = ask_legacy(three, &who, "/mcp", "tools/call", params).await;
     let lists = [
         ask(one, &who, "/mcp", "tools/list", json!({})).await,
         ask(three, &who, "/mcp", "tools/list", json!({})).await,
@@ -48,9 +48,9 @@ async fn any_node_goes_on_with_a_conversation() {
     let who = one.service(&one.org("acme", &ENOUGH), "mcps:read mcps:invoke");
     let declared = json!({"elicitation": {}});
 
-    let asked = leg((one, &who), "asks", &declared, FORM, None).await;
+    let asked = leg(one, &who, "asks", &declared, FORM, None).await;
     let state = asked.at("/result/requestState").as_str().expect("a state").to_owned();
-    let done = leg((two, &who), "asks", &declared, FORM, Some((&state, answers()))).await;
+    let done = leg(two, &who, "asks", &declared, FORM, Some((&state, answers()))).await;
 
     assert_eq!(done.at("/result/structuredContent/state"), "theirs", "{}", done.text);
 }

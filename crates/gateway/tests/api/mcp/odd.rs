@@ -207,7 +207,7 @@ async fn no_odd_definition_takes_the_list_away_from_a_client() {
 async fn what_is_listed_is_what_clients_read_and_what_is_pinned_is_the_original() {
     let Odd { gateway, who, _servers } = odd().await;
     let modern = ask(&gateway, &who, "/mcp?tools=list", "tools/list", json!({})).await;
-    let legacy = ask_legacy(&gateway, &who, "/mcp?tools=list", ("tools/list", json!({}))).await;
+    let legacy = ask_legacy(&gateway, &who, "/mcp?tools=list", "tools/list", json!({})).await;
 
     for answer in [&modern, &legacy] {
         let mut listed = names(answer);

@@ -92,7 +92,7 @@ fn asking(
     token: &Value,
 ) -> reqwest::RequestBuilder {
     let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": token}});
-    modern(gateway, who, "/mcp/up", ("tools/call", &params))
+    modern(gateway, who, "/mcp/up", "tools/call", &params)
 }
 
 /// The address of the gateway, and head and body of a request as they go over the wire.
@@ -307,7 +307,7 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
 async fn a_client_that_never_reads_holds_no_place_of_its_provider() {
     let scene = one_at_a_time(Script::Large(1 << 20)).await;
     let params = json!({"name": "work", "arguments": {}, "_meta": {"progressToken": 1}});
-    let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+    let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
     let (address, head, body) = bytes_of(&scene.gateway, request);
     let mut deaf = Vec::new();
     for _ in 0..3 {

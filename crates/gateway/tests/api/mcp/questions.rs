@@ -41,7 +41,8 @@ fn answering(name: &str) -> Value {
 
 /// A leg of a call by a client with these capabilities.
 pub(super) async fn leg(
-    (gateway, who): (&Gateway, &Principal),
+    gateway: &Gateway,
+    who: &Principal,
     tool: &str,
     declared: &Value,
     input: &str,
@@ -56,7 +57,7 @@ pub(super) async fn leg(
         params["requestState"] = json!(state);
         params["inputResponses"] = responses;
     }
-    gateway.send(modern(gateway, who, "/mcp/up", ("tools/call", &params))).await
+    gateway.send(modern(gateway, who, "/mcp/up", "tools/call", &params)).await
 }
 
 /// The same over REST.
@@ -90,10 +91,10 @@ async fn statuses(scene: &Scene, answer: &Answer) -> (String, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
     let scene = scene(vec![asks(&asking())]).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
 
-    let asked = leg(who, "asks", &declared, FORM, None).await;
+    let asked = leg(gateway, who, "asks", &declared, FORM, None).await;
 
     assert_eq!(asked.status, 200, "{}", asked.text);
     assert_eq!(asked.at("/result/resultType"), "input_required");
@@ -108,7 +109,7 @@ async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
     // An answer to nothing is left out.
     let mut answers = answers();
     answers["other"] = json!({"action": "accept"});
-    let done = leg(who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
 
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
     let told = done.at("/result/structuredContent");
@@ -181,7 +182,7 @@ async fn a_client_that_cannot_answer_is_told_what_was_asked() {
         tool("insists", Script::Typed("application/json", INSISTING.to_owned())),
     ];
     let scene = scene(tools).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
 
     for (tool, declared, required) in [
         ("asks", json!({}), json!({"elicitation": {"form": {}}})),
@@ -189,7 +190,7 @@ async fn a_client_that_cannot_answer_is_told_what_was_asked() {
         ("insists", json!({}), json!({"sampling": {}})),
         ("opens", json!({"elicitation": {}}), json!({"elicitation": {"url": {}}})),
     ] {
-        let answer = leg(who, tool, &declared, FORM, None).await;
+        let answer = leg(gateway, who, tool, &declared, FORM, None).await;
 
         assert_eq!(error(&answer), (400, -32021), "{}", answer.text);
         assert_eq!(answer.at("/error/data/requiredCapabilities"), &required);
@@ -205,9 +206,9 @@ async fn a_state_is_worth_nothing_elsewhere() {
         scene(vec![asks(&asking()), tool("other", Script::Asks(asking().to_string()))]).await;
     let org = scene.gateway.org("rival", &AMPLE);
     let stranger = scene.gateway.service(&org, "mcps:read mcps:invoke");
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
-    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
     let changed = |at: usize| {
         let mut bytes = state.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -219,14 +220,13 @@ async fn a_state_is_worth_nothing_elsewhere() {
     for state in
         [&changed(0), &changed(state.len() / 2), &changed(state.len() - 2), half, "theirs", ""]
     {
-        let answer = leg(who, "asks", &declared, FORM, Some((state, answers()))).await;
+        let answer = leg(gateway, who, "asks", &declared, FORM, Some((state, answers()))).await;
         assert_eq!(error(&answer), (400, -32602), "{}", answer.text);
     }
-    let stranger = (&scene.gateway, &stranger);
     for (who, tool, input) in
-        [(who, "other", FORM), (who, "asks", "{\"n\":2}"), (stranger, "asks", FORM)]
+        [(who, "other", FORM), (who, "asks", "{\"n\":2}"), (&stranger, "asks", FORM)]
     {
-        let answer = leg(who, tool, &declared, input, Some((&state, answers()))).await;
+        let answer = leg(gateway, who, tool, &declared, input, Some((&state, answers()))).await;
         assert_eq!(error(&answer), (400, -32602), "{tool} {input}: {}", answer.text);
     }
     assert_eq!(scene.upstream.calls().len(), calls, "nothing of it was sent");
@@ -235,7 +235,7 @@ async fn a_state_is_worth_nothing_elsewhere() {
     assert_eq!((rest.status.as_u16(), rest.code()), (400, "invalid_request"), "{}", rest.text);
     assert_eq!(rest.at("/meta/outcome"), "invalid");
     // Its owner still goes on with it.
-    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
 }
 
@@ -248,7 +248,7 @@ async fn answers_without_a_state_begin_the_call_anew() {
     });
     for responses in [answers(), json!(7)] {
         params["inputResponses"] = responses;
-        let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
         let answer = scene.gateway.send(request).await;
 
         assert_eq!(answer.at("/result/resultType"), "input_required", "{}", answer.text);
@@ -275,23 +275,23 @@ async fn secrets_leave_neither_with_questions_nor_with_answers() {
     });
     let tools = vec![asks(&asking()), giving("leaks", &secret)];
     let scene = scene_with(tools, "", |builder| builder.policies(MASKING)).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
 
-    let asked = leg(who, "leaks", &declared, FORM, None).await;
+    let asked = leg(gateway, who, "leaks", &declared, FORM, None).await;
     assert!(!asked.text.contains(KEY), "{}", asked.text);
     let dlp = &own(&asked, "governance")["dlp_result"];
     assert!(dlp == "redacted" || dlp == "blocked", "{}", asked.text);
 
-    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
-    let blocked = leg(who, "asks", &declared, FORM, Some((&state, answering(KEY)))).await;
+    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
+    let blocked = leg(gateway, who, "asks", &declared, FORM, Some((&state, answering(KEY)))).await;
     assert_eq!(own(&blocked, "error")["code"], "policy_denied", "{}", blocked.text);
     let found = &own(&blocked, "error")["details"]["dlp"]["findings"][0]["path"];
     assert_eq!(found, "/responses/name/content/name", "{}", blocked.text);
     assert_eq!(statuses(&scene, &blocked).await.0, "denied");
     assert_eq!(scene.upstream.count("asks"), 1);
 
-    let masked = leg(who, "asks", &declared, FORM, Some((&state, answering(MAIL)))).await;
+    let masked = leg(gateway, who, "asks", &declared, FORM, Some((&state, answering(MAIL)))).await;
     assert_eq!(own(&masked, "governance")["dlp_result"], "redacted", "{}", masked.text);
     let told = masked.at("/result/structuredContent/responses/name");
     assert_eq!(told["action"], "accept", "{}", masked.text);
@@ -313,16 +313,16 @@ when { context has dlp && context.dlp.findings.contains("email") };
 "#;
     let tools = vec![asks(&asking()), giving("mute", &asking())];
     let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
 
-    let mute = leg(who, "mute", &declared, FORM, None).await;
+    let mute = leg(gateway, who, "mute", &declared, FORM, None).await;
     assert_eq!(own(&mute, "error")["details"]["policy"], "unasked", "{}", mute.text);
     assert!(!mute.text.contains("Your name?"));
 
-    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
+    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
     let answers = answering("ada@acme.example");
-    let denied = leg(who, "asks", &declared, FORM, Some((&state, answers))).await;
+    let denied = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers))).await;
     assert_eq!(own(&denied, "error")["details"]["policy"], "no-mail", "{}", denied.text);
     assert_eq!(scene.upstream.count("asks"), 1);
 }
@@ -330,16 +330,16 @@ when { context has dlp && context.dlp.findings.contains("email") };
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_asks_for_ever_is_given_up() {
     let scene = scene(vec![giving("again", &asking())]).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
-    let mut answer = leg(who, "again", &declared, FORM, None).await;
+    let mut answer = leg(gateway, who, "again", &declared, FORM, None).await;
     for _ in 1..31 {
         let state = state_of(&answer);
-        answer = leg(who, "again", &declared, FORM, Some((&state, answers()))).await;
+        answer = leg(gateway, who, "again", &declared, FORM, Some((&state, answers()))).await;
     }
     let state = state_of(&answer);
 
-    let last = leg(who, "again", &declared, FORM, Some((&state, answers()))).await;
+    let last = leg(gateway, who, "again", &declared, FORM, Some((&state, answers()))).await;
 
     assert_eq!(own(&last, "error")["details"]["reason"], "interaction_required", "{}", last.text);
     assert_eq!(scene.upstream.count("again"), 32);
@@ -359,22 +359,22 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
         asks(&result(&form("?"), &"y\u{1}".repeat(32 << 10))),
     ];
     let scene = scene(tools).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}, "roots": {}});
 
     for tool in ["many", "state", "other"] {
-        let answer = leg(who, tool, &declared, FORM, None).await;
+        let answer = leg(gateway, who, tool, &declared, FORM, None).await;
         assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
         let rest = rest_leg(&scene, tool, None).await;
         assert_eq!(rest.status, 502, "{tool}: {}", rest.text);
     }
     // The longest state comes back, however it has to be escaped.
-    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
-    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.status);
     let many: Value =
         (0..17).map(|n| (format!("q{n}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
-    let ignored = leg(who, "asks", &declared, FORM, Some((&state, many))).await;
+    let ignored = leg(gateway, who, "asks", &declared, FORM, Some((&state, many))).await;
     assert_eq!(ignored.at("/result/resultType"), "complete", "{}", ignored.text);
     assert!(ignored.at("/result/structuredContent/responses").is_null(), "none is passed on");
 }
@@ -382,7 +382,7 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_to_nothing_are_ignored_whatever_they_are() {
     let scene = scene(vec![asks(&asking())]).await;
-    let who = (&scene.gateway, &scene.who);
+    let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
     let mut more = answers();
     for (at, other) in
@@ -391,8 +391,8 @@ async fn answers_to_nothing_are_ignored_whatever_they_are() {
         more[format!("unknown-{at}")] = other.clone();
     }
 
-    let state = state_of(&leg(who, "asks", &declared, FORM, None).await);
-    let done = leg(who, "asks", &declared, FORM, Some((&state, more.clone()))).await;
+    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, more.clone()))).await;
     let rest = rest_leg(&scene, "asks", None).await;
     let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
     let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
@@ -400,9 +400,10 @@ async fn answers_to_nothing_are_ignored_whatever_they_are() {
     assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
     assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
     // What was asked has to be answered by an object.
-    let wrong = leg(who, "asks", &declared, FORM, Some((&state, json!({"name": 7})))).await;
+    let wrong =
+        leg(gateway, who, "asks", &declared, FORM, Some((&state, json!({"name": 7})))).await;
     assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
-    let wrong = leg(who, "asks", &declared, FORM, Some((&state, json!([])))).await;
+    let wrong = leg(gateway, who, "asks", &declared, FORM, Some((&state, json!([])))).await;
     assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
 }
 
@@ -410,13 +411,13 @@ async fn answers_to_nothing_are_ignored_whatever_they_are() {
 async fn a_kill_between_two_legs_loses_nothing() {
     let mut scene = scene(vec![asks(&asking())]).await;
     let declared = json!({"elicitation": {}});
-    let asked = leg((&scene.gateway, &scene.who), "asks", &declared, FORM, None).await;
+    let asked = leg(&scene.gateway, &scene.who, "asks", &declared, FORM, None).await;
 
     scene.gateway.kill();
     scene.gateway.start();
     let state = state_of(&asked);
-    let who = (&scene.gateway, &scene.who);
-    let done = leg(who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;
 
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
     assert_eq!(statuses(&scene, &asked).await.0, "input_required");
@@ -437,7 +438,7 @@ async fn each_leg_takes_an_idempotency_key_of_its_own() {
             params["requestState"] = json!(state);
             params["inputResponses"] = answers();
         }
-        modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params))
+        modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params)
     };
 
     let asked = scene.gateway.send(keyed("one", None)).await;

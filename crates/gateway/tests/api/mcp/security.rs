@@ -70,7 +70,7 @@ async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
     let params = json!({});
     let ask = async |headers: &[(&str, &str)]| {
-        let mut request = modern(&gateway, &who, "/mcp", ("server/discover", &params));
+        let mut request = modern(&gateway, &who, "/mcp", "server/discover", &params);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -139,7 +139,7 @@ async fn headers_and_body_say_the_same_or_the_request_is_refused() {
 
     let query = async |input: Value, headers: &[(&str, &str)]| {
         let params = json!({"name": "query", "arguments": input});
-        let mut request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+        let mut request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -213,7 +213,7 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
 async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1}});
-    let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params))
+    let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params)
         .header("cookie", "session=mine")
         .header("mcp-session-id", "invented")
         .header("last-event-id", "7")

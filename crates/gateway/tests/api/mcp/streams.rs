@@ -20,7 +20,7 @@ async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
 
 async fn listen(gateway: &Gateway, who: &Principal, wanted: &Value) -> Response {
     let params = json!({ "notifications": wanted });
-    let request = modern(gateway, who, "/mcp/up", ("subscriptions/listen", &params));
+    let request = modern(gateway, who, "/mcp/up", "subscriptions/listen", &params);
     request.send().await.expect("a stream")
 }
 
@@ -95,7 +95,7 @@ async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
     let others = listen(&gateway, &other, &json!({})).await;
     let blind = gateway.service(&who.org, "mcps:invoke");
     let blind = listen(&gateway, &blind, &json!({})).await;
-    let legacy = ask_legacy(&gateway, &who, "/mcp/up", ("subscriptions/listen", json!({}))).await;
+    let legacy = ask_legacy(&gateway, &who, "/mcp/up", "subscriptions/listen", json!({})).await;
 
     assert!(streams.iter().all(|stream| stream.status() == 200));
     assert_eq!(
@@ -128,7 +128,7 @@ async fn a_thousand_idle_streams_leave_room_for_other_callers() {
         let client = client.expect("a client");
         for _ in 0..16 {
             let params = json!({"notifications": {"toolsListChanged": true}});
-            let request = modern(&gateway, caller, "/mcp/up", ("subscriptions/listen", &params));
+            let request = modern(&gateway, caller, "/mcp/up", "subscriptions/listen", &params);
             let stream = client.execute(request.build().expect("a request")).await;
             let mut stream = stream.expect("a stream");
             assert_eq!(stream.status(), 200);

@@ -25,8 +25,10 @@ fn tasks() -> Value {
 
 /// Calls a tool as a client of these capabilities.
 async fn call_as(
-    (gateway, who): (&Gateway, &Principal),
-    (path, name): (&str, &str),
+    gateway: &Gateway,
+    who: &Principal,
+    path: &str,
+    name: &str,
     input: Value,
     declared: &Value,
 ) -> Answer {
@@ -34,12 +36,12 @@ async fn call_as(
         "name": name, "arguments": input,
         "_meta": {"io.modelcontextprotocol/clientCapabilities": declared},
     });
-    gateway.send(modern(gateway, who, path, ("tools/call", &params))).await
+    gateway.send(modern(gateway, who, path, "tools/call", &params)).await
 }
 
 /// Calls `up:pay` or another tool of the scene, and gives the answer with the task.
 async fn begun(scene: &Scene, name: &str, input: Value) -> Answer {
-    call_as((&scene.gateway, &scene.who), ("/mcp/up", name), input, &tasks()).await
+    call_as(&scene.gateway, &scene.who, "/mcp/up", name, input, &tasks()).await
 }
 
 fn id_of(answer: &Answer) -> String {
@@ -54,24 +56,20 @@ fn approval_of(answer: &Answer) -> String {
 }
 
 /// Asks about a task.
-async fn about(
-    (gateway, who): (&Gateway, &Principal),
-    path: &str,
-    (method, id): (&str, &str),
-) -> Answer {
+async fn about(gateway: &Gateway, who: &Principal, path: &str, method: &str, id: &str) -> Answer {
     let params = json!({
         "taskId": id, "_meta": {"io.modelcontextprotocol/clientCapabilities": tasks()},
     });
-    let request = modern(gateway, who, path, (method, &params)).header("mcp-name", id);
+    let request = modern(gateway, who, path, method, &params).header("mcp-name", id);
     gateway.send(request).await
 }
 
 async fn got(scene: &Scene, id: &str) -> Answer {
-    about((&scene.gateway, &scene.who), "/mcp/up", ("tasks/get", id)).await
+    about(&scene.gateway, &scene.who, "/mcp/up", "tasks/get", id).await
 }
 
 async fn cancelled(scene: &Scene, id: &str) -> Answer {
-    about((&scene.gateway, &scene.who), "/mcp/up", ("tasks/cancel", id)).await
+    about(&scene.gateway, &scene.who, "/mcp/up", "tasks/cancel", id).await
 }
 
 fn status(answer: &Answer) -> &str {
@@ -189,27 +187,27 @@ async fn only_a_client_of_the_stateless_era_that_declares_tasks_is_given_one() {
     let (scene, _) = asking_scene().await;
     let (gateway, who) = (&scene.gateway, &scene.who);
 
-    let told = call_as((gateway, who), ("/mcp/up", "pay"), json!({}), &json!({})).await;
+    let told = call_as(gateway, who, "/mcp/up", "pay", json!({}), &json!({})).await;
     assert_eq!(told.at("/result/isError"), true, "{}", told.text);
     let task = id_of(&begun(&scene, "pay", json!({})).await);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let params = json!({"taskId": task});
-        let request = modern(gateway, who, "/mcp/up", (method, &params)).header("mcp-name", &task);
+        let request = modern(gateway, who, "/mcp/up", method, &params).header("mcp-name", &task);
         let answer = gateway.send(request).await;
         assert_eq!(error(&answer), (400, -32021), "{}", answer.text);
         assert_eq!(answer.at("/error/data/requiredCapabilities"), &tasks());
-        let old = ask_legacy(gateway, who, "/mcp/up", (method, params)).await;
+        let old = ask_legacy(gateway, who, "/mcp/up", method, params).await;
         assert_eq!(error(&old), (200, -32601), "{}", old.text);
     }
     let heard = json!({"notifications": {"taskIds": [task]}});
     let listens = ask(gateway, who, "/mcp/up", "subscriptions/listen", heard).await;
     assert_eq!(error(&listens), (400, -32021), "{}", listens.text);
-    let list = about((gateway, who), "/mcp/up", ("tasks/list", &task)).await;
+    let list = about(gateway, who, "/mcp/up", "tasks/list", &task).await;
     assert_eq!(error(&list), (404, -32601), "{}", list.text);
     let known = ask(gateway, who, "/mcp/up", "server/discover", json!({})).await;
     assert_eq!(known.at("/result/capabilities/extensions")[EXTENSION], json!({}));
     let params = json!({"name": "pay", "arguments": {}, "task": {"ttl": 60_000}});
-    let old = ask_legacy(gateway, who, "/mcp/up", ("tools/call", params)).await;
+    let old = ask_legacy(gateway, who, "/mcp/up", "tools/call", params).await;
     assert_eq!(old.at("/result/isError"), true, "{}", old.text);
 }
 
@@ -226,7 +224,7 @@ async fn a_client_that_opens_addresses_is_shown_one_before_its_task() {
         if let Some(answers) = answers {
             params["inputResponses"] = answers;
         }
-        let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tools/call", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
         scene.gateway.send(request).await
     };
 
@@ -250,12 +248,12 @@ async fn a_call_by_the_tool_that_calls_others_and_one_with_progress_are_tasks_to
         "arguments": {"id": "up:pay", "input": {"amount": 1}}});
     let watched = json!({"name": "up__pay", "_meta": meta, "arguments": {"amount": 2}});
     for (params, amount) in [(found, 1), (watched, 2)] {
-        let request = modern(&scene.gateway, &scene.who, "/mcp", ("tools/call", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp", "tools/call", &params);
         let task = scene.gateway.send(request).await;
         let id = id_of(&task);
         decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
 
-        let done = about((&scene.gateway, &scene.who), "/mcp", ("tasks/get", &id)).await;
+        let done = about(&scene.gateway, &scene.who, "/mcp", "tasks/get", &id).await;
 
         let got = done.at("/result/result/structuredContent");
         assert_eq!(got, &json!({"amount": amount}), "{}", done.text);

@@ -33,7 +33,8 @@ impl Kept {
     /// set back; otherwise the largest that is not larger, or the smallest.
     pub(super) fn find(
         path: &Path,
-        (size, made): (u64, Option<Timestamp>),
+        size: u64,
+        made: Option<Timestamp>,
         keys: &[VerifierKey],
     ) -> Result<Self, Fault> {
         let (mut best, mut newest) = (None::<Published>, 0);

@@ -27,17 +27,17 @@ async fn a_task_is_of_its_caller_and_its_address() {
 
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
         for who in [&sibling, &stranger] {
-            let answer = about((gateway, who), "/mcp/up", (method, &id)).await;
+            let answer = about(gateway, who, "/mcp/up", method, &id).await;
             assert_eq!(error(&answer), (400, -32602), "{method}: {}", answer.text);
             assert!(!answer.text.contains("apr_") && !answer.text.contains("amount"));
         }
-        let answer = about((gateway, &poor), "/mcp/up", (method, &id)).await;
+        let answer = about(gateway, &poor, "/mcp/up", method, &id).await;
         assert_eq!(answer.status, 403, "{method}: {}", answer.text);
-        let elsewhere = about((gateway, &scene.who), "/mcp/elsewhere", (method, &id)).await;
+        let elsewhere = about(gateway, &scene.who, "/mcp/elsewhere", method, &id).await;
         assert_ne!(elsewhere.status, 200, "{method}: {}", elsewhere.text);
     }
     assert!(scene.upstream.calls().is_empty());
-    let done = about((gateway, &scene.who), "/mcp", ("tasks/get", &id)).await;
+    let done = about(gateway, &scene.who, "/mcp", "tasks/get", &id).await;
     assert_eq!(disposition(&done), "approved-executed", "{}", done.text);
 }
 
@@ -63,13 +63,13 @@ async fn an_id_that_was_made_up_or_changed_is_none() {
     for params in [json!({}), json!({"taskId": 7})] {
         let mut params = params;
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": tasks()});
-        let request = modern(&scene.gateway, &scene.who, "/mcp/up", ("tasks/get", &params));
+        let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tasks/get", &params);
         let answer = scene.gateway.send(request).await;
         assert_eq!(error(&answer), (400, -32602), "{params}: {}", answer.text);
     }
     let params =
         json!({"taskId": id, "_meta": {"io.modelcontextprotocol/clientCapabilities": tasks()}});
-    let unnamed = modern(&scene.gateway, &scene.who, "/mcp/up", ("tasks/get", &params));
+    let unnamed = modern(&scene.gateway, &scene.who, "/mcp/up", "tasks/get", &params);
     assert_eq!(error(&scene.gateway.send(unnamed).await), (400, -32020));
     assert!(scene.upstream.calls().is_empty());
 }
@@ -166,16 +166,16 @@ async fn any_node_makes_the_call_of_a_task_and_one_of_them_does() {
     for node in &trio.nodes {
         until(|| node.get(&admin, "/v1/policies/payouts"), |it| it.status == 200).await;
     }
-    let task = call_as((one, &who), ("/mcp/up", "pay"), json!({"n": 1}), &tasks()).await;
+    let task = call_as(one, &who, "/mcp/up", "pay", json!({"n": 1}), &tasks()).await;
     let id = id_of(&task);
     decide(&trio.nodes[1], &admin, &approval_of(&task), "approve").await;
 
-    let asks = (0..15).map(|n| about((&trio.nodes[n % 3], &who), "/mcp/up", ("tasks/get", &id)));
+    let asks = (0..15).map(|n| about(&trio.nodes[n % 3], &who, "/mcp/up", "tasks/get", &id));
     let answers = join_all(asks).await;
 
     assert!(answers.iter().any(|answer| status(answer) == "completed"));
     for node in &trio.nodes {
-        let answer = about((node, &who), "/mcp/up", ("tasks/get", &id)).await;
+        let answer = about(node, &who, "/mcp/up", "tasks/get", &id).await;
         assert_eq!(answer.at("/result/result/structuredContent"), &json!({"n": 1}));
         assert_eq!(disposition(&answer), "approved-executed", "{}", answer.text);
     }

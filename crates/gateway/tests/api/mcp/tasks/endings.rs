@@ -220,11 +220,10 @@ async fn a_limit_that_is_exceeded_holds_a_task_up_and_ends_it_not() {
     let org = scene.gateway.org("small", &plan);
     let who = scene.gateway.service(&org, "mcps:read mcps:invoke");
     let admin = approver(&scene.gateway, &org);
-    let caller = (&scene.gateway, &who);
-    let task = call_as(caller, ("/mcp/up", "pay"), json!({}), &tasks()).await;
+    let task = call_as(&scene.gateway, &who, "/mcp/up", "pay", json!({}), &tasks()).await;
     decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
 
-    let held = about(caller, "/mcp/up", ("tasks/get", &id_of(&task))).await;
+    let held = about(&scene.gateway, &who, "/mcp/up", "tasks/get", &id_of(&task)).await;
 
     assert_eq!((held.status.as_u16(), status(&held)), (200, "working"), "{}", held.text);
     let message = held.at("/result/statusMessage").as_str().expect("a sentence");
