@@ -135,7 +135,7 @@ async fn authenticated(
     let bearer = bearer(headers);
     let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
-    exchange.known(session.account());
+    exchange.set_account(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {
         recording.known([
             Attribute::text("portcullis.org.id", session.caller.org_id.to_string()),

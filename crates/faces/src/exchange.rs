@@ -105,7 +105,7 @@ impl Exchange {
     }
 
     /// From here on it is known what the message asks for.
-    pub(crate) fn asked(&self, asked: Asked) {
+    pub(crate) fn set_message(&self, asked: Asked) {
         if let Some(message) = &self.message {
             let _ = message.set(asked);
         }
@@ -117,7 +117,7 @@ impl Exchange {
     }
 
     /// From here on it is known whose plan pays.
-    pub(crate) fn known(&self, account: Account) {
+    pub(crate) fn set_account(&self, account: Account) {
         let _ = self.account.set(account);
         if let Some(connection) = &self.connection {
             connection.authenticated();

@@ -199,7 +199,7 @@ async fn message_answered(
         }
         Ok(Message::Request(asking)) => *asking,
     };
-    exchange.asked(Asked::new(&asking));
+    exchange.set_message(Asked::new(&asking));
     if asking.method == Some(Method::CallTool) {
         let arrived = call::Arrived { headers, bytes };
         return call::call(gateway, ctx, &face, asking, exchange, arrived).await;

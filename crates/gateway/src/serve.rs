@@ -4,7 +4,7 @@
 
 mod accept;
 mod framing;
-mod speech;
+mod http_connection;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -28,7 +28,7 @@ use tokio_util::{
 
 use self::{
     accept::{Limits, Listening, accept},
-    speech::Speech,
+    http_connection::HttpConnection,
 };
 use crate::{
     boot::Node,
@@ -138,7 +138,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         let router = health_router(Arc::clone(&node.gateway));
         AbortOnDropHandle::new(probes.spawn(plain(listener, router)))
     });
-    let speech = Speech::new(&config.server, service, gauge!("portcullis_connections"));
+    let http = HttpConnection::new(&config.server, service, gauge!("portcullis_connections"));
     let (lanes, connections) = (Lanes::start(), TaskTracker::new());
     if config.server.behind_tls_proxy && config.server.trusted_proxies.is_empty() {
         tracing::warn!(
@@ -147,7 +147,7 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         );
     }
     let limits = Limits::of(&config.server, node.gateway.proxies.clone());
-    accept(&listening, &limits, &speech, &lanes, &connections, &stop).await;
+    accept(&listening, &limits, &http, &lanes, &connections, &stop).await;
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
     node.app.base.end_long_work();
@@ -173,8 +173,8 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
 /// Serves a plain router to a few clients that need not authenticate, such as a metrics scraper.
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let listening = Listening { listener, tls: None };
-    let speech = Speech::without_callers(&Server::default(), router);
+    let http = HttpConnection::without_callers(&Server::default(), router);
     let (lanes, connections) = (Lanes::none(), TaskTracker::new());
     let never = CancellationToken::new();
-    accept(&listening, &Limits::plain(), &speech, &lanes, &connections, &never).await;
+    accept(&listening, &Limits::plain(), &http, &lanes, &connections, &never).await;
 }

@@ -51,7 +51,7 @@ impl Calls {
         let remarks = Remark::of(&visible.tool, answered.as_ref(), fits);
         let outcome = match answered {
             Err(error) => {
-                connection.provider.fails();
+                connection.provider.record_failure();
                 self.fail(dispatch, governance, &error, &said).await
             }
             Ok(CallAnswer::Asked(interaction)) => {

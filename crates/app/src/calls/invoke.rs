@@ -122,7 +122,7 @@ impl Calls {
         let parsed = self.admit_call(ctx, parsed).await?;
         self.enter_stage(ctx, Stage::Validate);
         let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
-        if let Some(refreshed) = self.providers.looked_anew(&visible, admission).await? {
+        if let Some(refreshed) = self.providers.refresh_tool_list(&visible, admission).await? {
             event.set_target(refreshed.target());
             visible = refreshed;
         }
@@ -202,7 +202,7 @@ impl Calls {
     ) -> Result<(), Refusal> {
         self.enter_stage(ctx, Stage::Connection);
         let connection = &visible.connection;
-        self.providers.made_usable(connection, admission).await?;
+        self.providers.ensure_credentials(connection, admission).await?;
         let resting = connection.server().check(connection.org, &visible.tool.definition.name);
         resting.map_err(|error| connection.provider.refusal(&error, connection))
     }

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Providers {
     /// The tool as its server has it now, if the list that it came from is too old for a call; then
     /// the call waited. Most calls find a list that is fresh, which costs one comparison.
-    pub(crate) async fn looked_anew(
+    pub(crate) async fn refresh_tool_list(
         self: &Arc<Self>,
         visible: &Visible,
         admission: &mut Admission,
@@ -60,7 +60,7 @@ impl Providers {
         let resting = connection.server().check(connection.org, &tool.definition.name);
         resting.map_err(|error| connection.provider.refusal(&error, connection))?;
         // The look shows the credential of the call.
-        self.made_usable(connection, admission).await?;
+        self.ensure_credentials(connection, admission).await?;
         admission.outside(self.wait_for_look(connection, asked_at)).await??;
         let id = tool.id.as_str();
         let unknown = || Refusal::not_found("mcp", id);

@@ -255,7 +255,7 @@ impl Provider {
 
     /// A call to it failed. If it cannot be reached at all, it is looked after at once: then its
     /// status says so, and it heals by itself.
-    pub(crate) fn fails(&self) {
+    pub(crate) fn record_failure(&self) {
         if self.status() == ProviderStatus::Connected && self.server().is_resting() {
             self.look_again.notify_one();
         }

@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::speech::Speech;
+use super::http_connection::HttpConnection;
 use crate::{config::Server, tls::TlsAcceptor};
 
 /// Connections on a listener for a few clients, of all and of one address.
@@ -112,7 +112,7 @@ impl Limits {
 pub(super) async fn accept(
     listening: &Listening,
     limits: &Limits,
-    speech: &Speech,
+    http: &HttpConnection,
     lanes: &Lanes,
     connections: &TaskTracker,
     stop: &CancellationToken,
@@ -135,14 +135,14 @@ pub(super) async fn accept(
         let _ = stream.set_nodelay(true);
         // To be known to the runtime that serves it instead of this one.
         let Ok(stream) = stream.into_std() else { continue };
-        let (speech, tls, stop) = (speech.clone(), listening.tls.clone(), stop.clone());
+        let (http, tls, stop) = (http.clone(), listening.tls.clone(), stop.clone());
         let lane = lanes.assign();
         let runtime = lane.runtime.clone();
         let served = async move {
             let _lane = lane;
             let Ok(stream) = TcpStream::from_std(stream) else { return };
             // Awaited where it is: moved, it would have room twice in the task of each connection.
-            let mut serving = pin!(serve(speech, stream, tls, peer, slot.used_for, &stop));
+            let mut serving = pin!(serve(http, stream, tls, peer, slot.used_for, &stop));
             match slot.used_for {
                 Use::All => serving.await,
                 Use::Probes => {
@@ -156,7 +156,7 @@ pub(super) async fn accept(
 }
 
 async fn serve(
-    speech: Speech,
+    http: HttpConnection,
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     peer: SocketAddr,
@@ -165,11 +165,11 @@ async fn serve(
 ) {
     let connection = Connection::new(peer, used_for);
     match tls {
-        None => speech.hold(stream, connection, stop).await,
+        None => http.hold(stream, connection, stop).await,
         // Boxed, so that a connection without TLS carries no room for it.
         Some(tls) => {
             if let Some(stream) = Box::pin(tls.accept(stream)).await {
-                Box::pin(speech.hold(stream, connection, stop)).await;
+                Box::pin(http.hold(stream, connection, stop)).await;
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::{
 impl Providers {
     /// Sees to it that a connection can be called through, before anything is sent: credentials
     /// that have ended are renewed first. Fails if a person must act.
-    pub(crate) async fn made_usable(
+    pub(crate) async fn ensure_credentials(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         admission: &mut Admission,

@@ -59,7 +59,7 @@ pub(crate) async fn exchange(
     let presented =
         Presented { bearer, subject: subject_token, subject_type: subject_token_type, org_id };
     let credentials = app.access.credentials(presented, origin).await.map_err(|no| no.refusal)?;
-    exchange.known(credentials.account().clone());
+    exchange.set_account(credentials.account().clone());
     app.access.admit_exchange(&credentials, origin).await?;
     let ExchangeBody { expires_in, label, .. } = asked;
     let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, expires_in, label };

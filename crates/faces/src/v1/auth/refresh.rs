@@ -45,7 +45,7 @@ pub(crate) async fn refresh(
     let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
     let token = asked.refresh_token;
     let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
-    exchange.known(refreshing.account().clone());
+    exchange.set_account(refreshing.account().clone());
     app.access.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.scope.as_deref())?;
     Ok(answer(&app.access.refresh_token(refreshing, scope, origin).await?))

@@ -40,7 +40,7 @@ use crate::config::Server;
 
 /// Answers the requests of connections and closes those that are silent.
 #[derive(Clone)]
-pub(super) struct Speech {
+pub(super) struct HttpConnection {
     http1: Arc<http1::Builder>,
     http2: Arc<http2::Builder<Shared>>,
     router: Router,
@@ -64,7 +64,7 @@ impl Drop for Held {
     }
 }
 
-impl Speech {
+impl HttpConnection {
     /// For callers who have to authenticate.
     pub(super) fn new(server: &Server, router: Router, open: Gauge) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
