@@ -58,7 +58,7 @@ pub(crate) struct Admission {
     admissions: Arc<Admissions>,
     tenant: Arc<Tenant>,
     size: Size,
-    held: Option<Held>,
+    held: Option<HeldPlace>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ enum Size {
 }
 
 /// Held while this node works on the call.
-struct Held {
+struct HeldPlace {
     _slot: Slot,
     _at_work: AtWork,
 }
@@ -191,7 +191,7 @@ impl Admissions {
             Size::Small => self.judging.take().await.map(|place| Slot::Small { _place: place }),
             Size::Large => self.large_slot(tenant.org).await,
         };
-        let held = Some(Held { _slot: slot?, _at_work: self.writer.at_work() });
+        let held = Some(HeldPlace { _slot: slot?, _at_work: self.writer.at_work() });
         Some(Admission { admissions: Arc::clone(self), tenant: Arc::clone(tenant), size, held })
     }
 
@@ -221,7 +221,7 @@ impl Admission {
         };
         drop(counted);
         let slot = slot.ok_or_else(overloaded)?;
-        self.held = Some(Held { _slot: slot, _at_work: self.admissions.writer.at_work() });
+        self.held = Some(HeldPlace { _slot: slot, _at_work: self.admissions.writer.at_work() });
         Ok(done)
     }
 }

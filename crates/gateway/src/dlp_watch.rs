@@ -22,10 +22,10 @@ use crate::{boot::Node, config::Config};
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type DlpFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Watches the files with DLP settings as long as the node lives. Fails if they cannot be watched.
-pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
+pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), DlpFailure> {
     match &config.file {
         Some(file) => watch_files(file, config, node),
         None => Ok(()),
@@ -33,7 +33,7 @@ pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), Failure> {
 }
 
 /// Watches the folders of the files, for a file is often replaced by another one.
-fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), Failure> {
+fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailure> {
     let names: Arc<ArcSwap<BTreeSet<OsString>>> = Arc::default();
     let wanted = Arc::clone(&names);
     let (watcher, changes) = bell(move |event| {

@@ -26,10 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// the folder it was made for; a mount or a link may put another in its place.
 const LOOK: Duration = Duration::from_secs(1);
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type PolicyFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Watches `folder` as long as the node lives. Fails if it cannot be watched.
-pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), Failure> {
+pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), PolicyFailure> {
     let (bell, changes) = mpsc::channel(1);
     let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the folder is no change of it; a full channel already holds the news.

@@ -28,12 +28,12 @@ use tokio::{net::TcpListener, task::JoinSet};
 #[derive(Debug)]
 pub struct LogWitness {
     url: String,
-    inside: Arc<Inside>,
+    inside: Arc<WitnessState>,
     _serving: JoinSet<()>,
 }
 
 #[derive(Debug)]
-struct Inside {
+struct WitnessState {
     key: SigningKey,
     logs: Mutex<Vec<VerifierKey>>,
     seen: Mutex<BTreeMap<String, (u64, Hash)>>,
@@ -44,7 +44,7 @@ impl LogWitness {
     /// A witness that knows no log yet.
     pub async fn start(name: &str) -> Self {
         let key = SigningKey::new(name, KeyKind::Witness, &[7; 32]).expect("a key");
-        let inside = Arc::new(Inside {
+        let inside = Arc::new(WitnessState {
             key,
             logs: Mutex::default(),
             seen: Mutex::default(),
@@ -93,14 +93,14 @@ impl LogWitness {
     }
 }
 
-async fn add_checkpoint(State(inside): State<Arc<Inside>>, body: String) -> Response {
+async fn add_checkpoint(State(inside): State<Arc<WitnessState>>, body: String) -> Response {
     if inside.silent.load(Ordering::SeqCst) {
         std::future::pending::<()>().await;
     }
     inside.judge(&body).unwrap_or_else(IntoResponse::into_response)
 }
 
-impl Inside {
+impl WitnessState {
     fn judge(&self, body: &str) -> Result<Response, StatusCode> {
         let bad = StatusCode::BAD_REQUEST;
         let (head, note) = body.split_once("\n\n").ok_or(bad)?;

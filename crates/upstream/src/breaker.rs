@@ -42,7 +42,7 @@ struct Circuits {
 
 /// Meaning of the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum EndMeaning {
     /// The upstream lives and the tool answers.
     Works,
     Unreachable,
@@ -90,13 +90,13 @@ impl Circuits {
         }
     }
 
-    fn hear(&mut self, asked: Asked<'_>, said: Said, probes: bool, now: Instant) {
+    fn hear(&mut self, asked: Asked<'_>, said: EndMeaning, probes: bool, now: Instant) {
         if probes {
             // Whatever it said, and of which circuit: it is no longer under way.
             self.unprobed(asked);
         }
         match said {
-            Said::Works => {
+            EndMeaning::Works => {
                 self.way = Health::default();
                 if let Some(health) = self.tools.get_mut(asked.tool) {
                     health.works(asked.org, now);
@@ -105,12 +105,12 @@ impl Circuits {
                     }
                 }
             }
-            Said::Unreachable => self.way.fails(asked.org, now, probes),
-            Said::Useless => {
+            EndMeaning::Unreachable => self.way.fails(asked.org, now, probes),
+            EndMeaning::Useless => {
                 self.way = Health::default();
                 self.of_tool(asked.tool).fails(asked.org, now, probes);
             }
-            Said::Nothing => {}
+            EndMeaning::Nothing => {}
         }
     }
 
@@ -179,9 +179,9 @@ impl Breaker {
         circuits.tools.values().chain([&circuits.way]).filter(|it| it.is_open()).count()
     }
 
-    fn hear(&self, asked: Asked<'_>, said: Said, probes: bool, now: Instant) {
+    fn hear(&self, asked: Asked<'_>, said: EndMeaning, probes: bool, now: Instant) {
         let quiet = !self.troubled.load(Ordering::Acquire);
-        if said == Said::Nothing || (said == Said::Works && quiet) {
+        if said == EndMeaning::Nothing || (said == EndMeaning::Works && quiet) {
             return;
         }
         let mut circuits = self.lock();
@@ -210,13 +210,13 @@ impl Admission<'_> {
     pub(crate) fn ended<T>(mut self, end: Result<T, CallError>) -> Result<T, CallError> {
         let said = match &end {
             Err(CallError { kind: CallErrorKind::Timeout { .. }, .. }) if self.crowded => {
-                Said::Nothing
+                EndMeaning::Nothing
             }
             Err(error) => what(error.kind),
-            Ok(_) => Said::Works,
+            Ok(_) => EndMeaning::Works,
         };
         self.breaker.hear(self.asked, said, self.probes, Instant::now());
-        self.probes &= said == Said::Nothing;
+        self.probes &= said == EndMeaning::Nothing;
         end
     }
 }
@@ -230,15 +230,15 @@ impl Drop for Admission<'_> {
     }
 }
 
-fn what(kind: CallErrorKind) -> Said {
+fn what(kind: CallErrorKind) -> EndMeaning {
     match kind {
-        CallErrorKind::Upstream(UpstreamReason::ConnectFailed) => Said::Unreachable,
+        CallErrorKind::Upstream(UpstreamReason::ConnectFailed) => EndMeaning::Unreachable,
         CallErrorKind::Upstream(
             UpstreamReason::ConnectionReset
             | UpstreamReason::ProtocolError
             | UpstreamReason::Http5xx,
         )
-        | CallErrorKind::Timeout { .. } => Said::Useless,
+        | CallErrorKind::Timeout { .. } => EndMeaning::Useless,
         // It answered, whatever it was.
         CallErrorKind::Upstream(
             UpstreamReason::InteractionRequired
@@ -250,10 +250,10 @@ fn what(kind: CallErrorKind) -> Said {
         )
         | CallErrorKind::Unanswerable(_)
         | CallErrorKind::AuthRequired
-        | CallErrorKind::Forbidden => Said::Works,
+        | CallErrorKind::Forbidden => EndMeaning::Works,
         CallErrorKind::Upstream(UpstreamReason::Cancelled)
         | CallErrorKind::Overloaded
-        | CallErrorKind::Resting { .. } => Said::Nothing,
+        | CallErrorKind::Resting { .. } => EndMeaning::Nothing,
     }
 }
 

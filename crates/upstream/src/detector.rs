@@ -63,7 +63,7 @@ struct Shown<'a> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct DetectorAnswer {
     findings: Vec<Found>,
 }
 
@@ -141,7 +141,8 @@ impl ExternalDetector {
 }
 
 fn read(answer: &[u8]) -> Result<Vec<Reported>, DetectorError> {
-    let answer: Answer = serde_json::from_slice(answer).map_err(|_| DetectorError::Malformed)?;
+    let answer: DetectorAnswer =
+        serde_json::from_slice(answer).map_err(|_| DetectorError::Malformed)?;
     if answer.findings.len() > MAX_FINDINGS {
         return Err(DetectorError::Malformed);
     }

@@ -35,10 +35,10 @@ pub struct Progress {
 /// **Invariant:** of what an upstream tells, at most 16 notifications wait, and at most 16 and 8 more
 /// each second get that far; the others are dropped.
 #[derive(Debug, Clone)]
-pub struct Live(Arc<Inner>);
+pub struct Live(Arc<LiveCall>);
 
 #[derive(Debug)]
-struct Inner {
+struct LiveCall {
     gate: Mutex<Gate>,
     heard: mpsc::Sender<Progress>,
     dispatched: CancellationToken,
@@ -60,7 +60,7 @@ impl Live {
         let (heard, receiver) = mpsc::channel(BURST as usize);
         let gate = Mutex::new(Gate { left: BURST, refilled: Instant::now(), last: None });
         let (dispatched, given_up) = (CancellationToken::new(), CancellationToken::new());
-        (Self(Arc::new(Inner { gate, heard, dispatched, given_up })), receiver)
+        (Self(Arc::new(LiveCall { gate, heard, dispatched, given_up })), receiver)
     }
 
     /// Gives the call up once the guard is dropped.

@@ -64,19 +64,19 @@ pub(crate) struct Launch {
 
 /// One upstream that is a child process, started when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Stdio(Arc<Inner>);
+pub(crate) struct Stdio(Arc<ProgramParts>);
 
 #[derive(Debug)]
-struct Inner {
+struct ProgramParts {
     launch: Launch,
-    state: Mutex<State>,
+    state: Mutex<ProgramState>,
     stop: CancellationToken,
 }
 
 #[derive(Debug)]
-struct State {
+struct ProgramState {
     pipe: Option<Arc<Pipe>>,
-    starting: Option<watch::Receiver<Option<Started>>>,
+    starting: Option<watch::Receiver<Option<StartResult>>>,
     backoff: Backoff,
     started_before: bool,
     /// Set when the program was found to want `initialize` as its first message.
@@ -84,7 +84,7 @@ struct State {
 }
 
 /// Result of a start.
-type Started = Result<Arc<Pipe>, CallError>;
+type StartResult = Result<Arc<Pipe>, CallError>;
 
 impl Drop for Stdio {
     fn drop(&mut self) {
@@ -94,14 +94,18 @@ impl Drop for Stdio {
 
 impl Stdio {
     pub(crate) fn new(launch: Launch) -> Self {
-        let state = State {
+        let state = ProgramState {
             pipe: None,
             starting: None,
             backoff: Backoff::new(launch.jitter),
             started_before: false,
             initializes_first: false,
         };
-        Self(Arc::new(Inner { launch, state: Mutex::new(state), stop: CancellationToken::new() }))
+        Self(Arc::new(ProgramParts {
+            launch,
+            state: Mutex::new(state),
+            stop: CancellationToken::new(),
+        }))
     }
 
     /// Sends a request and waits for its result until `deadline`.
@@ -183,9 +187,9 @@ impl Stdio {
     }
 }
 
-impl Inner {
+impl ProgramParts {
     /// The living child, or a new one. Fails at once while a child that failed rests.
-    async fn pipe(self: &Arc<Self>) -> Started {
+    async fn pipe(self: &Arc<Self>) -> StartResult {
         let mut starting = {
             let mut state = self.state.lock().await;
             if let Some(pipe) = state.pipe.clone() {
@@ -216,7 +220,7 @@ impl Inner {
     }
 
     /// Starts the child and tells those who wait.
-    async fn start(&self, initializes_first: bool, tell: watch::Sender<Option<Started>>) {
+    async fn start(&self, initializes_first: bool, tell: watch::Sender<Option<StartResult>>) {
         let started = tokio::select! {
             () = self.stop.cancelled() => Err(CallError::connect_failed()),
             started = self.started(initializes_first) => started,

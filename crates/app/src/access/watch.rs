@@ -24,12 +24,12 @@ pub(crate) struct Watch {
     since: Instant,
     /// Milliseconds from `since` to the beginning of the last round that counts; 0 before the first.
     begun: AtomicU64,
-    read: Mutex<Option<Read>>,
+    read: Mutex<Option<WatchRound>>,
 }
 
 /// Result of the last round.
 #[derive(Debug)]
-struct Read {
+struct WatchRound {
     mark: AccessMark,
     /// Changes behind the mark before it; they are read again until the mark is beyond them.
     changes: BTreeSet<AccessChange>,
@@ -75,6 +75,6 @@ pub(crate) async fn look(access: &Access) {
     for org in orgs {
         tenants.revoked(org);
     }
-    *read = Some(Read { mark: found.mark, changes });
+    *read = Some(WatchRound { mark: found.mark, changes });
     watch.counts(begun);
 }

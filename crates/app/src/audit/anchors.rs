@@ -36,7 +36,7 @@ const SLACK: i64 = -60;
 
 /// Progress of an anchor.
 #[derive(Debug, Default)]
-struct Progress(Mutex<Reached>);
+struct AnchorProgress(Mutex<Reached>);
 
 #[derive(Debug, Default)]
 struct Reached {

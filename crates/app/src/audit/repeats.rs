@@ -25,7 +25,7 @@ pub(crate) enum Noted {
 
 /// Since when, what is known of it, and how often since it was last told.
 #[derive(Debug, Clone)]
-struct Run<V> {
+struct RepeatedRun<V> {
     until: Timestamp,
     about: V,
     count: u64,
@@ -35,7 +35,7 @@ struct Run<V> {
 #[derive(Debug)]
 pub(crate) struct Runs<K, V> {
     span: i64,
-    known: Mutex<HashMap<K, Run<V>>>,
+    known: Mutex<HashMap<K, RepeatedRun<V>>>,
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Runs<K, V> {
@@ -55,7 +55,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Runs<K, V> {
             return Noted::TooMany;
         }
         let until = now.plus_seconds(self.span);
-        runs.insert(key, Run { until, about: about.clone(), count: 0 });
+        runs.insert(key, RepeatedRun { until, about: about.clone(), count: 0 });
         Noted::First
     }
 

@@ -21,7 +21,7 @@ pub(crate) type Off = BTreeMap<String, Timestamp>;
 
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct OverridesFile {
     disabled: BTreeMap<String, Entry>,
 }
 
@@ -86,7 +86,7 @@ impl Overrides {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Off::new()),
             Err(error) => return Err(error),
         };
-        let written: Written = serde_json::from_slice(&text)?;
+        let written: OverridesFile = serde_json::from_slice(&text)?;
         let until = |(id, Entry { until }): (String, Entry)| {
             let moment = Timestamp::parse_rfc3339(&until);
             let wrong = || io::Error::other(format!("`{until}` is no moment"));
@@ -99,7 +99,8 @@ impl Overrides {
     fn write(&self, off: &Off) -> io::Result<()> {
         let entry =
             |(id, until): (&String, &Timestamp)| (id.clone(), Entry { until: until.to_string() });
-        let text = serde_json::to_vec(&Written { disabled: off.iter().map(entry).collect() })?;
+        let text =
+            serde_json::to_vec(&OverridesFile { disabled: off.iter().map(entry).collect() })?;
         private_file::replace(&self.0, &text)
     }
 

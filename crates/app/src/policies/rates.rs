@@ -28,11 +28,11 @@ const SWEEP_AFTER: usize = 1_024;
 #[derive(Debug)]
 pub(crate) struct Rates {
     hasher: RandomState,
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<RateShard>; SHARDS],
 }
 
 #[derive(Debug, Default)]
-struct Shard {
+struct RateShard {
     spent: HashMap<String, i64>,
     swept_to: usize,
 }
@@ -47,14 +47,14 @@ impl Rates {
         RatesAt { rates: self, now }
     }
 
-    fn shard(&self, key: &str) -> Option<MutexGuard<'_, Shard>> {
+    fn shard(&self, key: &str) -> Option<MutexGuard<'_, RateShard>> {
         let hash = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).ok()?;
         let shard = self.shards.get(hash)?;
         Some(shard.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Shard {
+impl RateShard {
     /// Forgets what is made good again: a key that is not there has nothing spent.
     fn sweep(&mut self, now: Timestamp) {
         if self.spent.len() >= self.swept_to + SWEEP_AFTER {

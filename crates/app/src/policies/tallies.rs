@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 /// The counters of one policy.
 #[derive(Debug, Default)]
-struct Tally {
+struct PolicyTally {
     matched: AtomicU64,
     decided: AtomicU64,
     errors: AtomicU64,
@@ -42,7 +42,7 @@ pub struct PolicyStats {
     pub last_matched_at: Option<Timestamp>,
 }
 
-type Table = HashMap<Arc<str>, Arc<Tally>>;
+type Table = HashMap<Arc<str>, Arc<PolicyTally>>;
 
 /// The counters of one org: of each policy in force that ever had a say in its calls.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Tallies {
             self.begin(named(ruling), &set());
             table = self.table.load_full();
         }
-        let add = |id: &str, counter: fn(&Tally) -> &AtomicU64| {
+        let add = |id: &str, counter: fn(&PolicyTally) -> &AtomicU64| {
             if let Some(tally) = table.get(id) {
                 counter(tally).fetch_add(1, Ordering::Relaxed);
             }

@@ -52,7 +52,7 @@ pub struct CaseRun {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct CaseEntries {
     #[serde(default)]
     defaults: Map<String, Value>,
     cases: Vec<Spanned<Map<String, Value>>>,
@@ -65,11 +65,11 @@ impl CaseFile {
     pub fn read(file: &PolicyFile) -> Result<Self, PolicyError> {
         let wrong = |place, message| error(&file.path, place, "syntax", message);
         // Every JSON text is a YAML text too.
-        let written: Written = serde_saphyr::from_str(&file.text).map_err(|error| {
+        let written: CaseEntries = serde_saphyr::from_str(&file.text).map_err(|error| {
             let place = error.location().map_or(CasePlace::FIRST, |location| place(&location));
             wrong(place, format!("no file of cases: {error}"))
         })?;
-        let Written { defaults, cases, others: mut members } = written;
+        let CaseEntries { defaults, cases, others: mut members } = written;
         let mut places = Vec::with_capacity(cases.len());
         let mut requests = Vec::with_capacity(cases.len());
         for Spanned { value: own, referenced, .. } in cases {

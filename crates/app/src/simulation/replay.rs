@@ -51,7 +51,7 @@ impl Simulations {
         );
         let tools = self.catalogue.tools.load_full();
         let player = Player::new(sets, tools, org.to_string(), options, replay.sample);
-        let run = Run { player, scanned: 0, next: None, complete: true };
+        let run = ReplayRun { player, scanned: 0, next: None, complete: true };
         let run = if replay.event_ids.is_empty() {
             self.play_pages(ctx, replay, run, turn).await?
         } else {
@@ -82,9 +82,9 @@ impl Simulations {
         &self,
         ctx: &Ctx,
         replay: &Replay,
-        mut run: Run,
+        mut run: ReplayRun,
         turn: &LongTurn,
-    ) -> Result<Run, Refusal> {
+    ) -> Result<ReplayRun, Refusal> {
         let org = ctx.caller().org_id;
         let (filter, seen) = (filter(replay), visibility(ctx));
         let mut after = replay.after;
@@ -133,9 +133,9 @@ impl Simulations {
         &self,
         ctx: &Ctx,
         replay: &Replay,
-        mut run: Run,
+        mut run: ReplayRun,
         turn: &LongTurn,
-    ) -> Result<Run, Refusal> {
+    ) -> Result<ReplayRun, Refusal> {
         let mut events: Vec<EventRecord> = Vec::new();
         for id in &replay.event_ids {
             let found = self.base.store.find_event(ctx.caller().org_id, visibility(ctx), *id).await;
@@ -150,7 +150,7 @@ impl Simulations {
 }
 
 /// A replay under way.
-struct Run {
+struct ReplayRun {
     player: Player,
     scanned: usize,
     next: Option<i64>,

@@ -105,7 +105,7 @@ impl Tools {
         &self,
         org: Option<OrgId>,
         pins: &[Pin],
-        listed: &BTreeMap<ToolId, Listed>,
+        listed: &BTreeMap<ToolId, ListedDefinition>,
         left_out: &[LeftOut],
     ) -> Result<Texts, StoreError> {
         let spoilt: BTreeSet<&str> = left_out.iter().map(LeftOut::name).collect();
@@ -142,7 +142,7 @@ impl Tools {
 }
 
 /// A definition that is listed.
-struct Listed {
+struct ListedDefinition {
     definition: ToolDefinition,
     version: String,
     /// Its place in the list.
@@ -153,12 +153,15 @@ struct Listed {
 type Texts = BTreeMap<ToolId, ToolDefinition>;
 
 /// Each tool with the version it is listed in; of two with one name, the first.
-fn versions(slug: &ProviderSlug, listed: Vec<ToolDefinition>) -> BTreeMap<ToolId, Listed> {
+fn versions(
+    slug: &ProviderSlug,
+    listed: Vec<ToolDefinition>,
+) -> BTreeMap<ToolId, ListedDefinition> {
     let mut versions = BTreeMap::new();
     for (place, definition) in listed.into_iter().enumerate() {
         let version = definition.version();
         let tool = ToolId::new(slug, &definition.name);
-        versions.entry(tool).or_insert(Listed { definition, version, place });
+        versions.entry(tool).or_insert(ListedDefinition { definition, version, place });
     }
     versions
 }
@@ -168,7 +171,7 @@ fn versions(slug: &ProviderSlug, listed: Vec<ToolDefinition>) -> BTreeMap<ToolId
 fn sort(
     provider: &Provider,
     Pinned { pins, nameless }: Pinned,
-    listed: BTreeMap<ToolId, Listed>,
+    listed: BTreeMap<ToolId, ListedDefinition>,
     left_out: &[LeftOut],
     mut texts: Texts,
 ) -> Sorted {
@@ -204,7 +207,7 @@ fn sort(
     sorted
 }
 
-impl Listed {
+impl ListedDefinition {
     fn told(&self, tool: &ToolId) -> Told {
         let text = self.definition.to_json().to_string();
         Told { tool: tool.clone(), version: self.version.clone(), text }
@@ -212,7 +215,13 @@ impl Listed {
 }
 
 impl Sorted {
-    fn add(&mut self, tool: ToolId, pin: Option<&Pin>, listed: Listed, texts: &mut Texts) {
+    fn add(
+        &mut self,
+        tool: ToolId,
+        pin: Option<&Pin>,
+        listed: ListedDefinition,
+        texts: &mut Texts,
+    ) {
         let accepted = pin.and_then(|pin| pin.accepted.as_ref());
         let Some(accepted) = accepted else { return self.add_new(tool, pin, listed) };
         if accepted.version == listed.version {
@@ -262,7 +271,7 @@ impl Sorted {
     }
 
     /// A tool of which nothing was accepted yet.
-    fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: Listed) {
+    fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: ListedDefinition) {
         if !self.review {
             self.first.push(listed.told(&tool));
             self.known.insert(tool, (Some(listed.version), None));
@@ -280,7 +289,7 @@ impl Sorted {
         &mut self,
         tool: &ToolId,
         pin: Option<&Pin>,
-        listed: &Listed,
+        listed: &ListedDefinition,
         accepted: Option<String>,
     ) {
         let found = pin.and_then(|pin| pin.found.as_ref());

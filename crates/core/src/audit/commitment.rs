@@ -23,14 +23,14 @@ const MEMBERS: usize = 8;
 /// that nothing is written twice. Members are ordered by name, as the canonical form wants them.
 #[derive(Clone, Default)]
 pub struct Detached {
-    members: Vec<Member>,
+    members: Vec<DetachedMember>,
     /// Kept values, one behind the other.
     kept: String,
 }
 
 /// One member. What is not kept is only committed to.
 #[derive(Clone)]
-struct Member {
+struct DetachedMember {
     name: &'static str,
     /// In hexadecimal digits.
     digest: [u8; 64],
@@ -148,7 +148,7 @@ impl Detached {
         let mut salt = [0; SALT];
         // It is as long as the text of 32 bytes.
         let _ = STANDARD.encode_slice(bytes, &mut salt);
-        let member = Member { name, digest, salt, kept };
+        let member = DetachedMember { name, digest, salt, kept };
         if self.members.is_empty() {
             self.members.reserve(MEMBERS);
         }
@@ -215,17 +215,17 @@ impl Detached {
     /// Returns true if a payload is kept, not only committed to.
     #[must_use]
     pub fn has_payload(&self) -> bool {
-        let payload = |member: &&Member| matches!(member.name, "input" | "output");
+        let payload = |member: &&DetachedMember| matches!(member.name, "input" | "output");
         let kept = |member| self.kept_of(member).is_some_and(|text| text != "null");
         self.members.iter().filter(payload).any(kept)
     }
 
-    fn kept_of(&self, member: &Member) -> Option<&str> {
+    fn kept_of(&self, member: &DetachedMember) -> Option<&str> {
         self.kept.get(member.kept.clone()?)
     }
 
     /// Writes an object with something of each member. Their names need no escaping.
-    fn write(&self, out: &mut String, write: impl Fn(&Member, &mut String)) {
+    fn write(&self, out: &mut String, write: impl Fn(&DetachedMember, &mut String)) {
         out.push('{');
         for (index, member) in self.members.iter().enumerate() {
             if index > 0 {
@@ -259,7 +259,7 @@ pub struct Commitments<'a>(&'a Detached);
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let members = self.0.members.iter();
-        let digest = |member: &Member| format!("sha256:{}", ascii(&member.digest));
+        let digest = |member: &DetachedMember| format!("sha256:{}", ascii(&member.digest));
         to.collect_map(members.map(|member| (member.name, digest(member))))
     }
 }

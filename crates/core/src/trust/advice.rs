@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// A CI system that signs for everybody who has an account there.
-struct Public {
+struct PublicIssuer {
     name: &'static str,
     /// Its issuer; that of a tenant has more path.
     issuer: &'static str,
@@ -23,8 +23,8 @@ struct Public {
     default_audience: &'static str,
 }
 
-const PUBLIC: [Public; 2] = [
-    Public {
+const PUBLIC: [PublicIssuer; 2] = [
+    PublicIssuer {
         name: "GitHub",
         issuer: "https://token.actions.githubusercontent.com",
         self_hosted: Some("/_services/token"),
@@ -32,7 +32,7 @@ const PUBLIC: [Public; 2] = [
         names: &["repository", "repository_owner", "sub", "job_workflow_ref", "workflow_ref"],
         default_audience: "https://github.com",
     },
-    Public {
+    PublicIssuer {
         name: "GitLab",
         issuer: "https://gitlab.com",
         self_hosted: None,
@@ -45,7 +45,7 @@ const PUBLIC: [Public; 2] = [
 /// Claims of a person that can pass to another person.
 const PASSED_ON: [&str; 6] = ["email", "preferred_username", "upn", "unique_name", "name", "login"];
 
-impl Public {
+impl PublicIssuer {
     fn signs_as(&self, issuer: &str) -> bool {
         is_or_below(issuer, self.issuer)
             || self.self_hosted.is_some_and(|end| issuer.ends_with(end))
@@ -89,7 +89,7 @@ impl TrustRule {
     }
 
     /// Warning unless the rule binds something that is the operator's alone, for good.
-    fn bound_by(&self, public: &Public) -> Option<String> {
+    fn bound_by(&self, public: &PublicIssuer) -> Option<String> {
         let bound = |claims: &[&str]| {
             self.expects.iter().any(|(claim, _)| claims.contains(&claim.as_str()))
         };

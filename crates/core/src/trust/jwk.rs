@@ -33,13 +33,13 @@ pub enum KeySetError {
 /// issuer that publishes an empty set has withdrawn all its keys.
 #[derive(Clone, Default)]
 pub struct KeySet {
-    keys: Vec<Key>,
+    keys: Vec<VerifyingKey>,
     skipped: usize,
 }
 
 /// One key for one algorithm.
 #[derive(Clone)]
-struct Key {
+struct VerifyingKey {
     id: Option<String>,
     algorithm: Algorithm,
     public: ParsedPublicKey,
@@ -95,7 +95,7 @@ impl KeySet {
         id: Option<&'a str>,
         algorithm: Algorithm,
     ) -> impl Iterator<Item = &'a ParsedPublicKey> {
-        let fits = move |key: &&Key| {
+        let fits = move |key: &&VerifyingKey| {
             key.algorithm == algorithm && id.is_none_or(|id| key.id.as_deref() == Some(id))
         };
         self.keys.iter().filter(fits).map(|key| &key.public)
@@ -103,7 +103,7 @@ impl KeySet {
 }
 
 /// A JWK as a key for each algorithm it is for; none if it is for none.
-fn keys_of(jwk: &Value) -> Vec<Key> {
+fn keys_of(jwk: &Value) -> Vec<VerifyingKey> {
     if !is_for_verifying(jwk) {
         return Vec::new();
     }
@@ -114,7 +114,7 @@ fn keys_of(jwk: &Value) -> Vec<Key> {
     let id = text(jwk, "kid").map(str::to_owned);
     let key = |algorithm: Algorithm| {
         let public = parsed(jwk, algorithm)?;
-        Some(Key { id: id.clone(), algorithm, public })
+        Some(VerifyingKey { id: id.clone(), algorithm, public })
     };
     Algorithm::ALL.into_iter().filter(fits).filter_map(key).collect()
 }

@@ -47,7 +47,7 @@ pub(crate) struct Gather<'a> {
 }
 
 /// One finding in the making.
-struct Group {
+struct FindingGroup {
     active: u16,
     segment: u32,
     /// One more than the place of the segment's group before it; 0 when it is the first.
@@ -78,7 +78,7 @@ struct Valued<'a> {
 /// The groups, and where each is.
 #[derive(Default)]
 pub(crate) struct Groups {
-    list: Vec<Group>,
+    list: Vec<FindingGroup>,
     /// For each segment one more than the place of the last of its groups; 0 where it has none.
     heads: Vec<u32>,
     hasher: RandomState,
@@ -108,7 +108,7 @@ impl Gather<'_> {
             }
         }
         self.take_cut(groups, cut);
-        let place = |group: &Group| (group.segment, group.active);
+        let place = |group: &FindingGroup| (group.segment, group.active);
         if !groups.list.is_sorted_by_key(place) {
             groups.list.sort_by_key(place);
         }
@@ -153,7 +153,7 @@ impl Gather<'_> {
         if cut.is_empty() {
             return;
         }
-        let is_certain = |group: &&Group| group.likelihood == Likelihood::VeryLikely;
+        let is_certain = |group: &&FindingGroup| group.likelihood == Likelihood::VeryLikely;
         let certain: HashSet<u32> =
             groups.list.iter().filter(is_certain).map(|group| group.segment).collect();
         for (valued, parts) in cut {
@@ -182,7 +182,7 @@ impl Gather<'_> {
         })
     }
 
-    fn finding(&self, group: Group, is_printed: bool) -> Option<Finding> {
+    fn finding(&self, group: FindingGroup, is_printed: bool) -> Option<Finding> {
         let active = self.scanner.active.get(usize::from(group.active))?;
         let segment = self.body.segment(group.segment)?;
         let printed = group.values().take(if is_printed { MAX_PRINTS } else { 0 });
@@ -266,11 +266,11 @@ impl Groups {
 
     /// Memory that is allocated, in bytes.
     pub(super) fn room(&self) -> usize {
-        self.list.capacity() * size_of::<Group>() + self.heads.capacity() * size_of::<u32>()
+        self.list.capacity() * size_of::<FindingGroup>() + self.heads.capacity() * size_of::<u32>()
     }
 
     /// The group of a detector and a place.
-    fn of(&mut self, valued: &Valued<'_>, segment: u32) -> &mut Group {
+    fn of(&mut self, valued: &Valued<'_>, segment: u32) -> &mut FindingGroup {
         let found = valued.found;
         let at = segment as usize;
         if self.heads.len() <= at {
@@ -285,7 +285,7 @@ impl Groups {
             place = group.before;
         }
         if place == 0 {
-            self.list.push(Group::new(valued, segment, head));
+            self.list.push(FindingGroup::new(valued, segment, head));
             place = small(self.list.len());
             if let Some(head) = self.heads.get_mut(at) {
                 *head = place;
@@ -296,11 +296,11 @@ impl Groups {
     }
 }
 
-impl Group {
+impl FindingGroup {
     /// A group of a match that is yet to be counted.
-    fn new(valued: &Valued<'_>, segment: u32, before: u32) -> Group {
+    fn new(valued: &Valued<'_>, segment: u32, before: u32) -> FindingGroup {
         let Valued { found, hash, .. } = valued;
-        Group {
+        FindingGroup {
             active: found.active,
             segment,
             before,

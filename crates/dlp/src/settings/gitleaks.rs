@@ -24,8 +24,8 @@ pub struct Gitleaks {
     #[serde(skip)]
     name: String,
     rules: Vec<GitleaksRule>,
-    allowlist: Allowlist,
-    allowlists: Vec<Allowlist>,
+    allowlist: GitleaksAllowlist,
+    allowlists: Vec<GitleaksAllowlist>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,13 +37,13 @@ struct GitleaksRule {
     secret_group: Option<usize>,
     entropy: Option<f64>,
     keywords: Vec<String>,
-    allowlist: Allowlist,
-    allowlists: Vec<Allowlist>,
+    allowlist: GitleaksAllowlist,
+    allowlists: Vec<GitleaksAllowlist>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Allowlist {
+struct GitleaksAllowlist {
     regexes: Vec<String>,
     stopwords: Vec<String>,
     /// `AND` lets a match pass only if all that is listed holds; such a list is left out, for it
@@ -97,7 +97,7 @@ impl Gitleaks {
         if pattern.is_match(b"") {
             return Err("the regex matches nothing at all, and so everywhere".to_owned());
         }
-        let lists: Vec<&Allowlist> = [&self.allowlist, &rule.allowlist]
+        let lists: Vec<&GitleaksAllowlist> = [&self.allowlist, &rule.allowlist]
             .into_iter()
             .chain(&self.allowlists)
             .chain(&rule.allowlists)

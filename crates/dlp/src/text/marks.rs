@@ -119,7 +119,7 @@ impl Marks {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's vectors")]
     fn look<S: Simd>(&mut self, simd: S, part: &[u8], rare: &Set) {
-        let tables = Tables::new(simd, rare);
+        let tables = MarkTables::new(simd, rare);
         let (whole, rest) = part.as_chunks::<BLOCK>();
         let mut last = Kinds::default();
         for block in whole {
@@ -373,7 +373,7 @@ const fn alternating(digits: u64, before: u64) -> u64 {
 }
 
 /// The tables of all kinds, as vectors.
-struct Tables<S: Simd> {
+struct MarkTables<S: Simd> {
     uppers: u8x64<S>,
     letters: u8x64<S>,
     capitals: u8x64<S>,
@@ -397,7 +397,7 @@ struct Kinds {
     beyond: u64,
 }
 
-impl<S: Simd> Tables<S> {
+impl<S: Simd> MarkTables<S> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's vectors")]
     fn new(simd: S, rare: &Set) -> Self {

@@ -35,7 +35,7 @@ pub(super) struct Arrived {
 
 /// A call as it was asked for.
 #[derive(Clone)]
-struct Wanted {
+struct WantedCall {
     /// The id of the tool, or what was sent instead of one.
     tool: String,
     kind: Name,
@@ -51,7 +51,7 @@ enum Name {
     Unlisted,
 }
 
-impl Wanted {
+impl WantedCall {
     /// The tool that is called. A name that is not listed names none: it may have been another tool's when
     /// the caller read the list.
     fn named(&self) -> Result<ToolId, Refusal> {
@@ -145,7 +145,7 @@ async fn wanted(
     arguments: Option<Document>,
     era: Era,
     headers: &HeaderMap,
-) -> Result<Wanted, Outcome> {
+) -> Result<WantedCall, Outcome> {
     let Some(name) = params.get("name").and_then(Node::text).map(str::to_owned) else {
         return Err(ProtocolError::bad_params("`name` has to be a text.").into());
     };
@@ -168,7 +168,7 @@ async fn wanted(
                 } else {
                     named(gateway, ctx, face, id).await?
                 };
-                return Ok(Wanted { tool, kind, input });
+                return Ok(WantedCall { tool, kind, input });
             }
             _ => {}
         }
@@ -181,7 +181,7 @@ async fn wanted(
         }
         None => unlisted(gateway, ctx, face, name),
     };
-    Ok(Wanted { tool, kind, input })
+    Ok(WantedCall { tool, kind, input })
 }
 
 fn answer(answered: Result<Outcome, Outcome>) -> Outcome {

@@ -156,7 +156,7 @@ enum Written<'a> {
 
 /// A refusal with the members that it has over REST.
 #[derive(Serialize)]
-struct ErrorBody {
+struct RpcErrorBody {
     code: String,
     message: String,
     details: Map<String, Value>,
@@ -178,7 +178,7 @@ enum ErrorData<'a> {
         #[serde(rename = "requiredCapabilities", skip_serializing_if = "Option::is_none")]
         required: Option<Value>,
         #[serde(rename = "dev.portcullis/error")]
-        error: Box<ErrorBody>,
+        error: Box<RpcErrorBody>,
         #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
         governance: Option<&'a GovernanceView>,
         #[serde(rename = "dev.portcullis/request_id")]
@@ -352,7 +352,7 @@ fn failed<'a>(
     let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
     let details = failure.details(executed);
     let (code, message) = (failure.code().to_owned(), failure.message());
-    let error = ErrorBody { code, message: message.clone(), details };
+    let error = RpcErrorBody { code, message: message.clone(), details };
     if let (Some(asked), Some(executed)) = (asked, executed)
         && is_result(failure, asked)
     {

@@ -70,7 +70,7 @@ pub(crate) struct Sink {
     name: String,
     /// `stdout`, `file` or `otlp`.
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: SinkKind,
     /// Includes names and addresses.
     #[serde(default)]
     detached: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Sink {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum SinkKind {
     Stdout,
     File,
     Otlp,
@@ -117,7 +117,7 @@ impl Sink {
         for sink in sinks {
             let wrong =
                 |text: &str| Err(ConfigError::Wrong(format!("audit.sink `{}`: {text}", sink.name)));
-            stdouts += u32::from(sink.kind == Kind::Stdout);
+            stdouts += u32::from(sink.kind == SinkKind::Stdout);
             if !names.insert(&sink.name) {
                 return wrong("this name is given twice");
             }
@@ -139,9 +139,9 @@ impl Sink {
         }
         self.only_its_own()?;
         let outlet = match self.kind {
-            Kind::Stdout => Outlet::Stdout,
-            Kind::File => Outlet::File(self.file()?),
-            Kind::Otlp => Outlet::Otlp(self.receiver(outbound)?),
+            SinkKind::Stdout => Outlet::Stdout,
+            SinkKind::File => Outlet::File(self.file()?),
+            SinkKind::Otlp => Outlet::Otlp(self.receiver(outbound)?),
         };
         Ok(SinkSettings { name: self.name.clone(), outlet, detached: self.detached })
     }
@@ -162,9 +162,9 @@ impl Sink {
             ("timeout_seconds", self.timeout_seconds.is_some()),
         ];
         let foreign: &[&[_]] = match self.kind {
-            Kind::Stdout => &[&file, &otlp],
-            Kind::File => &[&otlp],
-            Kind::Otlp => &[&file],
+            SinkKind::Stdout => &[&file, &otlp],
+            SinkKind::File => &[&otlp],
+            SinkKind::Otlp => &[&file],
         };
         match foreign.iter().copied().flatten().find(|(_, given)| *given) {
             Some((key, _)) => Err(format!("`{key}` belongs to another type of sink")),

@@ -82,7 +82,7 @@ pub(crate) struct TrustEntry {
 /// Source of an issuer's keys. The rules of one issuer share it: those that say nothing
 /// follow the one that does.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Keys {
+struct IssuerKeys {
     jwks_url: Option<String>,
     jwks: Option<Jwks>,
     allow_private: Option<bool>,
@@ -109,7 +109,7 @@ impl Trusted {
     /// Reads all entries as a whole. The error says what to change.
     pub(super) fn of(entries: &[TrustEntry]) -> Result<Self, ConfigError> {
         let mut rules = Vec::with_capacity(entries.len());
-        let mut declared: BTreeMap<&str, (&TrustEntry, Keys)> = BTreeMap::new();
+        let mut declared: BTreeMap<&str, (&TrustEntry, IssuerKeys)> = BTreeMap::new();
         for entry in entries {
             rules.push(entry.rule().map_err(|error| entry.wrong(&error))?);
             let said = entry.keys();
@@ -117,12 +117,12 @@ impl Trusted {
                 Entry::Vacant(place) => {
                     place.insert((entry, said));
                 }
-                Entry::Occupied(mut place) if place.get().1 == Keys::default() => {
+                Entry::Occupied(mut place) if place.get().1 == IssuerKeys::default() => {
                     place.insert((entry, said));
                 }
                 Entry::Occupied(place) => {
                     let (first, known) = place.get();
-                    if said != Keys::default() && said != *known {
+                    if said != IssuerKeys::default() && said != *known {
                         return Err(entry.other_keys_than(first));
                     }
                 }
@@ -163,8 +163,8 @@ impl TrustEntry {
         ))
     }
 
-    fn keys(&self) -> Keys {
-        Keys {
+    fn keys(&self) -> IssuerKeys {
+        IssuerKeys {
             jwks_url: self.jwks_url.clone(),
             jwks: self.jwks.clone(),
             allow_private: self.allow_private,
@@ -270,7 +270,7 @@ impl TrustEntry {
     }
 }
 
-impl Keys {
+impl IssuerKeys {
     fn source(&self, issuer: &str) -> Result<KeySource, String> {
         let stale = self.stale_keys_for.map_or(DEFAULT_STALE, |stale| stale.0);
         if stale > MAX_STALE {

@@ -62,7 +62,7 @@ enum Length {
 }
 
 /// The line breaks the rules.
-struct Broken;
+struct BrokenLine;
 
 impl Framing {
     pub(super) fn new() -> Self {
@@ -84,7 +84,7 @@ impl Framing {
     }
 
     /// Takes a body, a line, or the part of them that there is.
-    fn advance(&mut self, rest: &mut &[u8]) -> Result<(), Broken> {
+    fn advance(&mut self, rest: &mut &[u8]) -> Result<(), BrokenLine> {
         match self.place {
             Place::Body(left) => {
                 let left = skip(rest, left);
@@ -107,7 +107,7 @@ impl Framing {
     }
 
     /// The place behind the line that just ended.
-    fn after_line(&mut self) -> Result<Place, Broken> {
+    fn after_line(&mut self) -> Result<Place, BrokenLine> {
         let line = self.line.kept.get(..self.line.length).unwrap_or_default();
         match self.place {
             Place::Start | Place::Trailers if line.is_empty() => Ok(Place::Start),
@@ -124,30 +124,30 @@ impl Framing {
                 if let Some(length) = body_length(line)?
                     && self.length.replace(length).is_some()
                 {
-                    return Err(Broken);
+                    return Err(BrokenLine);
                 }
                 Ok(Place::Fields)
             }
-            Place::ChunkSize => match chunk_size(line).ok_or(Broken)? {
+            Place::ChunkSize => match chunk_size(line).ok_or(BrokenLine)? {
                 0 => Ok(Place::Trailers),
                 size => Ok(Place::Chunk(size)),
             },
             Place::ChunkEnd if line.is_empty() => Ok(Place::ChunkSize),
             Place::Trailers if !is_folded(line) => Ok(Place::Trailers),
-            Place::ChunkEnd | Place::Trailers | Place::Body(_) | Place::Chunk(_) => Err(Broken),
+            Place::ChunkEnd | Place::Trailers | Place::Body(_) | Place::Chunk(_) => Err(BrokenLine),
         }
     }
 }
 
 impl Line {
     /// Takes the rest of the line, or what there is of it. Returns true at its end.
-    fn take(&mut self, rest: &mut &[u8]) -> Result<bool, Broken> {
+    fn take(&mut self, rest: &mut &[u8]) -> Result<bool, BrokenLine> {
         if self.returned {
-            *rest = rest.strip_prefix(b"\n").ok_or(Broken)?;
+            *rest = rest.strip_prefix(b"\n").ok_or(BrokenLine)?;
             return Ok(true);
         }
         let end = memchr2(b'\r', b'\n', rest);
-        let (part, after) = rest.split_at_checked(end.unwrap_or(rest.len())).ok_or(Broken)?;
+        let (part, after) = rest.split_at_checked(end.unwrap_or(rest.len())).ok_or(BrokenLine)?;
         let room = self.kept.get_mut(self.length..).unwrap_or_default();
         for (place, byte) in room.iter_mut().zip(part) {
             *place = *byte;
@@ -155,7 +155,7 @@ impl Line {
         self.length = KEPT.min(self.length + part.len());
         *rest = after;
         if end.is_some() {
-            *rest = after.strip_prefix(b"\r").ok_or(Broken)?;
+            *rest = after.strip_prefix(b"\r").ok_or(BrokenLine)?;
             self.returned = true;
         }
         Ok(false)
@@ -163,9 +163,9 @@ impl Line {
 }
 
 /// The length that a field gives the body, if it is one that does: said exactly.
-fn body_length(line: &[u8]) -> Result<Option<Length>, Broken> {
+fn body_length(line: &[u8]) -> Result<Option<Length>, BrokenLine> {
     if is_folded(line) {
-        return Err(Broken);
+        return Err(BrokenLine);
     }
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
     let value = line.get(name.len() + 1..).unwrap_or_default();
@@ -177,7 +177,7 @@ fn body_length(line: &[u8]) -> Result<Option<Length>, Broken> {
         it if it.eq_ignore_ascii_case(b"content-length") => decimal(value).map(Length::Known),
         _ => return Ok(None),
     };
-    length.map(Some).ok_or(Broken)
+    length.map(Some).ok_or(BrokenLine)
 }
 
 /// A line that continues the one before it, which RFC 9112 §5.2 took away.

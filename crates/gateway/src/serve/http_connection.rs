@@ -53,12 +53,12 @@ pub(super) struct HttpConnection {
 const PARTING: Duration = Duration::from_secs(1);
 
 /// Error of a stream or a protocol.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A connection that is counted while it is held.
-struct Held(Gauge);
+struct OpenConnection(Gauge);
 
-impl Drop for Held {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.decrement(1.0);
     }
@@ -93,7 +93,7 @@ impl HttpConnection {
         stop: &CancellationToken,
     ) {
         self.open.increment(1.0);
-        let _held = Held(self.open.clone());
+        let _held = OpenConnection(self.open.clone());
         let client = Arc::new(client);
         let mut wire = Wire::new(stream, Arc::clone(&client));
         let mut over = pin!(over(&client, self.idle, stop));
@@ -171,7 +171,7 @@ async fn speak<C: Future<Output = hyper::Result<()>>>(
     shut_down: impl FnOnce(Pin<&mut C>),
     over: Pin<&mut impl Future<Output = CloseReason>>,
     client: &Connection,
-) -> Result<(), Failure> {
+) -> Result<(), ConnectionError> {
     let reason = tokio::select! {
         biased;
         ended = connection.as_mut() => return Ok(ended?),
@@ -203,7 +203,7 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
 
 /// A body of unknown length, such as a file that is being read: as long as the client takes what
 /// there is, the connection is not silent.
-struct Watched {
+struct WatchedBody {
     body: Body,
     streaming: Streaming,
 }
@@ -212,10 +212,10 @@ fn watched(body: Body, connection: Arc<Connection>) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
-    Body::new(Watched { body, streaming: Streaming::begin(connection) })
+    Body::new(WatchedBody { body, streaming: Streaming::begin(connection) })
 }
 
-impl HttpBody for Watched {
+impl HttpBody for WatchedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -28,7 +28,7 @@ use crate::{
 const BATCH: usize = 1000;
 
 /// Results of sealing several logs.
-type Told = Vec<(OrgId, Result<u64, StoreError>)>;
+type SealResults = Vec<(OrgId, Result<u64, StoreError>)>;
 
 /// A committed event that has no place yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Store {
         orgs: &[OrgId],
         sealer: impl Sealer,
     ) -> Vec<(OrgId, Result<u64, StoreError>)> {
-        let mut told = Told::with_capacity(orgs.len());
+        let mut told = SealResults::with_capacity(orgs.len());
         // In order, so that two nodes never wait for each other.
         let mut orgs = orgs.to_vec();
         orgs.sort_unstable();
@@ -160,7 +160,7 @@ impl Store {
         &self,
         read: Vec<(OrgId, Result<Option<Standing>, StoreError>)>,
         sealer: &impl Sealer,
-        told: &mut Told,
+        told: &mut SealResults,
     ) -> Vec<(OrgId, u64)> {
         let (mut alone, mut growths) = (Vec::new(), Vec::new());
         for (org, standing) in read {

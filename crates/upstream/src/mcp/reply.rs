@@ -51,14 +51,14 @@ impl ServerRequest {
         };
         let id = &self.id;
         encode(&match outcome {
-            Ok(result) => Message { jsonrpc: "2.0", id, result: Some(result), error: None },
-            Err(error) => Message { jsonrpc: "2.0", id, result: None, error: Some(error) },
+            Ok(result) => ReplyMessage { jsonrpc: "2.0", id, result: Some(result), error: None },
+            Err(error) => ReplyMessage { jsonrpc: "2.0", id, result: None, error: Some(error) },
         })
     }
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct ReplyMessage<'a> {
     jsonrpc: &'static str,
     id: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]

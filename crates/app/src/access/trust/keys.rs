@@ -45,12 +45,12 @@ pub(crate) struct Published {
     stale_seconds: i64,
     outbound: Outbound,
     tasks: TaskTracker,
-    held: Mutex<Held>,
+    held: Mutex<HeldKeys>,
     fetched: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldKeys {
     keys: Option<(Arc<KeySet>, Timestamp)>,
     under_way: bool,
     failed_at: Option<Timestamp>,
@@ -63,7 +63,7 @@ fn is_within(at: Timestamp, seconds: i64, now: Timestamp) -> bool {
     now < at.plus_seconds(seconds) && at <= now.plus_seconds(LEEWAY_SECONDS)
 }
 
-impl Held {
+impl HeldKeys {
     fn fresh(&self, now: Timestamp) -> Option<Arc<KeySet>> {
         let (keys, fetched_at) = self.keys.as_ref()?;
         is_within(*fetched_at, FRESH_SECONDS, now).then(|| Arc::clone(keys))
@@ -190,12 +190,12 @@ impl Published {
         FRESH_SECONDS.saturating_add(self.stale_seconds)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldKeys> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a fetch; its waiters are woken when it has ended, whatever the result.
-    fn fetch(self: &Arc<Self>, held: &mut Held, now: Timestamp) {
+    fn fetch(self: &Arc<Self>, held: &mut HeldKeys, now: Timestamp) {
         held.under_way = true;
         let flight = Flight(Arc::clone(self));
         self.tasks.spawn(async move {

@@ -14,7 +14,7 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Progress, Reached};
+use super::{AnchorProgress, Reached};
 use crate::{audit::Audit, telemetry::counters};
 
 const NAME: &str = "file";
@@ -25,7 +25,7 @@ const MAX_LINE: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct AnchorFile {
     path: Arc<PathBuf>,
-    progress: Progress,
+    progress: AnchorProgress,
 }
 
 impl AnchorFile {
@@ -39,7 +39,7 @@ impl AnchorFile {
             reached.roots.insert(org, root);
         }
         counters::start_anchor_file(NAME);
-        Ok(Self { path: Arc::new(path), progress: Progress(reached.into()) })
+        Ok(Self { path: Arc::new(path), progress: AnchorProgress(reached.into()) })
     }
 
     pub(super) async fn publish(&self, audit: &Audit) {

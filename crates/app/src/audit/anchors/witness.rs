@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_store::{CheckpointKind, StoreError, StoredCheckpoint};
 use portcullis_upstream::{Witness, WitnessError, Witnessing};
 
-use super::Progress;
+use super::AnchorProgress;
 use crate::{audit::Audit, telemetry::counters};
 
 /// A witness and the key it signs with.
@@ -19,7 +19,7 @@ use crate::{audit::Audit, telemetry::counters};
 pub struct WitnessedBy {
     key: VerifierKey,
     witness: Witness,
-    progress: Progress,
+    progress: AnchorProgress,
 }
 
 /// Result of asking a witness.
@@ -36,7 +36,7 @@ impl WitnessedBy {
     #[must_use]
     pub fn new(key: VerifierKey, witness: Witness) -> Self {
         counters::start_witness(key.name());
-        Self { key, witness, progress: Progress::default() }
+        Self { key, witness, progress: AnchorProgress::default() }
     }
 
     pub(super) async fn publish(&self, audit: &Audit) {

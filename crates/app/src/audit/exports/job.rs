@@ -73,7 +73,7 @@ async fn made(
     request: &ExportRequest,
 ) -> Result<Written, ExportError> {
     let org = ctx.caller().org_id;
-    let mut watch = Watch::new(audit, org, id);
+    let mut watch = ExportWatch::new(audit, org, id);
     let _turn = watch.turn().await?;
     let signed = SignedLog::take(&audit.base.store, &audit.log, org).await?;
     let folder = &audit.exports.folder;
@@ -126,7 +126,7 @@ async fn record(
 }
 
 /// Says how far an export has come, and keeps it from getting in the way of calls.
-struct Watch<'a> {
+struct ExportWatch<'a> {
     audit: &'a Audit,
     org: OrgId,
     id: ExportId,
@@ -136,7 +136,7 @@ struct Watch<'a> {
     looked_at: u64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> ExportWatch<'a> {
     fn new(audit: &'a Audit, org: OrgId, id: ExportId) -> Self {
         let pace = Pace::new(audit.writer.progress().jobs);
         Self { audit, org, id, pace, told: Instant::now(), looked_at: 0 }
@@ -183,7 +183,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Progress for Watch<'_> {
+impl Progress for ExportWatch<'_> {
     async fn reached(&mut self, at: ExportBeat) -> Result<(), ExportError> {
         let due = self.told.elapsed() >= BEAT;
         // What others of the org write at the same time counts from their last beat on.

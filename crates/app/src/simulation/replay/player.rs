@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// A tool of the log.
-struct Subject {
+struct RecordedTool {
     tool: Arc<Tool>,
     /// Both sets have the same policies about it.
     same: bool,
@@ -34,7 +34,7 @@ pub(super) struct Player {
     sets: Sets,
     tools: Arc<ToolTable>,
     org: String,
-    known: HashMap<String, Option<Subject>>,
+    known: HashMap<String, Option<RecordedTool>>,
     principals: HashMap<String, Arc<Principal>>,
     tally: Tally,
     sample: Option<f64>,
@@ -118,7 +118,7 @@ impl Player {
         let same =
             |tool: &Tool| baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool));
         let found = self.tools.get(tool);
-        let found = found.map(|(tool, _)| Subject {
+        let found = found.map(|(tool, _)| RecordedTool {
             same: same(tool),
             asks: self.sets.candidate.can_ask_for_approvals(tool),
             tool: Arc::clone(tool),

@@ -61,11 +61,11 @@ pub struct Recording {
     tracer: Arc<Tracer>,
     trace: TraceId,
     caller: Option<TraceParent>,
-    written: Mutex<Written>,
+    written: Mutex<WrittenSpans>,
 }
 
 #[derive(Debug)]
-struct Written {
+struct WrittenSpans {
     ids: Ids,
     request: Span,
     answered: bool,
@@ -84,12 +84,18 @@ impl Recording {
     ) -> Self {
         let request = open(ids.next(), "request", SpanKind::Server, arrived);
         let (answered, known) = (false, false);
-        let written =
-            Written { ids, request, answered, known, stage: None, over: Vec::with_capacity(12) };
+        let written = WrittenSpans {
+            ids,
+            request,
+            answered,
+            known,
+            stage: None,
+            over: Vec::with_capacity(12),
+        };
         Self { tracer, trace, caller, written: Mutex::new(written) }
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    fn written(&self) -> MutexGuard<'_, WrittenSpans> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +165,7 @@ impl Recording {
     }
 }
 
-impl Written {
+impl WrittenSpans {
     fn leave(&mut self, now: Timestamp) {
         if let Some(mut stage) = self.stage.take() {
             stage.ended = now;

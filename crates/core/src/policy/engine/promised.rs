@@ -72,9 +72,11 @@ impl Evaluator for Public {
     }
 }
 
-type Fields = Vec<(String, RestrictedExpression)>;
+type PromisedFields = Vec<(String, RestrictedExpression)>;
 
-fn fields(members: Vec<(std::borrow::Cow<'_, str>, Plain<'_>)>) -> Result<Fields, Unbuildable> {
+fn fields(
+    members: Vec<(std::borrow::Cow<'_, str>, Plain<'_>)>,
+) -> Result<PromisedFields, Unbuildable> {
     members.into_iter().map(|(name, value)| Ok((name.into_owned(), expression(value)?))).collect()
 }
 

@@ -49,7 +49,7 @@ pub fn suggested_permit(
     about: &str,
 ) -> Option<String> {
     let identity = question.principal.identity();
-    let mut conditions = Conditions { known, lines: vec![agent(identity)], open: Vec::new() };
+    let mut conditions = CallConditions { known, lines: vec![agent(identity)], open: Vec::new() };
     let input = Shapes::of(tool, Vec::new()).input;
     let root = Place {
         names: vec!["input".to_owned()],
@@ -118,14 +118,14 @@ impl Place {
 }
 
 /// Conditions that a call has to meet to be the one that was made.
-struct Conditions<'a> {
+struct CallConditions<'a> {
     known: &'a Known,
     lines: Vec<String>,
     /// Members that may have any value.
     open: Vec<String>,
 }
 
-impl Conditions<'_> {
+impl CallConditions<'_> {
     fn add(&mut self, members: &Members, value: &Value, place: &Place) {
         for (name, member) in members {
             let here = place.member(name, member.required);

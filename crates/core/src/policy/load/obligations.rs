@@ -99,22 +99,25 @@ impl Owed {
         let log = self.log.map(|capture| ("log", json!({ "payloads": capture })));
         let approval = self.approval.as_deref().map(approval_json);
         let all = [rate, redact, notify, log, approval].into_iter().flatten();
-        let numbered = |((kind, properties), number): (Shown, usize)| json!({ "id": format!("o{number}"), "type": kind, "properties": properties });
+        let numbered = |((kind, properties), number): (NamedProperties, usize)| json!({ "id": format!("o{number}"), "type": kind, "properties": properties });
         all.zip(1..).map(numbered).collect()
     }
 }
 
 /// The type of an obligation and its properties.
-type Shown = (&'static str, Value);
+type NamedProperties = (&'static str, Value);
 
-pub(in crate::policy) fn rate_json(rate: Rate) -> Shown {
+pub(in crate::policy) fn rate_json(rate: Rate) -> NamedProperties {
     let properties = json!({
         "limit": rate.count, "period_s": rate.period_s, "per": rate.per,
     });
     ("rate_limit", properties)
 }
 
-pub(in crate::policy) fn redact_json(direction: Direction, detectors: &Detectors) -> Shown {
+pub(in crate::policy) fn redact_json(
+    direction: Direction,
+    detectors: &Detectors,
+) -> NamedProperties {
     let direction = match direction {
         Direction::Input => "input",
         Direction::Output => "output",
@@ -127,11 +130,11 @@ pub(in crate::policy) fn redact_json(direction: Direction, detectors: &Detectors
     ("redact", properties)
 }
 
-pub(in crate::policy) fn approval_json(terms: &ApprovalTerms) -> Shown {
+pub(in crate::policy) fn approval_json(terms: &ApprovalTerms) -> NamedProperties {
     ("require_approval", json!(terms))
 }
 
-fn channel_json(channel: &Channel) -> Shown {
+fn channel_json(channel: &Channel) -> NamedProperties {
     ("notify", json!({ "to": channel.to_string() }))
 }
 

@@ -76,7 +76,7 @@ pub(in crate::policy) fn record<'a, T: JsonValue<'a>>(
     Ok(Plain::Record(fields))
 }
 
-type Fields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
+type RecordFields<'a> = Vec<(Cow<'a, str>, Plain<'a>)>;
 
 /// A member that is there and not `null`.
 fn there<'a, T: JsonValue<'a>>(object: T, name: &str) -> Option<T> {
@@ -87,8 +87,8 @@ fn every_field<'a, T: JsonValue<'a>>(
     members: &'a Members,
     object: T,
     path: &str,
-) -> Result<Fields<'a>, Unreadable> {
-    let mut fields = Fields::new();
+) -> Result<RecordFields<'a>, Unreadable> {
+    let mut fields = RecordFields::new();
     for (name, member) in members {
         if let Some(value) = there(object, name) {
             let path = join(path, name);
@@ -103,8 +103,8 @@ fn wanted_fields<'a, T: JsonValue<'a>>(
     object: T,
     wanted: &'a Paths,
     path: &str,
-) -> Result<Fields<'a>, Unreadable> {
-    let mut fields = Fields::new();
+) -> Result<RecordFields<'a>, Unreadable> {
+    let mut fields = RecordFields::new();
     for (name, wanted) in wanted.members() {
         let Some(value) = there(object, name) else { continue };
         let path = join(path, name);

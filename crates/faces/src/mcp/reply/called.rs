@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::{common, question, server_info},
-    Asked, ErrorBody,
+    Asked, RpcErrorBody,
 };
 
 /// Written into each answer of the stateless era.
@@ -48,7 +48,7 @@ pub(super) struct OwnMeta<'a> {
     pub(super) governance: Option<&'a GovernanceView>,
     pub(super) request_id: Option<HttpRequestId>,
     pub(super) tool: Option<&'a str>,
-    pub(super) error: Option<ErrorBody>,
+    pub(super) error: Option<RpcErrorBody>,
     /// End of the call of a task.
     pub(super) disposition: Option<Disposition>,
     /// The sentence about a task that was begun.
@@ -119,7 +119,7 @@ impl Serialize for Called<'_> {
             out.serialize_entry("isError", &true)?;
         }
         let upstream = self.members.and_then(|members| members.get(meta::META));
-        out.serialize_entry(meta::META, &Meta { upstream, era: self.era, own: &self.own })?;
+        out.serialize_entry(meta::META, &ResultMeta { upstream, era: self.era, own: &self.own })?;
         out.end()
     }
 }
@@ -145,13 +145,13 @@ struct Text<'a> {
     text: &'a str,
 }
 
-struct Meta<'a> {
+struct ResultMeta<'a> {
     upstream: Option<Node<'a>>,
     era: Era,
     own: &'a OwnMeta<'a>,
 }
 
-impl Serialize for Meta<'_> {
+impl Serialize for ResultMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
         let members = self.upstream.and_then(Node::members);

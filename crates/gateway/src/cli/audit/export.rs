@@ -67,7 +67,7 @@ impl Export {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
             ask.filters = self.filters.given(&office, org.id).await?;
             let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
-            let place = Place::begin(output.as_deref())?;
+            let place = Destination::begin(output.as_deref())?;
             let identity = office.log_identity(&config).await?;
             let mut bar = Bar::new();
             let written =
@@ -118,9 +118,9 @@ fn time(option: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> 
 }
 
 /// Destination of the export. A file gets its name when it is whole.
-struct Place(Option<(PathBuf, PathBuf, File)>);
+struct Destination(Option<(PathBuf, PathBuf, File)>);
 
-impl Place {
+impl Destination {
     fn begin(output: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = output else { return Ok(Self(None)) };
         if path.exists() {

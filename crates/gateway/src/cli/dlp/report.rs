@@ -24,22 +24,22 @@ pub(super) struct Report {
 /// Matches of a text by detector, in order of appearance.
 #[derive(Default)]
 pub(super) struct Matches {
-    kinds: Vec<Kind>,
+    kinds: Vec<DetectorCount>,
 }
 
-struct Kind {
+struct DetectorCount {
     detector: String,
     facts: Map<String, Value>,
     likelihood: Likelihood,
     count: u64,
-    places: Vec<Place>,
+    places: Vec<FilePlace>,
     /// Matches whose places are beyond the most that are kept.
     left_out: u64,
     prints: Vec<String>,
 }
 
 /// Bytes of the file, and the line they begin on.
-struct Place {
+struct FilePlace {
     start: u64,
     end: u64,
     line: u64,
@@ -208,7 +208,7 @@ impl Matches {
             line += newlines(text.as_bytes().get(at..range.start).unwrap_or_default());
             at = range.start;
             let place = |at: usize| window.start + u64::try_from(at).unwrap_or_default();
-            kind.places.push(Place { start: place(range.start), end: place(range.end), line });
+            kind.places.push(FilePlace { start: place(range.start), end: place(range.end), line });
         }
         for print in prints(finding) {
             if kind.prints.len() < MOST_PRINTS && !kind.prints.contains(&print) {
@@ -218,9 +218,9 @@ impl Matches {
     }
 
     /// The kind of a finding, with the facts of its most likely match.
-    fn kind(&mut self, finding: &Finding, facts: Map<String, Value>) -> Option<&mut Kind> {
+    fn kind(&mut self, finding: &Finding, facts: Map<String, Value>) -> Option<&mut DetectorCount> {
         if !self.kinds.iter().any(|kind| kind.detector == finding.detector()) {
-            self.kinds.push(Kind::new(finding));
+            self.kinds.push(DetectorCount::new(finding));
         }
         let kind = self.kinds.iter_mut().find(|kind| kind.detector == finding.detector())?;
         if kind.facts.is_empty() || kind.likelihood < finding.likelihood() {
@@ -231,7 +231,7 @@ impl Matches {
     }
 }
 
-impl Kind {
+impl DetectorCount {
     fn new(finding: &Finding) -> Self {
         Self {
             detector: finding.detector().to_owned(),
@@ -250,10 +250,9 @@ impl Kind {
         let mut record = self.facts;
         record.insert("count".to_owned(), self.count.into());
         record.insert("lines".to_owned(), lines.into());
-        let spans = self
-            .places
-            .into_iter()
-            .map(|Place { start, end, line }| json!({ "start": start, "end": end, "line": line }));
+        let spans = self.places.into_iter().map(
+            |FilePlace { start, end, line }| json!({ "start": start, "end": end, "line": line }),
+        );
         record.insert("spans".to_owned(), spans.collect());
         if self.left_out > 0 {
             record.insert("spans_left_out".to_owned(), self.left_out.into());

@@ -114,14 +114,14 @@ pub(super) fn import<'a>(
     }
     let mut imported = Imported::named(slug, &entry.name, names);
     match members.kind()? {
-        Kind::Program => {
+        ImportedTransport::Program => {
             let program = program::Program::read(&mut members)?;
             match program.bridged()? {
                 Some(remote) => http::import(remote, &mut imported, detectors)?,
                 None => program.import(&mut imported, detectors)?,
             }
         }
-        Kind::Http => {
+        ImportedTransport::Http => {
             let remote = http::Remote::read(&mut members)?;
             http::import(remote, &mut imported, detectors)?;
         }
@@ -154,7 +154,7 @@ const TOOL_FILTERS: [&str; 10] = [
     "trust",
 ];
 
-enum Kind {
+enum ImportedTransport {
     Http,
     Program,
 }
@@ -165,7 +165,7 @@ pub(super) struct Members {
 }
 
 impl Members {
-    fn kind(&mut self) -> Result<Kind, String> {
+    fn kind(&mut self) -> Result<ImportedTransport, String> {
         let kind = self.text("type")?;
         let transport = self.text("transport")?;
         let named = kind.or(transport).map(|it| it.to_ascii_lowercase().replace(['-', '_'], ""));
@@ -175,8 +175,8 @@ impl Members {
         match (named.as_deref(), has_address, has_command) {
             (_, true, true) => Err("it has both an address and a command; remove one".to_owned()),
             (Some("sse"), ..) => Err(SSE.to_owned()),
-            (None | Some("http" | "streamablehttp"), true, false) => Ok(Kind::Http),
-            (None | Some("stdio" | "local"), false, true) => Ok(Kind::Program),
+            (None | Some("http" | "streamablehttp"), true, false) => Ok(ImportedTransport::Http),
+            (None | Some("stdio" | "local"), false, true) => Ok(ImportedTransport::Program),
             (None, false, false) => Err("it has neither a `url` nor a `command`".to_owned()),
             (Some(_), ..) => Err("its `type` does not fit: `http` goes with `url`, `stdio` with \
                                   `command`, and there is no other"

@@ -26,11 +26,11 @@ struct Completion<R> {
     _rows: R,
 }
 
-type Batch<R> = Vec<Completion<R>>;
+type CompletionBatch<R> = Vec<Completion<R>>;
 
 /// The dispatchers, one for each runtime with waiters. Clones share them.
 #[derive(Debug)]
-pub(super) struct Completions<R>(Arc<Own<mpsc::UnboundedSender<Batch<R>>>>);
+pub(super) struct Completions<R>(Arc<Own<mpsc::UnboundedSender<CompletionBatch<R>>>>);
 
 impl<R> Default for Completions<R> {
     fn default() -> Self {
@@ -64,7 +64,7 @@ impl<R: Send + 'static> Completions<R> {
 
     /// Starts a dispatcher. Of two that are started at once, one ends again.
     fn start_dispatcher(&self, runtime: &Handle) {
-        let (batches, mut arriving) = mpsc::unbounded_channel::<Batch<R>>();
+        let (batches, mut arriving) = mpsc::unbounded_channel::<CompletionBatch<R>>();
         self.0.of_or(runtime.id(), batches);
         runtime.spawn(async move {
             while let Some(batch) = arriving.recv().await {
@@ -78,7 +78,7 @@ impl<R: Send + 'static> Completions<R> {
 
     /// Delivers all results. Those for a runtime that has ended are dropped.
     pub(super) fn deliver(&self, results: impl Iterator<Item = (Waiter, Outcome, R)>) {
-        let mut batches: Vec<(Id, Batch<R>)> = Vec::new();
+        let mut batches: Vec<(Id, CompletionBatch<R>)> = Vec::new();
         for (Waiter { runtime, sender }, outcome, rows) in results {
             let completion = Completion { sender, outcome, _rows: rows };
             match batches.iter_mut().find(|(id, _)| *id == runtime) {
