@@ -17,6 +17,7 @@ mod links;
 mod machine_paths;
 mod migrations;
 mod module_docs;
+mod names;
 mod paths;
 mod pins;
 mod repository;
@@ -62,13 +63,14 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 14] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 15] = [
     edges::check,
     walls::check,
     circles::check,
     rooms::check,
     size::check,
     module_docs::check,
+    names::check,
     item_docs::check,
     migrations::check,
     error_docs::check,

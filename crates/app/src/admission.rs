@@ -1,7 +1,7 @@
 //! Admission of calls: the number that is judged at once, and of those that wait for it.
 //!
 //! A call has a place while this node works on it, until it is dispatched. Around whatever waits for
-//! somebody else, such as a detector outside or an authorization server, the place is given back, so
+//! another service, such as a detector outside or an authorization server, the place is given back, so
 //! that one who does not answer holds up only those who need it.
 
 use std::{
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LARGE_BY_WORKER: usize = 8;
 const LARGE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bound of the calls of all orgs that wait for somebody else, as a multiple of that of one org.
+/// Bound of the calls of all orgs that wait for another service, as a multiple of that of one org.
 const OUTSIDE: usize = 4;
 
 /// The places where calls are judged. Each runtime has its own, so that a place which becomes free is
@@ -48,7 +48,7 @@ pub(crate) struct Judging {
     shared: PermitQueue,
     each: Own<Arc<PermitQueue>>,
     large: Arc<FairSlots<OrgId>>,
-    /// Number of calls that wait for somebody else.
+    /// Number of calls that wait for another service.
     outside: Arc<AtomicUsize>,
 }
 
@@ -78,7 +78,7 @@ enum Slot {
     Large { _slot: FairSlot<OrgId> },
 }
 
-/// A call that waits for somebody else, counted for its org and for all.
+/// A call that waits for another service, counted for its org and for all.
 struct Outside {
     all: Arc<AtomicUsize>,
     tenant: Arc<Tenant>,
@@ -129,7 +129,7 @@ impl Judging {
         Self { calls, shared, each: Own::default(), large: Arc::new(large), outside }
     }
 
-    /// True if nobody may even wait any more.
+    /// True if no further call may even wait.
     pub(crate) fn is_full(&self) -> bool {
         self.shared.is_full()
     }
@@ -148,8 +148,8 @@ impl Judging {
         })
     }
 
-    /// Room for a call of an org that waits for somebody else: of one org as many as may be judged or
-    /// wait for it, so that nobody can fill the node with calls that hang.
+    /// Room for a call of an org that waits for another service: of one org as many as may be judged or
+    /// wait for it, so that no org can fill the node with calls that hang.
     fn outside(&self, tenant: &Arc<Tenant>) -> Option<Outside> {
         if !take_one(&tenant.outside, self.calls) {
             return None;
@@ -174,7 +174,7 @@ impl Admissions {
         Self { judging, writer }
     }
 
-    /// True if nobody may even wait any more.
+    /// True if no further call may even wait.
     pub(crate) fn are_full(&self) -> bool {
         self.judging.is_full()
     }
@@ -206,7 +206,7 @@ impl Admission {
         self.size == Size::Large
     }
 
-    /// Waits for somebody else, without a place meanwhile. Says no when too many calls of the org, or
+    /// Waits for another service, without a place meanwhile. Fails when too many calls of the org, or
     /// of all, wait in this way, or when there is no place in time afterwards.
     pub(crate) async fn outside<T>(&mut self, wait: impl Future<Output = T>) -> Result<T, Refusal> {
         let counted = self.admissions.judging.outside(&self.tenant).ok_or_else(overloaded)?;

@@ -157,7 +157,7 @@ impl Simulations {
         }
     }
 
-    /// Looks up who calls what. Asking as somebody else needs `admin`.
+    /// Looks up principals and tools. Asking as another principal needs `admin`.
     async fn cases(&self, ctx: &Ctx, asks: &[Ask]) -> Result<Vec<Case>, Refusal> {
         let own = ctx.caller().principal_id.to_string();
         let others = asks.iter().filter_map(|ask| ask.who.as_ref()).any(|who| !who.is_just(&own));
@@ -178,7 +178,7 @@ impl Simulations {
         Ok(cases)
     }
 
-    /// Somebody as the request says, and where it is silent as the org knows them.
+    /// The principal as the request describes it, and where it is silent as the org knows it.
     async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
         let org = ctx.caller().org_id;
         let mut who = who.clone();
@@ -199,7 +199,7 @@ impl Simulations {
             }
             who.groups = who.groups.or_else(|| Some(groups.into_iter().collect()));
         } else {
-            // What policies say of another org's principal is not told: here it is nobody.
+            // The decision about another org's principal is not revealed: here it is unknown.
             who.id = None;
         }
         Ok(Principal::new(identity(who, org.to_string())))
@@ -272,7 +272,7 @@ impl Simulations {
         self.policies.kept_files(version).await?.ok_or_else(unknown)
     }
 
-    /// Records that somebody asked.
+    /// Records the simulation.
     async fn simulated(&self, ctx: &Ctx, simulation: Value) -> Result<(), Refusal> {
         let set = simulation.get("candidate").and_then(Value::as_str).map(str::to_owned);
         let detached =

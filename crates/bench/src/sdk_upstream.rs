@@ -1,4 +1,4 @@
-//! The same tool on rmcp, the official Rust SDK for MCP: what an upstream costs that nobody made
+//! The same tool on rmcp, the official Rust SDK for MCP: what an upstream costs that was not made
 //! for a benchmark.
 
 use axum::Router;

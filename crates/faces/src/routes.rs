@@ -81,8 +81,9 @@ pub(super) fn table() -> Vec<Row> {
 }
 
 /// The path templates and methods of the operations.
-pub(super) fn operations((_, paths, _): &Routes) -> impl Iterator<Item = (&str, Method)> {
-    paths.paths.iter().flat_map(|(path, item)| {
+pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)> {
+    let (_, documented, _) = routes;
+    documented.paths.iter().flat_map(|(path, item)| {
         let known = [
             (Method::GET, item.get.is_some()),
             (Method::POST, item.post.is_some()),

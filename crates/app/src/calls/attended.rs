@@ -1,5 +1,5 @@
 //! Calls whose caller attends them: their progress is told while they run, as far as it may leave,
-//! and they end when nobody waits for them any more.
+//! and they end when their caller has left.
 
 use std::{future::pending, pin::Pin, time::Duration};
 
@@ -29,7 +29,7 @@ impl Calls {
     ) -> (Result<CallAnswer, CallError>, Vec<Ruling>) {
         match &dispatch.ctx.attendance {
             None => (call.await, Vec::new()),
-            // Boxed, so that calls which nobody attends carry no room for it.
+            // Boxed, so that calls without an attending caller carry no room for it.
             Some(Attendance(attended)) => Box::pin(self.telling(dispatch, attended, call)).await,
         }
     }

@@ -104,7 +104,7 @@ impl Calls {
         let large = is_offloaded();
         let answered = |answer| Known::Answered(Box::new(Replayed { large, ..answer }));
         answer.map(answered).ok_or_else(|| {
-            // Never dispatched again: whoever needs the call again takes another key.
+            // Never dispatched again: a caller that needs the call again takes another key.
             tracing::error!(
                 request = %found.request_id,
                 "the answer kept for an idempotency key cannot be opened: was the key file changed?"

@@ -2,7 +2,7 @@
 //!
 //! Nothing is kept of a task but its approval. The call stands in the id, sealed, so any node makes it
 //! once people approved it. It is made under an idempotency key that follows from the approval and is
-//! kept until the task ends: whoever asks again is given the same answer, also one that the call was not
+//! kept until the task ends: every later request is given the same answer, also one that the call was not
 //! made.
 
 use std::sync::Arc;

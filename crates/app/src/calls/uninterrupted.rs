@@ -1,4 +1,4 @@
-//! Work that goes on when nobody waits for it any more.
+//! Work that goes on when its caller has left.
 
 use std::{
     panic::resume_unwind,
@@ -81,7 +81,7 @@ where
 {
     fn drop(&mut self) {
         if let (Some(work), Ok(_)) = (self.work.take(), Handle::try_current()) {
-            // With the workers: nobody could offload what is large of it.
+            // With the workers, which offload what is large of it.
             drop(self.workers.spawn(self.org, &self.tasks, work));
         }
     }

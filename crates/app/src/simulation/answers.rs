@@ -124,7 +124,7 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
     }
 }
 
-/// Somebody exactly as the request says.
+/// The principal exactly as the request describes it.
 pub(super) fn identity(who: Who, org: String) -> Identity {
     let Who { kind, id, roles, scopes, groups, claims, agent } = who;
     Identity {

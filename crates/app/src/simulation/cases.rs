@@ -61,7 +61,7 @@ struct CaseEntries {
 }
 
 impl CaseFile {
-    /// Reads a file of cases, JSON or YAML. Says no with the place of the first mistake.
+    /// Reads a file of cases, JSON or YAML. Fails with the place of the first mistake.
     pub fn read(file: &PolicyFile) -> Result<Self, PolicyError> {
         let wrong = |place, message| error(&file.path, place, "syntax", message);
         // Every JSON text is a YAML text too.

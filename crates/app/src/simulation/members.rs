@@ -185,7 +185,7 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// Says no to members that nobody asked for.
+    /// Rejects unknown members.
     pub(super) fn end(self) -> Read<()> {
         match self.map.keys().find(|name| !self.known.contains(&name.as_str())) {
             None => Ok(()),

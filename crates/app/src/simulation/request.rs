@@ -56,7 +56,7 @@ const SHORTHAND: [&str; 9] =
     ["principal", "agent", "tool", "input", "phase", "output", "context", "dlp", "expect"];
 
 impl Simulation {
-    /// Reads the body of a request. Says no to the first thing that is not understood.
+    /// Reads the body of a request. Refuses the first member that is not understood.
     pub fn read(body: &Value) -> Result<Self, Refusal> {
         Self::parse(body).map_err(|violation| refusal(vec![violation]))
     }

@@ -24,7 +24,7 @@ pub(crate) enum Origins {
 const DRAFT: &str = "upsert/";
 
 /// Makes the set that a draft changes, bound to the same tools as the set in force, from which it
-/// takes what is the same. Gives every error of it; says no to what is beyond `bounds`.
+/// takes what is the same. Gives every error of it; refuses what is beyond `bounds`.
 pub(crate) fn based(
     live: &Arc<PolicySet>,
     origins: Origins,
@@ -38,7 +38,7 @@ pub(crate) fn based(
     }
 }
 
-/// Makes the set of a draft from its base. Gives every error of it; says no to what is beyond `bounds`.
+/// Makes the set of a draft from its base. Gives every error of it; refuses what is beyond `bounds`.
 /// Policies that can never concern the `org` are to it as if they were not there.
 pub(crate) fn drafted(
     draft: &Draft,

@@ -33,7 +33,7 @@ pub(super) enum Row {
     Outcome { call: i64, status: StatusCode, bytes: i64, withheld: bool },
 }
 
-/// A row, and whoever waits until it is durable.
+/// A row, and the caller that waits until it is durable.
 struct Job {
     row: Row,
     runtime: Id,
@@ -60,7 +60,7 @@ impl Writer {
         thread::Builder::new().name("bracket-writer".to_owned()).spawn(move || {
             let mut batch = Vec::with_capacity(BATCH);
             while waiting.blocking_recv_many(&mut batch, BATCH) > 0 {
-                // Whoever waits hears of a failure by being let go.
+                // The caller hears of a failure by being let go.
                 let written = commit(&mut open, &batch);
                 let batch = batch.drain(..).filter(|_| written.is_ok());
                 tell(batch, &told);

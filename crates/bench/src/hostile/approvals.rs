@@ -69,7 +69,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     Ok(schema::verdict(&disturbed))
 }
 
-/// Makes an org with many approvals of somebody else's calls; gives the token of a service account in it.
+/// Makes an org with many approvals of other principals' calls; gives the token of a service account in it.
 async fn fill(installation: &Installation) -> Result<String, Failure> {
     let url = DatabaseUrl::sqlite(installation.folder().join("data/portcullis.db"));
     // How it is filled is not what is measured.

@@ -22,7 +22,7 @@ use crate::{
 
 /// Slow sockets at once; one that is closed is opened again.
 const SOCKETS: usize = 320;
-/// Connections that the node holds: fewer than those, so that somebody goes without.
+/// Connections that the node holds: fewer than those, so that some clients go without.
 const NODE: usize = 300;
 /// Time between two bytes.
 const DRIP: Duration = Duration::from_millis(500);

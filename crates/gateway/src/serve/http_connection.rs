@@ -72,7 +72,7 @@ impl HttpConnection {
         Self::speaking(IdleTime { unknown, known }, router, open)
     }
 
-    /// For clients of whom nobody authenticates.
+    /// For clients that do not authenticate.
     pub(super) fn without_callers(server: &Server, router: Router) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
         Self::speaking(IdleTime { unknown: known, known }, router, Gauge::noop())

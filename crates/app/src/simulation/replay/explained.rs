@@ -59,7 +59,7 @@ struct PhaseAnswer {
 }
 
 impl Simulations {
-    /// One event with the explanation of its decision; without one if it is not about a call. Says no without
+    /// One event with the explanation of its decision; without one if it is not about a call. Needs
     /// `policies:read`.
     pub async fn explained_event(
         self: &Arc<Self>,

@@ -120,7 +120,7 @@ pub struct ReplayedPrincipal {
     /// A user or a service account.
     #[serde(rename = "type")]
     pub kind: PrincipalKind,
-    /// As it was recorded; empty where nobody was.
+    /// As it was recorded; empty where there was none.
     pub id: String,
 }
 

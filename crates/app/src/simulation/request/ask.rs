@@ -1,4 +1,4 @@
-//! One hypothetical call, and whoever makes it.
+//! One hypothetical call, and its principal.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -34,7 +34,7 @@ pub struct Ask {
     /// When; now if not said.
     pub time: Option<Timestamp>,
     pub ip: Option<IpAddr>,
-    /// With a second factor; when not said, as the caller itself proved one, and nobody else.
+    /// With a second factor; when not said, as the caller itself proved one, and no other principal.
     pub mfa: Option<bool>,
     /// Findings of DLP in the arguments; scanned if absent.
     pub dlp: Option<Vec<String>>,
