@@ -39,6 +39,7 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
         (status = 200, description = "the export is ready", body = One<ExportView>),
         (status = 202, description = "the export is being written; poll it", body = One<ExportView>),
         (status = 400, description = "not understood, the range is too long, or the idempotency key stands for another request", body = ErrorAnswer),
+        (status = 409, description = "the request of this idempotency key is under way", body = ErrorAnswer),
         (status = 429, description = "a limit is exceeded, or three exports are under way", body = ErrorAnswer),
     )
 )]
