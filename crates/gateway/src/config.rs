@@ -324,6 +324,64 @@ mod tests {
         }
     }
 
+    const PAGE: &str = include_str!("../../../docs/configuration.md");
+
+    /// Each table of the example with its keys, commented out or not. A table comes first with an empty key.
+    fn settings_of_the_example() -> Vec<(&'static str, &'static str)> {
+        let is_name = |it: &str| it.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let mut table = "";
+        let mut settings = vec![(table, "")];
+        for line in EXAMPLE.lines() {
+            let line = line.trim_start_matches('#').trim();
+            if line.starts_with('[') && line.ends_with(']') {
+                table = line;
+                settings.push((table, ""));
+            } else if let Some((key, _)) = line.split_once(" = ")
+                && is_name(key)
+            {
+                settings.push((table, key));
+            }
+        }
+        settings
+    }
+
+    /// Part of a heading of the page that stands for this table of the example.
+    fn heading_of(table: &str) -> String {
+        match table {
+            "" => "Top of the file".to_owned(),
+            "[dlp.detectors.email]" => "`[dlp.detectors.<name>]`".to_owned(),
+            "[webhooks.secops]" => "`[webhooks.<name>]`".to_owned(),
+            table => format!("`{table}`"),
+        }
+    }
+
+    /// Text of the page from this heading to the next one.
+    fn section(heading: &str) -> Option<String> {
+        let is_heading = |line: &&str| line.starts_with('#');
+        let mut lines =
+            PAGE.lines().skip_while(|line| !(is_heading(line) && line.contains(heading)));
+        lines.next()?;
+        Some(lines.take_while(|line| !is_heading(line)).collect::<Vec<_>>().join("\n"))
+    }
+
+    #[test]
+    fn every_table_and_key_of_the_example_is_on_the_page_of_the_configuration() {
+        let settings = settings_of_the_example();
+        let mut missing = Vec::new();
+
+        for (table, key) in &settings {
+            let heading = heading_of(table);
+            match section(&heading) {
+                None => missing.push(format!("a heading with {heading}")),
+                Some(text) if key.is_empty() || text.contains(&format!("`{key}`")) => {}
+                Some(_) => missing.push(format!("`{key}` below {heading}")),
+            }
+        }
+
+        assert!(settings.len() > 200, "{} tables and keys were read", settings.len());
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
     #[test]
     fn the_starter_is_a_valid_configuration() {
         let config = parse(include_str!("../../../docs/portcullis.starter.toml"), &[]).unwrap();

@@ -139,4 +139,41 @@ mod tests {
 
         assert_eq!(found, Vec::<String>::new());
     }
+
+    const PAGE: &str = include_str!("../../../../docs/cli.md");
+
+    /// Commands that have no commands below them, as they are typed. Hidden ones are left out.
+    fn leaves(command: &Command, path: &str, found: &mut Vec<String>) {
+        for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+            let path = format!("{path} {}", inner.get_name());
+            if inner.has_subcommands() {
+                leaves(inner, &path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_is_on_the_page_of_the_command_line() {
+        let mut commands = Vec::new();
+        leaves(&Cli::command(), "portcullis", &mut commands);
+
+        let is_missing = |command: &String| !PAGE.contains(&format!("| `{command}` |"));
+        let missing: Vec<String> = commands.into_iter().filter(is_missing).collect();
+
+        assert_eq!(missing, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_example_of_the_page_can_be_typed() {
+        let cells = PAGE.lines().filter_map(|line| line.split('|').nth(3));
+        let examples = cells.map(|cell| cell.trim().trim_matches('`'));
+
+        for line in examples.filter(|it| it.starts_with("portcullis ")) {
+            let parsed = added_to(Cli::command()).try_get_matches_from(words(line));
+
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
+    }
 }
