@@ -258,9 +258,16 @@ pub struct Commitments<'a>(&'a Detached);
 
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let members = self.0.members.iter();
-        let digest = |member: &DetachedMember| format!("sha256:{}", ascii(&member.digest));
-        to.collect_map(members.map(|member| (member.name, digest(member))))
+        to.collect_map(self.0.members.iter().map(|member| (member.name, Digest(&member.digest))))
+    }
+}
+
+/// A digest with its algorithm in front.
+struct Digest<'a>(&'a [u8; 64]);
+
+impl Serialize for Digest<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("sha256:{}", ascii(self.0)))
     }
 }
 

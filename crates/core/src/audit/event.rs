@@ -13,6 +13,9 @@ use crate::{
     id::{EventId, OrgId},
 };
 
+/// Bytes for which room is made: a record with its governance takes about as many.
+const ROOM: usize = 1536;
+
 /// A whole event before it has a place in the log.
 #[derive(Debug, Clone)]
 pub struct Event {
@@ -110,8 +113,10 @@ impl EventParts<'_> {
             target: self.target,
             kind: self.kind,
         };
-        // Texts, numbers, and maps with text keys always serialise.
-        serde_json::to_string(&core).unwrap_or_default()
+        let mut text = Vec::with_capacity(ROOM);
+        // Texts, numbers, and maps with text keys always serialise, to UTF-8.
+        let written = serde_json::to_writer(&mut text, &core);
+        written.ok().and_then(|()| String::from_utf8(text).ok()).unwrap_or_default()
     }
 }
 
