@@ -184,7 +184,7 @@ impl Streaming {
     }
 
     /// The client took a part of it.
-    pub fn taken(&self) {
+    pub fn note_progress(&self) {
         drop(InFlight::begin(&self.0));
     }
 }

@@ -41,7 +41,7 @@ impl LoginRecord {
 
 row!(LoginRow { said: String, said_at: i64 });
 
-/// Whether a login named a group, or the operator put a principal into it. Most texts do not hold
+/// True if a login named a group, or the operator put a principal into it. Most texts do not hold
 /// its name and are not read as JSON.
 macro_rules! named_sql {
     (sqlite) => {

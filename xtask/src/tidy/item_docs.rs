@@ -48,7 +48,7 @@ fn check_file(file: &File) -> Vec<Violation> {
     found
 }
 
-/// What stands above an item.
+/// Lines above an item.
 #[derive(Default)]
 struct Above {
     doc: bool,

@@ -110,9 +110,9 @@ pub(crate) struct ExportMade<'a> {
     pub(crate) org_id: OrgId,
     /// Its id.
     pub(crate) export: &'a str,
-    /// What was asked for.
+    /// The request.
     pub(crate) request: &'a Value,
-    /// What came of it.
+    /// The outcome.
     pub(crate) result: &'a Value,
     pub(crate) actor: Actor,
     /// The request of the API that asked for it, if one did.

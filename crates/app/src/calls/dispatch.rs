@@ -75,7 +75,7 @@ impl Calls {
         denial: Denial,
     ) -> CallOutcome {
         denial.withhold(&mut governance);
-        let outcome = CallOutcome::refused(governance, denial.refusal(), Executed::Yes);
+        let outcome = CallOutcome::of_refusal(governance, denial.refusal(), Executed::Yes);
         let Some(ruling) = denial.into_ruling() else { return outcome };
         self.follow_up(&dispatch.ctx, &dispatch.visible.tool, &ruling, Went::Denied);
         outcome.with_ruling(ruling)

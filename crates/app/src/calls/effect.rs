@@ -76,7 +76,7 @@ impl Calls {
         if !fits && declared.misfits == Misfits::Deny {
             let slug = declared.slug.clone();
             let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
-            return CallOutcome::refused(governance, refusal, Executed::Yes);
+            return CallOutcome::of_refusal(governance, refusal, Executed::Yes);
         }
         match self.judge_answer(dispatch, dispatch.answer(result)).await {
             Ok(answer) => {
@@ -84,7 +84,7 @@ impl Calls {
                 self.follow_up(&dispatch.ctx, tool, answer.ruling(), Went::Allowed);
                 answer.ruling().add_to(&mut governance);
                 let (result, is_error, ruling) = answer.into_parts();
-                CallOutcome::answered(governance, result, is_error).with_ruling(ruling)
+                CallOutcome::of_result(governance, result, is_error).with_ruling(ruling)
             }
             Err(denial) => self.withhold(dispatch, governance, denial),
         }

@@ -60,16 +60,16 @@ pub(crate) struct CallOutcome {
 }
 
 impl CallOutcome {
-    pub(crate) fn answered(governance: Governance, result: Document, is_error: bool) -> Self {
+    pub(crate) fn of_result(governance: Governance, result: Document, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
         Self::new(Some(governance), Ok((result, status)))
     }
 
-    pub(crate) fn questions(governance: Governance, result: Document) -> Self {
+    pub(crate) fn of_questions(governance: Governance, result: Document) -> Self {
         Self::new(Some(governance), Ok((result, OutcomeStatus::InputRequired)))
     }
 
-    pub(crate) fn refused(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
+    pub(crate) fn of_refusal(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
         Self::new(Some(governance), Err((refusal, executed)))
     }
 

@@ -34,7 +34,7 @@ impl Calls {
                 tracing::info!(%tool, %request, "the server of a tool answered with an error: {line}");
             }
         }
-        CallOutcome::refused(governance, refusal, error.executed)
+        CallOutcome::of_refusal(governance, refusal, error.executed)
     }
 
     /// A text of the server as far as it may leave; `None` if it may not.

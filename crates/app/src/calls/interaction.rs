@@ -38,12 +38,12 @@ impl Calls {
         let provider = || dispatch.visible.connection.provider.declared.slug.clone();
         if let Some(required) = dispatch.leg.lacks(needed) {
             let refusal = Refusal::Unanswerable { provider: provider(), required };
-            return CallOutcome::refused(governance, refusal, Executed::Unknown);
+            return CallOutcome::of_refusal(governance, refusal, Executed::Unknown);
         }
         if dispatch.leg.before.saturating_add(1) >= MOST_LEGS {
             let reason = UpstreamReason::InteractionRequired;
             let refusal = Refusal::upstream(provider(), reason);
-            return CallOutcome::refused(governance, refusal, Executed::Unknown);
+            return CallOutcome::of_refusal(governance, refusal, Executed::Unknown);
         }
         match self.judge_answer(dispatch, Answer::questions(requests)).await {
             Err(denial) => self.withhold(dispatch, governance, denial),
@@ -58,10 +58,14 @@ impl Calls {
                 let (requests, _, ruling) = questions.into_parts();
                 let requests = requests.root().to_value();
                 let Some(state) = self.sealed(dispatch, &requests, state) else {
-                    return CallOutcome::refused(governance, Refusal::Internal, Executed::Unknown);
+                    return CallOutcome::of_refusal(
+                        governance,
+                        Refusal::Internal,
+                        Executed::Unknown,
+                    );
                 };
                 let result = Document::of(&Interaction::result(requests, state));
-                CallOutcome::questions(governance, result).with_ruling(ruling)
+                CallOutcome::of_questions(governance, result).with_ruling(ruling)
             }
         }
     }

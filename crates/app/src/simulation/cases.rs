@@ -21,7 +21,7 @@ use super::{
 pub struct CaseFile {
     path: String,
     simulation: Simulation,
-    /// Where each case begins.
+    /// Beginning of each case.
     places: Vec<CasePlace>,
 }
 

@@ -225,7 +225,7 @@ impl HttpBody for WatchedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
         if frame.is_ready() {
-            self.streaming.taken();
+            self.streaming.note_progress();
         }
         frame
     }

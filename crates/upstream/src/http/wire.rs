@@ -71,7 +71,7 @@ pub(crate) struct Wire {
     changed: watch::Sender<u64>,
 }
 
-/// Where an upstream is, and what is shown to it.
+/// Address of an upstream, and the credential for it.
 pub(crate) struct Way {
     pub(crate) clients: Arc<Clients>,
     pub(crate) uri: Uri,

@@ -110,9 +110,9 @@ pub struct ExportedLog<'a> {
     pub now: Timestamp,
 }
 
-/// Where an export is written to.
+/// Destination of an export.
 pub struct ExportOutput {
-    /// What takes its bytes.
+    /// Receiver of its bytes.
     pub out: Box<dyn Write + Send>,
     /// The file behind it, if that has to be on the disk.
     pub file: Option<File>,
