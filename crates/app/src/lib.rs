@@ -88,7 +88,8 @@ pub use self::{
         overrides::Overrides,
         query::{PolicyPage, PolicyQuery},
         rehearsed::CaseReport,
-        reload::{Reloading, SetChange},
+        reload::Reloading,
+        set_change::SetChange,
         tallies::PolicyStats,
     },
     providers::{

@@ -11,6 +11,7 @@ pub(crate) mod query;
 pub(crate) mod rates;
 pub(crate) mod rehearsed;
 pub(crate) mod reload;
+pub(crate) mod set_change;
 pub(crate) mod tallies;
 mod tenancy;
 

@@ -3,12 +3,12 @@
 
 mod answers;
 pub(crate) mod cases;
+mod decision;
 mod judge;
 mod members;
 pub(crate) mod policy_cases;
 pub(crate) mod rehearsal;
 pub(crate) mod replay;
-mod replayed;
 pub(crate) mod report;
 mod request;
 mod sets;
@@ -22,7 +22,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     audit::{Actor, Event, EventType, Outcome, Target},
     id::{EventId, PrincipalId},
-    policy::{DraftBounds, DraftError, OrgView, PolicyFile, PolicySet, Principal},
+    policy::{DraftBounds, DraftError, PolicyFile, Principal},
     principal::Scope,
     refusal::{Executed, Refusal},
 };
@@ -39,9 +39,9 @@ pub use self::request::{
 use self::{
     answers::{Until, case, identity},
     judge::{Case, NodeDlp, Simulator},
-    report::{BaselineSource, SimulatedSets, SimulationReport},
+    report::SimulationReport,
     request::refusal,
-    sets::{Origins, kept_set},
+    sets::{BaselineSource, Origins, Sets, kept_set},
 };
 pub use self::{
     cases::{CaseFile, CaseRun},
@@ -88,27 +88,6 @@ pub struct Simulations {
     catalogue: Arc<ToolCatalogue>,
     tools: Arc<Tools>,
     work: LongWork,
-}
-
-/// The sets of one simulation.
-#[derive(Clone)]
-pub(crate) struct Sets {
-    live: Arc<PolicySet>,
-    candidate: Arc<PolicySet>,
-    baseline: Option<(Arc<PolicySet>, BaselineSource)>,
-    /// The org that the report is for; `None` for the operator.
-    org: Option<Arc<OrgView>>,
-}
-
-impl Sets {
-    fn reported(&self) -> SimulatedSets {
-        let baseline = self.baseline.as_ref().map(|(set, source)| (&**set, *source));
-        SimulatedSets::of(&self.candidate, &self.live, baseline, self.org.as_deref())
-    }
-
-    fn baseline(&self) -> Option<&PolicySet> {
-        self.baseline.as_ref().map(|(set, _)| &**set)
-    }
 }
 
 impl Simulations {

@@ -5,6 +5,7 @@
 //! recorded. Wherever the node dies, the row is pending and there is no file; the next start
 //! reports that.
 
+pub(crate) mod error;
 mod evidence;
 pub(crate) mod folder;
 mod job;
@@ -18,11 +19,12 @@ pub(crate) mod writing;
 
 pub(crate) use self::job::sweep;
 pub use self::{
+    error::ExportError,
     folder::Folder,
     request::{ExportAsk, ExportRequest, Format},
-    signed::SignedLog,
+    signed::{ExportedLog, SignedLog},
     view::ExportView,
-    writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
+    writing::{ExportOutput, Progress, Written, export_log},
 };
 
 use std::{fs::File, sync::Arc, time::Duration};

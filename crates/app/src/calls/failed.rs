@@ -23,7 +23,7 @@ impl Calls {
         said: &Said,
     ) -> CallOutcome {
         let connection = &dispatch.visible.connection;
-        let mut refusal = connection.provider.refusal(error, connection);
+        let mut refusal = connection.refusal(error);
         if let (Refusal::UpstreamError { said: told, .. }, Some(text)) = (&mut refusal, said.text())
         {
             let text = connection.server().without_credentials(text);

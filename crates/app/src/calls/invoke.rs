@@ -204,7 +204,7 @@ impl Calls {
         let connection = &visible.connection;
         self.providers.ensure_credentials(connection, admission).await?;
         let resting = connection.server().check(connection.org, &visible.tool.definition.name);
-        resting.map_err(|error| connection.provider.refusal(&error, connection))
+        resting.map_err(|error| connection.refusal(&error))
     }
 }
 

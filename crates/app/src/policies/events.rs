@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 use serde_json::json;
 
-use super::{Policies, reload::SetChange};
+use super::{Policies, set_change::SetChange};
 use crate::audit::events::installation;
 
 /// The most names or errors of one kind that an event tells.

@@ -9,7 +9,7 @@ use portcullis_core::{
 use portcullis_store::{NewPolicySet, PolicyVersion, StoreError};
 use serde_json::{Value, json};
 
-use super::{Policies, reload::SetChange};
+use super::{Policies, set_change::SetChange};
 use crate::ctx::Ctx;
 
 impl Policies {

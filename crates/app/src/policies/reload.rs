@@ -1,9 +1,6 @@
 //! Loading the folder anew: all of it or nothing, and never less by accident.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError},
-};
+use std::sync::{Arc, PoisonError};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -14,6 +11,7 @@ use super::{
     Policies, Reload,
     folder::{FolderFiles, PolicyFolder},
     kept::others,
+    set_change::SetChange,
 };
 use crate::{dlp::Dlp, low_priority::at_low_priority, telemetry::counters};
 
@@ -25,61 +23,6 @@ pub enum Reloading {
     Noticed,
     /// The operator asked for it: what the folder holds is meant.
     Ordered,
-}
-
-/// Difference of two sets, by the names of policies.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SetChange {
-    pub added: Vec<Arc<str>>,
-    pub changed: Vec<Arc<str>>,
-    pub removed: Vec<Arc<str>>,
-}
-
-impl SetChange {
-    /// Changes that lead from `before` to `after`.
-    #[must_use]
-    pub fn between(before: &PolicySet, after: &PolicySet) -> Self {
-        let mut change = Self::default();
-        for record in after.records() {
-            match before.find(&record.id) {
-                None => change.added.push(Arc::clone(&record.id)),
-                Some(earlier) if earlier.version != record.version => {
-                    change.changed.push(Arc::clone(&record.id));
-                }
-                Some(_) => {}
-            }
-        }
-        let gone = before.records().iter().filter(|record| after.find(&record.id).is_none());
-        change.removed = gone.map(|record| Arc::clone(&record.id)).collect();
-        change
-    }
-
-    /// Changes that lead from a set of these policies and versions to `after`.
-    pub(crate) fn since(before: &[(String, String)], after: &PolicySet) -> Self {
-        let known: HashMap<&str, &str> =
-            before.iter().map(|(id, version)| (id.as_str(), version.as_str())).collect();
-        let mut change = Self::default();
-        for record in after.records().iter().filter(|record| !record.builtin) {
-            match known.get(&*record.id) {
-                None => change.added.push(Arc::clone(&record.id)),
-                Some(version) if Some(*version) != record.version.as_deref() => {
-                    change.changed.push(Arc::clone(&record.id));
-                }
-                Some(_) => {}
-            }
-        }
-        let gone = before.iter().filter(|(id, _)| after.find(id).is_none());
-        change.removed = gone.map(|(id, _)| id.as_str().into()).collect();
-        change
-    }
-
-    /// The part of the change that concerns these policies.
-    pub(crate) fn only(mut self, these: impl Fn(&Arc<str>) -> bool) -> Self {
-        for part in [&mut self.added, &mut self.changed, &mut self.removed] {
-            part.retain(&these);
-        }
-        self
-    }
 }
 
 /// Facts that policies are checked against.
@@ -263,16 +206,13 @@ impl Policies {
 mod tests {
     use super::*;
 
-    fn set(text: &str) -> PolicySet {
-        let file = PolicyFile { path: "test.cedar".to_owned(), text: text.to_owned() };
+    fn permits(count: usize) -> PolicySet {
+        let policy = |n| format!("@id(\"p{n}\") permit (principal, action, resource);\n");
+        let text = (0..count).map(policy).collect();
+        let file = PolicyFile { path: "test.cedar".to_owned(), text };
         let catalogue = Catalogue::default();
         let ground = Ground { catalogue: &catalogue, detectors: &[], now: Timestamp::default() };
         load_files(vec![file], ground).unwrap()
-    }
-
-    fn permits(count: usize) -> PolicySet {
-        let policy = |n| format!("@id(\"p{n}\") permit (principal, action, resource);\n");
-        set(&(0..count).map(policy).collect::<String>())
     }
 
     #[test]
@@ -285,21 +225,5 @@ mod tests {
 
             assert_eq!(said.is_ok(), taken, "{before} to {after}: {said:?}");
         }
-    }
-
-    #[test]
-    fn a_change_names_what_came_what_went_and_what_is_another() {
-        let before = set("@id(\"a\") permit (principal, action, resource);
-            @id(\"b\") permit (principal, action, resource);
-            @id(\"c\") permit (principal, action, resource);");
-        let after = set("@id(\"a\") permit   (principal, action, resource); // as it was
-            @id(\"b\") forbid (principal, action, resource);
-            @id(\"d\") permit (principal, action, resource);");
-
-        let change = SetChange::between(&before, &after);
-
-        assert_eq!(change.added, [Arc::<str>::from("d")]);
-        assert_eq!(change.changed, [Arc::<str>::from("b")]);
-        assert_eq!(change.removed, [Arc::<str>::from("c")]);
     }
 }

@@ -7,13 +7,13 @@ use portcullis_core::{
     audit,
     clock::Timestamp,
     id::{OrgId, ProviderId},
-    refusal::Refusal,
+    refusal::{Refusal, Remedy},
     tool::Tool,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
-use portcullis_upstream::{Credential, Server};
+use portcullis_upstream::{CallError, CallErrorKind, Credential, Server};
 
-use super::{freshness::Freshness, provider::Provider};
+use super::{auth::Auth, freshness::Freshness, provider::Provider};
 
 /// The tools that a connection lists, by id.
 pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
@@ -137,6 +137,37 @@ impl Connection {
             Route::Declared => self.provider.status(),
             Route::Own(own) => own.live().status(),
         }
+    }
+
+    /// Answer to the caller when the provider failed a call through it.
+    pub(crate) fn refusal(&self, error: &CallError) -> Refusal {
+        match error.kind {
+            CallErrorKind::AuthRequired => self.unauthorized(Vec::new()),
+            CallErrorKind::Forbidden => {
+                let challenge = self.server().challenge();
+                let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
+                let granted = self.own().map(OwnRoute::live);
+                let granted = granted.map(|live| live.record.grant.scopes.clone());
+                let scopes = wants_more.map(|it| it.beside(&granted.unwrap_or_default()));
+                self.unauthorized(scopes.unwrap_or_default())
+            }
+            CallErrorKind::Upstream(_)
+            | CallErrorKind::Unanswerable(_)
+            | CallErrorKind::Timeout { .. }
+            | CallErrorKind::Overloaded
+            | CallErrorKind::Resting { .. } => self.provider.failure(error),
+        }
+    }
+
+    /// The provider does not take the credential, or not for that.
+    pub(crate) fn unauthorized(&self, scopes: Vec<String>) -> Refusal {
+        let provider = self.provider.declared.slug.clone();
+        let remedy = match self.provider.declared.auth {
+            Auth::Key(_) | Auth::OAuth(_) => Remedy::Connect,
+            Auth::ConfiguredKey => Remedy::Configure,
+            Auth::None => Remedy::Declare,
+        };
+        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes, remedy }
     }
 }
 

@@ -58,7 +58,7 @@ impl Providers {
     ) -> Result<Visible, Refusal> {
         let Visible { tool, connection } = visible;
         let resting = connection.server().check(connection.org, &tool.definition.name);
-        resting.map_err(|error| connection.provider.refusal(&error, connection))?;
+        resting.map_err(|error| connection.refusal(&error))?;
         // The look shows the credential of the call.
         self.ensure_credentials(connection, admission).await?;
         admission.outside(self.wait_for_look(connection, asked_at)).await??;
@@ -79,9 +79,9 @@ impl Providers {
         let looking = self.base.workers.spawn(connection.org, &self.base.tasks, looking);
         let patience = PATIENCE.min(connection.server().call_timeout());
         match tokio::time::timeout(patience, looking).await {
-            Ok(Ok(looked)) => looked.map_err(|unlisted| {
-                unlisted.refusal(|error| connection.provider.refusal(error, connection))
-            }),
+            Ok(Ok(looked)) => {
+                looked.map_err(|unlisted| unlisted.refusal(|error| connection.refusal(error)))
+            }
             Ok(Err(_)) => Err(Refusal::Internal),
             Err(_) => Err(Refusal::UpstreamTimeout {
                 provider: connection.provider.declared.slug.clone(),

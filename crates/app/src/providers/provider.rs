@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
-    refusal::{Refusal, Remedy, Unavailable},
+    refusal::{Refusal, Unavailable},
     tool::{ProviderSlug, Tool, ToolDefinition},
 };
 use portcullis_store::ProviderStatus;
@@ -19,7 +19,6 @@ use tokio::sync::Notify;
 use super::{
     auth::{AccountSource, Auth, Owners},
     authorizer::Authorizer,
-    connection::{Connection, OwnRoute},
     freshness::Freshness,
 };
 use crate::telemetry::{
@@ -273,26 +272,6 @@ impl Provider {
         }));
     }
 
-    /// Answer to the caller when the provider failed a call through `connection`.
-    pub(crate) fn refusal(&self, error: &CallError, connection: &Connection) -> Refusal {
-        match error.kind {
-            CallErrorKind::AuthRequired => connection.unauthorized(Vec::new()),
-            CallErrorKind::Forbidden => {
-                let challenge = connection.server().challenge();
-                let wants_more = challenge.filter(|challenge| challenge.insufficient_scope);
-                let granted = connection.own().map(OwnRoute::live);
-                let granted = granted.map(|live| live.record.grant.scopes.clone());
-                let scopes = wants_more.map(|it| it.beside(&granted.unwrap_or_default()));
-                connection.unauthorized(scopes.unwrap_or_default())
-            }
-            CallErrorKind::Upstream(_)
-            | CallErrorKind::Unanswerable(_)
-            | CallErrorKind::Timeout { .. }
-            | CallErrorKind::Overloaded
-            | CallErrorKind::Resting { .. } => self.failure(error),
-        }
-    }
-
     /// Answer to the caller when the provider failed before there was a connection.
     pub(crate) fn failure(&self, error: &CallError) -> Refusal {
         let provider = self.declared.slug.clone();
@@ -312,18 +291,5 @@ impl Provider {
                 retry_after: rest.as_secs().saturating_add(u64::from(rest.subsec_nanos() > 0)),
             },
         }
-    }
-}
-
-impl Connection {
-    /// The provider does not take the credential, or not for that.
-    pub(crate) fn unauthorized(&self, scopes: Vec<String>) -> Refusal {
-        let provider = self.provider.declared.slug.clone();
-        let remedy = match self.provider.declared.auth {
-            Auth::Key(_) | Auth::OAuth(_) => Remedy::Connect,
-            Auth::ConfiguredKey => Remedy::Configure,
-            Auth::None => Remedy::Declare,
-        };
-        Refusal::ProviderAuthRequired { provider, provider_id: self.id, scopes, remedy }
     }
 }

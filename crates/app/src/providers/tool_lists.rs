@@ -11,7 +11,7 @@ use portcullis_core::{
     tool::{Tool, ToolDefinition},
 };
 use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
-use portcullis_upstream::{CallError, CallErrorKind, Server};
+use portcullis_upstream::{CallErrorKind, Server};
 use serde_json::{Value, json};
 
 use super::{
@@ -150,8 +150,7 @@ impl Providers {
         let mut last = connection.freshness().turn.lock().await;
         let listed = self.list_in_turn(connection).await;
         last.ended(self.base.clock.now(), &listed);
-        let failed = |error: &CallError| connection.provider.refusal(error, connection);
-        listed.map_err(|unlisted| unlisted.refusal(failed))
+        listed.map_err(|unlisted| unlisted.refusal(|error| connection.refusal(error)))
     }
 
     /// The same while holding the turn. Credentials that the server refuses are renewed once.

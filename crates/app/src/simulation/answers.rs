@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    Sets,
     judge::{Case, Simulator},
     report::{ComparedCall, RequestReport, SimulatedCall, SimulationCounts},
     request::{Ask, Options, Who},
+    sets::Sets,
 };
 use crate::long_work::Stop;
 

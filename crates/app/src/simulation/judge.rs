@@ -22,7 +22,9 @@ use portcullis_core::{
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::report::{Explanation, SimulatedCause, SimulatedDlpAction};
+use super::decision::{
+    Explanation, SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction,
+};
 use crate::Dlp;
 
 /// One call with everything looked up.
@@ -297,6 +299,31 @@ impl Judged {
             errors: ruling.map(|it| it.errors.clone()).unwrap_or_default(),
             violations: denial.map(|it| violations(it.grounds())).unwrap_or_default(),
             explained: None,
+        }
+    }
+
+    /// The decision in short.
+    pub(crate) fn summarize(&self) -> SimulatedDecision {
+        SimulatedDecision {
+            decision: self.decision,
+            cause: Some(self.cause),
+            policy: self.policy.clone(),
+            reason: self.reason.clone(),
+        }
+    }
+
+    /// Change from what was judged `before`.
+    pub(crate) fn change_since(&self, before: &Self) -> SimulatedChange {
+        match (before.decision, self.decision) {
+            (Some(RecordedDecision::Allow), Some(RecordedDecision::Deny)) => {
+                SimulatedChange::NewlyDenied
+            }
+            (Some(RecordedDecision::Deny), Some(RecordedDecision::Allow)) => {
+                SimulatedChange::NewlyAllowed
+            }
+            _ if before.policy != self.policy => SimulatedChange::PolicyChanged,
+            _ if before.obligations != self.obligations => SimulatedChange::ObligationsChanged,
+            _ => SimulatedChange::None,
         }
     }
 }

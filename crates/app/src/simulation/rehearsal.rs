@@ -10,13 +10,13 @@ use portcullis_core::{
 use tokio::time::Instant;
 
 use super::{
-    Base, Baseline, Sets, Simulation, Subject, Who,
+    Base, Baseline, Simulation, Subject, Who,
     answers::{Until, answer, case, identity},
     judge::Simulator,
     members::violation,
-    report::{BaselineSource, RequestReport},
+    report::RequestReport,
     request::refusal,
-    sets::{Origins, based, drafted, told_all},
+    sets::{BaselineSource, Origins, Sets, based, drafted, told_all},
 };
 use crate::long_work::Stop;
 pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};

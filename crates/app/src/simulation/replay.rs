@@ -5,7 +5,7 @@ mod compare;
 pub(crate) mod explained;
 mod player;
 mod recorded;
-mod report;
+pub(super) mod report;
 mod tally;
 
 use std::sync::Arc;
@@ -17,9 +17,8 @@ use portcullis_store::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-pub(super) use self::report::ReplayReport;
-use self::{player::Player, tally::Tallied};
-use super::{Options, Replay, Sets, Simulations};
+use self::{player::Player, report::ReplayReport, tally::Tallied};
+use super::{Options, Replay, Simulations, sets::Sets};
 use crate::{Ctx, audit::events::visibility, long_work::LongTurn};
 
 /// Number of events in one read: with payloads they may take a hundred megabytes.

@@ -1,24 +1,25 @@
 //! Report of a simulation: the answer and its schema.
 
-mod decision;
-mod sets;
-
 use std::sync::Arc;
 
 use portcullis_core::{
     audit::RecordedDecision,
-    policy::{Considered, Errored, NearMiss, Shadow},
+    policy::{Errored, Shadow},
     refusal::Violation,
 };
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub(super) use self::{
-    decision::{SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction},
-    sets::{BaselineSource, SimulatedSets},
+use super::{
+    decision::{
+        Explanation, SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction,
+    },
+    judge::Judged,
+    replay::report::ReplayReport,
+    request::Expectation,
+    sets::SimulatedSets,
 };
-use super::{judge::Judged, replay::ReplayReport, request::Expectation};
 
 /// The report of a simulation, of hypothetical calls or of recorded ones.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,25 +111,6 @@ pub struct SimulatedDlp {
     pub action: SimulatedDlpAction,
 }
 
-/// Explanation of a decision, as far as it was asked for.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = SimulatedExplanation)]
-pub struct Explanation {
-    /// On `default-deny`, permits that nearly applied, by their heads: `differs` (`condition`,
-    /// `principal` or `action`), the head (`principal`, `action`, `resource`), `permits` (`policy`, and the
-    /// `clause` that failed with its `outcome`) and how many `more` have that head.
-    #[schema(value_type = Vec<Object>)]
-    pub near_misses: Vec<NearMiss>,
-    /// Number of policies whose scope matches; with `candidates` or `full`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub considered: Option<usize>,
-    /// Answer of each of them; with `candidates` or `full`: `policy`, `effect`, `status`,
-    /// `outcome` and `clauses`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub candidates: Option<Vec<Considered>>,
-}
-
 /// Expectation of a call, compared.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SimulatedExpectation {
@@ -190,7 +172,7 @@ impl ComparedCall<'_> {
     pub(crate) fn answered(self, with_shadow: bool) -> SimulatedCall {
         let Self { id, tool, judged, before, expect, evaluated_us } = self;
         let expectation = expect.map(|expected| expected.compared(&judged));
-        let change = before.as_ref().map(|before| SimulatedChange::between(before, &judged));
+        let change = before.as_ref().map(|before| judged.change_since(before));
         SimulatedCall {
             id: id.map(str::to_owned),
             tool: tool.to_owned(),
@@ -205,7 +187,7 @@ impl ComparedCall<'_> {
             errors: judged.errors,
             violations: judged.violations,
             explain: judged.explained,
-            baseline: before.as_ref().map(SimulatedDecision::of),
+            baseline: before.as_ref().map(Judged::summarize),
             change,
             expectation,
             evaluated_us,

@@ -3,6 +3,7 @@
 mod ask;
 mod draft;
 mod options;
+mod replay;
 
 #[cfg(test)]
 mod tests;
@@ -10,14 +11,13 @@ mod tests;
 use portcullis_core::refusal::{Refusal, Violation};
 use serde_json::Value;
 
-pub(super) use self::{ask::DECISIONS, options::size};
 pub use self::{
     ask::{Ask, Expectation, Who},
     draft::{Base, Draft},
     options::Options,
+    replay::Replay,
 };
 use super::members::{Members, Read, violation};
-pub use super::replayed::Replay;
 
 /// The most calls of one request.
 const MAX_ASKS: usize = 1_000;

@@ -9,10 +9,7 @@ use portcullis_core::audit::{
 };
 use portcullis_store::{EventFilter, EventOrder, EventRecord, Visibility};
 
-use super::{
-    request::ExportRequest,
-    writing::{ExportError, ExportedLog},
-};
+use super::{error::ExportError, request::ExportRequest, signed::ExportedLog};
 use crate::audit::events::object;
 
 fn place(sequence: i64) -> u64 {

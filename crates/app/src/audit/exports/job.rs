@@ -11,11 +11,13 @@ use portcullis_store::{ExportBeat, ExportStatus, StoreError};
 use tokio::time::Instant;
 
 use super::{
-    ExportMade, exported,
+    ExportMade,
+    error::ExportError,
+    exported,
     pace::Pace,
     request::ExportRequest,
-    signed::SignedLog,
-    writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
+    signed::{ExportedLog, SignedLog},
+    writing::{ExportOutput, Progress, Written, export_log},
 };
 use crate::{
     audit::{

@@ -1,9 +1,9 @@
 //! The signed state of a log, for files that are proven against it.
 
-use portcullis_core::{audit::merkle::empty_root, id::OrgId};
+use portcullis_core::{audit::merkle::empty_root, clock::Timestamp, id::OrgId};
 use portcullis_store::{CheckpointKind, Sealer, Store};
 
-use super::writing::ExportError;
+use super::error::ExportError;
 use crate::audit::log::LogSigner;
 
 /// The signed state of a log that everything in a file is proven against.
@@ -17,6 +17,16 @@ pub struct SignedLog {
     pub size: u64,
     /// The keys it can be verified with.
     pub keys: Vec<String>,
+}
+
+/// The log that is exported.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportedLog<'a> {
+    pub store: &'a Store,
+    pub org: OrgId,
+    /// Its signed state, which covers all that is exported.
+    pub signed: &'a SignedLog,
+    pub now: Timestamp,
 }
 
 impl SignedLog {

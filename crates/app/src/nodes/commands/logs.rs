@@ -13,11 +13,13 @@ use super::{Shell, ShellError};
 use crate::audit::{
     events::{patience, row_of},
     exports::{
-        ExportMade, exported,
+        ExportMade,
+        error::ExportError,
+        exported,
         lines::sealed,
         request::ExportRequest,
-        signed::SignedLog,
-        writing::{ExportError, ExportOutput, ExportedLog, Progress, Written, export_log},
+        signed::{ExportedLog, SignedLog},
+        writing::{ExportOutput, Progress, Written, export_log},
     },
     log::LogSigner,
 };

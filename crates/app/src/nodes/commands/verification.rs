@@ -19,9 +19,10 @@ use super::{
     logs::LogIdentity,
 };
 use crate::audit::exports::{
+    error::ExportError,
     request::ExportRequest,
-    signed::SignedLog,
-    writing::{ExportError, ExportOutput, ExportedLog, Progress, export_places},
+    signed::{ExportedLog, SignedLog},
+    writing::{ExportOutput, Progress, export_places},
 };
 
 /// Bytes that are read at once from the export.

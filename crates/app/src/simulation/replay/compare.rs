@@ -17,9 +17,9 @@ use serde_json::Value;
 
 use super::recorded::{Core, Detached, Facts, Inputs};
 use crate::simulation::{
-    Sets,
+    decision::{SimulatedChange, SimulatedDecision},
     judge::Judged,
-    report::{SimulatedChange, SimulatedDecision},
+    sets::Sets,
 };
 
 /// Result of the comparison for one event.
@@ -177,11 +177,7 @@ pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcom
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {
             let SetDecision { judged, unknown, .. } = *said;
-            (
-                SimulatedChange::between(&judged, &after.judged),
-                SimulatedDecision::of(&judged),
-                unknown,
-            )
+            (after.judged.change_since(&judged), judged.summarize(), unknown)
         }
         Before::Recorded(recorded) => (since(&recorded, &after.judged), recorded, None),
     };
@@ -196,7 +192,7 @@ pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcom
     };
     let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
     let missing = missing.unwrap_or_default();
-    let (after, approvals) = (SimulatedDecision::of(&after.judged), after.approvals);
+    let (after, approvals) = (after.judged.summarize(), after.approvals);
     Outcome { change, before, after, missing, approvals }
 }
 

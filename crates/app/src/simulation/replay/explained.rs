@@ -32,7 +32,6 @@ use crate::{
     simulation::{
         Simulations,
         judge::{Judged, candidates, near_misses},
-        report::SimulatedDecision,
         request::Options,
     },
 };
@@ -161,7 +160,7 @@ impl Explainer<'_> {
         for answer in answers {
             // The answer of the tool decides only if it is withheld.
             if explanation.decision.is_none() || !answer.permits() {
-                explanation.decision = Some(SimulatedDecision::of(&answer.judged));
+                explanation.decision = Some(answer.judged.summarize());
             }
             explanation.obligations.extend(answer.judged.obligations);
             explanation.considered += answer.policies.len();

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     long_work::Stop,
-    simulation::{Options, Sets, report::SimulatedDecision},
+    simulation::{Options, decision::SimulatedDecision, sets::Sets},
     tools::catalogue::ToolTable,
 };
 

@@ -10,7 +10,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::approvals::ApprovalsReport;
-use crate::simulation::report::{SimulatedChange, SimulatedDecision, SimulatedSets};
+use crate::simulation::{
+    decision::{SimulatedChange, SimulatedDecision},
+    sets::SimulatedSets,
+};
 
 /// The report on recorded calls.
 #[derive(Debug, Serialize, ToSchema)]

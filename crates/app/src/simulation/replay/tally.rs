@@ -16,7 +16,7 @@ use super::{
 };
 use crate::simulation::{
     Options,
-    report::{SimulatedChange, SimulatedDecision},
+    decision::{SimulatedChange, SimulatedDecision},
 };
 
 /// The most kinds of changes that are told apart, and examples of each.

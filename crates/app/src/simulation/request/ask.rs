@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::members::{Members, Read, violation};
 
-pub(in crate::simulation) const DECISIONS: [(&str, RecordedDecision); 2] =
+pub(super) const DECISIONS: [(&str, RecordedDecision); 2] =
     [("allow", RecordedDecision::Allow), ("deny", RecordedDecision::Deny)];
 const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
 const KINDS: [(&str, PrincipalKind); 2] =

@@ -59,6 +59,6 @@ impl Options {
     }
 }
 
-pub(in crate::simulation) fn size(number: u64) -> usize {
+pub(super) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,6 +1,6 @@
 //! Changes of pins by the operator or another node that this node does not know of yet.
 
-use std::{collections::HashMap, sync::PoisonError};
+use std::sync::PoisonError;
 
 use portcullis_core::clock::Timestamp;
 use portcullis_store::{PinChange, StoreError};
@@ -10,10 +10,6 @@ use crate::tools::Tools;
 
 /// Clocks of nodes differ, and a change may become visible after it was dated.
 const MARGIN_SECONDS: i64 = 30;
-
-/// Changes that were followed already.
-#[derive(Debug, Default)]
-pub(crate) struct Followed(HashMap<(String, String), Timestamp>);
 
 impl Pins {
     /// True if this node has another idea of the tool than the store.
@@ -26,10 +22,10 @@ impl Pins {
     /// Changes that this node does not know of. Each is given once.
     fn unfollowed(&self, mut changes: Vec<PinChange>, since: Timestamp) -> Vec<PinChange> {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.0.retain(|_, at| *at >= since);
+        followed.retain(|_, at| *at >= since);
         changes.retain(|change| {
             let scope = change.org.map_or_else(String::new, |org| org.to_string());
-            let before = followed.0.insert((scope, change.tool.to_string()), change.changed_at);
+            let before = followed.insert((scope, change.tool.to_string()), change.changed_at);
             before != Some(change.changed_at) && self.differs(change)
         });
         changes

@@ -14,7 +14,7 @@ use portcullis_core::{
 };
 use portcullis_store::Pin;
 
-use super::{Sorted, changes, events::LeftOut};
+use super::{Sorted, events::LeftOut};
 
 /// The org that a provider is kept for; `None` is every org.
 pub(super) type Org = Option<OrgId>;
@@ -53,8 +53,8 @@ pub(crate) struct Pins {
     pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
     /// When events told of what each provider lists.
     told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
-    /// The changes by others that were followed.
-    pub(super) followed: Mutex<changes::Followed>,
+    /// When each change by others that was followed was made, by org and tool.
+    pub(super) followed: Mutex<HashMap<(String, String), Timestamp>>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
     /// a newer one.
     pub(super) turn: tokio::sync::Mutex<()>,

@@ -8,7 +8,7 @@ use portcullis_core::{
 use serde_json::Value;
 
 use super::{super::recorded::Core, EventExplanation};
-use crate::simulation::report::{SimulatedCause, SimulatedDecision};
+use crate::simulation::decision::{SimulatedCause, SimulatedDecision};
 
 /// The decision as its event tells it.
 pub(super) struct Recorded<'a> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{audit::events::EventView, simulation::report::SimulatedDecision};
+use crate::{audit::events::EventView, simulation::decision::SimulatedDecision};
 
 /// An audit event and, if asked for, the explanation of its decision.
 #[derive(Debug, Serialize, ToSchema)]

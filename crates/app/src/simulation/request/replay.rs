@@ -7,8 +7,9 @@ use portcullis_core::{
 };
 
 use super::{
-    members::{Members, Read, violation},
-    request::{DECISIONS, size},
+    super::members::{Members, Read, violation},
+    ask::DECISIONS,
+    options::size,
 };
 
 /// The most events of one replay.

@@ -1,16 +1,14 @@
-//! A decision in short, its cause, and its change under other policies.
+//! A decision in short, its cause and its explanation, and its change under other policies.
 
 use std::sync::Arc;
 
 use portcullis_core::{
     audit::{DlpResult, RecordedDecision},
     call::{Denial, Grounds},
-    policy::Cause,
+    policy::{Cause, Considered, NearMiss},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::simulation::judge::Judged;
 
 /// A decision in short.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
@@ -26,17 +24,6 @@ pub struct SimulatedDecision {
     /// The reason of a denial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-impl SimulatedDecision {
-    pub(crate) fn of(judged: &Judged) -> Self {
-        Self {
-            decision: judged.decision,
-            cause: Some(judged.cause),
-            policy: judged.policy.clone(),
-            reason: judged.reason.clone(),
-        }
-    }
 }
 
 /// Kind of reason for a decision.
@@ -88,6 +75,25 @@ impl SimulatedCause {
             Self::PolicyError => "policy_error",
         }
     }
+}
+
+/// Explanation of a decision, as far as it was asked for.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = SimulatedExplanation)]
+pub struct Explanation {
+    /// On `default-deny`, permits that nearly applied, by their heads: `differs` (`condition`,
+    /// `principal` or `action`), the head (`principal`, `action`, `resource`), `permits` (`policy`, and the
+    /// `clause` that failed with its `outcome`) and how many `more` have that head.
+    #[schema(value_type = Vec<Object>)]
+    pub near_misses: Vec<NearMiss>,
+    /// Number of policies whose scope matches; with `candidates` or `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub considered: Option<usize>,
+    /// Answer of each of them; with `candidates` or `full`: `policy`, `effect`, `status`,
+    /// `outcome` and `clauses`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub candidates: Option<Vec<Considered>>,
 }
 
 /// Action of DLP on a simulated call.
@@ -155,19 +161,6 @@ pub enum SimulatedChange {
     MaybeAllowed,
     /// Not known from what the event tells.
     Indeterminate,
-}
-
-impl SimulatedChange {
-    /// Change from `before` to `after`.
-    pub(crate) fn between(before: &Judged, after: &Judged) -> Self {
-        match (before.decision, after.decision) {
-            (Some(RecordedDecision::Allow), Some(RecordedDecision::Deny)) => Self::NewlyDenied,
-            (Some(RecordedDecision::Deny), Some(RecordedDecision::Allow)) => Self::NewlyAllowed,
-            _ if before.policy != after.policy => Self::PolicyChanged,
-            _ if before.obligations != after.obligations => Self::ObligationsChanged,
-            _ => Self::None,
-        }
-    }
 }
 
 #[cfg(test)]
