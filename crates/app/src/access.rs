@@ -1,9 +1,5 @@
-//! Callers and what their plans allow: tokens and sessions, trust rules, limits.
+//! Callers: their tokens and sessions, and trust rules.
 
-pub(crate) mod limits;
-pub(crate) mod session;
-pub(crate) mod sources;
-pub(crate) mod tenants;
 pub(crate) mod token_use;
 pub(crate) mod tokens;
 pub(crate) mod trust;
@@ -13,9 +9,10 @@ use std::sync::Arc;
 
 use portcullis_core::{lifetime::GrantLife, refusal::Refusal};
 
-use self::{limits::Quotas, token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
+use self::{token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
 use crate::{
-    audit::Audit, base::Base, nodes::cluster::Cluster, providers::Providers, screening::Screening,
+    audit::Audit, base::Base, cluster::Cluster, limits::Quotas, providers::Providers,
+    screening::Screening,
 };
 
 /// Rooms and handles that sessions work with.

@@ -11,19 +11,22 @@ use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    access::{Access, AccessHandles, limits::Quotas, trust::Trust},
+    access::{Access, AccessHandles, trust::Trust},
     approvals::{ApprovalHandles, Approvals},
     audit::{Audit, AuditParts},
     base::Base,
     calls::{CallHandles, CallParts, Calls},
+    catalogue::{ToolCatalogue, provider::Declared},
+    cluster::Cluster,
     dlp::Dlp,
-    nodes::{NodeHandles, Nodes, cluster::Cluster},
+    limits::Quotas,
+    nodes::{NodeHandles, Nodes},
     policies::{Policies, PolicyHandles, PolicySource},
-    providers::{ProviderHandles, ProviderParts, Providers, provider::Declared},
+    providers::{ProviderHandles, ProviderParts, Providers},
     screening::Screening,
     simulation::{SimulationHandles, Simulations, policy_cases::run_cases},
     telemetry::{Telemetry, traces::TraceSettings},
-    tools::{ToolHandles, Tools, catalogue::ToolCatalogue},
+    tools::{ToolHandles, Tools},
 };
 
 /// Parts of a node, as boot hands them over.

@@ -35,10 +35,10 @@ use crate::{
         events::{patience, row_of},
     },
     base::Base,
+    catalogue::ToolCatalogue,
     policies::Policies,
     providers::Providers,
     screening::Screening,
-    tools::catalogue::ToolCatalogue,
 };
 
 /// Rooms that approvals work with.

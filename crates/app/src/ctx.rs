@@ -13,8 +13,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    access::session::Session, attendance::Attendance, screening::Screening,
-    telemetry::stages::Stages,
+    attendance::Attendance, screening::Screening, session::Session, telemetry::stages::Stages,
 };
 
 /// One HTTP request before anybody is known: where it came from and when.

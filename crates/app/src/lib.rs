@@ -5,9 +5,11 @@
 //! `calls/bracket.rs` makes sure that nothing happens unrecorded.
 
 mod app;
-mod approvals;
-mod calls;
 mod nodes;
+
+mod calls;
+
+mod approvals;
 mod simulation;
 
 mod access;
@@ -16,28 +18,33 @@ mod tools;
 
 mod policies;
 
+mod limits;
+
 pub mod audit;
-pub mod telemetry;
+
+mod ctx;
+mod screening;
+mod session;
+
+mod catalogue;
+mod dlp;
 
 mod admission;
+mod claim;
+pub mod telemetry;
+
 mod attendance;
 mod base;
-mod claim;
-mod ctx;
-mod dlp;
+mod cluster;
 mod long_work;
 mod low_priority;
-mod screening;
+mod tenants;
 
 pub use portcullis_lanes::Workers;
 
 pub use self::{
     access::{
         Access,
-        limits::{Quotas, Refused},
-        session::Session,
-        sources::subnet,
-        tenants::{Account, Tenant},
         tokens::{
             Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Screened,
             SubjectType,
@@ -68,12 +75,20 @@ pub use self::{
         conversation::{Conversation, Questions},
         task::{Task, TaskRun, TaskState, TaskStep},
     },
+    catalogue::{
+        auth::{
+            AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat,
+            OAuthSettings, Owners,
+        },
+        provider::{Declared, Misfits, Pinning},
+    },
     claim::Claim,
+    cluster::{Cluster, JoinError},
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
+    limits::{Quotas, Refused},
     nodes::{
         Nodes,
-        cluster::{Cluster, JoinError},
         commands::{
             ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewToken,
             Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed, hold_record,
@@ -90,20 +105,18 @@ pub use self::{
         rehearsed::CaseReport,
         reload::Reloading,
         set_change::SetChange,
-        tallies::PolicyStats,
     },
     providers::{
-        AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
-        Owners, ProviderParts, Providers,
+        ProviderParts, Providers,
         connect::{
             Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected,
             NotRegistered, Owner, Registered, RotateError, UpstreamRevocation, rotate_secrets,
         },
-        provider::{Declared, Misfits, Pinning},
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
     screening::{Screening, fingerprint_key},
+    session::Session,
     simulation::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
         Simulations, Subject, Unread, Who, Workbench,
@@ -115,6 +128,7 @@ pub use self::{
         stages::{Stage, Stages},
         traces::{Attribute, Recording, TraceSettings},
     },
+    tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
     tools::{
         LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
         ToolQuery, ToolStatus, ToolView, Tools, tool_named,

@@ -1,6 +1,5 @@
 //! The node among others: membership, background jobs, readiness and commands of the operator.
 
-pub(crate) mod cluster;
 pub(crate) mod commands;
 pub(crate) mod jobs;
 mod membership;
@@ -10,17 +9,20 @@ use std::sync::Arc;
 
 use portcullis_core::audit::EventType;
 
-use self::{cluster::Cluster, jobs::unreadable::Named, readiness::Readiness};
+use self::{jobs::unreadable::Named, readiness::Readiness};
 use crate::{
-    access::{Access, limits::Quotas},
+    access::Access,
     approvals::Approvals,
     audit::{Audit, events::installation},
     base::Base,
     calls::Calls,
+    catalogue::ToolCatalogue,
+    cluster::Cluster,
+    limits::Quotas,
     policies::Policies,
     providers::Providers,
     telemetry::Telemetry,
-    tools::{Tools, catalogue::ToolCatalogue},
+    tools::Tools,
 };
 
 /// Rooms that the jobs of a node look after.

@@ -12,7 +12,6 @@ pub(crate) mod rates;
 pub(crate) mod rehearsed;
 pub(crate) mod reload;
 pub(crate) mod set_change;
-pub(crate) mod tallies;
 mod tenancy;
 
 use std::{
@@ -38,8 +37,7 @@ use self::{
     reload::{Ground, load_files},
 };
 use crate::{
-    access::limits::Quotas, audit::Audit, base::Base, screening::Screening,
-    tools::catalogue::ToolCatalogue,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, limits::Quotas, screening::Screening,
 };
 
 /// Result of the last attempt to load.

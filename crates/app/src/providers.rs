@@ -1,15 +1,10 @@
-//! The providers that the operator declared and the connections to them.
+//! Connecting declared providers: connect flows, credentials, and the lists of their tools.
 
-mod auth;
-pub(crate) mod authorizer;
 pub(crate) mod connect;
-pub(crate) mod connection;
 pub(crate) mod connections;
 pub(crate) mod credentials;
-pub(crate) mod freshness;
 mod looks;
 pub(crate) mod pin_changes;
-pub(crate) mod provider;
 mod tool_lists;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
@@ -21,16 +16,8 @@ use portcullis_upstream::Outbound;
 
 use self::{connect::Connecting, connections::Connections, vault::Vaults};
 use crate::{
-    access::limits::Quotas,
-    audit::Audit,
-    base::Base,
-    screening::Screening,
-    tools::{Tools, catalogue::ToolCatalogue},
-};
-
-pub use self::auth::{
-    AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat, OAuthSettings,
-    Owners,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, limits::Quotas, screening::Screening,
+    tools::Tools,
 };
 
 /// Settings of connections to providers.

@@ -14,7 +14,7 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::{access::tenants::Tenant, base::Base, dlp::Dlp};
+use crate::{base::Base, dlp::Dlp, tenants::Tenant};
 
 /// Data-loss prevention as this node does it now.
 #[derive(Debug)]

@@ -48,14 +48,15 @@ pub use self::{
     workbench::{Unread, Workbench},
 };
 use crate::{
-    Ctx,
     admission::overloaded,
     audit::Audit,
     base::Base as Node,
+    catalogue::ToolCatalogue,
+    ctx::Ctx,
     long_work::{LongTurn, LongWork, Stop},
     policies::{Policies, reload::Ground},
     screening::Screening,
-    tools::{Tools, catalogue::ToolCatalogue, tool_named},
+    tools::{Tools, tool_named},
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
@@ -150,7 +151,8 @@ impl Simulations {
                 Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
                 Some(_) | None => Arc::clone(&myself),
             };
-            let tool = self.catalogue.visible(ctx, &tool_named(&ask.tool)?)?.tool;
+            let tool =
+                self.catalogue.visible(&ctx.session.connections, &tool_named(&ask.tool)?)?.tool;
             let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
             cases.push(Case { pin, ..case(ask, principal, tool, ctx.origin.arrived) });
         }

@@ -1,9 +1,8 @@
-//! The catalogue: which tools there are, and which of them a caller can see.
+//! Tools of the catalogue as a caller can see them, and the pins of their definitions.
 //!
-//! One predicate, [`Tools::visible`], serves list, get and invoke: what is not visible does not
+//! One predicate, [`ToolCatalogue::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
 
-pub(crate) mod catalogue;
 mod listed;
 mod offered;
 pub(crate) mod pins;
@@ -25,17 +24,13 @@ use portcullis_upstream::CallError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use self::{
-    catalogue::{ToolCatalogue, Visible},
-    offered::Offers,
-    pins::held::Pins,
-};
+use self::{offered::Offers, pins::held::Pins};
 use crate::{
     audit::Audit,
     base::Base,
+    catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
     ctx::Ctx,
     policies::Policies,
-    providers::{freshness::Unlisted, provider::Provider},
     screening::Screening,
 };
 
@@ -195,7 +190,7 @@ impl Tools {
 
     /// One tool, if the caller may see it.
     pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
-        let visible = self.catalogue.visible(ctx, id)?;
+        let visible = self.catalogue.visible(&ctx.session.connections, id)?;
         let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
         Ok(self.shown(ctx, &visible, access))
     }

@@ -42,12 +42,14 @@ use portcullis_store::{KnownToken, LoginRecord, StoreError};
 use tokio::time::Instant;
 
 use self::renewal::Due;
-use super::{
-    Access,
+use super::Access;
+use crate::{
+    catalogue::connection::Reachable,
+    ctx::Origin,
     limits::Refused,
     session::{Look, Session},
+    telemetry::counters,
 };
-use crate::{ctx::Origin, providers::connection::Reachable, telemetry::counters};
 
 /// Time for which a verified token is trusted without asking the store: the bound for revocation
 /// on other nodes.

@@ -16,7 +16,7 @@ use super::{
     outcome::outcome_of,
     repeats::{Noted, Runs},
 };
-use crate::{access::sources::subnet, ctx::Origin};
+use crate::{ctx::Origin, tenants::sources::subnet};
 
 /// Seconds for which one event stands for all of its kind.
 const SPAN: i64 = 60;

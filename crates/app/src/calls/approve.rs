@@ -18,8 +18,8 @@ use super::{
     event::{CallEvent, governance_of},
 };
 use crate::{
-    admission::Judged, approvals::Obtained, ctx::Ctx, dlp::Dlp, policies::notices::Went,
-    tools::catalogue::Visible,
+    admission::Judged, approvals::Obtained, catalogue::Visible, ctx::Ctx, dlp::Dlp,
+    policies::notices::Went,
 };
 
 /// Largest input in bytes that approvers are shown; a call with a larger one cannot be approved.

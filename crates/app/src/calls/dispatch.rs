@@ -17,8 +17,8 @@ use super::{
     leg::Leg,
 };
 use crate::{
-    claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went, telemetry::stages::Stage,
-    tools::catalogue::Visible,
+    catalogue::Visible, claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    telemetry::stages::Stage,
 };
 
 /// A call that may be dispatched, with all that its effect needs.

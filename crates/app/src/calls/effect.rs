@@ -13,8 +13,8 @@ use portcullis_upstream::{CallAnswer, CallError, Said, Trace};
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
     attendance::Attendance,
+    catalogue::provider::Misfits,
     policies::notices::Went,
-    providers::provider::Misfits,
     telemetry::{counters, stages::Stage},
 };
 

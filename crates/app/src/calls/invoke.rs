@@ -37,13 +37,13 @@ use super::{
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    access::limits::uncounted,
     admission::{Admission, Judged, overloaded},
+    catalogue::Visible,
     ctx::Ctx,
     dlp::Dlp,
+    limits::uncounted,
     policies::notices::Went,
     telemetry::stages::Stage,
-    tools::catalogue::Visible,
 };
 
 impl Calls {

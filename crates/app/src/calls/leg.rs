@@ -13,7 +13,7 @@ use super::{
     Calls,
     conversation::{Conversation, Questions},
 };
-use crate::{ctx::Ctx, tools::catalogue::Visible};
+use crate::{catalogue::Visible, ctx::Ctx};
 
 /// Leg of a conversation that a call is.
 #[derive(Debug)]

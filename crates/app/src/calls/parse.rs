@@ -5,7 +5,7 @@ use portcullis_core::{
 };
 
 use super::{Calls, Invocation, View, conversation::Conversation, event::CallEvent};
-use crate::{claim::Claim, ctx::Ctx, telemetry::stages::Stage, tools::catalogue::Visible};
+use crate::{catalogue::Visible, claim::Claim, ctx::Ctx, telemetry::stages::Stage};
 
 /// A call of a tool that the caller sees.
 pub(super) struct ParsedCall {
@@ -40,7 +40,7 @@ impl Calls {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         event.commit_input(self, input.root());
-        let visible = self.catalogue.visible(ctx, &invocation.tool?)?;
+        let visible = self.catalogue.visible(&ctx.session.connections, &invocation.tool?)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use portcullis_core::{audit::Capture, call::StateKey, clock::Timestamp, idempotency::AnswerKey};
 
 use crate::{
-    access::limits::Quotas,
     admission::{Admissions, Judging},
     approvals::Approvals,
     audit::Audit,
     base::Base,
+    catalogue::ToolCatalogue,
     ctx::Ctx,
+    limits::Quotas,
     policies::Policies,
     providers::Providers,
     screening::Screening,
     telemetry::stages::Stage,
-    tools::{Tools, catalogue::ToolCatalogue},
+    tools::Tools,
 };
 
 /// Settings of calls.

@@ -5,11 +5,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use portcullis_store::{LiveNode, News, StoreError};
 use tokio::time::MissedTickBehavior;
 
-use super::{
-    Nodes,
+use super::Nodes;
+use crate::{
     cluster::{BEAT, Cluster},
+    providers::pin_changes,
+    telemetry::counters,
 };
-use crate::{providers::pin_changes, telemetry::counters};
 
 /// Interval at which a node reads the register of the others.
 const LOOK: Duration = Duration::from_secs(2);

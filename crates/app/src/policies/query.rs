@@ -12,8 +12,8 @@ use portcullis_core::{
     tool::{Tool, ToolId},
 };
 
-use super::{Policies, Reload, tallies::PolicyStats};
-use crate::ctx::Ctx;
+use super::{Policies, Reload};
+use crate::{ctx::Ctx, tenants::tallies::PolicyStats};
 
 /// Filter of a list of policies.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +85,11 @@ impl Policies {
     /// The records the query wants among those that can concern the caller's org.
     pub async fn list(&self, ctx: &Ctx, query: &PolicyQuery) -> Result<PolicyPage, Refusal> {
         let set = self.current();
-        let tool = query.tool.as_ref().map(|tool| self.catalogue.visible(ctx, tool)).transpose()?;
+        let tool = query
+            .tool
+            .as_ref()
+            .map(|tool| self.catalogue.visible(&ctx.session.connections, tool))
+            .transpose()?;
         let tool = tool.as_ref().map(|visible| &*visible.tool);
         let org = self.org_view_of(ctx.caller().org_id, &set).await?;
         let reload = self.last_reload();

@@ -38,8 +38,11 @@ use portcullis_core::{
 use portcullis_store::ProviderOwner;
 use utoipa::ToSchema;
 
-use super::{Providers, auth::Auth, authorizer::Server, provider::Provider, view::ProviderView};
-use crate::ctx::Ctx;
+use super::{Providers, view::ProviderView};
+use crate::{
+    catalogue::{auth::Auth, authorizer::Server, provider::Provider},
+    ctx::Ctx,
+};
 
 /// Settings of connects in this installation.
 #[derive(Debug)]

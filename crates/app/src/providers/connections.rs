@@ -20,10 +20,12 @@ use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 
 use super::{
     Providers,
-    connection::{Connection, Fitness, Live, Reachable, Route, own_route},
     credentials::{Marked as _, Stored},
-    provider::Provider,
     tool_lists::ToolLists,
+};
+use crate::catalogue::{
+    connection::{Connection, Fitness, Live, Reachable, Route, own_route},
+    provider::Provider,
 };
 
 /// Time for which an unused connection is kept in memory.

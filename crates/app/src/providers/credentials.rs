@@ -8,7 +8,8 @@ use portcullis_upstream as upstream;
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-use super::{Providers, auth::Auth, vault::SecretPlace};
+use super::{Providers, vault::SecretPlace};
+use crate::catalogue::auth::Auth;
 
 /// A credential as it is kept.
 #[derive(Debug, Clone)]

@@ -4,12 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
 
-use super::{
-    Providers,
-    connection::Connection,
-    freshness::{Age, Unlisted},
+use super::Providers;
+use crate::{
+    admission::Admission,
+    catalogue::{
+        Visible,
+        connection::Connection,
+        freshness::{Age, Unlisted},
+    },
 };
-use crate::{admission::Admission, tools::catalogue::Visible};
 
 /// The longest a call waits for a look.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 use super::{
     Providers,
     connect::refresh::{Reason, Renewed},
+};
+use crate::catalogue::{
     connection::{Connection, Live, OwnRoute, ToolMap},
     freshness::Unlisted,
     provider::Provider,

@@ -15,12 +15,14 @@ use portcullis_store::{
     ProviderStatus, StoreError, UnreadableRow,
 };
 
-use super::{
-    Providers,
-    auth::{AuthKind, OAuthSettings},
-    provider::{Declared, Provider},
+use super::Providers;
+use crate::{
+    catalogue::{
+        auth::{AuthKind, OAuthSettings},
+        provider::{Declared, Provider},
+    },
+    ctx::Ctx,
 };
-use crate::ctx::Ctx;
 
 /// Owner of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

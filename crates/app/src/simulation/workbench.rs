@@ -20,8 +20,8 @@ use super::{
     report::RequestReport,
 };
 use crate::{
+    catalogue::provider::Declared,
     policies::reload::{Ground, load_files},
-    providers::provider::Declared,
 };
 
 /// Tools to check policies against, and what judges calls of them.

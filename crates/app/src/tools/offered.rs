@@ -14,8 +14,8 @@ pub use self::pages::{ListedNames, ListedPage, PageQuery};
 use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
+    catalogue::connection::{Connection, ListHandle},
     ctx::Ctx,
-    providers::connection::{Connection, ListHandle},
 };
 use moka::sync::Cache;
 use portcullis_core::{

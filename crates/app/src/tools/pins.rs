@@ -35,7 +35,7 @@ use self::{
     held::Versions,
 };
 use super::Tools;
-use crate::providers::provider::{Pinning, Provider};
+use crate::catalogue::provider::{Pinning, Provider};
 
 /// Tools that a provider lists, sorted by their pins.
 #[derive(Default)]

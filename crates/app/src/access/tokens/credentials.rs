@@ -17,8 +17,11 @@ use portcullis_store::{Identity, Principal};
 
 use super::{Purpose, Rejected};
 use crate::{
-    access::{Access, limits::Refused, session::Session, tenants::Account, trust::TrustRefusal},
+    access::{Access, trust::TrustRefusal},
     ctx::Origin,
+    limits::Refused,
+    session::Session,
+    tenants::Account,
 };
 
 /// Kind of credential that the caller declares for the subject.

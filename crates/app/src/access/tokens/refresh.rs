@@ -16,10 +16,7 @@ use portcullis_core::{
 use portcullis_store::{KnownRefresh, NewRefresh, NewToken, Rotated, Rotation, TokenRecord};
 
 use super::{Rejected, events::TokenEvent, exchange::Granted};
-use crate::{
-    access::{Access, limits::Refused, tenants::Account},
-    ctx::Origin,
-};
+use crate::{access::Access, ctx::Origin, limits::Refused, tenants::Account};
 
 /// A refresh token that was found good, or was a moment ago.
 #[derive(Debug)]

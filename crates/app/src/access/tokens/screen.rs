@@ -10,10 +10,7 @@ use portcullis_core::{
 };
 
 use super::{Purpose, Rejected};
-use crate::{
-    access::{Access, limits::Refused},
-    ctx::Origin,
-};
+use crate::{access::Access, ctx::Origin, limits::Refused};
 
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

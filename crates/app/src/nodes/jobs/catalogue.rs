@@ -1,6 +1,6 @@
 //! Keeps the catalogue true: asks each provider for its tools at start, when it says that they
 //! changed, when its list is as old as it may be, and again and again while it cannot be reached.
-//! Calls have it asked more often ([`crate::providers::freshness`]).
+//! Calls have it asked more often ([`crate::catalogue::freshness`]).
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use portcullis_store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{nodes::Nodes, providers::provider::Provider};
+use crate::{catalogue::provider::Provider, nodes::Nodes};
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_mins(1);

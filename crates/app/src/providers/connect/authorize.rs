@@ -14,7 +14,10 @@ use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
 use super::{Connected, PermittedConnect, events::About, wrong};
-use crate::providers::{Providers, auth::OAuthSettings, authorizer::Server, vault::SecretPlace};
+use crate::{
+    catalogue::{auth::OAuthSettings, authorizer::Server},
+    providers::{Providers, vault::SecretPlace},
+};
 
 /// The field of what it takes to go on with an attempt.
 pub(super) const BEGUN: &str = "begun";

@@ -25,12 +25,16 @@ use portcullis_store::{CLIENT, OAuthClient};
 use portcullis_upstream::{Client, Endpoint, OAuthError, oauth::OAUTH_TIMEOUT};
 use serde_json::{Value, json};
 
-use crate::providers::{
-    Providers,
-    auth::{AuthorizationServer, Endpoints, OAuthSettings},
-    authorizer::Server,
-    provider::Provider,
-    vault::{SecretPlace, unopened},
+use crate::{
+    catalogue::{
+        auth::{AuthorizationServer, Endpoints, OAuthSettings},
+        authorizer::Server,
+        provider::Provider,
+    },
+    providers::{
+        Providers,
+        vault::{SecretPlace, unopened},
+    },
 };
 
 /// Seconds for which metadata is believed.

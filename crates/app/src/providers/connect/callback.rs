@@ -18,12 +18,10 @@ use super::{
     events::{About, failed},
 };
 use crate::{
-    access::limits::Refused,
+    catalogue::{auth::OAuthSettings, authorizer::Server, provider::Provider},
     ctx::Origin,
-    providers::{
-        Providers, auth::OAuthSettings, authorizer::Server, credentials::StoredCredential,
-        provider::Provider, vault::SecretPlace,
-    },
+    limits::Refused,
+    providers::{Providers, credentials::StoredCredential, vault::SecretPlace},
 };
 
 /// The field of what was granted to an attempt.

@@ -18,11 +18,11 @@ use utoipa::ToSchema;
 use super::events::About;
 use crate::{
     audit::events::row_of,
+    catalogue::provider::Provider,
     ctx::Ctx,
     providers::{
         Providers,
         credentials::{Stored, StoredCredential},
-        provider::Provider,
     },
 };
 

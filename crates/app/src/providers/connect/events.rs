@@ -9,7 +9,10 @@ use portcullis_store::ProviderOwner;
 use serde_json::{Value, json};
 
 use super::PermittedConnect;
-use crate::{ctx::Origin, providers::Providers};
+use crate::{
+    ctx::{Ctx, Origin},
+    providers::Providers,
+};
 
 /// Connection that an event is about.
 #[derive(Debug, Clone)]
@@ -56,7 +59,7 @@ impl Providers {
     /// Event that a caller caused on a connection.
     pub(crate) fn connection_event(
         &self,
-        ctx: &crate::Ctx,
+        ctx: &Ctx,
         kind: EventType,
         about: &About,
         more: &Value,

@@ -19,11 +19,10 @@ use super::{
 };
 use crate::{
     audit::outcome::outcome_of,
+    catalogue::provider::Provider,
     providers::{
         Providers,
-        auth::Auth,
         credentials::StoredCredential,
-        provider::Provider,
         tool_lists::Listed,
         view::{ProviderView, new_provider},
     },
@@ -214,15 +213,5 @@ fn reason(refusal: &Refusal) -> &'static str {
         UpstreamReason::IssuerMismatch.as_str()
     } else {
         refusal.code()
-    }
-}
-
-impl Auth {
-    /// The settings of an OAuth provider.
-    pub(crate) fn oauth(&self) -> Option<&crate::providers::OAuthSettings> {
-        match self {
-            Self::OAuth(settings) => Some(settings),
-            Self::None | Self::ConfiguredKey | Self::Key(_) => None,
-        }
     }
 }

@@ -19,12 +19,14 @@ use serde_json::json;
 
 use super::disconnect::about;
 use crate::{
-    ctx::Ctx,
-    providers::{
-        Providers,
+    catalogue::{
         auth::OAuthSettings,
         authorizer::Server,
         connection::{Connection, OwnRoute},
+    },
+    ctx::Ctx,
+    providers::{
+        Providers,
         credentials::{Stored, StoredCredential},
         view::ProviderView,
     },

@@ -12,10 +12,8 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 use super::refresh::{Reason, Renewed};
 use crate::{
     admission::Admission,
-    providers::{
-        Providers,
-        connection::{Connection, Fitness, Live, OwnRoute},
-    },
+    catalogue::connection::{Connection, Fitness, Live, OwnRoute},
+    providers::Providers,
 };
 
 impl Providers {

@@ -27,8 +27,8 @@ use super::{
     recorded::{Core, Detached},
 };
 use crate::{
-    Ctx,
     admission::overloaded,
+    ctx::Ctx,
     simulation::{
         Simulations,
         judge::{Judged, candidates, near_misses},

@@ -15,9 +15,9 @@ use super::{
     tally::{Tallied, Tally},
 };
 use crate::{
+    catalogue::ToolTable,
     long_work::Stop,
     simulation::{Options, decision::SimulatedDecision, sets::Sets},
-    tools::catalogue::ToolTable,
 };
 
 /// A tool of the log.

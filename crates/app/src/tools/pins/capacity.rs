@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 use portcullis_store::Pin;
 
-use crate::providers::provider::{Pinning, Provider};
+use crate::catalogue::provider::{Pinning, Provider};
 
 /// The time for which a tool is remembered that waits and is not listed any more.
 const WAITS_SECONDS: i64 = 30 * 86_400;

@@ -20,9 +20,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    Ctx,
     audit::events::{patience, row_of},
-    providers::provider::Provider,
+    catalogue::provider::Provider,
+    ctx::Ctx,
     tools::Tools,
 };
 

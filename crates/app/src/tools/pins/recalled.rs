@@ -9,7 +9,7 @@ use portcullis_core::{
 use portcullis_store::{Store, StoreError};
 
 use super::{super::Tools, read};
-use crate::providers::provider::Provider;
+use crate::catalogue::provider::Provider;
 
 /// The accepted definitions of a provider's tools.
 pub(crate) async fn accepted(

@@ -83,7 +83,7 @@ impl LastLook {
     }
 
     /// The failure of a look that ended a moment before `asked_at`, or after it.
-    pub(super) fn failed_since(&self, asked_at: Timestamp) -> Option<Unlisted> {
+    pub(crate) fn failed_since(&self, asked_at: Timestamp) -> Option<Unlisted> {
         let (at, why) = self.0.as_ref()?;
         (at.as_micros() + SECOND > asked_at.as_micros()).then(|| why.clone())
     }
@@ -126,7 +126,7 @@ impl Freshness {
     }
 
     /// `true` for one caller in some seconds, which is then to begin a look in the background.
-    pub(super) fn claim(&self, now: Timestamp) -> bool {
+    pub(crate) fn claim(&self, now: Timestamp) -> bool {
         let asked_at = self.asked_at.load(Ordering::Acquire);
         let early = now < Timestamp::from_micros(asked_at).plus_seconds(RETRY_SECONDS);
         let (micros, order) = (now.as_micros(), Ordering::AcqRel);

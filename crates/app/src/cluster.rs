@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// Time for which a node trusts its caches without an answer of its store.
 const TRUST: Duration = Duration::from_secs(5);
 /// Interval of heartbeats.
-pub(super) const BEAT: Duration = Duration::from_secs(1);
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
 /// Reason that a node does not take part.
 #[derive(Debug, thiserror::Error)]
@@ -48,8 +48,8 @@ pub enum JoinError {
 /// This node as one of several.
 #[derive(Debug)]
 pub struct Cluster {
-    pub(super) nodes: Nodes,
-    pub(super) me: NodeRecord,
+    pub(crate) nodes: Nodes,
+    pub(crate) me: NodeRecord,
     since: Instant,
     /// Milliseconds from `since` to when the store was asked last that answered since.
     heard: AtomicU64,
@@ -117,7 +117,7 @@ impl Cluster {
         Err(Refusal::Unavailable { reason: Unavailable::Store })
     }
 
-    pub(super) async fn beat(&self, policy_set: String) {
+    pub(crate) async fn beat(&self, policy_set: String) {
         let asked = Instant::now();
         let me = NodeRecord { policy_set: Some(policy_set), ..self.me.clone() };
         match self.nodes.hold(&me).await {

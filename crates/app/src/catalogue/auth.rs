@@ -175,6 +175,14 @@ impl Auth {
         }
     }
 
+    /// The settings of an OAuth provider.
+    pub(crate) fn oauth(&self) -> Option<&OAuthSettings> {
+        match self {
+            Self::OAuth(settings) => Some(settings),
+            Self::None | Self::ConfiguredKey | Self::Key(_) => None,
+        }
+    }
+
     /// A key or an access token as it goes upstream.
     pub(crate) fn header(&self, token: &Secret) -> Option<Credential> {
         match self {

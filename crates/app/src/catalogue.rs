@@ -1,4 +1,11 @@
-//! Declared providers and the tools they told, as policies are bound to them.
+//! Declared providers, the connections to them, and the tools they told, as policies are bound to
+//! them.
+
+pub(crate) mod auth;
+pub(crate) mod authorizer;
+pub(crate) mod connection;
+pub(crate) mod freshness;
+pub(crate) mod provider;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,12 +21,9 @@ use portcullis_core::{
     tool::{Tool, ToolId},
 };
 
-use crate::{
-    ctx::Ctx,
-    providers::{
-        connection::Connection,
-        provider::{Declared, Provider},
-    },
+use self::{
+    connection::{Connection, Reachable},
+    provider::{Declared, Provider},
 };
 
 /// Every known tool with its provider, by id.
@@ -88,10 +92,10 @@ impl ToolCatalogue {
         self.tools.store(Arc::new(table));
     }
 
-    /// The tool, if it is in the catalogue of the caller's org through a usable connection.
-    pub(crate) fn visible(&self, ctx: &Ctx, id: &ToolId) -> Result<Visible, Refusal> {
+    /// The tool, if the caller may reach it through one of these connections.
+    pub(crate) fn visible(&self, connections: &Reachable, id: &ToolId) -> Result<Visible, Refusal> {
         let unknown = || Refusal::not_found("mcp", id.as_str());
-        let connection = ctx.session.connections.get(id.provider()).ok_or_else(unknown)?;
+        let connection = connections.get(id.provider()).ok_or_else(unknown)?;
         let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }

@@ -12,7 +12,7 @@ const MAX_SHOWN_CHARS: usize = 500;
 
 /// Findings about the authorization server.
 #[derive(Debug, Default)]
-pub(crate) struct Authorizer(pub(super) tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
+pub(crate) struct Authorizer(pub(crate) tokio::sync::Mutex<Option<(Arc<Server>, Timestamp)>>);
 
 impl Authorizer {
     /// The issuer that was found last, as an operator can be shown it.
@@ -42,13 +42,13 @@ pub(crate) struct Server {
     pub(crate) authorize: Endpoint,
     pub(crate) token: Endpoint,
     pub(crate) revoke: Option<Endpoint>,
-    pub(super) register: Option<Endpoint>,
-    pub(super) reads_client_documents: bool,
+    pub(crate) register: Option<Endpoint>,
+    pub(crate) reads_client_documents: bool,
     pub(crate) tells_issuer: bool,
-    pub(super) methods: Vec<TokenMethod>,
+    pub(crate) methods: Vec<TokenMethod>,
     /// The scopes that the resource asks for or lists.
     pub(crate) wanted: Vec<String>,
     pub(crate) listed: Vec<String>,
     /// The servers that the MCP server names, if the configured issuer is none of them.
-    pub(super) others: Option<Vec<String>>,
+    pub(crate) others: Option<Vec<String>>,
 }

@@ -40,13 +40,13 @@ pub(crate) struct Connection {
     pub(crate) org: OrgId,
     pub(crate) owner: ProviderOwner,
     pub(crate) provider: Arc<Provider>,
-    pub(super) way: Route,
+    pub(crate) way: Route,
 }
 
 /// Credential route of a connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is kept in an Arc of its own, most are large")]
-pub(super) enum Route {
+pub(crate) enum Route {
     /// The route of the configuration, shared by all that may use the provider.
     Declared,
     Own(OwnRoute),
@@ -56,8 +56,8 @@ pub(super) enum Route {
 #[derive(Debug)]
 pub(crate) struct OwnRoute {
     pub(crate) server: Server,
-    pub(super) consent: String,
-    pub(super) live: ArcSwap<Live>,
+    pub(crate) consent: String,
+    pub(crate) live: ArcSwap<Live>,
     /// Held by the task that gets new credentials. Time and reason of the last failure.
     pub(crate) renewing: tokio::sync::Mutex<Option<(Timestamp, Refusal)>>,
     /// Age of its list of tools.
@@ -182,7 +182,7 @@ impl OwnRoute {
     }
 
     /// Takes what is known over, unless something newer is known already.
-    pub(super) fn update(&self, live: Live) {
+    pub(crate) fn update(&self, live: Live) {
         let live = Arc::new(live);
         self.live.rcu(|known| {
             let older = live.record.revision < known.record.revision;
@@ -203,7 +203,7 @@ impl Live {
 
 /// The connections a principal may call through, by slug: its own before the org's.
 #[derive(Debug, Default)]
-pub(crate) struct Reachable(pub(super) BTreeMap<String, Arc<Connection>>);
+pub(crate) struct Reachable(pub(crate) BTreeMap<String, Arc<Connection>>);
 
 impl Reachable {
     pub(crate) fn get(&self, slug: &str) -> Option<&Arc<Connection>> {
@@ -222,7 +222,7 @@ impl Reachable {
 }
 
 /// A connection with a way of its own, which shows this credential or none.
-pub(super) fn own_route(
+pub(crate) fn own_route(
     live: Live,
     provider: &Arc<Provider>,
     credential: Option<Credential>,

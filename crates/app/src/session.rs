@@ -9,8 +9,10 @@ use portcullis_core::{clock::Timestamp, policy::Principal, principal::Caller, to
 use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
-use super::tenants::{Account, Tenant};
-use crate::providers::connection::Reachable;
+use crate::{
+    catalogue::connection::Reachable,
+    tenants::{Account, Tenant},
+};
 
 /// A live token and whose it is.
 #[derive(Debug)]
@@ -19,26 +21,26 @@ pub struct Session {
     /// The caller as policies see it.
     pub(crate) principal: Principal,
     /// Record of the login that the token comes from.
-    pub(super) login: Option<LoginRecord>,
+    pub(crate) login: Option<LoginRecord>,
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) connections: Arc<Reachable>,
-    pub(super) kind: TokenKind,
-    pub(super) exchange_only: bool,
-    pub(super) expires_at: Timestamp,
-    pub(super) look: Look,
-    pub(super) last_used_minute: AtomicI64,
-    pub(super) renewing: AtomicBool,
+    pub(crate) kind: TokenKind,
+    pub(crate) exchange_only: bool,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) look: Look,
+    pub(crate) last_used_minute: AtomicI64,
+    pub(crate) renewing: AtomicBool,
 }
 
 /// When a look-up began: what it finds is trusted from then on, however long it takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Look {
+pub(crate) struct Look {
     /// In the order of revocations.
-    pub(super) looked_up: u64,
+    pub(crate) looked_up: u64,
     /// In time.
-    pub(super) asked: Instant,
+    pub(crate) asked: Instant,
     /// By the DLP settings of this moment.
-    pub(super) settings: u64,
+    pub(crate) settings: u64,
 }
 
 impl Session {

@@ -1,4 +1,8 @@
-//! State of each org in a node's memory: its counters and when its tokens last changed.
+//! State of each org in a node's memory: its counters and when its tokens last changed; and counters
+//! of requests without a valid token.
+
+pub(crate) mod sources;
+pub(crate) mod tallies;
 
 use std::{
     collections::HashMap,
@@ -18,7 +22,7 @@ use portcullis_core::{
 };
 use portcullis_store::Counted;
 
-use crate::policies::tallies::Tallies;
+use self::tallies::Tallies;
 
 /// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
 #[derive(Debug, Default)]

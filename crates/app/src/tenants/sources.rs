@@ -15,7 +15,7 @@ use portcullis_core::{
     limits::{Bucket, Resource, UNAUTHENTICATED_PER_MINUTE, Window},
 };
 
-use super::tenants::Counter;
+use super::Counter;
 
 /// Remembered sources; the least used are forgotten first.
 const MAX_SOURCES: u64 = 100_000;

@@ -19,14 +19,11 @@ use portcullis_core::{
 };
 use portcullis_store::{Charge, Cost, SharedCounters};
 
-use super::{
-    sources::Sources,
-    tenants::{Account, Tenant, Tenants},
-};
 use crate::{
     audit::Audit,
     base::Base,
     ctx::{Ctx, Origin},
+    tenants::{Account, Tenant, Tenants, sources::Sources},
 };
 
 /// Counting mode of this node.
