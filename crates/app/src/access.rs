@@ -11,19 +11,9 @@ use portcullis_core::{lifetime::GrantLife, refusal::Refusal};
 
 use self::{token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
 use crate::{
-    audit::Audit, base::Base, cluster::Cluster, limits::Quotas, providers::Providers,
-    screening::Screening,
+    audit::Audit, base::Base, cluster::Cluster, foundation::Foundation, limits::Quotas,
+    providers::Providers, screening::Screening,
 };
-
-/// Rooms and handles that sessions work with.
-pub(crate) struct AccessHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) quotas: Arc<Quotas>,
-    pub(crate) providers: Arc<Providers>,
-    pub(crate) cluster: Option<Arc<Cluster>>,
-}
 
 /// Sessions of callers, and the tokens they come from.
 #[derive(Debug)]
@@ -42,14 +32,20 @@ pub struct Access {
 }
 
 impl Access {
-    pub(crate) fn new(handles: AccessHandles, trust: Trust, grant_life: GrantLife) -> Self {
-        let AccessHandles { base, screening, audit, quotas, providers, cluster } = handles;
+    pub(crate) fn new(
+        foundation: &Foundation,
+        providers: &Arc<Providers>,
+        cluster: Option<Arc<Cluster>>,
+        trust: Trust,
+        grant_life: GrantLife,
+    ) -> Self {
+        let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
         Self {
             base,
             screening,
             audit,
             quotas,
-            providers,
+            providers: Arc::clone(providers),
             cluster,
             sessions: Sessions::new(),
             watch: Watch::new(),

@@ -11,22 +11,23 @@ use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    access::{Access, AccessHandles, trust::Trust},
-    approvals::{ApprovalHandles, Approvals},
+    access::{Access, trust::Trust},
+    approvals::Approvals,
     audit::{Audit, AuditParts},
     base::Base,
-    calls::{CallHandles, CallParts, Calls},
+    calls::{CallParts, Calls},
     catalogue::{ToolCatalogue, provider::Declared},
     cluster::Cluster,
     dlp::Dlp,
+    foundation::Foundation,
     limits::Quotas,
-    nodes::{NodeHandles, Nodes},
-    policies::{Policies, PolicyHandles, PolicySource},
-    providers::{ProviderHandles, ProviderParts, Providers},
+    nodes::{Nodes, jobs::unreadable::Named, readiness::Readiness},
+    policies::{Policies, PolicySource},
+    providers::{ProviderParts, Providers},
     screening::Screening,
-    simulation::{SimulationHandles, Simulations, policy_cases::run_cases},
+    simulation::{Simulations, policy_cases::run_cases},
     telemetry::{Telemetry, traces::TraceSettings},
-    tools::{ToolHandles, Tools},
+    tools::Tools,
 };
 
 /// Parts of a node, as boot hands them over.
@@ -85,7 +86,6 @@ pub struct App {
 impl App {
     /// Puts the parts together. Fails if the policy folder does not load: a node never starts with
     /// less policy than was written.
-    #[expect(clippy::too_many_lines, reason = "the list of all rooms and what each works with")]
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
         let Parts { clock, random, store, node, workers, tasks, .. } = parts;
         let base = Arc::new(Base::new(clock, random, store, node, workers, tasks));
@@ -99,69 +99,20 @@ impl App {
         let audit = Arc::new(audit);
         let quotas = Quotas::new(Arc::clone(&base), Arc::clone(&audit), parts.counters);
         let quotas = Arc::new(quotas);
-        let handles = PolicyHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            quotas: Arc::clone(&quotas),
-            catalogue: Arc::clone(&catalogue),
-            run_cases,
-        };
-        let policies = Arc::new(Policies::open(parts.policies, parts.webhooks, handles)?);
-        let tools = Arc::new(Tools::new(ToolHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            policies: Arc::clone(&policies),
-            catalogue: Arc::clone(&catalogue),
-        }));
-        let handles = ProviderHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            quotas: Arc::clone(&quotas),
-            catalogue: Arc::clone(&catalogue),
-            tools: Arc::clone(&tools),
-        };
-        let providers = Arc::new(Providers::new(handles, parts.providers));
-        let handles = AccessHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            quotas: Arc::clone(&quotas),
-            providers: Arc::clone(&providers),
-            cluster: cluster.clone(),
-        };
-        let access = Arc::new(Access::new(handles, parts.trust, parts.grant_life));
-        let approvals = Arc::new(Approvals::new(ApprovalHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            policies: Arc::clone(&policies),
-            catalogue: Arc::clone(&catalogue),
-            providers: Arc::clone(&providers),
-        }));
-        let simulations = Arc::new(Simulations::new(SimulationHandles {
-            base: Arc::clone(&base),
-            screening: Arc::clone(&screening),
-            audit: Arc::clone(&audit),
-            policies: Arc::clone(&policies),
-            catalogue: Arc::clone(&catalogue),
-            tools: Arc::clone(&tools),
-        }));
-        let handles = CallHandles {
-            base: Arc::clone(&base),
-            screening,
-            audit: Arc::clone(&audit),
-            quotas: Arc::clone(&quotas),
-            policies: Arc::clone(&policies),
-            catalogue: Arc::clone(&catalogue),
-            tools: Arc::clone(&tools),
-            providers: Arc::clone(&providers),
-            approvals: Arc::clone(&approvals),
-        };
-        let calls = Arc::new(Calls::new(handles, parts.calls));
-        let nodes = Arc::new(Nodes::new(NodeHandles {
+        let foundation = Foundation { base, screening, audit, quotas, catalogue };
+        let policies = Policies::open(&foundation, parts.policies, parts.webhooks, run_cases)?;
+        let policies = Arc::new(policies);
+        let tools = Arc::new(Tools::new(&foundation, &policies));
+        let providers = Arc::new(Providers::new(&foundation, &tools, parts.providers));
+        let access =
+            Access::new(&foundation, &providers, cluster.clone(), parts.trust, parts.grant_life);
+        let access = Arc::new(access);
+        let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
+        let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
+        let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
+        let calls = Arc::new(calls);
+        let Foundation { base, audit, quotas, catalogue, .. } = foundation;
+        let nodes = Arc::new(Nodes {
             base: Arc::clone(&base),
             telemetry: Arc::clone(&telemetry),
             audit: Arc::clone(&audit),
@@ -174,8 +125,10 @@ impl App {
             calls: Arc::clone(&calls),
             approvals: Arc::clone(&approvals),
             cluster,
-        }));
-        let rooms = Self {
+            readiness: Readiness::default(),
+            named: Named::default(),
+        });
+        Ok(Arc::new(Self {
             base,
             telemetry,
             audit,
@@ -188,7 +141,6 @@ impl App {
             calls,
             simulations,
             nodes,
-        };
-        Ok(Arc::new(rooms))
+        }))
     }
 }

@@ -36,20 +36,11 @@ use crate::{
     },
     base::Base,
     catalogue::ToolCatalogue,
+    foundation::Foundation,
     policies::Policies,
     providers::Providers,
     screening::Screening,
 };
-
-/// Rooms that approvals work with.
-pub(crate) struct ApprovalHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) policies: Arc<Policies>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-    pub(crate) providers: Arc<Providers>,
-}
 
 /// Approvals of a node.
 #[derive(Debug)]
@@ -65,10 +56,22 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    pub(crate) fn new(handles: ApprovalHandles) -> Self {
-        let ApprovalHandles { base, screening, audit, policies, catalogue, providers } = handles;
-        let (notices, waiting) = (Notices::default(), Waiting::default());
-        Self { base, screening, audit, policies, catalogue, providers, notices, waiting }
+    pub(crate) fn new(
+        foundation: &Foundation,
+        policies: &Arc<Policies>,
+        providers: &Arc<Providers>,
+    ) -> Self {
+        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+        Self {
+            base,
+            screening,
+            audit,
+            policies: Arc::clone(policies),
+            catalogue,
+            providers: Arc::clone(providers),
+            notices: Notices::default(),
+            waiting: Waiting::default(),
+        }
     }
 
     /// Writes the next state of an approval with its event, and tells of it. `false` if it was changed

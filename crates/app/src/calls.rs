@@ -24,7 +24,6 @@ mod spans;
 pub(crate) mod task;
 mod uninterrupted;
 
-pub(crate) use self::room::CallHandles;
 pub use self::{
     answers::{Answered, GovernanceView, Invoked, Replayed, ReplayedError, Stopped},
     request::{Invocation, TaskTerms, View},

@@ -18,6 +18,8 @@ mod tools;
 
 mod policies;
 
+mod foundation;
+
 mod limits;
 
 pub mod audit;

@@ -37,7 +37,8 @@ use self::{
     reload::{Ground, load_files},
 };
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, limits::Quotas, screening::Screening,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
+    screening::Screening,
 };
 
 /// Result of the last attempt to load.
@@ -46,16 +47,6 @@ pub struct Reload {
     pub at: Timestamp,
     /// Errors found; empty means the set was taken.
     pub errors: Vec<PolicyError>,
-}
-
-/// Rooms and handles that policies work with.
-pub(crate) struct PolicyHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) quotas: Arc<Quotas>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-    pub(crate) run_cases: RunCases,
 }
 
 /// The set in force.
@@ -108,10 +99,12 @@ pub struct PolicySource {
 impl Policies {
     /// Loads the folder. Fails if it does not load, unless the last good set may be used.
     pub(crate) fn open(
+        foundation: &Foundation,
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
-        PolicyHandles { base, screening, audit, quotas, catalogue, run_cases }: PolicyHandles,
+        run_cases: RunCases,
     ) -> Result<Self, Vec<PolicyError>> {
+        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
         let (bound, dlp) = (catalogue.for_policies(), screening.dlp());
         let detectors = dlp.engine().names();
         let ground = Ground { catalogue: &bound, detectors: &detectors, now: base.now() };

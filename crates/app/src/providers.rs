@@ -16,8 +16,8 @@ use portcullis_upstream::Outbound;
 
 use self::{connect::Connecting, connections::Connections, vault::Vaults};
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, limits::Quotas, screening::Screening,
-    tools::Tools,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
+    screening::Screening, tools::Tools,
 };
 
 /// Settings of connections to providers.
@@ -28,16 +28,6 @@ pub struct ProviderParts {
     /// The HTTP client for requests to authorization servers.
     pub outbound: Outbound,
     pub connecting: Connecting,
-}
-
-/// Rooms that providers work with.
-pub(crate) struct ProviderHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) quotas: Arc<Quotas>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-    pub(crate) tools: Arc<Tools>,
 }
 
 /// The declared providers, the connections of orgs and principals, and their credentials.
@@ -56,21 +46,20 @@ pub struct Providers {
 }
 
 impl Providers {
-    pub(crate) fn new(handles: ProviderHandles, parts: ProviderParts) -> Self {
-        let ProviderHandles { base, screening, audit, quotas, catalogue, tools } = handles;
+    pub(crate) fn new(foundation: &Foundation, tools: &Arc<Tools>, parts: ProviderParts) -> Self {
+        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
         let ProviderParts { vaults, outbound, connecting } = parts;
-        let connections = Connections::new();
         Self {
             base,
             screening,
             audit,
             quotas,
             catalogue,
-            tools,
+            tools: Arc::clone(tools),
             vaults,
             outbound,
             connecting,
-            connections,
+            connections: Connections::new(),
         }
     }
 }

@@ -53,6 +53,7 @@ use crate::{
     base::Base as Node,
     catalogue::ToolCatalogue,
     ctx::Ctx,
+    foundation::Foundation,
     long_work::{LongTurn, LongWork, Stop},
     policies::{Policies, reload::Ground},
     screening::Screening,
@@ -69,16 +70,6 @@ const MAX_CHECKS: usize = 200_000;
 /// The most policies that a report names beside its decisions.
 const MAX_NAMED: usize = 100_000;
 
-/// Rooms that a simulation asks.
-pub(crate) struct SimulationHandles {
-    pub(crate) base: Arc<Node>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) policies: Arc<Policies>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-    pub(crate) tools: Arc<Tools>,
-}
-
 /// The simulations of this node.
 #[derive(Debug)]
 pub struct Simulations {
@@ -92,10 +83,21 @@ pub struct Simulations {
 }
 
 impl Simulations {
-    pub(crate) fn new(handles: SimulationHandles) -> Self {
-        let SimulationHandles { base, screening, audit, policies, catalogue, tools } = handles;
-        let work = LongWork::new(AT_ONCE, base.ending.clone());
-        Self { base, screening, audit, policies, catalogue, tools, work }
+    pub(crate) fn new(
+        foundation: &Foundation,
+        policies: &Arc<Policies>,
+        tools: &Arc<Tools>,
+    ) -> Self {
+        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+        Self {
+            work: LongWork::new(AT_ONCE, base.ending.clone()),
+            base,
+            screening,
+            audit,
+            policies: Arc::clone(policies),
+            catalogue,
+            tools: Arc::clone(tools),
+        }
     }
 
     /// Answers a simulation. It ends with its time limit, with the request or with the node.

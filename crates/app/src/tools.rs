@@ -30,6 +30,7 @@ use crate::{
     base::Base,
     catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
     ctx::Ctx,
+    foundation::Foundation,
     policies::Policies,
     screening::Screening,
 };
@@ -104,15 +105,6 @@ fn mentions(tool: &Tool, text: &str) -> bool {
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
-/// Rooms that tools work with.
-pub(crate) struct ToolHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) policies: Arc<Policies>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-}
-
 /// The catalogue of tools and the pins of their definitions.
 #[derive(Debug)]
 pub struct Tools {
@@ -126,13 +118,13 @@ pub struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(handles: ToolHandles) -> Self {
-        let ToolHandles { base, screening, audit, policies, catalogue } = handles;
+    pub(crate) fn new(foundation: &Foundation, policies: &Arc<Policies>) -> Self {
+        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
         Self {
             base,
             screening,
             audit,
-            policies,
+            policies: Arc::clone(policies),
             catalogue,
             pins: Pins::default(),
             offers: Offers::new(),

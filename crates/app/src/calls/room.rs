@@ -11,6 +11,7 @@ use crate::{
     base::Base,
     catalogue::ToolCatalogue,
     ctx::Ctx,
+    foundation::Foundation,
     limits::Quotas,
     policies::Policies,
     providers::Providers,
@@ -30,19 +31,6 @@ pub struct CallParts {
     pub capture: Capture,
     /// Limit on calls under way to their tools: judged, recorded, or waiting to be.
     pub max_calls: usize,
-}
-
-/// Rooms that calls go through.
-pub(crate) struct CallHandles {
-    pub(crate) base: Arc<Base>,
-    pub(crate) screening: Arc<Screening>,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) quotas: Arc<Quotas>,
-    pub(crate) policies: Arc<Policies>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
-    pub(crate) tools: Arc<Tools>,
-    pub(crate) providers: Arc<Providers>,
-    pub(crate) approvals: Arc<Approvals>,
 }
 
 /// Governed calls of a node.
@@ -65,18 +53,15 @@ pub struct Calls {
 }
 
 impl Calls {
-    pub(crate) fn new(handles: CallHandles, parts: CallParts) -> Self {
-        let CallHandles {
-            base,
-            screening,
-            audit,
-            quotas,
-            policies,
-            catalogue,
-            tools,
-            providers,
-            approvals,
-        } = handles;
+    pub(crate) fn new(
+        foundation: &Foundation,
+        policies: &Arc<Policies>,
+        tools: &Arc<Tools>,
+        providers: &Arc<Providers>,
+        approvals: &Arc<Approvals>,
+        parts: CallParts,
+    ) -> Self {
+        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
         let judging = Judging::new(parts.max_calls, base.workers.threads());
         Self {
             admissions: Arc::new(Admissions::new(judging, audit.writer.clone())),
@@ -84,11 +69,11 @@ impl Calls {
             screening,
             audit,
             quotas,
-            policies,
+            policies: Arc::clone(policies),
             catalogue,
-            tools,
-            providers,
-            approvals,
+            tools: Arc::clone(tools),
+            providers: Arc::clone(providers),
+            approvals: Arc::clone(approvals),
             capture: parts.capture,
             answer_key: parts.answer_key,
             state_key: parts.state_key,

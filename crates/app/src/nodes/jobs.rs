@@ -6,7 +6,7 @@ mod connections;
 mod forgetting;
 mod recovery;
 mod sealing;
-pub(super) mod unreadable;
+pub(crate) mod unreadable;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
