@@ -8,12 +8,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, Uri, header::CONTENT_TYPE};
 use portcullis_core::dlp::{Direction, Likelihood, Reported, Text};
-use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use crate::{Credential, Endpoint, Outbound, SettingsError, clients::Clients};
+use crate::{
+    Credential, Endpoint, Outbound, SettingsError,
+    clients::Clients,
+    http_client::{ANYTHING, JSON, ReadError, accepting},
+};
 
 /// Settings of an external detector.
 #[derive(Debug, Clone)]
@@ -30,7 +33,7 @@ pub struct DetectorSettings {
 #[derive(Debug, Clone)]
 pub struct ExternalDetector {
     clients: Arc<Clients>,
-    url: Url,
+    uri: Uri,
     credential: Option<Credential>,
     timeout: Duration,
     max_bytes: usize,
@@ -91,7 +94,7 @@ impl ExternalDetector {
     pub fn new(settings: DetectorSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
         let DetectorSettings { endpoint, credential, timeout, max_bytes } = settings;
         let clients = outbound.clients(endpoint.reach(), timeout)?;
-        Ok(Self { clients, url: endpoint.url().clone(), credential, timeout, max_bytes })
+        Ok(Self { clients, uri: endpoint.uri()?, credential, timeout, max_bytes })
     }
 
     /// Asks what is in these texts. It is asked once.
@@ -119,23 +122,21 @@ impl ExternalDetector {
         let texts = texts.iter().map(|shown| Shown { place: shown.place, text: &shown.text });
         let question = Question { direction, texts: texts.collect() };
         let body = serde_json::to_vec(&question).map_err(|_| DetectorError::Malformed)?;
-        let mut headers = HeaderMap::with_capacity(2);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut headers = accepting(ANYTHING);
+        headers.insert(CONTENT_TYPE, JSON);
         if let Some(credential) = &self.credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
-        let request = self.clients.here().post(self.url.clone()).headers(headers).body(body);
-        let mut response = request.send().await.map_err(|_| DetectorError::Unreachable)?;
-        if !response.status().is_success() {
+        let client = self.clients.here();
+        let sent = client.send(Method::POST, self.uri.clone(), headers, body);
+        let answer = sent.await.map_err(|_| DetectorError::Unreachable)?;
+        if !answer.status().is_success() {
             return Err(DetectorError::Malformed);
         }
-        let mut answer = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|_| DetectorError::Unreachable)? {
-            if answer.len() + piece.len() > MAX_ANSWER {
-                return Err(DetectorError::Malformed);
-            }
-            answer.extend_from_slice(&piece);
-        }
+        let answer = answer.read(MAX_ANSWER).await.map_err(|error| match error {
+            ReadError::Broken => DetectorError::Unreachable,
+            ReadError::TooLarge => DetectorError::Malformed,
+        })?;
         read(&answer)
     }
 }

@@ -6,17 +6,18 @@
 
 use std::time::Duration;
 
-use http::{StatusCode, header::CONTENT_ENCODING};
+use http::{Method, StatusCode};
 use portcullis_core::{
     json::{self, Bounds},
     trust::{KeySet, KeySetError},
 };
-use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
+use url::Url;
 
 use crate::{
     Outbound, SettingsError,
+    http_client::{JSON, ReadError, accepting},
     reach::{Endpoint, Reach},
 };
 
@@ -101,27 +102,20 @@ impl Outbound {
 
     async fn document(&self, endpoint: &Endpoint) -> Result<Vec<u8>, FetchError> {
         let client = self.client(endpoint.reach(), CONNECT_TIMEOUT).map_err(FetchError::Client)?;
-        let request = client.get(endpoint.url().clone()).header("accept", "application/json");
-        let response = request.send().await.map_err(|_| FetchError::Unreachable)?;
-        if response.status() != StatusCode::OK {
-            return Err(FetchError::Status(response.status().as_u16()));
+        let uri = endpoint.uri().map_err(FetchError::Client)?;
+        let sent = client.send(Method::GET, uri, accepting(JSON), Vec::new());
+        let answer = sent.await.map_err(|_| FetchError::Unreachable)?;
+        if answer.status() != StatusCode::OK {
+            return Err(FetchError::Status(answer.status().as_u16()));
         }
-        if response.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        if answer.is_encoded() {
             return Err(FetchError::Encoded);
         }
-        read(response).await
+        answer.read(MAX_BYTES).await.map_err(|error| match error {
+            ReadError::Broken => FetchError::Unreachable,
+            ReadError::TooLarge => FetchError::TooLarge,
+        })
     }
-}
-
-async fn read(mut response: Response) -> Result<Vec<u8>, FetchError> {
-    let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|_| FetchError::Unreachable)? {
-        if body.len() + piece.len() > MAX_BYTES {
-            return Err(FetchError::TooLarge);
-        }
-        body.extend_from_slice(&piece);
-    }
-    Ok(body)
 }
 
 impl Discovery {

@@ -30,9 +30,9 @@ pub mod witness;
 
 mod breaker;
 mod clients;
-mod direct;
 mod doubt;
 mod http;
+mod http_client;
 mod ids;
 mod mcp;
 mod params;

@@ -8,25 +8,29 @@ use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
-    HeaderMap, HeaderValue, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, WWW_AUTHENTICATE},
+    HeaderMap, HeaderValue, Method, StatusCode,
+    header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
 };
 use portcullis_core::{
     json::{self, Bounds},
     oauth::{Challenge, GrantError, TokenGrant, TokenMethod, TokenRefusal},
     secret::Secret,
 };
-use reqwest::{RequestBuilder, Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
+use url::Url;
 
-use crate::{Outbound, SettingsError, reach::Endpoint, settings::Credential};
+use crate::{
+    Outbound, SettingsError,
+    http_client::{Answer, JSON, ReadError, accepting},
+    reach::Endpoint,
+    settings::Credential,
+};
 
 /// The time for one question.
 pub const OAUTH_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_BYTES: usize = 256 << 10;
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const FORM: HeaderValue = HeaderValue::from_static("application/x-www-form-urlencoded");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 /// Messages that an MCP server of either era refuses without a token. Some servers let
@@ -93,12 +97,7 @@ impl Endpoint {
 impl Outbound {
     /// The JSON document at an address.
     pub async fn fetch_json(&self, endpoint: &Endpoint) -> Result<Value, OAuthError> {
-        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
-        within(async {
-            let response = sent(client.get(endpoint.url().clone()).header(ACCEPT, JSON)).await?;
-            document(&expect(response, &[StatusCode::OK])?.bytes_within().await?)
-        })
-        .await
+        self.fetch(endpoint, accepting(JSON)).await
     }
 
     /// The JSON document that an account is shown as, asked for with its own credential.
@@ -107,11 +106,15 @@ impl Outbound {
         endpoint: &Endpoint,
         credential: &Credential,
     ) -> Result<Value, OAuthError> {
-        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        let mut headers = accepting(JSON);
+        headers.insert(credential.name.clone(), credential.value.clone());
+        self.fetch(endpoint, headers).await
+    }
+
+    async fn fetch(&self, endpoint: &Endpoint, headers: HeaderMap) -> Result<Value, OAuthError> {
         within(async {
-            let request = client.get(endpoint.url().clone()).header(ACCEPT, JSON);
-            let request = request.header(credential.name.clone(), credential.value.clone());
-            document(&expect(sent(request).await?, &[StatusCode::OK])?.bytes_within().await?)
+            let answer = self.ask(Method::GET, endpoint, headers, Vec::new()).await?;
+            document(answer, &[StatusCode::OK]).await
         })
         .await
     }
@@ -119,13 +122,12 @@ impl Outbound {
     /// Challenge of an MCP server to a request without a token; `None` if it asks for
     /// nothing.
     pub async fn challenge_of(&self, server: &Endpoint) -> Result<Option<Challenge>, OAuthError> {
-        let client = self.client(server.reach(), CONNECT_TIMEOUT)?;
         within(async {
             for probe in PROBES {
-                let request = client.post(server.url().clone()).header(CONTENT_TYPE, JSON);
-                let response = sent(request.header(ACCEPT, BOTH).body(probe)).await?;
-                if response.status() == StatusCode::UNAUTHORIZED {
-                    return Ok(Some(challenge(response.headers()).unwrap_or_default()));
+                let headers = sending(JSON, BOTH);
+                let answer = self.ask(Method::POST, server, headers, probe.into()).await?;
+                if answer.status() == StatusCode::UNAUTHORIZED {
+                    return Ok(Some(challenge(answer.headers()).unwrap_or_default()));
                 }
             }
             Ok(None)
@@ -140,14 +142,13 @@ impl Outbound {
         client: &Client,
         form: &[(&str, &str)],
     ) -> Result<TokenGrant, OAuthError> {
-        let request = self.form(endpoint, client, form)?;
         within(async {
-            let response = sent(request).await?;
-            let status = response.status();
+            let answer = self.post_form(endpoint, client, form).await?;
+            let status = answer.status();
             if status.is_server_error() || status.is_redirection() {
                 return Err(OAuthError::Status(status.as_u16()));
             }
-            match TokenGrant::parse(&Answered(response).bytes_within().await?) {
+            match TokenGrant::parse(&read(answer).await?) {
                 Ok(grant) if status.is_success() => Ok(grant),
                 Err(GrantError::Refused(why)) => Err(OAuthError::Refused(why)),
                 Err(GrantError::Form) if status.is_success() => Err(OAuthError::Form),
@@ -164,10 +165,9 @@ impl Outbound {
         client: &Client,
         form: &[(&str, &str)],
     ) -> Result<(), OAuthError> {
-        let request = self.form(endpoint, client, form)?;
         within(async {
-            let response = sent(request).await?;
-            expect(response, &[StatusCode::OK, StatusCode::NO_CONTENT]).map(|_| ())
+            let answer = self.post_form(endpoint, client, form).await?;
+            expect(answer, &[StatusCode::OK, StatusCode::NO_CONTENT]).map(|_| ())
         })
         .await
     }
@@ -178,30 +178,27 @@ impl Outbound {
         endpoint: &Endpoint,
         metadata: &Value,
     ) -> Result<Value, OAuthError> {
-        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
         within(async {
-            let request = client.post(endpoint.url().clone()).header(CONTENT_TYPE, JSON);
-            let request = request.header(ACCEPT, JSON).body(metadata.to_string());
-            let expected = [StatusCode::CREATED, StatusCode::OK];
-            document(&expect(sent(request).await?, &expected)?.bytes_within().await?)
+            let body = metadata.to_string().into_bytes();
+            let answer = self.ask(Method::POST, endpoint, sending(JSON, JSON), body).await?;
+            document(answer, &[StatusCode::CREATED, StatusCode::OK]).await
         })
         .await
     }
 
-    fn form(
+    async fn post_form(
         &self,
         endpoint: &Endpoint,
         client: &Client,
         form: &[(&str, &str)],
-    ) -> Result<RequestBuilder, OAuthError> {
-        let http = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+    ) -> Result<Answer, OAuthError> {
         let mut fields: Vec<(&str, &str)> = form.to_vec();
-        let mut request = http.post(endpoint.url().clone());
+        let mut headers = sending(FORM, JSON);
         match (client.method, &client.secret) {
             (TokenMethod::Basic, Some(secret)) => {
                 let mut value = basic(&client.id, secret)?;
                 value.set_sensitive(true);
-                request = request.header(AUTHORIZATION, value);
+                headers.insert(AUTHORIZATION, value);
             }
             (TokenMethod::Post, Some(secret)) => {
                 fields.push(("client_id", &client.id));
@@ -211,8 +208,27 @@ impl Outbound {
                 fields.push(("client_id", &client.id));
             }
         }
-        Ok(request.header(CONTENT_TYPE, FORM).header(ACCEPT, JSON).body(encoded(&fields)))
+        self.ask(Method::POST, endpoint, headers, encoded(&fields).into_bytes()).await
     }
+
+    async fn ask(
+        &self,
+        method: Method,
+        endpoint: &Endpoint,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Answer, OAuthError> {
+        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT)?;
+        let sent = client.send(method, endpoint.uri()?, headers, body);
+        sent.await.map_err(|_| OAuthError::Unreachable)
+    }
+}
+
+/// Headers of a request with a body.
+fn sending(kind: HeaderValue, accepted: HeaderValue) -> HeaderMap {
+    let mut headers = accepting(accepted);
+    headers.insert(CONTENT_TYPE, kind);
+    headers
 }
 
 /// RFC 6749 §2.3.1: both parts are form-encoded before they are joined.
@@ -243,42 +259,29 @@ async fn within<T>(work: impl Future<Output = Result<T, OAuthError>>) -> Result<
     timeout(OAUTH_TIMEOUT, work).await.unwrap_or(Err(OAuthError::Timeout))
 }
 
-async fn sent(request: RequestBuilder) -> Result<Response, OAuthError> {
-    // The library's error holds the address.
-    request.send().await.map_err(|_| OAuthError::Unreachable)
-}
-
-fn expect(response: Response, statuses: &[StatusCode]) -> Result<Answered, OAuthError> {
-    if statuses.contains(&response.status()) {
-        Ok(Answered(response))
+fn expect(answer: Answer, statuses: &[StatusCode]) -> Result<Answer, OAuthError> {
+    if statuses.contains(&answer.status()) {
+        Ok(answer)
     } else {
-        Err(OAuthError::Status(response.status().as_u16()))
+        Err(OAuthError::Status(answer.status().as_u16()))
     }
 }
 
-/// An answer whose status was looked at.
-struct Answered(Response);
-
-impl Answered {
-    async fn bytes_within(mut self) -> Result<Vec<u8>, OAuthError> {
-        let encoding = self.0.headers().get(CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(OAuthError::Form);
-        }
-        let mut body = Vec::new();
-        while let Some(piece) = self.0.chunk().await.map_err(|_| OAuthError::Unreachable)? {
-            if body.len() + piece.len() > MAX_BYTES {
-                return Err(OAuthError::TooLarge);
-            }
-            body.extend_from_slice(&piece);
-        }
-        Ok(body)
+async fn read(answer: Answer) -> Result<Vec<u8>, OAuthError> {
+    if answer.is_encoded() {
+        return Err(OAuthError::Form);
     }
+    answer.read(MAX_BYTES).await.map_err(|error| match error {
+        ReadError::Broken => OAuthError::Unreachable,
+        ReadError::TooLarge => OAuthError::TooLarge,
+    })
 }
 
-fn document(body: &[u8]) -> Result<Value, OAuthError> {
+/// The JSON object in an answer with one of these statuses.
+async fn document(answer: Answer, statuses: &[StatusCode]) -> Result<Value, OAuthError> {
+    let body = read(expect(answer, statuses)?).await?;
     let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };
-    json::parse(body, bounds).ok().filter(Value::is_object).ok_or(OAuthError::Form)
+    json::parse(&body, bounds).ok().filter(Value::is_object).ok_or(OAuthError::Form)
 }
 
 /// The Bearer challenge of an answer.

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use http::{
-    StatusCode,
-    header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER},
+    HeaderMap, Method, StatusCode, Uri,
+    header::{CONTENT_TYPE, RETRY_AFTER},
 };
-use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
-use crate::{Credential, Endpoint, Outbound, SettingsError};
+use crate::{
+    Credential, Endpoint, Outbound, SettingsError,
+    http_client::{ANYTHING, HttpClient, JSON, ReadError, accepting},
+};
 
 /// The largest answer that is read.
 const MAX_ANSWER: usize = 64 << 10;
@@ -19,8 +21,8 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// Receiver of log records or spans.
 #[derive(Debug, Clone)]
 pub struct OtlpReceiver {
-    client: Client,
-    url: Url,
+    client: HttpClient,
+    uri: Uri,
     credential: Option<Credential>,
     timeout: Duration,
 }
@@ -68,7 +70,7 @@ impl OtlpReceiver {
         timeout: Duration,
     ) -> Result<Self, SettingsError> {
         let client = outbound.client(endpoint.reach(), timeout)?;
-        Ok(Self { client, url: endpoint.url().clone(), credential, timeout })
+        Ok(Self { client, uri: endpoint.uri()?, credential, timeout })
     }
 
     /// Sends one export request, once. Gives how many of it the receiver took for unusable,
@@ -79,31 +81,24 @@ impl OtlpReceiver {
     }
 
     async fn exchange(&self, body: Vec<u8>) -> Result<u64, ReceiverError> {
-        let mut headers = HeaderMap::with_capacity(2);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut headers = accepting(ANYTHING);
+        headers.insert(CONTENT_TYPE, JSON);
         if let Some(credential) = &self.credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
-        let request = self.client.post(self.url.clone()).headers(headers).body(body);
-        // The library's error holds the address.
-        let answer = request.send().await.map_err(|_| ReceiverError::Unreachable)?;
+        let sent = self.client.send(Method::POST, self.uri.clone(), headers, body);
+        let answer = sent.await.map_err(|_| ReceiverError::Unreachable)?;
         if answer.status() != StatusCode::OK {
             let status = answer.status().as_u16();
             return Err(ReceiverError::Refused { status, pause: pause(answer.headers()) });
         }
-        Ok(rejected(&read(answer).await?))
-    }
-}
-
-async fn read(mut answer: Response) -> Result<Vec<u8>, ReceiverError> {
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(|_| ReceiverError::Unreachable)? {
-        body.extend_from_slice(&piece);
-        if body.len() > MAX_ANSWER {
-            break;
+        match answer.read(MAX_ANSWER).await {
+            Ok(body) => Ok(rejected(&body)),
+            // The batch was taken; a longer explanation is left unread.
+            Err(ReadError::TooLarge) => Ok(0),
+            Err(ReadError::Broken) => Err(ReceiverError::Unreachable),
         }
     }
-    Ok(body)
 }
 
 fn pause(headers: &HeaderMap) -> Option<Duration> {

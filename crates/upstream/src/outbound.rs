@@ -7,11 +7,12 @@ use std::{
 };
 
 use portcullis_core::random::{self, Random};
-use reqwest::Client;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use crate::{clients::Clients, ids::Ids, reach::Reach, settings::SettingsError};
+use crate::{
+    clients::Clients, http_client::HttpClient, ids::Ids, reach::Reach, settings::SettingsError,
+};
 
 /// The way out, shared by all servers. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -81,7 +82,11 @@ impl Outbound {
     }
 
     /// The one of them for the runtime that this is called on.
-    pub(crate) fn client(&self, reach: Reach, connect: Duration) -> Result<Client, SettingsError> {
+    pub(crate) fn client(
+        &self,
+        reach: Reach,
+        connect: Duration,
+    ) -> Result<HttpClient, SettingsError> {
         Ok(self.clients(reach, connect)?.here())
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 use http::Uri;
-use reqwest::Url;
+use url::Url;
 
 use crate::settings::SettingsError;
 
@@ -74,10 +74,17 @@ impl Endpoint {
         &self.url
     }
 
-    /// The same for a client that is given it with each request. Rejects what RFC 3986 does not
-    /// allow in a URL and WHATWG's standard does.
+    /// The same for the HTTP client. Rejects what RFC 3986 does not allow in a URL and WHATWG's
+    /// standard does.
     pub(crate) fn uri(&self) -> Result<Uri, SettingsError> {
         self.url.as_str().parse().map_err(|_| SettingsError::Url("this is not a URL"))
+    }
+
+    /// The same with `segment` behind its path.
+    pub(crate) fn join(&self, segment: &str) -> Self {
+        let mut joined = self.clone();
+        joined.url.set_path(&format!("{}/{segment}", self.url.path().trim_end_matches('/')));
+        joined
     }
 
     /// Literal addresses never meet the resolver, so they are checked here.

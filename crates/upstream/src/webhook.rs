@@ -7,11 +7,16 @@ pub use self::signature::{SigningSecret, SigningSecretError};
 
 use std::{fmt, time::Duration};
 
-use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Uri, header::CONTENT_TYPE};
 use portcullis_core::clock::Timestamp;
-use reqwest::{Client, Url};
+use tokio::time::timeout;
 
-use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
+use crate::{
+    http_client::{ANYTHING, HttpClient, JSON, accepting},
+    outbound::Outbound,
+    reach::Endpoint,
+    settings::SettingsError,
+};
 
 /// Time limit of a message.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -19,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Address of messages. It may hold a secret, so it is never shown.
 #[derive(Clone)]
 pub struct Webhook {
-    client: Client,
-    url: Url,
+    client: HttpClient,
+    uri: Uri,
     secrets: Vec<SigningSecret>,
 }
 
@@ -58,28 +63,28 @@ impl Webhook {
         secrets: Vec<SigningSecret>,
     ) -> Result<Self, SettingsError> {
         let client = outbound.client(endpoint.reach(), PATIENCE)?;
-        Ok(Self { client, url: endpoint.url().clone(), secrets })
+        Ok(Self { client, uri: endpoint.uri()?, secrets })
     }
 
     /// Posts the message, once.
     pub async fn send(&self, message: &Message, now: Timestamp) -> Result<(), WebhookError> {
         let Message { id, body } = message;
         let seconds = now.as_seconds();
-        let mut request = self
-            .client
-            .post(self.url.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", id)
-            .header("webhook-timestamp", seconds)
-            .timeout(PATIENCE);
+        let value = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookError::Unreachable);
+        let mut headers = accepting(ANYTHING);
+        headers.insert(CONTENT_TYPE, JSON);
+        headers.insert("webhook-id", value(id)?);
+        headers.insert("webhook-timestamp", HeaderValue::from(seconds));
         if !self.secrets.is_empty() {
             let signatures: Vec<String> =
                 self.secrets.iter().map(|secret| secret.sign(id, seconds, body)).collect();
-            request = request.header("webhook-signature", signatures.join(" "));
+            headers.insert("webhook-signature", value(&signatures.join(" "))?);
         }
-        // The library's error holds the address.
-        let answer = request.body(body.clone()).send().await;
-        let answer = answer.map_err(|_| WebhookError::Unreachable)?;
+        let body = body.clone().into_bytes();
+        let sent = self.client.send(Method::POST, self.uri.clone(), headers, body);
+        let Ok(Ok(answer)) = timeout(PATIENCE, sent).await else {
+            return Err(WebhookError::Unreachable);
+        };
         if answer.status().is_success() {
             Ok(())
         } else {

@@ -6,11 +6,15 @@
 
 use std::time::Duration;
 
-use http::{StatusCode, header::CONTENT_ENCODING};
-use reqwest::{Client, Response, Url};
+use http::{Method, StatusCode, Uri};
 use tokio::time::timeout;
 
-use crate::{outbound::Outbound, reach::Endpoint, settings::SettingsError};
+use crate::{
+    http_client::{ANYTHING, Answer, HttpClient, ReadError, accepting},
+    outbound::Outbound,
+    reach::Endpoint,
+    settings::SettingsError,
+};
 
 /// Time limit of a witness.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,8 +24,8 @@ const MAX_BYTES: usize = 64 << 10;
 /// A witness that can be asked.
 #[derive(Debug, Clone)]
 pub struct Witness {
-    client: Client,
-    url: Url,
+    client: HttpClient,
+    uri: Uri,
 }
 
 /// Answer of a witness.
@@ -51,10 +55,7 @@ impl Witness {
     /// The witness whose submission prefix is `prefix`; nothing is sent yet.
     pub fn new(outbound: &Outbound, prefix: &Endpoint) -> Result<Self, SettingsError> {
         let client = outbound.client(prefix.reach(), PATIENCE)?;
-        let mut url = prefix.url().clone();
-        let path = format!("{}/add-checkpoint", url.path().trim_end_matches('/'));
-        url.set_path(&path);
-        Ok(Self { client, url })
+        Ok(Self { client, uri: prefix.join("add-checkpoint").uri()? })
     }
 
     /// Asks it to sign `checkpoint`, with the proof from the tree of `old` leaves, each hash in
@@ -72,9 +73,9 @@ impl Witness {
     }
 
     async fn ask(&self, body: String) -> Result<Witnessing, WitnessError> {
-        let request = self.client.post(self.url.clone()).body(body);
-        // The library's error holds the address.
-        let answer = request.send().await.map_err(|_| WitnessError::Unreachable)?;
+        let headers = accepting(ANYTHING);
+        let sent = self.client.send(Method::POST, self.uri.clone(), headers, body.into_bytes());
+        let answer = sent.await.map_err(|_| WitnessError::Unreachable)?;
         match answer.status() {
             StatusCode::OK => Ok(Witnessing::Signed(text(answer).await?)),
             StatusCode::CONFLICT => {
@@ -88,16 +89,13 @@ impl Witness {
     }
 }
 
-async fn text(mut answer: Response) -> Result<String, WitnessError> {
-    if answer.headers().get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+async fn text(answer: Answer) -> Result<String, WitnessError> {
+    if answer.is_encoded() {
         return Err(WitnessError::Malformed);
     }
-    let mut body = Vec::new();
-    while let Some(piece) = answer.chunk().await.map_err(|_| WitnessError::Unreachable)? {
-        if body.len() + piece.len() > MAX_BYTES {
-            return Err(WitnessError::Malformed);
-        }
-        body.extend_from_slice(&piece);
-    }
+    let body = answer.read(MAX_BYTES).await.map_err(|error| match error {
+        ReadError::Broken => WitnessError::Unreachable,
+        ReadError::TooLarge => WitnessError::Malformed,
+    })?;
     String::from_utf8(body).map_err(|_| WitnessError::Malformed)
 }

@@ -2,10 +2,7 @@
 
 use std::{slice, time::Duration};
 
-use http::{
-    StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_TYPE},
-};
+use http::{StatusCode, header::CONTENT_TYPE};
 use portcullis_core::{
     mcp::Era,
     refusal::{Executed, UpstreamReason},
@@ -19,10 +16,10 @@ use super::{
     wire::Wire,
 };
 use crate::{
-    direct::Answer,
     doubt::Blame,
     error::{CallError, CallErrorKind},
     forms,
+    http_client::Answer,
     mcp::{
         message::{self, Incoming, Outcome, Outgoing, RpcError},
         scan::IdScanner,
@@ -110,8 +107,7 @@ pub(super) enum Body {
 
 impl Body {
     pub(super) fn of(response: &Answer) -> Self {
-        let encoding = response.headers().get(CONTENT_ENCODING);
-        if encoding.is_some_and(|encoding| encoding != "identity") {
+        if response.is_encoded() {
             return Self::Other;
         }
         let kinds = response.headers().get_all(CONTENT_TYPE).iter();

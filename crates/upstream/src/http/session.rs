@@ -12,10 +12,10 @@ use tokio_util::sync::DropGuard;
 
 use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, wire::Wire};
 use crate::{
-    direct::Answer,
     doubt::Doubt,
     error::{CallError, CallErrorKind},
     forms::{FormCalls, Forms},
+    http_client::Answer,
     mcp::{
         era::{self, Verdict},
         message::{INITIALIZED, Outgoing},

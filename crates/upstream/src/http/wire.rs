@@ -20,19 +20,17 @@ use tokio_util::{
 
 use super::{COURTESY, cause, turns::Turns};
 use crate::{
-    clients::{Clients, USER_AGENT},
-    direct::Answer,
+    clients::Clients,
     error::CallError,
     forms::Forms,
+    http_client::{AGENT, Answer, JSON},
     ids::Ids,
     settings::Credential,
 };
 
 pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-const AGENT: HeaderValue = HeaderValue::from_static(USER_AGENT);
 
 const MAX_COURTESIES: usize = 16;
 /// Replies under way at once.
@@ -197,7 +195,7 @@ impl Wire {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, CallError> {
-        let (headers, client) = (self.shown(headers), self.clients.direct());
+        let (headers, client) = (self.shown(headers), self.clients.here());
         let sent = client.send(method, self.uri.clone(), headers, body).await;
         sent.map_err(|error| {
             self.caused(cause::of_connection(&error));
@@ -262,7 +260,7 @@ impl Wire {
     ) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
         let (headers, uri) = (self.shown(headers), self.uri.clone());
-        let (client, stop) = (self.clients.direct(), self.stop.clone());
+        let (client, stop) = (self.clients.here(), self.stop.clone());
         self.tasks.spawn(async move {
             let _permit = permit;
             tokio::select! {

@@ -10,7 +10,6 @@ use std::{
 };
 
 use hyper_util::client::legacy::connect::dns;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tower_service::Service;
 
 use super::Reach;
@@ -53,8 +52,8 @@ impl<L> Clone for Guard<L> {
 
 impl<L: Lookup> Guard<L> {
     /// The addresses of a name that may be dialled, of which there is one at least.
-    async fn allowed(self, name: impl AsRef<str>) -> io::Result<vec::IntoIter<SocketAddr>> {
-        let mut allowed = self.lookup.find(name.as_ref()).await?;
+    async fn allowed(self, name: dns::Name) -> io::Result<vec::IntoIter<SocketAddr>> {
+        let mut allowed = self.lookup.find(name.as_str()).await?;
         allowed.retain(|address| self.reach.allows(address.ip()));
         if allowed.is_empty() {
             let refused = "the name has no address that may be dialled";
@@ -64,15 +63,6 @@ impl<L: Lookup> Guard<L> {
     }
 }
 
-/// For reqwest.
-impl<L: Lookup> Resolve for Guard<L> {
-    fn resolve(&self, name: Name) -> Resolving {
-        let allowed = self.clone().allowed(name.as_str().to_owned());
-        Box::pin(async { Ok(Box::new(allowed.await?) as Addrs) })
-    }
-}
-
-/// For hyper.
 impl<L: Lookup> Service<dns::Name> for Guard<L> {
     type Response = vec::IntoIter<SocketAddr>;
     type Error = io::Error;
@@ -83,7 +73,7 @@ impl<L: Lookup> Service<dns::Name> for Guard<L> {
     }
 
     fn call(&mut self, name: dns::Name) -> Self::Future {
-        Box::pin(self.clone().allowed(name.as_str().to_owned()))
+        Box::pin(self.clone().allowed(name))
     }
 }
 
@@ -91,9 +81,14 @@ impl<L: Lookup> Service<dns::Name> for Guard<L> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use http::Uri;
-    use hyper_util::client::legacy::connect::HttpConnector;
-    use reqwest::Client;
+    use bytes::Bytes;
+    use http::{Response, Uri};
+    use http_body_util::{BodyExt as _, Full};
+    use hyper::body::Incoming;
+    use hyper_util::{
+        client::legacy::{Client, connect::HttpConnector},
+        rt::TokioExecutor,
+    };
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
         net::TcpListener,
@@ -139,10 +134,20 @@ mod tests {
         (Guard { reach, lookup }, asked)
     }
 
-    fn client(reach: Reach, answers: &[&[&str]]) -> (Client, Arc<AtomicUsize>) {
+    type Guarded = Client<HttpConnector<Guard<Rebinding>>, Full<Bytes>>;
+
+    fn client(reach: Reach, answers: &[&[&str]]) -> (Guarded, Arc<AtomicUsize>) {
         let (guard, asked) = guard(reach, answers);
-        let client = Client::builder().tls_certs_only([]).no_proxy().dns_resolver(Arc::new(guard));
-        (client.build().unwrap(), asked)
+        let connector = HttpConnector::new_with_resolver(guard);
+        (Client::builder(TokioExecutor::new()).build(connector), asked)
+    }
+
+    fn address_of(name: &str, address: SocketAddr) -> Uri {
+        format!("http://{name}:{}/", address.port()).parse().unwrap()
+    }
+
+    async fn text(answer: Response<Incoming>) -> Bytes {
+        answer.into_body().collect().await.unwrap().to_bytes()
     }
 
     #[tokio::test]
@@ -151,14 +156,14 @@ mod tests {
         // Checked, the name leads to loopback; asked once more, it leads to the metadata service.
         let (client, asked) =
             client(Reach::Private, &[&["127.0.0.1"], &["169.254.169.254"], &["8.8.8.8"]]);
-        let url = format!("http://rebind.test:{}/", address.port());
+        let uri = address_of("rebind.test", address);
 
-        let first = client.get(&url).send().await.unwrap();
-        assert_eq!(first.text().await.unwrap(), "ok");
+        let first = client.get(uri.clone()).await.unwrap();
+        assert_eq!(text(first).await, "ok");
         assert_eq!(asked.load(Ordering::Acquire), 1, "one look, one connection");
 
         for _ in 0..2 {
-            let error = client.get(&url).send().await.unwrap_err();
+            let error = client.get(uri.clone()).await.unwrap_err();
             assert!(error.is_connect(), "{error:?}");
         }
         assert_eq!(served.load(Ordering::Acquire), 1);
@@ -166,12 +171,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_does_a_connection_of_hyper() {
+    async fn so_does_a_bare_connection() {
         let (address, _) = server().await;
         let (guard, asked) =
             guard(Reach::Private, &[&["127.0.0.1", "8.8.8.8"], &["169.254.169.254"], &["8.8.8.8"]]);
         let mut connector = HttpConnector::new_with_resolver(guard);
-        let uri: Uri = format!("http://rebind.test:{}/", address.port()).parse().unwrap();
+        let uri = address_of("rebind.test", address);
 
         let first = connector.call(uri.clone()).await.unwrap();
         assert_eq!(first.inner().peer_addr().unwrap(), address);
@@ -188,11 +193,10 @@ mod tests {
         let (address, served) = server().await;
         let mixed = ["169.254.169.254", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "127.0.0.1"];
         let (client, _) = client(Reach::Private, &[&mixed]);
-        let url = format!("http://mixed.test:{}/", address.port());
 
-        let answer = client.get(&url).send().await.unwrap();
+        let answer = client.get(address_of("mixed.test", address)).await.unwrap();
 
-        assert_eq!(answer.text().await.unwrap(), "ok");
+        assert_eq!(text(answer).await, "ok");
         assert_eq!(served.load(Ordering::Acquire), 1);
     }
 
@@ -201,18 +205,19 @@ mod tests {
         let (address, served) = server().await;
         for turned in ["127.0.0.1", "10.0.0.1", "fd00::1", "::1", "100.64.0.1"] {
             let (client, _) = client(Reach::Public, &[&[turned]]);
-            let url = format!("http://turned.test:{}/", address.port());
 
-            assert!(client.get(&url).send().await.unwrap_err().is_connect(), "{turned}");
+            let error = client.get(address_of("turned.test", address)).await.unwrap_err();
+
+            assert!(error.is_connect(), "{turned}");
         }
         assert_eq!(served.load(Ordering::Acquire), 0);
     }
 
     #[tokio::test]
     async fn a_name_that_resolves_to_loopback_has_no_public_address() {
-        let name = |text: &str| text.parse::<Name>().unwrap();
+        let name: dns::Name = "localhost".parse().unwrap();
 
-        assert!(Guard::new(Reach::Public).resolve(name("localhost")).await.is_err());
-        assert!(Guard::new(Reach::Private).resolve(name("localhost")).await.is_ok());
+        assert!(Guard::new(Reach::Public).call(name.clone()).await.is_err());
+        assert!(Guard::new(Reach::Private).call(name).await.is_ok());
     }
 }

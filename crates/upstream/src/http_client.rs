@@ -1,7 +1,4 @@
-//! The HTTP client that calls go through: hyper's own, which takes a request as it is.
-//!
-//! reqwest stands on the same one and serves whatever is asked for less often; its way copies the
-//! headers and parses the URL again for each request.
+//! The HTTP client of every request that goes out: hyper's own, which takes a request as it is.
 
 use std::{
     fmt, io,
@@ -13,7 +10,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::future;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{ACCEPT, CONTENT_ENCODING, USER_AGENT},
+};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
@@ -25,11 +25,17 @@ use rustls::ClientConfig;
 use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
-use crate::{
-    clients::{CONNECTION_WINDOW, KEEP_IDLE, MAX_IDLE, STREAM_WINDOW},
-    reach::{Guard, Reach},
-};
+use crate::reach::{Guard, Reach};
 
+/// HTTP/2 flow-control windows of one answer and of all: answers that are left
+/// waiting for their turn must not block others of the same connection.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 16 << 20;
+/// An idle connection is dropped before common servers close it (5 s), so that a call rarely meets
+/// a connection that is being closed; such a call could not be sent again.
+const KEEP_IDLE: Duration = Duration::from_secs(4);
+/// Idle connections kept to one server.
+const MAX_IDLE: usize = 256;
 /// Silence after which a connection is probed, and
 /// the interval of probes.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -38,13 +44,23 @@ const PROBES: u32 = 3;
 #[cfg(target_os = "linux")]
 const UNHEARD: Duration = Duration::from_secs(30);
 
+pub(crate) const AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("portcullis/", env!("CARGO_PKG_VERSION")));
+pub(crate) const ANYTHING: HeaderValue = HeaderValue::from_static("*/*");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Headers of a request that takes answers of these `kinds`.
+pub(crate) fn accepting(kinds: HeaderValue) -> HeaderMap {
+    HeaderMap::from_iter([(USER_AGENT, AGENT), (ACCEPT, kinds)])
+}
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// hyper's client with its pool of connections. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Direct(Arc<Client<Dial, Full<Bytes>>>);
+pub(crate) struct HttpClient(Arc<Client<Dial, Full<Bytes>>>);
 
-impl Direct {
+impl HttpClient {
     /// **Invariant:** no redirects, no proxy, no decompression, no address that the reach does not
     /// allow, and no request twice of which anything may have been sent.
     pub(crate) fn new(reach: Reach, connect: Duration, tls: &ClientConfig) -> Self {
@@ -73,7 +89,7 @@ impl Direct {
         Self(Arc::new(client))
     }
 
-    /// Sends a request; the answer's body is still to be read.
+    /// Sends a request; the answer's body is still to be read. The caller limits the time of both.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -89,9 +105,9 @@ impl Direct {
     }
 }
 
-impl fmt::Debug for Direct {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Direct").finish_non_exhaustive()
+        f.debug_struct("HttpClient").finish_non_exhaustive()
     }
 }
 
@@ -142,6 +158,24 @@ impl Answer {
         self.0.body().size_hint().exact()
     }
 
+    /// Returns true if its body is compressed, which no request asks for.
+    pub(crate) fn is_encoded(&self) -> bool {
+        let encoding = self.headers().get(CONTENT_ENCODING);
+        encoding.is_some_and(|encoding| encoding != "identity")
+    }
+
+    /// The whole body. Rejects one of more than `limit` bytes.
+    pub(crate) async fn read(mut self, limit: usize) -> Result<Vec<u8>, ReadError> {
+        let mut body = Vec::new();
+        while let Some(piece) = self.chunk().await.map_err(|_| ReadError::Broken)? {
+            if body.len() + piece.len() > limit {
+                return Err(ReadError::TooLarge);
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(body)
+    }
+
     /// The next piece of its body; `None` after the last.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
         while let Some(frame) = self.0.frame().await.transpose()? {
@@ -151,6 +185,14 @@ impl Answer {
         }
         Ok(None)
     }
+}
+
+/// A body that was not read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadError {
+    /// The connection broke.
+    Broken,
+    TooLarge,
 }
 
 #[cfg(test)]
@@ -171,23 +213,23 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(100);
 
-    fn direct(reach: Reach) -> Direct {
-        Clients::new(reach, PATIENCE).unwrap().direct()
+    fn client(reach: Reach) -> HttpClient {
+        Clients::new(reach, PATIENCE).unwrap().here()
     }
 
-    async fn asked(direct: &Direct, url: &str) -> Error {
-        let sent = direct.send(Method::POST, url.parse().unwrap(), HeaderMap::new(), Vec::new());
+    async fn asked(client: &HttpClient, url: &str) -> Error {
+        let sent = client.send(Method::POST, url.parse().unwrap(), HeaderMap::new(), Vec::new());
         sent.await.unwrap_err()
     }
 
     #[tokio::test]
     async fn who_never_answers_the_handshake_was_not_reached() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (url, direct) =
-            (format!("https://{}/", silent.local_addr().unwrap()), direct(Reach::Named));
+        let url = format!("https://{}/", silent.local_addr().unwrap());
+        let client = client(Reach::Named);
         let begun = Instant::now();
 
-        let error = timeout(Duration::from_mins(1), asked(&direct, &url)).await.expect("an end");
+        let error = timeout(Duration::from_mins(1), asked(&client, &url)).await.expect("an end");
 
         assert!(error.is_connect(), "{error:?}");
         assert!(begun.elapsed() >= PATIENCE, "{:?}", begun.elapsed());
@@ -199,7 +241,7 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
 
         for reach in [Reach::Public, Reach::Named] {
-            assert!(asked(&direct(reach), &url).await.is_connect(), "{reach:?}");
+            assert!(asked(&client(reach), &url).await.is_connect(), "{reach:?}");
         }
 
         let came = timeout(PATIENCE, listener.accept()).await;
@@ -239,13 +281,24 @@ mod tests {
     #[tokio::test]
     async fn http_2_is_spoken_where_the_server_does_on_one_connection() {
         let (uri, tls) = server_of_http_2().await;
-        let direct = Direct::new(Reach::Named, 100 * PATIENCE, &tls);
+        let client = HttpClient::new(Reach::Named, 100 * PATIENCE, &tls);
 
         for _ in 0..2 {
-            let sent = direct.send(Method::POST, uri.clone(), HeaderMap::new(), vec![b'x'; 100]);
+            let sent = client.send(Method::POST, uri.clone(), HeaderMap::new(), vec![b'x'; 100]);
             let heard = sent.await.unwrap().chunk().await.unwrap();
 
             assert_eq!(heard.as_deref(), Some(&b"HTTP/2.0 /mcp"[..]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_limit() {
+        for (limit, read) in [(13, Ok(b"HTTP/2.0 /mcp".to_vec())), (12, Err(ReadError::TooLarge))] {
+            let (uri, tls) = server_of_http_2().await;
+            let client = HttpClient::new(Reach::Named, 100 * PATIENCE, &tls);
+            let sent = client.send(Method::POST, uri, HeaderMap::new(), Vec::new());
+
+            assert_eq!(sent.await.unwrap().read(limit).await, read);
         }
     }
 }
