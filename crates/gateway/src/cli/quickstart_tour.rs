@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use portcullis_core::secret::Secret;
+use portcullis_upstream::{Credential, probe};
 use serde_json::{Value, json};
 
 use super::{Failure, output::Output};
@@ -39,7 +40,7 @@ pub(super) async fn show(
     token: &Secret,
     folder: &Path,
 ) -> Result<(), Failure> {
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let credential = Credential::bearer(token)?;
     out.line(&format!("\nThis token is valid for 24 hours:\n\n  export TOKEN={}", token.expose()))?;
     for stop in &STOPS {
         let body = json!({ "input": (stop.input)() }).to_string();
@@ -49,14 +50,8 @@ pub(super) async fn show(
              -H 'Content-Type: application/json' -d '{body}'\n",
             stop.title
         ))?;
-        let request = client
-            .post(&path)
-            .bearer_auth(token.expose())
-            .header("content-type", "application/json")
-            .body(body);
-        let response = request.send().await?;
-        let status = response.status();
-        let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
+        let (status, answer) = probe::post(&path, &credential, body).await?;
+        let answer: Value = serde_json::from_slice(&answer)?;
         let pretty = serde_json::to_string_pretty(&answer)?.replace('\n', "\n  ");
         out.line(&format!("  HTTP {status}\n  {pretty}"))?;
     }
