@@ -49,7 +49,7 @@ pub async fn status_of(address: SocketAddr, tls: bool, path: &str) -> Result<u16
     let address = SocketAddr::new(ip, address.port());
     let silent = ProbeError::Silent(address);
     let config = trusting_all().map_err(|_| ProbeError::HttpClient)?;
-    // No name is resolved; and of all, this reach alone lets plain HTTP through.
+    // An address meets no resolver, and this reach is the one that takes plain HTTP.
     let client = HttpClient::new(Reach::Private, PATIENCE, &config);
     let scheme = if tls { "https" } else { "http" };
     let uri = format!("{scheme}://{address}{path}").parse().map_err(|_| silent)?;
