@@ -8,14 +8,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{Method, Uri, header::CONTENT_TYPE};
+use http::{Method, Uri};
 use portcullis_core::dlp::{Direction, Likelihood, Reported, Text};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Credential, Endpoint, Outbound, SettingsError,
     clients::Clients,
-    http_client::{ANYTHING, JSON, ReadError, accepting},
+    http_client::{ANYTHING, JSON, ReadError, sending},
 };
 
 /// Settings of an external detector.
@@ -122,8 +122,7 @@ impl ExternalDetector {
         let texts = texts.iter().map(|shown| Shown { place: shown.place, text: &shown.text });
         let question = Question { direction, texts: texts.collect() };
         let body = serde_json::to_vec(&question).map_err(|_| DetectorError::Malformed)?;
-        let mut headers = accepting(ANYTHING);
-        headers.insert(CONTENT_TYPE, JSON);
+        let mut headers = sending(JSON, ANYTHING);
         if let Some(credential) = &self.credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::future;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri,
-    header::{ACCEPT, CONTENT_ENCODING, USER_AGENT},
+    header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, USER_AGENT},
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
@@ -52,6 +52,13 @@ pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 /// Headers of a request that takes answers of these `kinds`.
 pub(crate) fn accepting(kinds: HeaderValue) -> HeaderMap {
     HeaderMap::from_iter([(USER_AGENT, AGENT), (ACCEPT, kinds)])
+}
+
+/// Headers of a request with a body of this `kind` that takes answers of the kinds `accepted`.
+pub(crate) fn sending(kind: HeaderValue, accepted: HeaderValue) -> HeaderMap {
+    let mut headers = accepting(accepted);
+    headers.insert(CONTENT_TYPE, kind);
+    headers
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;

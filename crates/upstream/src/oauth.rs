@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{
     HeaderMap, HeaderValue, Method, StatusCode,
-    header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE},
+    header::{AUTHORIZATION, WWW_AUTHENTICATE},
 };
 use portcullis_core::{
     json::{self, Bounds},
@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::{
     Outbound, SettingsError,
-    http_client::{Answer, JSON, ReadError, accepting},
+    http_client::{Answer, JSON, ReadError, accepting, sending},
     reach::Endpoint,
     settings::Credential,
 };
@@ -222,13 +222,6 @@ impl Outbound {
         let sent = client.send(method, endpoint.uri()?, headers, body);
         sent.await.map_err(|_| OAuthError::Unreachable)
     }
-}
-
-/// Headers of a request with a body.
-fn sending(kind: HeaderValue, accepted: HeaderValue) -> HeaderMap {
-    let mut headers = accepting(accepted);
-    headers.insert(CONTENT_TYPE, kind);
-    headers
 }
 
 /// RFC 6749 §2.3.1: both parts are form-encoded before they are joined.

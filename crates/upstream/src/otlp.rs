@@ -2,15 +2,12 @@
 
 use std::time::Duration;
 
-use http::{
-    HeaderMap, Method, StatusCode, Uri,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-};
+use http::{HeaderMap, Method, StatusCode, Uri, header::RETRY_AFTER};
 use serde_json::Value;
 
 use crate::{
     Credential, Endpoint, Outbound, SettingsError,
-    http_client::{ANYTHING, HttpClient, JSON, ReadError, accepting},
+    http_client::{ANYTHING, HttpClient, JSON, ReadError, sending},
 };
 
 /// The largest answer that is read.
@@ -81,8 +78,7 @@ impl OtlpReceiver {
     }
 
     async fn exchange(&self, body: Vec<u8>) -> Result<u64, ReceiverError> {
-        let mut headers = accepting(ANYTHING);
-        headers.insert(CONTENT_TYPE, JSON);
+        let mut headers = sending(JSON, ANYTHING);
         if let Some(credential) = &self.credential {
             headers.insert(credential.name.clone(), credential.value.clone());
         }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, StatusCode, header::CONTENT_TYPE};
+use http::{Method, StatusCode};
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::{
     clients::{Clients, PROVIDER},
-    http_client::{ANYTHING, HttpClient, JSON, accepting},
+    http_client::{ANYTHING, HttpClient, JSON, accepting, sending},
     reach::{Endpoint, Reach},
     settings::Credential,
 };
@@ -67,8 +67,7 @@ pub async fn post(
     let endpoint = Endpoint::named(url).map_err(|_| ProbeError::HttpClient)?;
     let uri = endpoint.uri().map_err(|_| ProbeError::HttpClient)?;
     let clients = Clients::new(endpoint.reach(), PATIENCE).map_err(|_| ProbeError::HttpClient)?;
-    let mut headers = accepting(ANYTHING);
-    headers.insert(CONTENT_TYPE, JSON);
+    let mut headers = sending(JSON, ANYTHING);
     headers.insert(credential.name.clone(), credential.value.clone());
     let client = clients.here();
     let sent = client.send(Method::POST, uri, headers, body.into_bytes());

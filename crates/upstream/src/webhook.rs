@@ -7,12 +7,12 @@ pub use self::signature::{SigningSecret, SigningSecretError};
 
 use std::{fmt, time::Duration};
 
-use http::{HeaderValue, Method, Uri, header::CONTENT_TYPE};
+use http::{HeaderValue, Method, Uri};
 use portcullis_core::clock::Timestamp;
 use tokio::time::timeout;
 
 use crate::{
-    http_client::{ANYTHING, HttpClient, JSON, accepting},
+    http_client::{ANYTHING, HttpClient, JSON, sending},
     outbound::Outbound,
     reach::Endpoint,
     settings::SettingsError,
@@ -71,8 +71,7 @@ impl Webhook {
         let Message { id, body } = message;
         let seconds = now.as_seconds();
         let value = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookError::Unreachable);
-        let mut headers = accepting(ANYTHING);
-        headers.insert(CONTENT_TYPE, JSON);
+        let mut headers = sending(JSON, ANYTHING);
         headers.insert("webhook-id", value(id)?);
         headers.insert("webhook-timestamp", HeaderValue::from(seconds));
         if !self.secrets.is_empty() {
