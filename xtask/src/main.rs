@@ -22,7 +22,8 @@ counts counts the instructions that each stage of a governed call takes (with
        crates/core/benches/stages.json; --accept stores them there
 release builds the gateway, lets its benchmark call it, and builds it once more for what
        the calls have shown to run often; prints where it is. Takes three times as
-       long as `cargo build --release`, and needs llvm-profdata of the compiler's LLVM
+       long as `cargo build --profile shipped`, and needs llvm-profdata of the
+       compiler's LLVM
 dist   makes what is published of a release, for this machine, in target/dist: an archive, a Debian
        package, an SBOM, their checksums, and the files of the container image; --binary takes
        a gateway that is already built. Needs GNU tar and dpkg-deb
