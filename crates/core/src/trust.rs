@@ -9,6 +9,7 @@
 //! `x5u`, `jwk` or `kid`) ever decides where a key comes from.
 
 mod advice;
+mod algorithm;
 mod check;
 mod claim;
 mod claims;
@@ -23,13 +24,14 @@ mod rules;
 mod subject;
 
 pub use self::{
+    algorithm::Algorithm,
     check::CredentialCheck,
     claim::{ClaimError, ClaimPath},
     claims::{Claims, LEEWAY_SECONDS},
     expectation::{Expectation, Expectations, Pattern, PatternError},
     explain::{Fault, RuleReport},
     jwk::{KeySet, KeySetError, MAX_KEYS},
-    jwt::{Algorithm, Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
+    jwt::{Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
     login::{Login, LoginClaims},
     rejection::Rejection,
     roles::{RoleMap, RoleMapError},

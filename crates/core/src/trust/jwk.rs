@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     json::{self, Bounds},
-    trust::jwt::{Algorithm, Verification},
+    trust::algorithm::{Algorithm, Verification},
 };
 
 /// Keys of one issuer at most.

@@ -2,73 +2,19 @@
 
 use std::fmt;
 
-use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RSA_PSS_2048_8192_SHA256,
-    RsaParameters, VerificationAlgorithm,
-};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::{
     json,
     secret::Secret,
-    trust::{Claims, KeySet, Rejection, claims::BOUNDS},
+    trust::{Algorithm, Claims, KeySet, Rejection, claims::BOUNDS},
 };
 
 /// The longest JWT that is looked at.
 pub const MAX_JWT_BYTES: usize = 16 << 10;
 /// Characters of a `kid`.
 const MAX_KEY_ID: usize = 256;
-
-/// The signature algorithms that are accepted: none with a shared secret, and not `none`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Algorithm {
-    /// RSA PKCS #1 v1.5 with SHA-256.
-    Rs256,
-    /// RSA PSS with SHA-256.
-    Ps256,
-    /// ECDSA on P-256 with SHA-256.
-    Es256,
-    /// Ed25519.
-    EdDsa,
-}
-
-impl Algorithm {
-    pub(crate) const ALL: [Self; 4] = [Self::Rs256, Self::Ps256, Self::Es256, Self::EdDsa];
-
-    /// The name in `alg`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rs256 => "RS256",
-            Self::Ps256 => "PS256",
-            Self::Es256 => "ES256",
-            Self::EdDsa => "EdDSA",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
-    }
-}
-
-/// Verification method of an algorithm: RSA keys are built from their parts, the others from a
-/// point.
-pub(crate) enum Verification {
-    Rsa(&'static RsaParameters),
-    Point(&'static dyn VerificationAlgorithm),
-}
-
-impl Algorithm {
-    pub(crate) fn verification(self) -> Verification {
-        match self {
-            Self::Rs256 => Verification::Rsa(&RSA_PKCS1_2048_8192_SHA256),
-            Self::Ps256 => Verification::Rsa(&RSA_PSS_2048_8192_SHA256),
-            Self::Es256 => Verification::Point(&ECDSA_P256_SHA256_FIXED),
-            Self::EdDsa => Verification::Point(&ED25519),
-        }
-    }
-}
 
 /// Returns true if a credential can only be meant as a JWT: three parts of base64url. Our own
 /// tokens have no dot. Says nothing about its worth.
