@@ -13,11 +13,7 @@ use utoipa::{
     openapi::{Object, ObjectBuilder, Ref, RefOr, Schema, Type, schema::SchemaType},
 };
 
-use crate::{
-    id::{OrgId, PrincipalId},
-    scope::ScopeSet,
-    trust::TrustRules,
-};
+use crate::id::PrincipalId;
 
 /// Principals that can act through one token at most. Each of them is named in every event.
 pub const MAX_ACTORS: usize = 8;
@@ -29,11 +25,11 @@ pub struct Lineage {
     /// The rule that admitted the subject; none when the operator's shell made the first token.
     root: Option<String>,
     /// Each rule that admitted a subject or an actor, and the principal it made of the JWT.
-    logins: BTreeSet<(String, PrincipalId)>,
+    pub(crate) logins: BTreeSet<(String, PrincipalId)>,
     /// Everybody who acts for the subject, the newest first.
     actors: Vec<PrincipalId>,
     /// Each rule that has to let a principal act for its subjects.
-    delegations: BTreeSet<(String, PrincipalId)>,
+    pub(crate) delegations: BTreeSet<(String, PrincipalId)>,
     /// True if the token was made from another token, or for an actor.
     derived: bool,
 }
@@ -106,23 +102,6 @@ impl Lineage {
     #[must_use]
     pub const fn is_derived(&self) -> bool {
         self.derived
-    }
-
-    /// The scopes that the trust rules of the whole chain leave at this moment. `None` when one of
-    /// them is gone, maps its subjects to others, or no longer lets every actor act.
-    #[must_use]
-    pub fn bounds(&self, org: OrgId, rules: &TrustRules) -> Option<ScopeSet> {
-        for (rule, actor) in &self.delegations {
-            if !rules.named(org, rule)?.delegation.contains(actor) {
-                return None;
-            }
-        }
-        let mut scopes = ScopeSet::ALL;
-        for (rule, principal) in &self.logins {
-            let rule = rules.named(org, rule).filter(|rule| rule.can_be(*principal))?;
-            scopes = scopes.intersection(rule.scopes);
-        }
-        Some(scopes)
     }
 
     /// The actors as the nested member `act` of RFC 8693 §4.1; `None` when there are none.

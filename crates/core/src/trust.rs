@@ -20,6 +20,7 @@ mod jwt;
 mod login;
 mod rejection;
 mod roles;
+mod rule;
 mod rules;
 mod subject;
 
@@ -35,7 +36,8 @@ pub use self::{
     login::{Login, LoginClaims},
     rejection::Rejection,
     roles::{RoleMap, RoleMapError},
-    rules::{MaxTtl, TrustRule, TrustRules, TrustRulesError, TtlError, Who},
+    rule::{MaxTtl, TrustRule, TtlError, Who},
+    rules::{TrustRules, TrustRulesError},
     subject::{SingleUse, Subject, TrustedSubject, TrustedUser},
 };
 

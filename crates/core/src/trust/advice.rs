@@ -4,7 +4,7 @@ use crate::{
     principal::Role,
     trust::{
         expectation::{Expectation, Pattern},
-        rules::{TrustRule, Who},
+        rule::{TrustRule, Who},
     },
 };
 

@@ -6,8 +6,14 @@ use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
     principal::{Role, ScopeSet},
-    trust::{Login, rules::TrustRule},
+    trust::{
+        Claims, Login, Rejection, TrustRule, Who,
+        claims::{LEEWAY_SECONDS, as_name},
+    },
 };
+
+/// Characters of a principal's name.
+const MAX_NAME: usize = 200;
 
 /// Subject that a verified JWT speaks for by exactly one rule. Whether it was used before, and
 /// whether the principal exists and is enabled, only the store can tell.
@@ -78,4 +84,62 @@ impl TrustedSubject {
     pub fn max_ttl_seconds(&self) -> i64 {
         self.rule.max_ttl.seconds()
     }
+}
+
+impl TrustRule {
+    /// Derives the subject of claims that meet the expectations of this rule.
+    pub(crate) fn subject(
+        self: &Arc<Self>,
+        claims: &Claims,
+        expires_at: Timestamp,
+    ) -> Result<TrustedSubject, Rejection> {
+        Ok(TrustedSubject {
+            who: self.who(claims)?,
+            login: Login::of(claims, &self.login),
+            external_subject: claims.name("sub").map(str::to_owned),
+            single_use: self.single_use(claims, expires_at)?,
+            expires_at,
+            rule: Arc::clone(self),
+        })
+    }
+
+    /// Derives the subject of these claims.
+    pub(crate) fn who(&self, claims: &Claims) -> Result<Subject, Rejection> {
+        match &self.who {
+            Who::Fixed(principal) => Ok(Subject::Fixed(*principal)),
+            Who::User { from, roles } => {
+                let subject = claims.at(from).and_then(as_name);
+                let subject = subject.ok_or_else(|| Rejection::NoUser(from.clone()))?;
+                Ok(Subject::User(TrustedUser {
+                    issuer: self.issuer.clone(),
+                    claim: from.to_string(),
+                    subject: subject.to_owned(),
+                    name: display_name(claims, subject),
+                    role: roles.role(claims)?,
+                }))
+            }
+        }
+    }
+
+    fn single_use(
+        &self,
+        claims: &Claims,
+        expires_at: Timestamp,
+    ) -> Result<Option<SingleUse>, Rejection> {
+        if !self.single_use {
+            return Ok(None);
+        }
+        Ok(Some(SingleUse {
+            issuer: self.issuer.clone(),
+            jti: claims.name("jti").ok_or(Rejection::NoTokenId)?.to_owned(),
+            until: expires_at.plus_seconds(LEEWAY_SECONDS),
+        }))
+    }
+}
+
+/// Display name of a user: the first name among the usual claims, or the subject.
+fn display_name(claims: &Claims, subject: &str) -> String {
+    let usual = ["name", "preferred_username", "email"];
+    let name = usual.into_iter().find_map(|claim| claims.name(claim)).unwrap_or(subject);
+    name.chars().take(MAX_NAME).collect()
 }
