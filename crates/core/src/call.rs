@@ -37,17 +37,19 @@ mod input;
 mod inputs;
 mod limits;
 mod ruling;
+mod shown;
 mod state;
 mod task;
 
 pub use self::{
     answer::{Answer, CallResult, Premise},
-    approval::{RequiredApproval, ShownCall},
+    approval::RequiredApproval,
     decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
     input::{PinState, ToolCall, Turn},
     limits::Limiter,
     ruling::{Asker, Ruling},
+    shown::ShownCall,
     state::{CallState, STATES, StateKey, StateOwner},
     task::{LONGEST_TASK_ID, TaskCall, TaskOwner},
 };

@@ -1,23 +1,20 @@
-//! Approvals that a call needs: the call as approvers see it, and calls that cannot be approved.
+//! Approvals that a call needs, and calls that cannot be approved.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::{
-    Cleared, ToolCall,
     denial::{Denial, Grounds},
-    ruling::{Ruling, action},
+    ruling::Ruling,
 };
 use crate::{
-    approval::{ApprovalTerms, FoundInput, MAX_PENDING},
-    dlp::{Action, Category, Direction, Engine, Finding, Findings, Likelihood, Subject},
-    hidden::{spelled, spelled_value},
+    approval::{ApprovalTerms, MAX_PENDING},
+    dlp::{Action, Category, Direction, Finding, Findings, Likelihood},
+    hidden::spelled,
     policy::{Named, Obligation},
     refusal::AskedApproval,
 };
 
-/// The most findings that approvers are shown.
-const MAX_SHOWN: usize = 20;
-/// The longest path of a finding that they are shown, in characters.
+/// The longest path of a finding that approvers are shown, in characters.
 const LONGEST_PATH: usize = 200;
 
 /// Approval that a policy asks for.
@@ -28,15 +25,6 @@ pub struct RequiredApproval<'a> {
     /// Conditions: approvers, their number, and the time for it.
     pub terms: &'a ApprovalTerms,
     pub reason: &'a str,
-}
-
-/// A call as approvers see it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ShownCall {
-    /// The input, with the answers to questions of the tool if there are some.
-    pub input: Value,
-    /// Findings of DLP in it, and what was done about them before it is sent.
-    pub findings: Vec<FoundInput>,
 }
 
 impl RequiredApproval<'_> {
@@ -72,7 +60,7 @@ impl RequiredApproval<'_> {
 }
 
 /// Approvals that these obligations ask for, in the order of the policies.
-fn required(obligations: &[Obligation]) -> impl Iterator<Item = RequiredApproval<'_>> {
+pub(super) fn required(obligations: &[Obligation]) -> impl Iterator<Item = RequiredApproval<'_>> {
     obligations.iter().filter_map(|obligation| match obligation {
         Obligation::RequireApproval { policy, terms, reason } => {
             Some(RequiredApproval { obligation, policy, terms, reason })
@@ -109,37 +97,6 @@ pub(super) fn unseen(
 }
 
 /// The path of a finding, fit to be shown.
-fn path(pointer: &str) -> String {
+pub(super) fn path(pointer: &str) -> String {
     spelled(pointer).chars().take(LONGEST_PATH).collect()
-}
-
-impl<Mode> Cleared<ToolCall, Mode> {
-    /// Approvals that policies ask for before the call may be made, in the order of the policies.
-    pub fn required_approvals(&self) -> impl Iterator<Item = RequiredApproval<'_>> {
-        required(&self.obligations)
-    }
-
-    /// The call as approvers see it: masked as the answer of a tool would be, but for hidden characters,
-    /// which are sent and so are [written out](crate::hidden). `None` if it cannot be scanned.
-    #[must_use]
-    pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<ShownCall> {
-        let payload = &self.inner.payload;
-        let findings = engine.scan_for(payload.root(), subject).ok()?;
-        let masks = |finding: &Finding| {
-            let stays = finding.category() == Category::Hidden
-                || engine.default_action(finding, Direction::Output) == Action::Flag;
-            (!stays).then(|| engine.default_mask(finding))
-        };
-        let masked = engine.redact(payload, &findings, None, masks);
-        let found = |finding: &Finding| FoundInput {
-            action: action(engine, finding, Direction::Input, &self.obligations),
-            count: finding.count(),
-            detector: finding.detector().to_owned(),
-            path: path(finding.pointer()),
-        };
-        Some(ShownCall {
-            input: spelled_value(masked.root().to_value()),
-            findings: self.findings.iter().take(MAX_SHOWN).map(found).collect(),
-        })
-    }
 }

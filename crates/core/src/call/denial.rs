@@ -1,12 +1,17 @@
 //! Denials: every no to a call or an answer that is a decision, with the words for the caller.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use super::ruling::{Ruling, stage};
+use super::{
+    decision_inputs::DecisionInputs,
+    ruling::{Ruling, stage},
+};
 use crate::{
     audit::{DlpResult, Governance, RecordedDecision},
     dlp::{Direction, Unscannable},
-    policy::{Cause, TOKEN_SCOPES, TOOL_PINNING},
+    policy::{Cause, Decision, TOKEN_SCOPES, TOOL_PINNING, Verdict},
     principal::Scope,
     refusal::{AskedApproval, Refusal, Violation, lacks},
     tool::ToolId,
@@ -221,5 +226,37 @@ impl Denial {
             })
             .collect();
         json!({ "stage": stage, "findings": findings })
+    }
+}
+
+impl Ruling {
+    /// Begins a ruling with the decision of policy, or a denial by it. `inputs` are what the
+    /// decision looked at.
+    pub fn of(decision: Decision, inputs: DecisionInputs) -> Result<Self, Denial> {
+        let Decision { verdict, determining, notices, capture, shadow, errors } = decision;
+        let (decided, obligations, denied) = match verdict {
+            Verdict::Allow { policy, obligations } => (policy, obligations, None),
+            Verdict::Deny { policy, reason, cause, .. } => {
+                (policy, Vec::new(), Some((Grounds::Policy(cause), reason)))
+            }
+        };
+        let ruling = Self {
+            policy: decided.id.to_string(),
+            policy_version: decided.version.as_deref().map(str::to_owned),
+            determining: determining.iter().map(ToString::to_string).collect(),
+            obligations,
+            shadow,
+            errors,
+            findings: Vec::new(),
+            dlp_result: DlpResult::Passed,
+            inputs: Arc::new(inputs),
+            notices,
+            capture,
+            captured: None,
+        };
+        match denied {
+            None => Ok(ruling),
+            Some((grounds, reason)) => Err(Denial::ruled(grounds, ruling, reason)),
+        }
     }
 }

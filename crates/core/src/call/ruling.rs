@@ -5,18 +5,13 @@ use std::{net::IpAddr, sync::Arc};
 
 use serde_json::Value;
 
-use super::{
-    decision_inputs::DecisionInputs,
-    denial::{Denial, Grounds},
-};
+use super::decision_inputs::DecisionInputs;
 use crate::{
     audit::{Capture, DlpFinding, DlpResult, Governance, RecordedDecision},
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings, Mask},
     json::Document,
-    policy::{
-        DLP_DEFAULT, Decision, Errored, Named, Notice, Obligation, Principal, Shadow, Verdict,
-    },
+    policy::{DLP_DEFAULT, Errored, Named, Notice, Obligation, Principal, Shadow},
 };
 
 /// The most findings of one side that are told and recorded; the worst action counts them all.
@@ -62,36 +57,6 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    /// Begins a ruling with the decision of policy, or a denial by it. `inputs` are what the
-    /// decision looked at.
-    pub fn of(decision: Decision, inputs: DecisionInputs) -> Result<Self, Denial> {
-        let Decision { verdict, determining, notices, capture, shadow, errors } = decision;
-        let (decided, obligations, denied) = match verdict {
-            Verdict::Allow { policy, obligations } => (policy, obligations, None),
-            Verdict::Deny { policy, reason, cause, .. } => {
-                (policy, Vec::new(), Some((Grounds::Policy(cause), reason)))
-            }
-        };
-        let ruling = Self {
-            policy: decided.id.to_string(),
-            policy_version: decided.version.as_deref().map(str::to_owned),
-            determining: determining.iter().map(ToString::to_string).collect(),
-            obligations,
-            shadow,
-            errors,
-            findings: Vec::new(),
-            dlp_result: DlpResult::Passed,
-            inputs: Arc::new(inputs),
-            notices,
-            capture,
-            captured: None,
-        };
-        match denied {
-            None => Ok(ruling),
-            Some((grounds, reason)) => Err(Denial::ruled(grounds, ruling, reason)),
-        }
-    }
-
     /// Keeps of a payload what the policies ask for, or `default` if they say nothing.
     pub(super) fn capturing(
         mut self,
