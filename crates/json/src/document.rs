@@ -6,13 +6,9 @@ use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Map, Number, Value};
 
 use super::{
-    Bounds, JsonError,
-    canonical::{Form, written},
+    canonical::{Form, JsonValue, Kind, written},
     number::short_integer,
-    strict,
     table::{Entry, EntryKind, Table},
-    value::{JsonValue, Kind},
-    write,
 };
 
 /// A JSON text as it came, with a flat table of its values, made in one strict pass. Nothing of the
@@ -31,19 +27,8 @@ pub struct Node<'a> {
 }
 
 impl Document {
-    /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
-    pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Self, JsonError> {
-        strict::read(bytes, bounds).map(Self::new)
-    }
-
     pub(super) fn new(table: Table) -> Self {
         Self { table: Arc::new(table), root: 0 }
-    }
-
-    /// The document of a value.
-    #[must_use]
-    pub fn of<'a>(value: impl JsonValue<'a>) -> Self {
-        Self::new(write::table_of(value))
     }
 
     /// The whole value.
@@ -340,7 +325,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{ObjectWriter, canonical, testing::any_json};
+    use crate::{Bounds, ObjectWriter, canonical, testing::any_json};
 
     fn read(text: &str) -> Document {
         Document::parse(text.as_bytes(), Bounds::REQUEST).unwrap()

@@ -9,16 +9,14 @@ mod document;
 pub mod number;
 mod strict;
 mod table;
-mod value;
 mod write;
 
 use aws_lc_rs::digest;
 
 pub use self::{
-    canonical::{canonical, normal, write_canonical, write_string},
+    canonical::{JsonValue, Kind, canonical, normal, write_canonical, write_string},
     document::{Document, Items, Members, Node},
     strict::{parse, parse_around, text_member},
-    value::{JsonValue, Kind},
     write::{Edits, ObjectWriter},
 };
 

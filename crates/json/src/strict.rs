@@ -22,16 +22,19 @@ use super::{
 /// Prefix of the names by which `serde_json` passes values on internally. An object that begins
 /// with one would be read as something else by a program that reads it again with that library.
 const RESERVED: &str = "$serde_json::private::";
+
 /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
 pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Value, JsonError> {
     Document::parse(bytes, bounds).map(|document| document.root().to_value())
 }
 
-/// The table of the one value that there is.
-pub(super) fn read(bytes: &[u8], bounds: Bounds) -> Result<Table, JsonError> {
-    let mut reader = Reader::new(text_of(bytes)?, bounds);
-    finished(&mut reader)?;
-    Ok(reader.table)
+impl Document {
+    /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
+    pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Self, JsonError> {
+        let mut reader = Reader::new(text_of(bytes)?, bounds);
+        finished(&mut reader)?;
+        Ok(Self::new(reader.table))
+    }
 }
 
 /// JSON is text in UTF-8, and its offsets have 32 bits.

@@ -5,18 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    canonical::by_utf16,
+    canonical::{JsonValue, Kind, by_utf16},
     document::{Document, Node},
     table::{EntryKind, Table},
-    value::{JsonValue, Kind},
 };
-
-/// The table of a value, with its text.
-pub(super) fn table_of<'a>(value: impl JsonValue<'a>) -> Table {
-    let mut table = Table::default();
-    write(&mut table, value);
-    table
-}
 
 /// Writes a value at the end of a table; returns true if it is written in canonical form.
 fn write<'a, T: JsonValue<'a>>(table: &mut Table, value: T) -> bool {
@@ -74,6 +66,14 @@ fn name_of(member: Node<'_>) -> u32 {
 }
 
 impl Document {
+    /// The document of a value.
+    #[must_use]
+    pub fn of<'a>(value: impl JsonValue<'a>) -> Self {
+        let mut table = Table::default();
+        write(&mut table, value);
+        Self::new(table)
+    }
+
     /// The document with these edits. Whatever holds none of them is copied as it is.
     #[must_use]
     pub fn edited(&self, edits: &Edits) -> Self {
