@@ -261,14 +261,6 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
     format!("{head}{id}}}}}").into_bytes()
 }
 
-/// The text of a message, with no line feed in it.
-pub(super) fn encode(message: &impl Serialize) -> Result<Vec<u8>, CallError> {
-    // Room for a message with small arguments, so that writing it moves nothing.
-    let mut text = Vec::with_capacity(2048);
-    serde_json::to_writer(&mut text, message).map_err(|_| CallError::protocol(Executed::No))?;
-    Ok(text)
-}
-
 /// Message of a server.
 #[derive(Debug)]
 pub(crate) enum Incoming {

@@ -1,10 +1,12 @@
 //! Requests of a server's, and our replies to them.
 
-use portcullis_core::mcp::code::{INVALID_PARAMS, METHOD_NOT_FOUND};
+use portcullis_core::{
+    mcp::code::{INVALID_PARAMS, METHOD_NOT_FOUND},
+    refusal::Executed,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::message::encode;
 use crate::error::CallError;
 
 /// Request of a server.
@@ -50,10 +52,11 @@ impl ServerRequest {
             Reply::NoForm => error(INVALID_PARAMS, "Only forms are offered"),
         };
         let id = &self.id;
-        encode(&match outcome {
+        let message = match outcome {
             Ok(result) => ReplyMessage { jsonrpc: "2.0", id, result: Some(result), error: None },
             Err(error) => ReplyMessage { jsonrpc: "2.0", id, result: None, error: Some(error) },
-        })
+        };
+        serde_json::to_vec(&message).map_err(|_| CallError::protocol(Executed::No))
     }
 }
 
