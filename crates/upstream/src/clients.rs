@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore, crypto::CryptoProvider};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::runtime::Handle;
 
-use crate::{http_client::HttpClient, reach::Reach, settings::SettingsError};
+use crate::{error::SettingsError, http_client::HttpClient, reach::Reach};
 
 pub(crate) static PROVIDER: LazyLock<Arc<CryptoProvider>> =
     LazyLock::new(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));

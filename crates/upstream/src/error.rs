@@ -1,4 +1,4 @@
-//! Failures of calls to upstreams.
+//! Failures of calls to upstreams, and settings that cannot be used.
 
 use std::{fmt, time::Duration};
 
@@ -149,4 +149,19 @@ impl fmt::Display for CallError {
         }?;
         write!(f, " (executed: {})", self.executed.as_str())
     }
+}
+
+/// The settings of an upstream cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    #[error("{0}")]
+    Url(&'static str),
+    #[error("{0}")]
+    Credential(&'static str),
+    #[error("{0}")]
+    Program(&'static str),
+    #[error("`{name}` must be {range}")]
+    Range { name: &'static str, range: &'static str },
+    #[error("the HTTP client cannot be set up; are the system's CA certificates installed?")]
+    HttpClient,
 }

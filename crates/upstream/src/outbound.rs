@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    clients::Clients, http_client::HttpClient, ids::Ids, reach::Reach, settings::SettingsError,
+    clients::Clients, error::SettingsError, http_client::HttpClient, ids::Ids, reach::Reach,
 };
 
 /// The way out, shared by all servers. Cheap to clone.

@@ -15,7 +15,7 @@ use std::{
 use http::Uri;
 use url::Url;
 
-use crate::settings::SettingsError;
+use crate::error::SettingsError;
 
 /// Reach of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

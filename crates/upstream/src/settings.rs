@@ -11,7 +11,7 @@ use std::{
 use http::{HeaderName, HeaderValue};
 use portcullis_core::{mcp::LEGACY, secret::Secret, tool::ProviderSlug};
 
-use crate::{forms::Forms, reach::Endpoint};
+use crate::{error::SettingsError, forms::Forms, reach::Endpoint};
 
 /// One upstream server, as configured.
 #[derive(Debug, Clone)]
@@ -120,21 +120,6 @@ impl Program {
 pub struct Credential {
     pub(crate) name: HeaderName,
     pub(crate) value: HeaderValue,
-}
-
-/// The settings of an upstream cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    #[error("{0}")]
-    Url(&'static str),
-    #[error("{0}")]
-    Credential(&'static str),
-    #[error("{0}")]
-    Program(&'static str),
-    #[error("`{name}` must be {range}")]
-    Range { name: &'static str, range: &'static str },
-    #[error("the HTTP client cannot be set up; are the system's CA certificates installed?")]
-    HttpClient,
 }
 
 impl ServerSettings {
