@@ -1,6 +1,7 @@
 //! MCP over streamable HTTP, both eras of it.
 
 mod cause;
+mod handshake;
 mod listen;
 mod receive;
 mod session;

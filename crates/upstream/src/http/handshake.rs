@@ -2,15 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
     mcp::{Era, MODERN, Method, header},
     refusal::{Executed, UpstreamReason},
 };
 use tokio::time::timeout;
-use tokio_util::sync::DropGuard;
 
-use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, wire::Wire};
+use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, session::Session, wire::Wire};
 use crate::{
     doubt::Doubt,
     error::{CallError, CallErrorKind},
@@ -29,21 +28,6 @@ const MAX_SESSION_ID_BYTES: usize = 1024;
 const ODD_ID: &str = "the id of its session is longer than 1,024 bytes, or no visible ASCII";
 const NO_VERSION: &str = "it initializes in none of the versions that the gateway speaks; if it wants one of them, \
                           name that in `protocol`";
-
-/// Agreement with a server.
-#[derive(Debug)]
-pub(super) struct Session {
-    pub(super) era: Era,
-    /// The headers of every message in it.
-    pub(super) headers: HeaderMap,
-    /// True if the server gave it an id, so that it can also forget it.
-    pub(super) has_id: bool,
-    /// Doubt whether the server still knows it.
-    pub(super) doubt: Doubt,
-    /// The calls that wait in it, if forms of the server are answered.
-    pub(super) forms: Option<Arc<FormCalls>>,
-    _listener: Option<DropGuard>,
-}
 
 impl Session {
     /// Asks the server what it speaks and agrees on it. After `silence` a server that may be of
@@ -139,18 +123,6 @@ impl Session {
         };
         let doubt = Doubt::default();
         Ok(Self { era, headers, has_id, doubt, forms, _listener: listener })
-    }
-
-    /// State that is known before anything is agreed on.
-    fn bare(era: Era) -> Self {
-        Self {
-            era,
-            headers: Wire::headers(),
-            has_id: false,
-            doubt: Doubt::default(),
-            forms: None,
-            _listener: None,
-        }
     }
 }
 

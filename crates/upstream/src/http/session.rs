@@ -1,0 +1,39 @@
+//! A session with a server: the era and the headers that were agreed on.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use portcullis_core::mcp::Era;
+use tokio_util::sync::DropGuard;
+
+use super::wire::Wire;
+use crate::{doubt::Doubt, forms::FormCalls};
+
+/// Agreement with a server.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) era: Era,
+    /// The headers of every message in it.
+    pub(super) headers: HeaderMap,
+    /// True if the server gave it an id, so that it can also forget it.
+    pub(super) has_id: bool,
+    /// Doubt whether the server still knows it.
+    pub(super) doubt: Doubt,
+    /// The calls that wait in it, if forms of the server are answered.
+    pub(super) forms: Option<Arc<FormCalls>>,
+    pub(super) _listener: Option<DropGuard>,
+}
+
+impl Session {
+    /// State that is known before anything is agreed on.
+    pub(super) fn bare(era: Era) -> Self {
+        Self {
+            era,
+            headers: Wire::headers(),
+            has_id: false,
+            doubt: Doubt::default(),
+            forms: None,
+            _listener: None,
+        }
+    }
+}
