@@ -16,12 +16,38 @@ use crate::{
     settings::Protocol,
 };
 
+impl Pipe {
+    /// Starts the child and agrees on an era with it.
+    pub(super) async fn start(launch: &Launch, protocol: Protocol) -> Result<Self, Unstarted> {
+        let pipe = Self::open(launch)?;
+        match agree(&pipe, launch, protocol).await {
+            Ok(era) => pipe.set_era(era),
+            Err(unstarted) => {
+                if unstarted.is_reset() {
+                    // A child that reads no more is about to say how it ended.
+                    pipe.ends_soon().await;
+                }
+                return Err(unstarted);
+            }
+        }
+        Ok(pipe)
+    }
+
+    /// Asks the child whether it knows us, if there is doubt.
+    pub(super) async fn knows_us(&self, launch: &Launch) -> bool {
+        if !self.doubt.is_raised() {
+            return true;
+        }
+        let known = is_known(self, launch).await;
+        if known {
+            self.doubt.settle();
+        }
+        known
+    }
+}
+
 /// Asks what only modern servers understand; any other answer, or silence, leads to `initialize`.
-pub(super) async fn agree(
-    pipe: &Pipe,
-    launch: &Launch,
-    protocol: Protocol,
-) -> Result<Era, Unstarted> {
+async fn agree(pipe: &Pipe, launch: &Launch, protocol: Protocol) -> Result<Era, Unstarted> {
     if !protocol.may_be_modern() {
         return Ok(initialize(pipe, launch, protocol).await?);
     }
@@ -52,7 +78,7 @@ pub(super) struct Unstarted {
 
 impl Unstarted {
     /// Returns true if the child broke off.
-    pub(super) fn is_reset(&self) -> bool {
+    fn is_reset(&self) -> bool {
         self.error.kind == CallErrorKind::Upstream(UpstreamReason::ConnectionReset)
     }
 }
@@ -64,7 +90,7 @@ impl From<CallError> for Unstarted {
 }
 
 /// Returns true if the child answers in its era as one that knows us.
-pub(super) async fn is_known(pipe: &Pipe, launch: &Launch) -> bool {
+async fn is_known(pipe: &Pipe, launch: &Launch) -> bool {
     let era = pipe.era();
     let method = if era == Era::Modern { Method::Discover } else { Method::Ping };
     match timeout(launch.silence, ask(pipe, launch, method, era)).await {

@@ -25,7 +25,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     Launch,
     child::{self, Group, Process},
-    handshake::{self, Unstarted},
     last_words::LastWords,
     line::{self, Line},
     liveness::Liveness,
@@ -40,7 +39,6 @@ use crate::{
         message::{self, Incoming, Outcome, Outgoing},
         scan::IdScanner,
     },
-    settings::Protocol,
 };
 
 /// Messages that wait to be written.
@@ -85,8 +83,8 @@ struct Frame {
 }
 
 impl Pipe {
-    /// Starts the child and agrees on an era with it.
-    pub(super) async fn start(launch: &Launch, protocol: Protocol) -> Result<Self, Unstarted> {
+    /// Starts the child; nothing is agreed on with it yet.
+    pub(super) fn open(launch: &Launch) -> Result<Self, CallError> {
         launch.last_words.forget();
         let started = child::start(&launch.program).map_err(|why| {
             launch.last_words.not_started(why);
@@ -132,19 +130,13 @@ impl Pipe {
         let words = launch.last_words.clone();
         let ends = Ends { closing, drained, gone: pipe.gone.clone(), words, errors };
         launch.tasks.spawn(look_after(started.process, pipe.pending.clone(), watchdog, ends));
-        let era = match handshake::agree(&pipe, launch, protocol).await {
-            Ok(era) => era,
-            Err(unstarted) => {
-                if unstarted.is_reset() {
-                    // A child that reads no more is about to say how it ended.
-                    let _ = timeout(GRACE, pipe.gone.cancelled()).await;
-                }
-                return Err(unstarted);
-            }
-        };
-        // Nothing else sets it.
-        let _ = pipe.era.set(era);
         Ok(pipe)
+    }
+
+    /// From here on it is known what the child speaks.
+    pub(super) fn set_era(&self, era: Era) {
+        // Nothing else sets it.
+        let _ = self.era.set(era);
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -153,18 +145,6 @@ impl Pipe {
 
     pub(super) fn era(&self) -> Era {
         self.era.get().copied().unwrap_or(Era::Modern)
-    }
-
-    /// Asks the child whether it knows us, if there is doubt.
-    pub(super) async fn knows_us(&self, launch: &Launch) -> bool {
-        if !self.doubt.is_raised() {
-            return true;
-        }
-        let known = handshake::is_known(self, launch).await;
-        if known {
-            self.doubt.settle();
-        }
-        known
     }
 
     /// Ends the child by force.
@@ -244,13 +224,18 @@ impl Pipe {
     /// Lets the child end by itself, then asks its group to, then ends it.
     pub(super) async fn finish(&self) {
         self.finishing.cancel();
-        if timeout(GRACE, self.gone.cancelled()).await.is_err() {
+        if !self.ends_soon().await {
             self.group.terminate();
-            if timeout(GRACE, self.gone.cancelled()).await.is_err() {
+            if !self.ends_soon().await {
                 self.closing.cancel();
                 self.gone.cancelled().await;
             }
         }
+    }
+
+    /// Waits a moment for the end of the child; returns true if it came.
+    pub(super) async fn ends_soon(&self) -> bool {
+        timeout(GRACE, self.gone.cancelled()).await.is_ok()
     }
 }
 
