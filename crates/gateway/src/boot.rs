@@ -2,7 +2,9 @@
 
 mod claim;
 mod durability;
+pub(crate) mod log_keys;
 mod names;
+mod nodes;
 mod outdated;
 mod problems;
 mod workbench;
@@ -48,10 +50,7 @@ use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{
-    config::{Config, Sink},
-    log_keys, nodes,
-};
+use crate::config::{Config, Sink};
 
 /// The clock of the machine.
 #[derive(Debug)]

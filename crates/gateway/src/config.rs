@@ -207,6 +207,13 @@ impl Config {
         Trusted::of(&self.trust)
     }
 
+    /// The places that name an org or a principal by something else than an id.
+    pub(crate) fn named(&mut self) -> Vec<Named<'_>> {
+        let providers = self.providers.iter_mut().filter_map(Provider::named);
+        let trust = self.trust.iter_mut().map(TrustEntry::named);
+        providers.chain(trust).filter(Named::has_names).collect()
+    }
+
     pub(crate) fn key_file(&self) -> PathBuf {
         self.keys.file.clone().unwrap_or_else(|| self.data_dir.join("key"))
     }

@@ -4,8 +4,6 @@ mod boot;
 mod cli;
 mod config;
 mod dlp_watch;
-mod log_keys;
-mod nodes;
 mod policy_watch;
 mod serve;
 mod telemetry;

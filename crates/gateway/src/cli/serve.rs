@@ -92,7 +92,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     }
     crate::policy_watch::watch(&config.policy_folder(), &node)?;
     crate::dlp_watch::watch(config, &node)?;
-    crate::log_keys::watch(config, &node);
+    boot::log_keys::watch(config, &node);
     Ok((node, bound))
 }
 

@@ -2,8 +2,6 @@
 
 use portcullis_core::id::{OrgId, PrincipalId};
 
-use super::{Config, Provider, TrustEntry};
-
 /// A place that names an org, and principals of it.
 #[derive(Debug)]
 pub(crate) struct Named<'a> {
@@ -14,7 +12,7 @@ pub(crate) struct Named<'a> {
 }
 
 impl Named<'_> {
-    fn has_names(&self) -> bool {
+    pub(super) fn has_names(&self) -> bool {
         !is_org(self.org) || self.principals.iter().any(|principal| !is_principal(principal))
     }
 }
@@ -27,13 +25,4 @@ pub(crate) fn is_org(text: &str) -> bool {
 /// True if this is the id of a principal, and not its name.
 pub(crate) fn is_principal(text: &str) -> bool {
     text.parse::<PrincipalId>().is_ok()
-}
-
-impl Config {
-    /// The places that name an org or a principal by something else than an id.
-    pub(crate) fn named(&mut self) -> Vec<Named<'_>> {
-        let providers = self.providers.iter_mut().filter_map(Provider::named);
-        let trust = self.trust.iter_mut().map(TrustEntry::named);
-        providers.chain(trust).filter(Named::has_names).collect()
-    }
 }

@@ -8,10 +8,9 @@ use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, id::OrgId};
 use serde_json::{Value, json};
 
 use crate::{
-    boot::Office,
+    boot::{Office, log_keys},
     cli::{Failure, Installation},
     config::{Config, KeySource},
-    log_keys,
 };
 
 #[derive(Subcommand)]

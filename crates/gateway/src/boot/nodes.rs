@@ -8,10 +8,8 @@ use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    boot::{self, BootError, Standing, SystemRandom},
-    config::Config,
-};
+use super::{BootError, Standing, SystemRandom, claimed};
+use crate::config::Config;
 
 /// Server that counts limits, if nodes count together. A server that does not answer holds up no
 /// start: until it does every request is refused.
@@ -46,7 +44,7 @@ pub(crate) async fn join(
 fn place() -> String {
     use std::os::unix::fs::MetadataExt;
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
-    let lock = boot::claimed().and_then(|file| file.metadata().ok());
+    let lock = claimed().and_then(|file| file.metadata().ok());
     match (boot, lock) {
         (Some(boot), Some(lock)) => format!("{}:{}:{}", boot.trim(), lock.dev(), lock.ino()),
         // Nowhere else: a predecessor has to be waited for.

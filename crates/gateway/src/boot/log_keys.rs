@@ -14,10 +14,8 @@ use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, random::Random}
 use portcullis_store::Store;
 use tokio::time::MissedTickBehavior;
 
-use crate::{
-    boot::{BootError, Node},
-    config::{Config, KeySource},
-};
+use super::{BootError, Node};
+use crate::config::{Config, KeySource};
 
 /// Interval between two looks at the file.
 const LOOK: Duration = Duration::from_secs(2);
