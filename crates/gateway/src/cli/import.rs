@@ -3,6 +3,8 @@
 mod document;
 mod env_file;
 mod http;
+mod imported;
+mod members;
 mod program;
 mod provider;
 mod risks;
@@ -23,7 +25,7 @@ use portcullis_upstream::Outbound;
 
 use self::{
     document::Entry,
-    provider::Imported,
+    imported::Imported,
     secrets::{Detectors, shown},
     variables::Names,
 };

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use portcullis_upstream::Endpoint;
 
 use super::{
-    provider::{Imported, Members, SSE},
+    imported::Imported,
+    members::{Members, SSE},
     secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
     variables::is_usable_variable,
 };

@@ -2,7 +2,8 @@
 
 use super::{
     http::Remote,
-    provider::{Imported, Members, SSE},
+    imported::Imported,
+    members::{Members, SSE},
     risks,
     secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
 };
