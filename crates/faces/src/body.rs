@@ -19,11 +19,6 @@ use serde_json::{Map, Value};
 
 use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::RouteSpec};
 
-/// The largest body of an invocation in bytes.
-pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
-/// The largest body elsewhere in bytes.
-pub(crate) const SMALL_LIMIT: usize = 64 << 10;
-
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {

@@ -17,7 +17,7 @@ use tokio::{
     io::{AsyncReadExt, AsyncSeekExt},
 };
 
-use super::exchange::insert;
+use super::outcome::insert;
 
 /// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;

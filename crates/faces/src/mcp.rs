@@ -8,6 +8,7 @@ pub(crate) mod cors;
 mod guard;
 mod list;
 mod listen;
+pub(crate) mod message;
 mod question;
 pub(crate) mod reply;
 mod search;
@@ -22,7 +23,7 @@ use axum::{
     extract::{Request as HttpRequest, State},
     http::HeaderMap,
     response::Response,
-    routing::post,
+    routing::{MethodRouter, post},
 };
 use bytes::Bytes;
 use portcullis_app::{Ctx, Stage};
@@ -41,7 +42,7 @@ use serde_json::{Map, Value, json};
 pub use self::{guard::Guard, listen::Listeners};
 use self::{
     list::Listing,
-    reply::{Asked, Reply},
+    message::{Asked, Reply},
 };
 use super::{
     Gateway,
@@ -50,7 +51,6 @@ use super::{
     exchange::Exchange,
     outcome::Outcome,
     query::Query,
-    routes::MessageRoute,
     segment::{Segment, segment},
 };
 
@@ -106,6 +106,9 @@ pub(crate) const ALL: &str = "/mcp";
 pub(crate) const ONE: &str = "/mcp/{slug}";
 /// The first of these as some clients write it.
 pub(crate) const ALL_AS_A_FOLDER: &str = "/mcp/";
+
+/// A route of JSON-RPC, which OpenAPI does not describe; every message is a POST.
+pub(crate) type MessageRoute = (&'static str, MethodRouter<Arc<Gateway>>);
 
 /// The routes of these addresses.
 pub(crate) fn routes() -> [MessageRoute; 3] {

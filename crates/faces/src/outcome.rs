@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_app::{Answered, GovernanceView, ReplayedError, Stopped};
@@ -20,7 +20,7 @@ use portcullis_core::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{exchange::insert, mcp::reply::Reply};
+use super::mcp::message::Reply;
 
 /// Marks an answer that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -273,6 +273,13 @@ impl IntoResponse for Outcome {
     }
 }
 
+/// Sets a header, unless the text is no value of one.
+pub(crate) fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
 /// The challenge of RFC 6750 §3, with what follows the realm.
 fn challenge(headers: &mut HeaderMap, more: &str) {
     insert(headers, header::WWW_AUTHENTICATE, &format!("Bearer realm=\"portcullis\"{more}"));
@@ -334,7 +341,6 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
     use portcullis_core::refusal::Unavailable;
 
     use super::*;

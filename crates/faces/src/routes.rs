@@ -9,23 +9,17 @@ use axum::http::Method;
 use portcullis_core::{limits::Resource::Requests, principal::Scope};
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
+pub(crate) use self::spec::{Access, SMALL_LIMIT, Thread};
 use self::{
     Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
     Thread::Shared,
-};
-pub(crate) use self::{
-    router::MessageRoute,
-    spec::{Access, Thread},
+    spec::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
 };
 pub use self::{
     router::{framed, health_router, router},
     spec::RouteSpec,
 };
-use super::{
-    Gateway, approvals,
-    body::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
-    front, health, oauth, v1,
-};
+use super::{Gateway, approvals, front, health, oauth, v1};
 
 /// Operations of one path and what each of them needs.
 pub(super) struct Row {

@@ -10,7 +10,10 @@ use portcullis_app::{Origin, Screened};
 use portcullis_core::refusal::{Refusal, Unavailable};
 use serde_json::{Map, Value};
 
-use super::body::{self, RequestBody, SMALL_LIMIT};
+use super::{
+    body::{self, RequestBody},
+    routes::SMALL_LIMIT,
+};
 use crate::quota::{Permit, Quota};
 
 /// Bytes of all such bodies at once.

@@ -10,7 +10,7 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Face, Listed, common, reply::List, search};
+use super::{Face, Listed, common, message::List, search};
 use crate::{Gateway, outcome::Outcome, page};
 
 /// Beyond so many tools, an address that lists automatically lists the tools to find them with.

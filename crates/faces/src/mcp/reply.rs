@@ -2,8 +2,6 @@
 
 mod called;
 
-use std::sync::OnceLock;
-
 use axum::{body::Body, http::StatusCode};
 use bytes::Bytes;
 use portcullis_app::GovernanceView;
@@ -11,38 +9,22 @@ use portcullis_core::{
     audit::OutcomeStatus,
     id::RequestId as HttpRequestId,
     json::{JsonValue, Node},
-    mcp::{Era, ProtocolError, Request as Asking, RequestId, code, refused, tasks::Disposition},
+    mcp::{Era, ProtocolError, RequestId, code, refused, tasks::Disposition},
     refusal::Refusal,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::called::{Called, OwnMeta, TaskEnd};
-use super::{common, question};
+use super::{
+    common,
+    message::{Asked, List, Reply},
+    question,
+};
 use crate::{
     outcome::{Content, Failure, Outcome},
     parts::Parts,
 };
-
-/// The answer to a message, where it is none of a call.
-#[derive(Debug)]
-pub(crate) enum Reply {
-    /// The result as text.
-    Result(String),
-    List(List),
-    Error(ProtocolError),
-    /// A notification was taken.
-    Accepted,
-}
-
-/// A page of a list of tools.
-#[derive(Debug)]
-pub(crate) struct List {
-    /// The tools as JSON, separated by commas.
-    pub(super) tools: Bytes,
-    /// The members that follow them, and the end of the result.
-    pub(super) rest: String,
-}
 
 impl From<ProtocolError> for Outcome {
     fn from(error: ProtocolError) -> Self {
@@ -68,76 +50,6 @@ pub(super) fn text_of(mut result: Value, era: Era) -> String {
         }
     }
     result.to_string()
-}
-
-/// Message as far as the writer of its answer has to know it.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    id: RequestId,
-    era: Era,
-    /// The tool that is called, if one is.
-    tool: OnceLock<String>,
-    /// The client opens addresses for its user, and may be asked to in place of an answer.
-    opens_urls: OnceLock<()>,
-    /// The task that the answer tells of.
-    task: OnceLock<Told>,
-}
-
-/// The task that an answer tells of, with its members.
-#[derive(Debug)]
-pub(super) enum Told {
-    /// A task in place of a refusal.
-    Begun(Map<String, Value>),
-    /// The outcome is its answer.
-    Ended(Map<String, Value>),
-}
-
-impl Asked {
-    pub(super) fn new(asking: &Asking) -> Self {
-        Self {
-            id: asking.id.clone(),
-            era: asking.era,
-            tool: OnceLock::new(),
-            opens_urls: OnceLock::new(),
-            task: OnceLock::new(),
-        }
-    }
-
-    /// Its client opens addresses for its user.
-    pub(crate) fn may_open_urls(&self) {
-        let _ = self.opens_urls.set(());
-    }
-
-    /// The answer tells of a task.
-    pub(super) fn tells(&self, told: Told) {
-        let _ = self.task.set(told);
-    }
-
-    /// The members of a task whose answer the outcome is.
-    fn ended_task(&self) -> Option<&Map<String, Value>> {
-        match self.task.get() {
-            Some(Told::Ended(members)) => Some(members),
-            Some(Told::Begun(_)) | None => None,
-        }
-    }
-
-    /// The members of a task that stands in place of a refusal.
-    fn begun_task(&self) -> Option<&Map<String, Value>> {
-        match self.task.get() {
-            Some(Told::Begun(members)) => Some(members),
-            Some(Told::Ended(_)) | None => None,
-        }
-    }
-
-    /// Sets the tool that the message calls.
-    pub(crate) fn calls(&self, tool: &str) {
-        let _ = self.tool.set(tool.to_owned());
-    }
-
-    /// Returns true for a call of a tool.
-    pub(crate) fn is_call(&self) -> bool {
-        self.tool.get().is_some()
-    }
 }
 
 /// Form of an answer.

@@ -15,10 +15,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{
-    Face,
-    reply::{self, Told},
-};
+use super::{Face, message::Told, reply};
 use crate::{Gateway, exchange::Exchange, outcome::Outcome};
 
 /// Time between two questions while people decide.

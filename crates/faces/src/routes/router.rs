@@ -17,7 +17,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::{Access, RouteSpec, Row, Thread, operations, table};
 use crate::{
     Gateway, caller, exchange,
-    mcp::{self, cors},
+    mcp::{self, MessageRoute, cors},
     outcome::Outcome,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 pub fn router(gateway: Arc<Gateway>) -> Router {
     let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
-        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+        exchange::frame::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
     };
     routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway)
 }
@@ -35,13 +35,10 @@ pub fn health_router(gateway: Arc<Gateway>) -> Router {
     let probes = table().into_iter().filter(|row| row.spec.access == Access::Probe);
     let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
         let answer = async |request: Request| not_found(&request).into_response();
-        exchange::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+        exchange::frame::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
     };
     routed(probes.collect(), &[], &gateway).fallback(unknown).with_state(gateway)
 }
-
-/// A route of JSON-RPC, which OpenAPI does not describe; every message is a POST.
-pub(crate) type MessageRoute = (&'static str, MethodRouter<Arc<Gateway>>);
 
 /// The router of `rows` and `messages`, which also answers wrong methods of their paths.
 fn routed(
@@ -72,7 +69,7 @@ fn routed(
             let known = path.and_then(|path| paths.get(path.as_str()));
             let Known { spec, allow } = known.cloned().unwrap_or_default();
             let answer = |request| wrong_method(Arc::clone(&gateway), spec, allow, request);
-            exchange::framed(&gateway, spec, request, answer).await
+            exchange::frame::framed(&gateway, spec, request, answer).await
         },
     )
 }
@@ -99,7 +96,7 @@ async fn frame(
     request: Request,
     next: Next,
 ) -> Response {
-    exchange::framed(&gateway, spec, request, |request| next.run(request)).await
+    exchange::frame::framed(&gateway, spec, request, |request| next.run(request)).await
 }
 
 /// Does the work on a runtime, as long as the client waits for it.

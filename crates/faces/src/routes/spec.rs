@@ -2,7 +2,10 @@
 
 use portcullis_core::{limits::Resource, principal::Scope};
 
-use crate::body::INVOKE_LIMIT;
+/// The largest body of an invocation in bytes.
+pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
+/// The largest body elsewhere in bytes.
+pub(crate) const SMALL_LIMIT: usize = 64 << 10;
 
 /// Needs of a route, stated once in the table. The frame, the extractors and the readers of bodies
 /// obey it.

@@ -16,8 +16,8 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
 use super::{
-    super::{common, question, server_info},
-    Asked, RpcErrorBody,
+    super::{common, message::Asked, question, server_info},
+    RpcErrorBody,
 };
 
 /// Written into each answer of the stateless era.
