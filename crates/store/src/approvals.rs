@@ -6,7 +6,6 @@
 //! digest is open, by a unique index.
 
 mod rows;
-mod uses;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
@@ -18,15 +17,10 @@ use portcullis_core::{
 use serde_json::json;
 
 use self::rows::{GlanceRow, RowWithoutInput, StoredRow};
-pub(crate) use self::{
-    rows::{ApprovalRow, INSERT, TAKE, UPDATE},
-    uses::{TakenUses, Uses},
-};
 use crate::{
     Store,
-    db::{Db, change, read, text_list},
+    db::{Db, Found, Readable as _, change, read, text_list},
     error::StoreError,
-    unreadable::{Found, Readable as _},
 };
 
 /// A change of an approval, written with its event.
@@ -94,14 +88,6 @@ pub struct PendingApprovals {
     pub count: u64,
     /// When the oldest of them was requested.
     pub oldest: Option<Timestamp>,
-}
-
-/// A use of an approval by a call, taken with the call's intent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApprovalUse {
-    pub id: ApprovalId,
-    /// Digest of the call.
-    pub digest: String,
 }
 
 /// Rows forgotten at a time, so that no other transaction waits long for the writer.

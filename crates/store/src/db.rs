@@ -3,17 +3,32 @@
 //! [`read!`] and [`change!`] run the same body on either: the statements are written once, with
 //! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. Each says whose rows it is about
 //! ([`Scope`]). What the two databases do differently is a named function of [`Dialect`].
+//!
+//! **Invariant:** rows are plain: nothing in this folder knows the modules that make and read them.
 
+mod approvals;
+mod batch;
 mod durability;
 mod postgres;
+mod rows;
 pub(crate) mod schema;
 mod scope;
 mod sqlite;
+mod unreadable;
 
-pub use self::durability::{Durability, Weakness};
 pub(crate) use self::{
-    postgres::insert_seals,
+    approvals::ApprovalRow,
+    batch::{AnsweredKey, Batch, Losers},
+    postgres::{LogWriter, insert_seals, opened_at_once},
     scope::{Scope, begin},
+    sqlite::{Log, LogConnection, read_id},
+    unreadable::{Found, Readable},
+};
+pub use self::{
+    approvals::ApprovalUse,
+    durability::{Durability, Weakness},
+    rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
+    unreadable::UnreadableRow,
 };
 
 use async_recursion::async_recursion as boxed;
@@ -25,16 +40,10 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-pub(crate) use self::{
-    postgres::{LogWriter, opened_at_once},
-    sqlite::{Log, LogConnection},
-};
+use self::unreadable::Unreadable;
 use crate::{
-    audit::writer::{NewEvent, NewIntent},
     error::StoreError,
-    idempotency::NewKey,
     settings::{DatabaseSettings, Sync, Target},
-    unreadable::Unreadable,
 };
 
 /// Pages of an SQLite file. An event takes a little more than half of the usual 4096: each would have
@@ -255,25 +264,6 @@ pub(crate) trait Dialect {
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
-}
-
-/// The rows of keys as a JSON array of arrays, in the order of the statement's columns.
-fn key_rows(rows: &[(&NewIntent, &NewKey)]) -> String {
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|(intent, key)| {
-            let expires_at = key.expires_at.as_micros();
-            serde_json::json!([
-                intent.org_id,
-                key.digest,
-                key.fingerprint,
-                intent.id,
-                key.request_id,
-                expires_at
-            ])
-        })
-        .collect();
-    serde_json::Value::Array(rows).to_string()
 }
 
 /// The seal of one event.

@@ -12,9 +12,8 @@ use utoipa::ToSchema;
 
 use crate::{
     Store,
-    db::{Db, Dialect, Scope, begin, change, database_clock, parse, read, row},
+    db::{Db, Dialect, NewKey, Scope, begin, change, database_clock, parse, read, row},
     error::StoreError,
-    idempotency::NewKey,
 };
 
 /// Status of an export.

@@ -15,17 +15,6 @@ use crate::{
     error::StoreError,
 };
 
-/// A key that stands for a request from now on.
-#[derive(Debug, Clone)]
-pub struct NewKey {
-    /// The digest of the key and where it means something.
-    pub digest: String,
-    /// The digest of the request.
-    pub fingerprint: String,
-    pub request_id: RequestId,
-    pub expires_at: Timestamp,
-}
-
 /// End of a key, with the event of its call.
 #[derive(Debug, Clone)]
 pub enum KeyEnd {

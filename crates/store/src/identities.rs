@@ -4,10 +4,9 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Principal, Store,
-    db::{change, read},
+    db::{Readable as _, change, read},
     error::StoreError,
     principals::{PrincipalRow, insert},
-    unreadable::Readable as _,
 };
 
 /// A subject as its issuer names it.

@@ -44,12 +44,11 @@ mod settings;
 mod sinks;
 mod tokens;
 mod tools;
-mod unreadable;
 
 pub use crate::{
     access_changes::{AccessChange, AccessChanges, AccessMark},
     approvals::{
-        ApprovalChange, ApprovalFilter, ApprovalGlance, ApprovalLimits, ApprovalParts, ApprovalUse,
+        ApprovalChange, ApprovalFilter, ApprovalGlance, ApprovalLimits, ApprovalParts,
         PendingApprovals, StoredApproval,
     },
     audit::{
@@ -63,19 +62,19 @@ pub use crate::{
         intents::OpenIntent,
         pruning::Pruned,
         seal::{Sealer, SignedNote, UnsealedEvent},
-        writer::{
-            AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began, EventTexts, Name,
-            NewEvent, NewIntent, TextColumn,
-        },
+        writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },
     counters::{
         Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
         SharedCounters,
     },
-    db::{Durability, Store, Weakness},
+    db::{
+        ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, Store, TextColumn,
+        UnreadableRow, Weakness,
+    },
     error::StoreError,
     exports::{ExportBeat, ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport},
-    idempotency::{KeyEnd, KnownKey, NewKey},
+    idempotency::{KeyEnd, KnownKey},
     identities::Identity,
     logins::LoginRecord,
     moving::{Moved, MovedLog, MovedTable, MovingError},
@@ -97,5 +96,4 @@ pub use crate::{
         Rotated, Rotation, TokenPage, TokenRecord,
     },
     tools::NewToolList,
-    unreadable::UnreadableRow,
 };

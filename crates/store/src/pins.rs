@@ -16,9 +16,8 @@ use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 use self::rows::{ChangeRow, PinRow, scope_text};
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{Found, UnreadableRow, change, read, row},
     error::StoreError,
-    unreadable::{Found, UnreadableRow},
 };
 
 /// A version of a tool's definition, without the definition.

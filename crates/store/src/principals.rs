@@ -12,9 +12,8 @@ use serde_json::json;
 
 use crate::{
     Store,
-    db::{Db, change, parse, read, row, text_list},
+    db::{Db, Found, Readable, change, parse, read, row, text_list},
     error::StoreError,
-    unreadable::{Found, Readable},
 };
 
 /// The SQL for those of some principals that an org has.

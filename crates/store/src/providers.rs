@@ -22,9 +22,8 @@ use utoipa::ToSchema;
 
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{Found, Readable, change, parse, read, row},
     error::StoreError,
-    unreadable::{Found, Readable},
 };
 
 /// Owner of a connection.

@@ -5,9 +5,8 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{Found, Readable, change, parse, read, row},
     error::StoreError,
-    unreadable::{Found, Readable},
 };
 
 /// A log of which a sink has not everything.

@@ -22,12 +22,11 @@ pub use self::{
 
 use crate::{
     Store,
-    db::{Db, change, parse, parse_some, read, row},
+    db::{Db, Found, Readable, change, parse, parse_some, read, row},
     error::StoreError,
     logins::LoginRecord,
     orgs::{Org, plan_of},
     principals::{Principal, groups_of, role_of},
-    unreadable::{Found, Readable},
 };
 
 /// The SQL for the roles of everybody who acts through the token `t`, as JSON.

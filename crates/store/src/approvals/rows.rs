@@ -8,9 +8,8 @@ use serde_json::Value;
 
 use super::{ApprovalChange, ApprovalGlance, StoredApproval};
 use crate::{
-    db::{parse, row},
+    db::{ApprovalRow, Readable, parse, row},
     error::StoreError,
-    unreadable::Readable,
 };
 
 row!(pub(super) StoredRow {
@@ -121,27 +120,6 @@ impl StoredRow {
     }
 }
 
-/// A change of an approval as it is written.
-#[derive(Debug)]
-pub(crate) struct ApprovalRow {
-    pub(crate) org_id: String,
-    pub(crate) id: String,
-    pub(crate) digest: String,
-    pub(crate) principal_id: String,
-    pub(crate) status: &'static str,
-    pub(crate) uses_left: i64,
-    pub(crate) created_at: i64,
-    pub(crate) expires_at: i64,
-    /// All of it but the input.
-    pub(crate) state: String,
-    pub(crate) tool_id: String,
-    pub(crate) audience: String,
-    pub(crate) size: i64,
-    pub(crate) input: String,
-    /// The revision that it replaces; `None` if it is new.
-    pub(crate) replaces: Option<i64>,
-}
-
 impl ApprovalRow {
     pub(crate) fn of(change: &ApprovalChange) -> Result<Self, StoreError> {
         let ApprovalChange { approval, from } = change;
@@ -167,30 +145,4 @@ impl ApprovalRow {
             replaces: *from,
         })
     }
-
-    /// Place among the changes of a batch: in one order on every node.
-    pub(crate) fn place(&self) -> (&str, &str) {
-        (&self.org_id, &self.digest)
-    }
 }
-
-/// Writes a new approval, unless as many requests of its principal are pending at its time as `$14` says.
-pub(crate) const INSERT: &str = "
-INSERT INTO approvals (org_id, id, digest, principal_id, status, revision, uses_left, created_at,
-    expires_at, state, tool_id, audience, size, input)
-SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13
-WHERE $5 <> 'pending' OR $14 > (SELECT COUNT(*) FROM approvals
-    WHERE org_id = $1 AND principal_id = $4 AND status = 'pending' AND expires_at > $7)
-ON CONFLICT DO NOTHING";
-
-pub(crate) const UPDATE: &str = "
-UPDATE approvals SET status = $1, uses_left = $2, expires_at = $3, state = $4,
-    tool_id = $5, audience = $6, size = $7, input = $8, revision = revision + 1
-WHERE org_id = $9 AND id = $10 AND digest = $11 AND revision = $12
-    AND status IN ('pending', 'approved')";
-
-/// Takes uses of an approval that is locked and has as many.
-pub(crate) const TAKE: &str = "
-UPDATE approvals SET uses_left = uses_left - $1, revision = revision + $1,
-    status = CASE WHEN uses_left = $1 THEN 'consumed' ELSE status END
-WHERE org_id = $2 AND id = $3";

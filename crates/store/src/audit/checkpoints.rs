@@ -6,9 +6,8 @@ use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 use super::tree::size_of;
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{Found, Readable, change, parse, read, row},
     error::StoreError,
-    unreadable::{Found, HeadRow, Readable},
 };
 
 /// Selection of a checkpoint of an org.
@@ -63,6 +62,18 @@ impl Readable for OrgCheckpointRow {
         let Self { org_id, size, root, note, signed_at } = self;
         let org = parse(&org_id, "audit_checkpoints.org_id")?;
         Ok((org, CheckpointRow { size, root, note, signed_at }.read()?))
+    }
+}
+
+row!(pub(crate) HeadRow { org_id: String });
+
+/// The org of a log's head.
+impl Readable for HeadRow {
+    const TABLE: &'static str = "audit_heads";
+    type Record = OrgId;
+
+    fn read(self) -> Result<OrgId, StoreError> {
+        parse(&self.org_id, "audit_heads.org_id")
     }
 }
 

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::{
     Store,
-    audit::{holds::held, writer::NewEvent},
-    db::{Dialect, change, row},
+    audit::holds::held,
+    db::{Dialect, NewEvent, change, row},
     error::StoreError,
 };
 

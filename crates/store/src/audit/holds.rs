@@ -8,8 +8,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    audit::writer::NewEvent,
-    db::{Dialect, change, parse, parse_some, read, row},
+    db::{Dialect, NewEvent, change, parse, parse_some, read, row},
     error::StoreError,
 };
 

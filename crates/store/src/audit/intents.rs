@@ -8,9 +8,8 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, Scope, begin, change, database_clock, parse, row},
+    db::{Db, Found, Readable, Scope, begin, change, database_clock, parse, row},
     error::StoreError,
-    unreadable::{Found, Readable},
 };
 
 /// A call that began and of which no end is known.

@@ -11,11 +11,8 @@ use sqlx::{AssertSqlSafe, PgPool};
 
 use crate::{
     Store,
-    audit::{
-        pruning::{MOVE, Pruned},
-        writer::NewEvent,
-    },
-    db::{Db, Dialect, Scope, begin, parse, row},
+    audit::pruning::{MOVE, Pruned},
+    db::{Db, Dialect, NewEvent, Scope, begin, parse, row},
     error::StoreError,
 };
 

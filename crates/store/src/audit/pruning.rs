@@ -6,10 +6,9 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Store,
-    audit::{holds::held, writer::NewEvent},
-    db::{Db, Dialect, change, events_of_seals, read, row},
+    audit::{checkpoints::HeadRow, holds::held},
+    db::{Db, Dialect, Found, NewEvent, change, events_of_seals, read, row},
     error::StoreError,
-    unreadable::{Found, HeadRow},
 };
 
 /// Events removed in one transaction at most.

@@ -4,8 +4,9 @@
 //! was read may move it. Places, hashes of the tree and the checkpoint that covers them are one
 //! transaction: what a crash leaves is the log before or the log after.
 
-pub(crate) mod growth;
+mod growth;
 mod postgres;
+mod sqlite;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
@@ -15,12 +16,11 @@ use portcullis_core::{
 };
 
 use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
-use super::checkpoints::{CheckpointKind, StoredCheckpoint};
+use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, LogConnection, change, read},
+    db::{Db, Dialect, Found, LogConnection, change, read},
     error::StoreError,
-    unreadable::{Found, HeadRow},
 };
 
 /// Events that are read of one log at a time, and after which no further log is read before they

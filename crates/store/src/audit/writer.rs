@@ -1,15 +1,13 @@
 //! Group commit: one task writes what all are waiting for in one transaction.
 
-pub(crate) mod batch;
+mod batch;
 mod completions;
 mod jobs;
 mod pace;
 mod task;
-pub(crate) mod texts;
 mod under_way;
 
 use std::{
-    borrow::Cow,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -17,10 +15,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::{
-    clock::{Clock, Timestamp},
-    id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
-};
+use portcullis_core::clock::Clock;
 use tokio::{
     sync::mpsc,
     time::{Instant, timeout_at},
@@ -32,33 +27,14 @@ use self::{
     pace::Workers,
     under_way::UnderWay,
 };
-pub use self::{
-    pace::AtWork,
-    task::AuditTask,
-    texts::{EventTexts, TextColumn},
-};
+pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
     Store,
-    approvals::{ApprovalChange, ApprovalRow, ApprovalUse},
+    approvals::ApprovalChange,
+    db::{ApprovalRow, NewEvent, NewIntent},
     error::StoreError,
-    idempotency::{KeyEnd, NewKey},
+    idempotency::KeyEnd,
 };
-
-/// A call that is about to have effects.
-#[derive(Debug, Clone)]
-pub struct NewIntent {
-    /// The id its event will have.
-    pub id: EventId,
-    pub org_id: OrgId,
-    pub opened_at: Timestamp,
-    /// Content of its event if the call is cut off, as JSON.
-    pub record: String,
-    /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
-    pub key: Option<NewKey>,
-    /// Approvals it takes a use of, each for its own policy: it begins only if all of them permit it.
-    /// Empty for calls that need none.
-    pub approvals: Vec<ApprovalUse>,
-}
 
 /// Permission for a call to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,32 +47,6 @@ pub enum Began {
     /// written, and its key is free.
     NotApproved,
 }
-
-/// An event to remember for ever. The columns are those the log can be searched by; the record
-/// itself is [`TextColumn::Core`].
-#[derive(Debug, Clone)]
-pub struct NewEvent {
-    pub id: EventId,
-    pub org_id: OrgId,
-    /// Its type, such as `mcp.invocation`.
-    pub kind: Name,
-    pub occurred_at: Timestamp,
-    pub actor_id: Option<PrincipalId>,
-    /// On whose behalf.
-    pub via: Option<PrincipalId>,
-    pub token_id: Option<TokenId>,
-    /// `allow` or `deny`.
-    pub decision: Option<Name>,
-    pub dlp_result: Option<Name>,
-    pub outcome: Option<Name>,
-    pub request_id: Option<RequestId>,
-    pub texts: EventTexts,
-    /// True if the erasable part has a payload, which is deleted sooner than the rest.
-    pub has_payload: bool,
-}
-
-/// A name: one of ours, or one that was read back.
-pub type Name = Cow<'static, str>;
 
 /// Settings of the writer.
 #[derive(Debug, Clone)]

@@ -8,11 +8,8 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{Dialect, Durability, NewSeal, durability};
-use crate::{
-    audit::writer::{NewEvent, TextColumn},
-    error::StoreError,
-};
+use super::{Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
+use crate::error::StoreError;
 
 /// `SHOW` of each, as a session of this role gets it.
 const DURABILITY: &str = "

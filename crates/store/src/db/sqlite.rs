@@ -4,9 +4,8 @@ mod log;
 
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
-pub(crate) use self::log::{Log, LogConnection};
-use super::Dialect;
-use crate::audit::writer::{NewEvent, TextColumn};
+pub(crate) use self::log::{Log, LogConnection, read_id};
+use super::{Dialect, NewEvent, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "

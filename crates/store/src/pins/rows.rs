@@ -6,9 +6,8 @@ use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use super::{Pin, PinChange, PinVersion};
 use crate::{
-    db::{parse, row},
+    db::{Readable, parse, row},
     error::StoreError,
-    unreadable::Readable,
 };
 
 pub(super) struct PinRow {

@@ -6,9 +6,8 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use super::rows::{scope, scope_text};
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{Found, Readable, change, read, row},
     error::StoreError,
-    unreadable::{Found, Readable},
 };
 
 /// A provider that lists more tools than are remembered of it.

@@ -9,10 +9,9 @@ use portcullis_core::{
 use super::ProviderOwner;
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{Found, Readable, change, parse, read, row},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
-    unreadable::{Found, Readable},
 };
 
 /// Kind under which secrets of attempts are stored.

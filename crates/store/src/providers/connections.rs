@@ -12,11 +12,9 @@ use serde_json::json;
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
     Store,
-    audit::writer::NewEvent,
-    db::{Db, Dialect, change, read},
+    db::{Db, Dialect, Found, NewEvent, Readable as _, change, read},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
-    unreadable::{Found, Readable as _},
 };
 
 /// Kind under which secrets of connections are stored.

@@ -9,9 +9,8 @@ use portcullis_core::{
 use super::{ProviderRecord, ProviderRow};
 use crate::{
     Store,
-    db::{change, read},
+    db::{Found, change, read},
     error::StoreError,
-    unreadable::Found,
 };
 
 impl Store {

@@ -8,12 +8,12 @@ use std::{
     },
 };
 
-use super::{
-    NewEvent, NewIntent,
-    batch::Losers,
-    completions::{Completions, Waiter},
+use super::completions::{Completions, Waiter};
+use crate::{
+    db::{ApprovalRow, Losers, NewEvent, NewIntent},
+    error::StoreError,
+    idempotency::KeyEnd,
 };
-use crate::{approvals::ApprovalRow, error::StoreError, idempotency::KeyEnd};
 
 #[derive(Debug)]
 pub(super) enum Work {

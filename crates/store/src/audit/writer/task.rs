@@ -21,7 +21,6 @@ use tokio::{
 
 use super::{
     AuditSettings,
-    batch::{Batch, Losers},
     completions::Completions,
     jobs::{Job, Parts, Work},
     pace::{self, Workers},
@@ -29,7 +28,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Db, Log, LogWriter},
+    db::{Batch, Db, Log, LogWriter, Losers},
     error::StoreError,
 };
 

@@ -13,14 +13,12 @@ use tokio::time::Instant;
 
 use super::{bind_events, insert_events, writers};
 use crate::{
-    approvals::Uses,
-    audit::writer::{
-        NewIntent,
-        batch::{AnsweredKey, Batch},
+    db::{
+        approvals::Uses,
+        batch::{AnsweredKey, Batch, key_rows},
+        rows::{NewIntent, NewKey},
     },
-    db::key_rows,
     error::StoreError,
-    idempotency::NewKey,
 };
 
 /// Idle time after which a connection is probed.

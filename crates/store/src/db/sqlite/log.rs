@@ -5,7 +5,6 @@
 //! it. Other processes still poll.
 
 mod batch;
-mod sealing;
 
 use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
@@ -134,7 +133,7 @@ impl LogConnection {
     }
 
     /// Runs `write` in a transaction that may write, and commits it.
-    fn change<R>(
+    pub(crate) fn change<R>(
         &mut self,
         write: impl FnOnce(&Connection) -> Result<R, StoreError>,
     ) -> Result<R, StoreError> {
@@ -147,7 +146,8 @@ impl LogConnection {
         changed
     }
 
-    fn open(&mut self) -> Result<&Connection, StoreError> {
+    /// The connection, opened if it was not.
+    pub(crate) fn open(&mut self) -> Result<&Connection, StoreError> {
         let open = match self.open.take() {
             Some(open) => open,
             None if self.closed => {
@@ -198,7 +198,11 @@ fn restored(open: &Connection) -> bool {
 }
 
 /// Reads back a stored text, or says that `column` is unreadable.
-fn id<T: FromStr>(row: &Row<'_>, place: usize, column: &'static str) -> Result<T, StoreError> {
+pub(crate) fn read_id<T: FromStr>(
+    row: &Row<'_>,
+    place: usize,
+    column: &'static str,
+) -> Result<T, StoreError> {
     let text = row.get_ref(place)?.as_str().map_err(|_| StoreError::Corrupt(column))?;
     parse(text, column)
 }

@@ -12,9 +12,11 @@ use portcullis_core::{
 use sqlx::PgConnection;
 
 use crate::{
-    approvals::{ApprovalRow, INSERT, TAKE, TakenUses, UPDATE, Uses},
-    audit::writer::batch::Batch,
-    db::parse,
+    db::{
+        approvals::{ApprovalRow, INSERT, TAKE, TakenUses, UPDATE, Uses},
+        batch::Batch,
+        parse,
+    },
     error::StoreError,
 };
 

@@ -8,10 +8,12 @@ use std::{collections::HashMap, mem};
 use portcullis_core::id::{EventId, IdText, PrincipalId, RequestId, TokenId};
 use rusqlite::{CachedStatement, Connection, ToSql};
 
-use super::{super::INSERT_EVENT, LogConnection, id};
+use super::{super::INSERT_EVENT, LogConnection, read_id};
 use crate::{
-    audit::writer::{NewEvent, NewIntent, TextColumn, batch::Batch},
-    db::key_rows,
+    db::{
+        batch::{Batch, key_rows},
+        rows::{NewEvent, NewIntent, TextColumn},
+    },
     error::StoreError,
 };
 
@@ -157,7 +159,7 @@ fn read_rowids(open: &Connection) -> Result<IntentRowids, StoreError> {
     let mut rowids = IntentRowids::new();
     while let Some(row) = rows.next()? {
         // One whose id cannot be read cannot be closed; the others are closed.
-        let Ok(id) = id(row, 1, "audit_intents.id") else { continue };
+        let Ok(id) = read_id(row, 1, "audit_intents.id") else { continue };
         rowids.insert(id, row.get(0)?);
     }
     Ok(rowids)

@@ -6,8 +6,10 @@ use portcullis_core::approval::MAX_PENDING;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
-    approvals::{ApprovalRow, INSERT, TAKE, UPDATE, Uses},
-    audit::writer::batch::Batch,
+    db::{
+        approvals::{ApprovalRow, INSERT, TAKE, UPDATE, Uses},
+        batch::Batch,
+    },
     error::StoreError,
 };
 

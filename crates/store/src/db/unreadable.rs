@@ -6,14 +6,10 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use portcullis_core::id::OrgId;
 use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
-use crate::{
-    Store,
-    db::{parse, row},
-    error::StoreError,
-};
+use super::Store;
+use crate::error::StoreError;
 
 /// A row that was left out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,17 +92,5 @@ impl Store {
     #[must_use]
     pub fn take_unreadable(&self) -> BTreeSet<UnreadableRow> {
         std::mem::take(&mut *self.unreadable.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-row!(pub(crate) HeadRow { org_id: String });
-
-/// The org of a log's head.
-impl Readable for HeadRow {
-    const TABLE: &'static str = "audit_heads";
-    type Record = OrgId;
-
-    fn read(self) -> Result<OrgId, StoreError> {
-        parse(&self.org_id, "audit_heads.org_id")
     }
 }

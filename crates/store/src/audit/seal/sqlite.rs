@@ -1,19 +1,16 @@
-//! Sealing, on the connection that wrote what is sealed: most of it is still in the cache, and what
-//! many logs need is read and written without a hop to another thread for each statement.
+//! Sealing in SQLite, on the connection that wrote what is sealed: most of it is still in the cache,
+//! and what many logs need is read and written without a hop to another thread for each statement.
 
 use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{LogConnection, id};
+use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, StoredCheckpoint},
-        seal::{
-            UnsealedEvent,
-            growth::{Growth, Head, Standing, Unsealed},
-        },
         tree::{self, number, size_of},
     },
+    db::{LogConnection, read_id},
     error::StoreError,
 };
 
@@ -39,7 +36,7 @@ impl LogConnection {
         let mut orgs = Vec::new();
         while let Some(row) = rows.next()? {
             // An event whose org cannot be read is in no log; the others are sealed.
-            orgs.extend(id::<OrgId>(row, 0, "audit_events.org_id").ok());
+            orgs.extend(read_id::<OrgId>(row, 0, "audit_events.org_id").ok());
         }
         Ok((orgs, horizon))
     }
@@ -139,7 +136,8 @@ fn unsealed(
 }
 
 fn read(org_id: OrgId, row: &Row<'_>) -> Result<Unsealed, StoreError> {
-    let event = UnsealedEvent { id: id(row, 1, "audit_events.id")?, org_id, core: row.get(3)? };
+    let event =
+        UnsealedEvent { id: read_id(row, 1, "audit_events.id")?, org_id, core: row.get(3)? };
     let committed_at = Timestamp::from_micros(row.get(2)?);
     Ok(Unsealed { position: row.get(0)?, committed_at, event })
 }

@@ -1,0 +1,122 @@
+//! Rows of the log as they are written: intents, events and the keys of calls.
+
+use std::{borrow::Cow, ops::Range};
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
+};
+
+use super::approvals::ApprovalUse;
+
+/// A call that is about to have effects.
+#[derive(Debug, Clone)]
+pub struct NewIntent {
+    /// The id its event will have.
+    pub id: EventId,
+    pub org_id: OrgId,
+    pub opened_at: Timestamp,
+    /// Content of its event if the call is cut off, as JSON.
+    pub record: String,
+    /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
+    pub key: Option<NewKey>,
+    /// Approvals it takes a use of, each for its own policy: it begins only if all of them permit it.
+    /// Empty for calls that need none.
+    pub approvals: Vec<ApprovalUse>,
+}
+
+/// A key that stands for a request from now on.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// The digest of the key and where it means something.
+    pub digest: String,
+    /// The digest of the request.
+    pub fingerprint: String,
+    pub request_id: RequestId,
+    pub expires_at: Timestamp,
+}
+
+/// An event to remember for ever. The columns are those the log can be searched by; the record
+/// itself is [`TextColumn::Core`].
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    pub id: EventId,
+    pub org_id: OrgId,
+    /// Its type, such as `mcp.invocation`.
+    pub kind: Name,
+    pub occurred_at: Timestamp,
+    pub actor_id: Option<PrincipalId>,
+    /// On whose behalf.
+    pub via: Option<PrincipalId>,
+    pub token_id: Option<TokenId>,
+    /// `allow` or `deny`.
+    pub decision: Option<Name>,
+    pub dlp_result: Option<Name>,
+    pub outcome: Option<Name>,
+    pub request_id: Option<RequestId>,
+    pub texts: EventTexts,
+    /// True if the erasable part has a payload, which is deleted sooner than the rest.
+    pub has_payload: bool,
+}
+
+/// A name: one of ours, or one that was read back.
+pub type Name = Cow<'static, str>;
+
+/// A column of an event's row with a text of any length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextColumn {
+    /// To what: a tool id, a provider id, a policy name.
+    Target,
+    Policy,
+    /// The part that is hashed, as JSON, without sequence and time of recording.
+    Core,
+    /// The erasable part, as JSON.
+    Detached,
+    /// The salts of the erasable part, as JSON.
+    Salts,
+}
+
+/// Texts by their column, one behind the other in one piece of memory.
+#[derive(Debug, Clone, Default)]
+pub struct EventTexts {
+    text: String,
+    places: [Option<Range<usize>>; 5],
+}
+
+impl EventTexts {
+    /// None yet, with room for so many bytes.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), ..Self::default() }
+    }
+
+    /// Sets the text of a column to what `write` appends.
+    pub fn write(&mut self, column: TextColumn, write: impl FnOnce(&mut String)) {
+        let start = self.text.len();
+        write(&mut self.text);
+        let end = self.text.len();
+        if let Some(place) = self.places.get_mut(column as usize) {
+            *place = Some(start..end);
+        }
+    }
+
+    /// The same with this text in a column.
+    #[must_use]
+    pub fn with(mut self, column: TextColumn, text: &str) -> Self {
+        self.write(column, |texts| texts.push_str(text));
+        self
+    }
+
+    /// The text of a column, if it has one.
+    #[must_use]
+    pub fn of(&self, column: TextColumn) -> Option<&str> {
+        let place = self.places.get(column as usize).cloned().flatten()?;
+        self.text.get(place)
+    }
+
+    /// The part that is hashed.
+    #[must_use]
+    pub fn core(&self) -> &str {
+        self.of(TextColumn::Core).unwrap_or_default()
+    }
+}
