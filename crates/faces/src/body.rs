@@ -17,7 +17,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::RouteSpec};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::RouteSpec};
 
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]

@@ -19,7 +19,7 @@ use super::{
     Gateway,
     connection::Connection,
     mcp::message::Asked,
-    routes::{Access, RouteSpec},
+    routes::spec::{Access, RouteSpec},
 };
 
 /// State of a request while it is handled; shared by the frame and the handler.

@@ -13,7 +13,11 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use super::routes::{Access, RouteSpec, operations, table};
+use super::routes::{
+    operations,
+    spec::{Access, RouteSpec},
+    table,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -194,7 +198,7 @@ mod tests {
     use portcullis_core::{limits::Resource, principal::Scope};
 
     use super::*;
-    use crate::routes::Thread;
+    use crate::routes::spec::Thread;
 
     #[test]
     fn an_operation_says_what_its_route_needs() {

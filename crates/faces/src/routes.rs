@@ -1,7 +1,7 @@
 //! The route table: every operation beside what it needs.
 
 mod router;
-mod spec;
+pub(crate) mod spec;
 
 use std::sync::Arc;
 
@@ -9,11 +9,10 @@ use axum::http::Method;
 use portcullis_core::{limits::Resource::Requests, principal::Scope};
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
-pub(crate) use self::spec::{Access, SMALL_LIMIT, Thread};
-use self::{
+use self::spec::{
     Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
+    INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
     Thread::Shared,
-    spec::{INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL},
 };
 pub use self::{
     router::{framed, health_router, router},
@@ -92,7 +91,10 @@ pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)
 mod tests {
     use portcullis_core::limits::Resource;
 
-    use super::*;
+    use super::{
+        spec::{Access, Thread},
+        *,
+    };
 
     #[test]
     fn an_operation_stands_in_the_table_once() {

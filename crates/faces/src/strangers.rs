@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::{
     body::{self, RequestBody},
-    routes::SMALL_LIMIT,
+    routes::spec::SMALL_LIMIT,
 };
 use crate::quota::{Permit, Quota};
 

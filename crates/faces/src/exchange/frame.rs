@@ -29,7 +29,7 @@ use crate::{
     mcp::{cors, reply},
     metrics,
     outcome::Outcome,
-    routes::{Access, RouteSpec},
+    routes::spec::{Access, RouteSpec},
     traces,
 };
 

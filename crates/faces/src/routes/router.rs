@@ -14,7 +14,11 @@ use portcullis_core::refusal::{Refusal, Unavailable};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{Access, RouteSpec, Row, Thread, operations, table};
+use super::{
+    Row, operations,
+    spec::{Access, RouteSpec, Thread},
+    table,
+};
 use crate::{
     Gateway, caller, exchange,
     mcp::{self, MessageRoute, cors},
