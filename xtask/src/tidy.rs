@@ -21,7 +21,6 @@ mod names;
 mod paths;
 mod pins;
 mod repository;
-mod rooms;
 mod routes;
 mod size;
 mod walls;
@@ -63,11 +62,10 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 15] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 14] = [
     edges::check,
     walls::check,
     circles::check,
-    rooms::check,
     size::check,
     module_docs::check,
     names::check,

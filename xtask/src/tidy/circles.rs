@@ -1,10 +1,14 @@
-//! Imports between the modules of a folder run one way: no circle of files, none of sub-folders.
+//! Imports between files run one way: no circle of files in a crate, and of folders in some.
 //!
 //! An arrow leads from a file to the file that defines what it names; a re-export on the way is
 //! followed, so that a table of contents may list modules that use each other's items through it.
 //! `mod` declarations and methods are no arrows, and tests may name anything.
+//!
+//! A file in a folder may name what the file of the folder defines, and be named by it: they are read
+//! together. That ends at the room, which is a folder directly below `src` with the file of its name,
+//! and in the folders of [`FILES_OF`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{
     Violation,
@@ -13,28 +17,97 @@ use super::{
     repository::Repository,
 };
 
-/// Folders in which no files import each other in a circle.
+/// An import that closes a circle and stays for now: its file, the module that it names, the reason.
+type Allowed = (&'static str, &'static str, &'static str);
+
+/// The list only gets shorter: one that closes no circle is reported.
+const ALLOWED: &[Allowed] = &[];
+
+/// Folders in which no file names the file of its folder either, if that one names it.
 const FILES_OF: [&str; 3] = ["crates/app/src/calls", "crates/core/src/policy", "crates/dlp/src"];
 /// Folders whose modules, each with all that is below it, do not import each other in a circle.
-const MODULES_OF: [&str; 3] = ["crates/app/src", "crates/core/src/policy", "crates/dlp/src"];
+const MODULES_OF: [&str; 6] = [
+    "crates/app/src",
+    "crates/core/src/policy",
+    "crates/dlp/src",
+    "crates/gateway/src",
+    "crates/json/src",
+    "crates/store/src",
+];
 
 const REMEDY: &str = "move what both need into a module below both";
 
-/// Finds circles in the folders that are to have none.
+/// Finds circles where there are to be none, and allowed imports that close none.
 pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
+    let crates = roots(repository).into_iter().flat_map(|root| in_crate(repository, root, ALLOWED));
     let files = FILES_OF.iter().flat_map(|folder| between_files(repository, folder));
     let modules = MODULES_OF.iter().flat_map(|folder| between_modules(repository, folder));
-    files.chain(modules).collect()
+    crates.chain(files).chain(modules).collect()
+}
+
+/// The folders of all crates.
+fn roots(repository: &Repository) -> BTreeSet<&str> {
+    let roots = repository.rust().filter_map(|file| Some(file.path.split_once("/src/")?.0));
+    roots.filter(|root| root.starts_with("crates/") || *root == "xtask").collect()
+}
+
+/// Circles among the files of a crate, and imports of `allowed` that close none.
+fn in_crate(repository: &Repository, root: &str, allowed: &[Allowed]) -> Vec<Violation> {
+    let is_meant = |arrow: &Arrow<'_>, allowed: &Allowed| {
+        arrow.path == allowed.0 && arrow.to.join("::") == allowed.1
+    };
+    let is_listed = |arrow: &Arrow<'_>| allowed.iter().any(|allowed| is_meant(arrow, allowed));
+    let sources = sources(repository, root);
+    let all = Crate { sources: &sources }.arrows().into_iter();
+    let (listed, arrows): (Vec<_>, Vec<_>) = all.partition(is_listed);
+    let is_inward = |arrow: &Arrow<'_>| arrow.from.starts_with(&arrow.to);
+    let files = graph(&arrows, |arrow| (!is_inward(arrow)).then(|| arrow.ends()));
+    let mut found = closed(&files, imports(&files).rev(), root);
+    if found.is_empty() {
+        found = over_rooms(&arrows, root);
+    }
+    for allowed in allowed.iter().filter(|it| it.0.starts_with(&format!("{root}/src/"))) {
+        let mut meant = listed.iter().filter(|arrow| is_meant(arrow, allowed));
+        if !meant.any(|arrow| way(&files, allowed.1, &arrow.ends().0).is_some()) {
+            let what = format!("closes no circle by an import of `{}`", allowed.1);
+            found.push(Violation::new(allowed.0, 1, what, "delete its line of `ALLOWED`"));
+        }
+    }
+    found
+}
+
+/// Circles of files in several rooms. The root of the crate puts them together and is in none.
+fn over_rooms(arrows: &[Arrow<'_>], root: &str) -> Vec<Violation> {
+    let is_inside = |arrow: &Arrow<'_>| !arrow.from.is_empty() && !arrow.to.is_empty();
+    let files = graph(arrows, |arrow| is_inside(arrow).then(|| arrow.ends()));
+    let room = |name: &str| name.split("::").next().map(str::to_owned);
+    closed(&files, imports(&files).filter(|(from, to)| room(from) != room(to)), root)
 }
 
 /// Circles among the files in `folder`, such as `crates/core/src/dlp`, and the file of its name.
-pub(crate) fn between_files(repository: &Repository, folder: &str) -> Vec<Violation> {
+fn between_files(repository: &Repository, folder: &str) -> Vec<Violation> {
     circles(repository, folder, |module| Some(module.join("::")))
 }
 
 /// Circles among the modules directly in `folder`; what is below one counts as part of it.
-pub(crate) fn between_modules(repository: &Repository, folder: &str) -> Vec<Violation> {
+fn between_modules(repository: &Repository, folder: &str) -> Vec<Violation> {
     circles(repository, folder, |below| below.first().cloned())
+}
+
+/// The circles of the modules in a folder, after `node` has named what each is part of.
+fn circles(
+    repository: &Repository,
+    folder: &str,
+    node: impl Fn(&[String]) -> Option<String>,
+) -> Vec<Violation> {
+    let (root, below) = folder.split_once("/src").unwrap_or((folder, ""));
+    let names = below.split('/').filter(|name| !name.is_empty());
+    let home: Module = names.map(str::to_owned).collect();
+    let sources = sources(repository, root);
+    let arrows = Crate { sources: &sources }.arrows();
+    let inside = |module: &Module| module.strip_prefix(home.as_slice()).and_then(&node);
+    let graph = graph(&arrows, |arrow| Some((inside(&arrow.from)?, inside(&arrow.to)?)));
+    closed(&graph, imports(&graph).rev(), folder)
 }
 
 /// A module by its names from the crate on; the crate itself has none.
@@ -48,39 +121,75 @@ struct Arrow<'a> {
     line: usize,
 }
 
-/// The circles of the modules in a folder, after `node` has named what each is part of.
-fn circles(
-    repository: &Repository,
-    folder: &str,
-    node: impl Fn(&[String]) -> Option<String>,
-) -> Vec<Violation> {
-    let (root, below) = folder.split_once("/src").unwrap_or((folder, ""));
-    let names = below.split('/').filter(|name| !name.is_empty());
-    let home: Module = names.map(str::to_owned).collect();
-    let sources = sources(repository, root);
-    let all = Crate { sources: &sources };
-    let mut graph: BTreeMap<String, BTreeMap<String, Arrow<'_>>> = BTreeMap::new();
-    for arrow in all.arrows() {
-        let inside = |module: &Module| module.strip_prefix(home.as_slice()).and_then(&node);
-        if let (Some(from), Some(to)) = (inside(&arrow.from), inside(&arrow.to))
+impl Arrow<'_> {
+    /// The names of the two modules.
+    fn ends(&self) -> (String, String) {
+        (self.from.join("::"), self.to.join("::"))
+    }
+}
+
+/// The first import of each name by each name.
+type Graph<'a> = BTreeMap<String, BTreeMap<String, &'a Arrow<'a>>>;
+
+/// The graph of arrows between the names that `ends` gives, without those that it leaves out.
+fn graph<'a>(
+    arrows: &'a [Arrow<'a>],
+    ends: impl Fn(&Arrow<'_>) -> Option<(String, String)>,
+) -> Graph<'a> {
+    let mut graph = Graph::new();
+    for arrow in arrows {
+        if let Some((from, to)) = ends(arrow)
             && from != to
         {
             graph.entry(from).or_default().entry(to).or_insert(arrow);
         }
     }
+    graph
+}
+
+/// All imports of a graph in the order of their names.
+fn imports<'g>(graph: &'g Graph<'_>) -> impl DoubleEndedIterator<Item = (&'g str, &'g str)> {
+    graph.iter().flat_map(|(from, to)| to.keys().map(move |to| (from.as_str(), to.as_str())))
+}
+
+/// The circles that these imports close. Of those that begin in the same file one is told.
+fn closed<'g>(
+    graph: &'g Graph<'_>,
+    imports: impl Iterator<Item = (&'g str, &'g str)>,
+    folder: &str,
+) -> Vec<Violation> {
     let mut found = Vec::new();
-    while let Some(circle) = circle(&graph) {
-        let names: Vec<&str> = circle.iter().map(String::as_str).collect();
-        let label = |name: &&str| if name.is_empty() { folder } else { *name }.to_owned();
-        let shown: Vec<String> = names.iter().chain(names.first()).map(label).collect();
-        let back = circle.last().zip(circle.first());
-        if let Some(arrow) = back.and_then(|(last, first)| graph.get(last)?.get(first)) {
-            let what = format!("imports run in a circle: {}", shown.join(" → "));
-            found.push(Violation::new(arrow.path, arrow.line, what, REMEDY));
+    let mut told: BTreeSet<&str> = BTreeSet::new();
+    for (from, to) in imports {
+        let Some(arrow) = graph.get(from).and_then(|next| next.get(to)) else { continue };
+        if told.contains(from) {
+            continue;
         }
-        graph.retain(|name, _| !circle.contains(name));
+        let Some(way) = way(graph, to, from) else { continue };
+        let label = |name: &&'g str| if name.is_empty() { folder } else { *name };
+        let shown: Vec<_> = way.iter().chain([&to]).map(label).collect();
+        let what = format!("imports run in a circle: {}", shown.join(" → "));
+        found.push(Violation::new(arrow.path, arrow.line, what, REMEDY));
+        told.extend(way);
     }
     found
+}
+
+/// The shortest way from one name to another.
+fn way<'g>(graph: &'g Graph<'_>, from: &'g str, to: &str) -> Option<Vec<&'g str>> {
+    let mut ways = VecDeque::from([vec![from]]);
+    let mut seen = BTreeSet::from([from]);
+    while let Some(way) = ways.pop_front() {
+        let last = *way.last()?;
+        if last == to {
+            return Some(way);
+        }
+        let next = graph.get(last).into_iter().flat_map(BTreeMap::keys).map(String::as_str);
+        for next in next.filter(|next| seen.insert(*next)) {
+            ways.push_back([way.as_slice(), &[next]].concat());
+        }
+    }
+    None
 }
 
 /// The sources of a crate by their modules, tests left out.
@@ -217,29 +326,6 @@ fn below_of(module: &[String], name: &str) -> Module {
     module.iter().cloned().chain([name.to_owned()]).collect()
 }
 
-/// One circle of a graph, if it has any.
-fn circle<T>(graph: &BTreeMap<String, BTreeMap<String, T>>) -> Option<Vec<String>> {
-    let mut left: BTreeSet<&String> = graph.keys().collect();
-    loop {
-        let has_next = |name: &&String| {
-            graph.get(*name).is_some_and(|next| next.keys().any(|next| left.contains(next)))
-        };
-        let kept: BTreeSet<&String> = left.iter().copied().filter(has_next).collect();
-        if kept.len() == left.len() {
-            break;
-        }
-        left = kept;
-    }
-    let mut walk = vec![*left.first()?];
-    loop {
-        let next = graph.get(*walk.last()?)?.keys().find(|next| left.contains(next))?;
-        if let Some(start) = walk.iter().position(|name| *name == next) {
-            return Some(walk.split_off(start).into_iter().cloned().collect());
-        }
-        walk.push(next);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,6 +342,18 @@ mod tests {
     fn files(files: &[(&str, &str)]) -> Vec<String> {
         let found = between_files(&repository(files), FOLDER);
         found.iter().map(ToString::to_string).collect()
+    }
+
+    fn in_core(files: &[(&str, &str)], allowed: &[Allowed]) -> Vec<String> {
+        let found = in_crate(&repository(files), "crates/core", allowed);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    fn rooms(files: &[(&str, &str)]) -> Vec<(String, usize)> {
+        let repository = repository(files);
+        let sources = sources(&repository, "crates/core");
+        let found = over_rooms(&Crate { sources: &sources }.arrows(), "crates/core");
+        found.into_iter().map(|it| (it.path.replace("crates/core/src/", ""), it.line)).collect()
     }
 
     #[test]
@@ -341,5 +439,91 @@ mod tests {
         assert!(between_files(&repository, FOLDER).is_empty());
         assert_eq!(between_modules(&repository, FOLDER).len(), 1);
         assert!(between_modules(&repository, "crates/core/src").is_empty());
+    }
+    #[test]
+    fn a_circle_is_found_in_every_crate_unless_it_leads_through_the_file_of_its_folder() {
+        let contents = "mod a;\nmod b;\npub use a::A;\nstruct Noun;\n";
+        let siblings = [
+            ("dlp.rs", contents),
+            ("dlp/a.rs", "use super::b::B;\nstruct A;\n"),
+            ("dlp/b.rs", "use super::A;\nstruct B;\n"),
+        ];
+        let family = [("dlp.rs", contents), ("dlp/a.rs", "use super::Noun;\nstruct A;\n")];
+
+        assert_eq!(check(&repository(&siblings)).len(), 1);
+        assert!(check(&repository(&family)).is_empty());
+        assert_eq!(files(&family).len(), 1);
+    }
+
+    #[test]
+    fn an_allowed_import_closes_no_circle_and_one_that_closes_none_is_found() {
+        let allowed = [("crates/core/src/b.rs", "a", "for now")];
+        let lib = ("lib.rs", "mod a;\nmod b;\n");
+        let one_way = ("a.rs", "struct A;\n");
+        let circle =
+            [lib, ("a.rs", "use crate::b::B;\nstruct A;\n"), ("b.rs", "use crate::a::A;\n")];
+        let opened = [lib, one_way, ("b.rs", "use crate::a::A;\n")];
+        let gone = [lib, one_way];
+
+        assert_eq!(in_core(&circle, &[]).len(), 1);
+        assert_eq!(in_core(&circle, &allowed), Vec::<String>::new());
+        for files in [opened.as_slice(), &gone] {
+            let found = in_core(files, &allowed);
+            assert_eq!(found.len(), 1);
+            assert!(
+                found[0].contains("b.rs:1: closes no circle by an import of `a`"),
+                "{}",
+                found[0]
+            );
+        }
+    }
+
+    #[test]
+    fn a_circle_over_two_rooms_is_found_once_at_its_line() {
+        let files = [
+            ("access.rs", "mod tokens;\n"),
+            ("access/tokens.rs", "//! T.\n\nuse crate::audit::events::Event;\n"),
+            ("audit.rs", "pub mod events;\n"),
+            ("audit/events.rs", "use super::log::Log;\n"),
+            ("audit/log.rs", "use crate::{access::{self, tokens::Token}, base::Base};\n"),
+            ("base.rs", "pub(super) struct Base;\n"),
+        ];
+
+        assert_eq!(rooms(&files), [("access/tokens.rs".to_owned(), 3)]);
+    }
+
+    #[test]
+    fn a_circle_over_two_rooms_is_found_though_it_leads_through_the_file_of_a_folder() {
+        let files = [
+            ("access.rs", "mod tokens;\n"),
+            ("access/tokens.rs", "use crate::audit::events::Event;\nstruct Token;\n"),
+            ("audit.rs", "pub mod events;\nstruct Audit(crate::access::tokens::Token);\n"),
+            ("audit/events.rs", "use super::Audit;\n"),
+        ];
+
+        assert_eq!(rooms(&files), [("access/tokens.rs".to_owned(), 1)]);
+        assert_eq!(in_core(&files, &[]).len(), 1);
+    }
+
+    #[test]
+    fn circles_within_a_room_and_in_tests_are_left_alone() {
+        let files = [
+            ("access.rs", "pub(crate) use self::tokens::Token;\n"),
+            ("access/tokens.rs", "use super::Access;\nuse crate::audit::Audit;\n"),
+            ("audit.rs", "#[cfg(test)]\nmod tests {\n    use crate::access::Access;\n}\n"),
+        ];
+
+        assert_eq!(rooms(&files), []);
+    }
+
+    #[test]
+    fn the_file_that_puts_rooms_together_belongs_to_none() {
+        let files = [
+            ("access.rs", "use crate::App;\n"),
+            ("lib.rs", "mod access;\npub use self::access::Access;\npub struct App;\n"),
+        ];
+
+        assert_eq!(rooms(&files), []);
+        assert_eq!(in_core(&files, &[]), Vec::<String>::new());
     }
 }
