@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::TryFutureExt as _;
 use portcullis_core::clock::Clock;
 use tokio::{
     sync::mpsc,
@@ -79,7 +80,7 @@ pub struct AuditProgress {
 
 /// Hands intents and events to the task that commits them. Clones feed the same task.
 ///
-/// Every function returns when the commit is durable, or at `deadline` (a few seconds ahead) with
+/// The future of each function is ready when the commit is durable, or at `deadline` (a few seconds ahead) with
 /// - [`StoreError::Unavailable`] or [`StoreError::Conflict`]: nothing was written, and nothing
 ///   will be;
 /// - [`StoreError::OutcomeUnknown`]: the writing had begun and its end is not known.
@@ -91,7 +92,7 @@ pub struct AuditWriter {
     commits: Arc<AtomicU64>,
     written: Arc<AtomicU64>,
     workers: Workers,
-    completions: Completions<Work>,
+    completions: Completions<Box<Work>>,
     under_way: UnderWay,
 }
 
@@ -135,28 +136,40 @@ impl AuditWriter {
     /// Commits an intent, and with it the idempotency key it names and a use of each approval it names:
     /// after this the effect may begin. Of any number of intents with the same key one begins, and with
     /// the same approval as many as it has uses.
-    pub async fn intent(&self, intent: NewIntent, deadline: Instant) -> Result<Began, StoreError> {
-        self.commit(Work::Intent(intent), deadline).await
+    pub fn intent(
+        &self,
+        intent: NewIntent,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<Began, StoreError>> + Send {
+        self.commit(Box::new(Work::Intent(intent)), deadline)
     }
 
     /// Commits an event and removes the intent of the same id, if there is one, with it.
-    pub async fn finish(&self, event: NewEvent, deadline: Instant) -> Result<(), StoreError> {
-        self.commit(Work::Finish(event), deadline).await.map(drop)
+    pub fn finish(
+        &self,
+        event: NewEvent,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        self.commit(Box::new(Work::Finish(event)), deadline).map_ok(drop)
     }
 
     /// Like [`Self::finish`], and ends the idempotency key that the intent came with.
-    pub async fn finish_keyed(
+    pub fn finish_keyed(
         &self,
         event: NewEvent,
         end: KeyEnd,
         deadline: Instant,
-    ) -> Result<(), StoreError> {
-        self.commit(Work::FinishKeyed(event, end), deadline).await.map(drop)
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        self.commit(Box::new(Work::FinishKeyed(event, end)), deadline).map_ok(drop)
     }
 
     /// Commits an event that had no intent.
-    pub async fn append(&self, event: NewEvent, deadline: Instant) -> Result<(), StoreError> {
-        self.commit(Work::Append(event), deadline).await.map(drop)
+    pub fn append(
+        &self,
+        event: NewEvent,
+        deadline: Instant,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        self.commit(Box::new(Work::Append(event)), deadline).map_ok(drop)
     }
 
     /// Commits an event with the change of an approval that it tells of, or neither: `false` if the
@@ -170,7 +183,7 @@ impl AuditWriter {
         deadline: Instant,
     ) -> Result<bool, StoreError> {
         let row = Box::new(ApprovalRow::of(&change)?);
-        let made = self.commit(Work::Change(event, row), deadline).await?;
+        let made = self.commit(Box::new(Work::Change(event, row)), deadline).await?;
         Ok(made == Began::Begun)
     }
 
@@ -190,7 +203,7 @@ impl AuditWriter {
         self.under_way.age()
     }
 
-    async fn commit(&self, work: Work, deadline: Instant) -> Result<Began, StoreError> {
+    async fn commit(&self, work: Box<Work>, deadline: Instant) -> Result<Began, StoreError> {
         let (waiter, answered) = self.completions.register();
         let claim = Claim::default();
         let job = Job { work, claim: claim.clone(), waiter };

@@ -11,7 +11,7 @@ use crate::{
 
 impl Losers {
     pub(super) fn answer(&self, job: &Job) -> Began {
-        let id = match &job.work {
+        let id = match &*job.work {
             Work::Intent(intent) => intent.id,
             Work::Change(event, _) => event.id,
             Work::Finish(_) | Work::FinishKeyed(..) | Work::Append(_) => return Began::Begun,
@@ -30,7 +30,7 @@ impl<'a> Batch<'a> {
     pub(super) fn of(jobs: &'a [Job]) -> Self {
         let mut batch = Self::default();
         for job in jobs {
-            match &job.work {
+            match &*job.work {
                 Work::Intent(intent) => batch.begin(intent),
                 Work::Finish(event) => batch.finish(event),
                 Work::FinishKeyed(event, end) => {

@@ -26,7 +26,7 @@ pub(super) enum Work {
 
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) work: Work,
+    pub(super) work: Box<Work>,
     pub(super) claim: Claim,
     pub(super) waiter: Waiter,
 }
@@ -56,7 +56,7 @@ impl Parts {
         &mut self,
         mut part: Vec<Job>,
         result: &Result<Losers, StoreError>,
-        completions: &Completions<Work>,
+        completions: &Completions<Box<Work>>,
     ) {
         if part.len() > 1 && matches!(result, Err(StoreError::Conflict(_))) {
             let later = part.split_off(part.len() / 2);
@@ -76,12 +76,12 @@ impl Parts {
 /// Takes out the intents whose key an earlier one asks for together with an approval: whether it is
 /// free shows when that one has begun or not.
 fn take_undecided(part: &mut Vec<Job>) -> Vec<Job> {
-    if !part.iter().any(|job| matches!(&job.work, Work::Intent(it) if !it.approvals.is_empty())) {
+    if !part.iter().any(|job| matches!(&*job.work, Work::Intent(it) if !it.approvals.is_empty())) {
         return Vec::new();
     }
     let mut asked = BTreeSet::new();
     let is_undecided = |job: &mut Job| {
-        let Work::Intent(NewIntent { org_id, key: Some(key), approvals, .. }) = &job.work else {
+        let Work::Intent(NewIntent { org_id, key: Some(key), approvals, .. }) = &*job.work else {
             return false;
         };
         let name = (*org_id, key.digest.clone());

@@ -42,7 +42,7 @@ pub struct AuditTask {
     pub(super) commits: Arc<AtomicU64>,
     pub(super) written: Arc<AtomicU64>,
     pub(super) workers: Workers,
-    pub(super) completions: Completions<Work>,
+    pub(super) completions: Completions<Box<Work>>,
     pub(super) under_way: UnderWay,
 }
 
