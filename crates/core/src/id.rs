@@ -134,7 +134,7 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(self.text().as_str())
             }
         }
 
@@ -302,7 +302,7 @@ impl<'de> Deserialize<'de> for PrincipalId {
 
 impl Serialize for PrincipalId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.text().as_str())
     }
 }
 

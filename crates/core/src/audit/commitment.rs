@@ -32,8 +32,8 @@ pub struct Detached {
 #[derive(Clone)]
 struct DetachedMember {
     name: &'static str,
-    /// In hexadecimal digits.
-    digest: [u8; 64],
+    /// As it is recorded: `sha256:` and hexadecimal digits.
+    digest: String,
     /// In base64.
     salt: [u8; SALT],
     kept: Option<Range<usize>>,
@@ -144,7 +144,7 @@ impl Detached {
         source: &dyn Random,
     ) {
         let bytes = random::bytes::<32>(source);
-        let digest = json::hex(&json::digest(&[&bytes, text.as_bytes()]));
+        let digest = json::sha256(&[&bytes, text.as_bytes()]);
         let mut salt = [0; SALT];
         // It is as long as the text of 32 bytes.
         let _ = STANDARD.encode_slice(bytes, &mut salt);
@@ -258,16 +258,7 @@ pub struct Commitments<'a>(&'a Detached);
 
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.members.iter().map(|member| (member.name, Digest(&member.digest))))
-    }
-}
-
-/// A digest with its algorithm in front.
-struct Digest<'a>(&'a [u8; 64]);
-
-impl Serialize for Digest<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&format_args!("sha256:{}", ascii(self.0)))
+        to.collect_map(self.0.members.iter().map(|member| (member.name, &member.digest)))
     }
 }
 
