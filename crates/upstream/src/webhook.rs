@@ -12,10 +12,10 @@ use portcullis_core::clock::Timestamp;
 use tokio::time::timeout;
 
 use crate::{
+    error::SettingsError,
     http_client::{ANYTHING, HttpClient, JSON, sending},
     outbound::Outbound,
     reach::Endpoint,
-    settings::SettingsError,
 };
 
 /// Time limit of a message.

@@ -10,10 +10,10 @@ use http::{Method, StatusCode, Uri};
 use tokio::time::timeout;
 
 use crate::{
+    error::SettingsError,
     http_client::{ANYTHING, Answer, HttpClient, ReadError, accepting},
     outbound::Outbound,
     reach::Endpoint,
-    settings::SettingsError,
 };
 
 /// Time limit of a witness.
