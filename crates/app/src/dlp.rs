@@ -62,7 +62,8 @@ impl Dlp {
         let scan = |call: ToolCall| call.scan_at(&self.engine, subject, goes_on);
         let mut scanned = scan_or_offload(call, scan).await?;
         if let Some(question) = self.question(&scanned, Direction::Input)? {
-            let reported = admission.outside(question.ask()).await.map_err(Judged::Stopped)?;
+            let reported =
+                Box::pin(admission.outside(question.ask())).await.map_err(Judged::Stopped)?;
             scanned = question.answered(scanned, reported, subject)?;
         }
         counters::found(Direction::Input, scanned.findings());

@@ -9,6 +9,7 @@ mod turns;
 mod wire;
 
 use std::{
+    pin::pin,
     sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
@@ -90,8 +91,19 @@ impl Http {
         if !session.doubt.is_raised() || Instant::now() >= deadline {
             return Err(trouble.of(request));
         }
+        Box::pin(self.try_again(&session, trouble, request, deadline)).await
+    }
+
+    /// Sends a request that has no effect in another session, if another one can be opened.
+    async fn try_again(
+        &self,
+        session: &Arc<Session>,
+        trouble: Trouble,
+        request: &Outgoing<'_>,
+        deadline: Instant,
+    ) -> Result<Reply, CallError> {
         let renewed = self.session_by(deadline).await?;
-        if Arc::ptr_eq(&renewed, &session) {
+        if Arc::ptr_eq(&renewed, session) {
             return Err(trouble.of(request));
         }
         let second = self.attempt(&renewed, request, deadline).await;
@@ -188,7 +200,7 @@ impl Http {
         if let Some(session) = self.current().filter(|session| !session.doubt.is_raised()) {
             return Ok(session);
         }
-        match timeout_at(deadline, self.open()).await {
+        match timeout_at(deadline, Box::pin(self.open())).await {
             Ok(opened) => opened.map_err(CallError::before_the_call),
             Err(_) => Err(CallError::timeout(self.call_timeout, Executed::No)),
         }
@@ -243,25 +255,23 @@ impl Http {
             }
         }
         trace(request, &mut headers);
-        let work = async {
+        let _waits = session.forms.as_ref().zip(request.forms).map(|(all, call)| all.add(id, call));
+        let mut work = pin!(timeout_at(deadline, async {
             let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
             self.wire.receive(response, id, session, request).await
-        };
-        let _waits = session.forms.as_ref().zip(request.forms).map(|(all, call)| all.add(id, call));
-        let work = async {
-            let work = timeout_at(deadline, work);
-            let late = |_| CallError::timeout(self.call_timeout, Executed::Unknown);
-            if !request.may_be_abandoned() {
-                return work.await.map_err(late);
-            }
+        }));
+        let late = |_| CallError::timeout(self.call_timeout, Executed::Unknown);
+        let worked = if request.may_be_abandoned() {
             tokio::select! {
                 // An answer that has come counts.
                 biased;
-                outcome = work => outcome.map_err(late),
+                outcome = &mut work => outcome.map_err(late),
                 ended = request.abandoned() => Err(ended),
             }
+        } else {
+            work.await.map_err(late)
         };
-        let result = match work.await {
+        let result = match worked {
             Ok(outcome) => outcome?.map_err(Trouble::Rpc)?,
             Err(ended) => {
                 self.cancel(session, id);

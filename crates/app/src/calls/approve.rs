@@ -97,7 +97,7 @@ impl Calls {
     /// Refuses a call whose approvals were used up or ended while it was judged.
     pub(super) async fn lose_approvals(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         approvals: &[Approval],
     ) -> Result<Answered, Box<Stopped>> {
         event.governance = event.governance.take().map(|it| lost(it, approvals));

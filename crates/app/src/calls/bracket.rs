@@ -41,7 +41,7 @@ impl Calls {
     /// crash after the outcome loses nothing. A panic ends the effect, not its record.
     pub(super) async fn bracket(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         claim: Option<&Claim>,
         approvals: Vec<ApprovalUse>,
         effect: Pin<&mut (dyn Future<Output = CallOutcome> + Send)>,
@@ -53,8 +53,8 @@ impl Calls {
         intent.approvals = approvals;
         match self.audit.writer.intent(intent, patience()).await {
             Ok(Began::Begun) => {}
-            Ok(Began::KeyTaken) => return Bracketed::KeyTaken(Box::new(event)),
-            Ok(Began::NotApproved) => return Bracketed::NotApproved(Box::new(event)),
+            Ok(Began::KeyTaken) => return Bracketed::KeyTaken(event),
+            Ok(Began::NotApproved) => return Bracketed::NotApproved(event),
             Err(error) => {
                 tracing::error!(%error, event = %event.id, "an intent could not be recorded");
                 let stopped = self.fail_unrecorded(&mut event, Executed::No, claim);
@@ -70,7 +70,7 @@ impl Calls {
     /// Records the outcome of a call, then answers.
     async fn end(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         mut ended: CallOutcome,
         claim: Option<&Claim>,
     ) -> Result<Answered, Box<Stopped>> {
@@ -113,7 +113,7 @@ impl Calls {
     /// Records a call that had no effect, then refuses it.
     pub(super) async fn refuse(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         refusal: Refusal,
         outcome: Outcome,
     ) -> Box<Stopped> {

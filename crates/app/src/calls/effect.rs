@@ -22,7 +22,7 @@ impl Calls {
     /// Calls the tool, and decides about what comes back.
     pub(super) async fn perform(&self, dispatch: &Dispatch) -> CallOutcome {
         if !dispatch.approvals.is_empty() {
-            self.approvals.consumed(&dispatch.ctx, &dispatch.approvals).await;
+            Box::pin(self.approvals.consumed(&dispatch.ctx, &dispatch.approvals)).await;
         }
         let mut governance = dispatch.governance();
         let Dispatch { ctx, call, visible, .. } = dispatch;
@@ -40,8 +40,11 @@ impl Calls {
             forms: forms.as_ref(),
             said: Some(&said),
         };
-        let sent = pin!(self.providers.call_through(connection, call, trace));
-        let (answered, progress) = self.attended(dispatch, sent).await;
+        // Dropped at once, so that later steps use the same place in memory.
+        let (answered, progress) = {
+            let sent = pin!(self.providers.call_through(connection, call, trace));
+            self.attended(dispatch, sent).await
+        };
         for ruling in &progress {
             ruling.add_to(&mut governance);
         }
@@ -52,10 +55,10 @@ impl Calls {
         let outcome = match answered {
             Err(error) => {
                 connection.provider.record_failure();
-                self.fail(dispatch, governance, &error, &said).await
+                Box::pin(self.fail(dispatch, governance, &error, &said)).await
             }
             Ok(CallAnswer::Asked(interaction)) => {
-                self.end_leg(dispatch, governance, *interaction).await
+                Box::pin(self.end_leg(dispatch, governance, *interaction)).await
             }
             Ok(CallAnswer::Result(result)) => {
                 self.decide_result(dispatch, governance, result, fits).await

@@ -120,9 +120,9 @@ pub(super) fn governance_of(ruling: &Ruling, set: &str, approvals: &[Approval]) 
 }
 
 impl CallEvent {
-    /// Opens the event of a request. Nothing is durable yet.
-    pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Self {
-        Self {
+    /// Opens the event of a request, which every step passes on. Nothing is durable yet.
+    pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Box<Self> {
+        Box::new(Self {
             id: EventId::new(calls.base.ids()),
             ctx: ctx.clone(),
             actor: Actor::of(ctx.caller()),
@@ -133,7 +133,7 @@ impl CallEvent {
             detached: ctx.detached(&calls.screening),
             input_off: false,
             task: None,
-        }
+        })
     }
 
     /// Org of the caller.

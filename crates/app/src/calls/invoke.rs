@@ -91,20 +91,22 @@ impl Calls {
             Err(rejection) => return Box::pin(self.reject(&ctx, event, rejection)).await,
         };
         let claim = dispatch.claim.as_ref();
-        let effect = pin!(async {
-            drop(admission);
-            self.perform(&dispatch).await
-        });
         let uses = approve::uses(&dispatch.approvals);
-        let bracketed = self.bracket(event, claim, uses, effect).await;
+        let bracketed = {
+            let effect = pin!(async {
+                drop(admission);
+                self.perform(&dispatch).await
+            });
+            self.bracket(event, claim, uses, effect).await
+        };
         if !matches!(bracketed, Bracketed::Ended(_)) {
             self.policies.give_back(&ctx, dispatch.call.rates());
         }
         match bracketed {
             Bracketed::Ended(end) => end,
-            Bracketed::KeyTaken(event) => Box::pin(self.lose_key_race(*event, claim)).await,
+            Bracketed::KeyTaken(event) => Box::pin(self.lose_key_race(event, claim)).await,
             Bracketed::NotApproved(event) => {
-                Box::pin(self.lose_approvals(*event, &dispatch.approvals)).await
+                Box::pin(self.lose_approvals(event, &dispatch.approvals)).await
             }
         }
     }
@@ -145,7 +147,7 @@ impl Calls {
         self.connect(ctx, &visible, admission).await?;
         let approvals = if asks {
             let governed = Governed { call: &call, policies: &policies, dlp: &dlp };
-            self.approve(ctx, &visible, &governed, event).await?
+            Box::pin(self.approve(ctx, &visible, &governed, event)).await?
         } else {
             Vec::new()
         };

@@ -45,7 +45,7 @@ impl Calls {
     pub(super) async fn reject(
         &self,
         ctx: &Ctx,
-        event: CallEvent,
+        event: Box<CallEvent>,
         rejection: Rejection,
     ) -> Result<Answered, Box<Stopped>> {
         match rejection {
@@ -62,7 +62,7 @@ impl Calls {
     /// later attempt, as the key of the task then stands for it.
     pub(super) async fn refuse_call(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         refusal: Refusal,
     ) -> Result<Answered, Box<Stopped>> {
         let ending = event.task.take().filter(|(_, terms)| terms.end_with(&refusal));
@@ -74,7 +74,7 @@ impl Calls {
         let effect = pin!(ready(outcome));
         match self.bracket(event, Some(&claim), Vec::new(), effect).await {
             Bracketed::Ended(end) => end,
-            Bracketed::KeyTaken(event) => self.lose_key_race(*event, Some(&claim)).await,
+            Bracketed::KeyTaken(event) => self.lose_key_race(event, Some(&claim)).await,
             // It takes none.
             Bracketed::NotApproved(mut event) => {
                 Err(self.fail_unrecorded(&mut event, Executed::No, None))
@@ -85,7 +85,7 @@ impl Calls {
     /// Answers a call whose key another request took while this one was judged.
     pub(super) async fn lose_key_race(
         &self,
-        mut event: CallEvent,
+        mut event: Box<CallEvent>,
         claim: Option<&Claim>,
     ) -> Result<Answered, Box<Stopped>> {
         let Some(claim) = claim else {
