@@ -195,7 +195,9 @@ mod tests {
     fn an_old_version_in_this_lock_file_is_found() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
-        let (lock, table, policy) = (read("Cargo.lock"), read(super::TABLE), read("deny.toml"));
+        let lock = read("Cargo.lock");
+        let table = read(super::TABLE);
+        let policy = read("deny.toml");
         let planted = "\n[[package]]\nname = \"h2\"\nversion = \"0.4.1\"\nsource = \"registry\"\n";
 
         assert_eq!(check(&lock, &table, &policy).unwrap(), Vec::<String>::new());

@@ -107,7 +107,8 @@ impl Compiler {
             let told = Command::new(&rustc).args(arguments).output()?.stdout;
             Ok(String::from_utf8_lossy(&told).trim().to_owned())
         };
-        let (version, sysroot) = (said(&["-vV"])?, said(&["--print", "sysroot"])?);
+        let version = said(&["-vV"])?;
+        let sysroot = said(&["--print", "sysroot"])?;
         let told = versions(&version);
         let (host, llvm) = told.ok_or_else(|| io::Error::other("rustc tells no version"))?;
         let tools = PathBuf::from(sysroot).join("lib/rustlib").join(&host).join("bin");

@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn each_runtime_has_places_of_its_own_in_one_room() {
         let judging = Arc::new(Judging::new(JUDGED_BY_THREAD * 2 + 1, 1));
-        let (one, other) = (runtime(), runtime());
+        let one = runtime();
+        let other = runtime();
         let taken = |runtime: &Runtime, places| {
             runtime.block_on(async {
                 join_all(iter::repeat_with(|| judging.take()).take(places)).await
@@ -283,7 +284,8 @@ mod tests {
 
     #[test]
     fn calls_that_wait_for_somebody_else_fill_their_orgs_share_only() {
-        let (judging, tenants) = (Judging::new(2, 1), Tenants::default());
+        let judging = Judging::new(2, 1);
+        let tenants = Tenants::default();
         let tenant = |number: usize| {
             tenants.tenant(format!("org_01M754BKTKX1YB8Q05NMW9TP{number:02}").parse().unwrap())
         };

@@ -82,7 +82,8 @@ impl Approvals {
         from: Option<i64>,
         event: Event,
     ) -> Result<bool, Refusal> {
-        let (id, kind) = (event.id, event.kind);
+        let id = event.id;
+        let kind = event.kind;
         let change = ApprovalChange { approval: approval.clone(), from };
         let changed = self.audit.writer.change_approval(change, row_of(&event), patience()).await;
         let changed = changed.map_err(|error| unrecorded(id, &error))?;

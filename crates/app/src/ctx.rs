@@ -46,7 +46,8 @@ impl Origin {
     pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
         let random = &*screening.base.random;
         let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
-        let (address, detached) = (self.source_ip.to_string(), audit::Detached::default());
+        let address = self.source_ip.to_string();
+        let detached = audit::Detached::default();
         let detached = detached.keep_text("source_ip", Some(&address), random);
         detached.keep_text("user_agent", user_agent.as_deref(), random)
     }

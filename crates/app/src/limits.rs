@@ -84,7 +84,8 @@ impl Quotas {
         audit: Arc<Audit>,
         counters: Option<SharedCounters>,
     ) -> Self {
-        let (limits, tenants) = (Limits::new(counters), Tenants::default());
+        let limits = Limits::new(counters);
+        let tenants = Tenants::default();
         Self { base, audit, limits, tenants, sources: Sources::new() }
     }
 
@@ -149,7 +150,8 @@ impl Quotas {
         match cost {
             Cost::Request => Ok(()),
             Cost::Call => {
-                let (tenant, plan) = (&ctx.session.tenant, ctx.caller().plan);
+                let tenant = &ctx.session.tenant;
+                let plan = ctx.caller().plan;
                 let taken = tenant.take(Resource::Invocations, plan, self.base.clock.now());
                 taken.map(drop).map_err(|bucket| self.limited(bucket))
             }
@@ -175,7 +177,8 @@ impl Quotas {
     /// Notes that a request was refused by the plan, before anything was looked at.
     pub(crate) fn note_throttled(&self, ctx: &Ctx, refusal: &Refusal) {
         if let Refusal::RateLimited { .. } = refusal {
-            let (org, actor) = (ctx.caller().org_id, Actor::of(ctx.caller()));
+            let org = ctx.caller().org_id;
+            let actor = Actor::of(ctx.caller());
             self.audit.note_refused(EventType::RequestThrottled, org, actor, refusal, &ctx.origin);
         }
     }

@@ -100,7 +100,8 @@ impl LongTurn {
         &self,
         work: impl FnOnce(&Stop) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let (slot, stop) = (Arc::clone(&self.slot), self.stop.clone());
+        let slot = Arc::clone(&self.slot);
+        let stop = self.stop.clone();
         let computed = at_low_priority(move || {
             let _held = slot;
             work(&stop)

@@ -105,7 +105,8 @@ impl Policies {
         run_cases: RunCases,
     ) -> Result<Self, Vec<PolicyError>> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
-        let (bound, dlp) = (catalogue.for_policies(), screening.dlp());
+        let bound = catalogue.for_policies();
+        let dlp = screening.dlp();
         let detectors = dlp.engine().names();
         let ground = Ground { catalogue: &bound, detectors: &detectors, now: base.now() };
         let PolicySource { folder, last_good, overrides, fallback } = source;

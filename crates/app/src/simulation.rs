@@ -207,9 +207,11 @@ impl Simulations {
             Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
             Some(Baseline::Live | Baseline::Recorded) | None => None,
         };
-        let (catalogue, now, dlp) =
-            (self.catalogue.for_policies(), self.base.now(), self.screening.dlp());
-        let (given, time) = (draft.clone(), options.clone());
+        let catalogue = self.catalogue.for_policies();
+        let now = self.base.now();
+        let dlp = self.screening.dlp();
+        let given = draft.clone();
+        let time = options.clone();
         let based = turn.run(move |stop| {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };

@@ -280,7 +280,8 @@ mod tests {
 
         tenants.revoked(org);
 
-        let (tenant, after) = (tenants.tenant(org), tenants.now());
+        let tenant = tenants.tenant(org);
+        let after = tenants.now();
         assert!(!tenants.is_current(&tenant, before));
         assert!(tenants.is_current(&tenant, after));
 

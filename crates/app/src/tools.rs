@@ -203,13 +203,15 @@ impl Tools {
         self: &Arc<Self>,
         provider: &Arc<Provider>,
     ) -> Result<(), Unlisted> {
-        let (slug, began) = (&provider.declared.slug, self.base.clock.now());
+        let slug = &provider.declared.slug;
+        let began = self.base.clock.now();
         let list = provider.server().list_tools().await.map_err(|error| {
             let why = self.why(provider, error);
             provider.failed(&error, why, self.base.clock.now());
             Unlisted::Call(error)
         })?;
-        let (org, fresh_for) = (provider.declared.org, list.fresh_for);
+        let org = provider.declared.org;
+        let fresh_for = list.fresh_for;
         let definitions = self.definitions(provider, org, list).await.map_err(|error| {
             provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
             Unlisted::Store(error.into())

@@ -60,7 +60,8 @@ impl Bracket {
         let bytes = i64::try_from(request.body().len())?;
         self.writer.write(Row::Intent { call, tool: tool.to_owned(), bytes }).await?;
         let answer = relay::ask(self.upstream, request.map(Full::from)).await?;
-        let (status, bytes) = (answer.status, i64::try_from(answer.body.len())?);
+        let status = answer.status;
+        let bytes = i64::try_from(answer.body.len())?;
         let withheld = self.holds_secret(&answer.body);
         self.writer.write(Row::Outcome { call, status, bytes, withheld }).await?;
         Ok(if withheld { refusal() } else { answer })

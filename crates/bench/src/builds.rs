@@ -43,7 +43,8 @@ pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
             Installation::create(gateway::binary(Some(binary)).await?, upstream.address).await?;
         let running = installation.start().await?;
         let call = governed_call(running.address, &installation.token, &arguments)?;
-        let (name, used) = (binary.display().to_string(), Usage::default());
+        let name = binary.display().to_string();
+        let used = Usage::default();
         all.push(Contender { name, call, used, gateway: Some((running, installation)) });
     }
     say("connections       req/s   p50 ms   p99 ms   CPU µs/call   of the first   build\n");

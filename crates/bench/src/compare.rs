@@ -80,7 +80,8 @@ impl Turns<'_> {
         let warm_up = WARM_UP.min(self.args.duration);
         self.load(self.upstream.address, self.direct, warm_up).await?;
         *answered += self.load(running.address, governed, warm_up).await?.answered;
-        let (mut direct, mut through) = (Usage::default(), Usage::default());
+        let mut direct = Usage::default();
+        let mut through = Usage::default();
         for round in 1..=self.args.rounds {
             self.progress(round);
             self.measure_direct(&mut direct).await?;
@@ -112,7 +113,8 @@ impl Turns<'_> {
     }
 
     fn progress(&self, round: usize) {
-        let (connections, rounds) = (self.connections, self.args.rounds);
+        let connections = self.connections;
+        let rounds = self.args.rounds;
         say_aside(&format!("{connections} connections, round {round} of {rounds}\n"));
     }
 }

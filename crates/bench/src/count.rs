@@ -170,7 +170,8 @@ impl Counting {
         for _ in 0..calls {
             connection.send(request.clone()).await?.ok()?;
         }
-        let (taken, calls) = (self.taken().await?, u64::from(calls.max(1)));
+        let taken = self.taken().await?;
+        let calls = u64::from(calls.max(1));
         Ok(Work {
             instructions: taken.instructions / calls,
             hashing: taken.hashing / calls,
@@ -219,7 +220,9 @@ impl Told {
             let known = known.entry(number.to_owned()).or_insert_with(|| Side::of(name));
             *known
         };
-        let (mut from, mut to, mut of_called) = (Side::Outside, Side::Outside, false);
+        let mut from = Side::Outside;
+        let mut to = Side::Outside;
+        let mut of_called = false;
         let mut read = Self::default();
         for line in told.lines() {
             if let Some(name) = line.strip_prefix("fn=") {

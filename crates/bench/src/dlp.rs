@@ -130,7 +130,9 @@ impl Bench {
                 let _ = black_box(self.engine.redact(&document, &findings, None, mask));
             })
         });
-        let (name, bytes, findings) = (name.to_owned(), text.len(), findings.count());
+        let name = name.to_owned();
+        let bytes = text.len();
+        let findings = findings.count();
         Ok(Row { name, bytes, scan, parse, redact, memory, findings, refused })
     }
 

@@ -78,11 +78,13 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
 
 /// Prints both percentiles and their ratio, and whether the goal holds.
 async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
-    let (upstream, wretch) = (Upstream::start().await?, Upstream::hostile().await?);
+    let upstream = Upstream::start().await?;
+    let wretch = Upstream::hostile().await?;
     let installation = install(args, &upstream, &wretch).await?;
     let running = installation.start().await?;
     let call = governed_call(running.address, &installation.token, &payload::of_size(1024))?;
-    let (mut alone, mut beside) = (Measured::default(), Measured::default());
+    let mut alone = Measured::default();
+    let mut beside = Measured::default();
     let answered = Answered::default();
     for _ in 0..args.rounds {
         alone.add(calls(&running, &call, args.calls).await?);
@@ -104,7 +106,8 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     }
     let ratio = beside.percentile_ms(99) / alone.percentile_ms(99).max(0.001);
     for (name, measured) in [("alone", &alone), ("beside", &beside)] {
-        let (p50, p99) = (measured.percentile_ms(50), measured.percentile_ms(99));
+        let p50 = measured.percentile_ms(50);
+        let p99 = measured.percentile_ms(99);
         say(&format!("{name:<8} p50 {p50:>7.2} ms  p99 {p99:>7.2} ms\n"));
     }
     say(&format!("p99 beside a hostile provider / alone: {ratio:.2} (goal {GOAL})\n"));

@@ -50,7 +50,8 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     let (place, whereabouts) = watch::channel(None);
     let mut callers = JoinSet::new();
     for number in 0..args.connections {
-        let (whereabouts, installation) = (whereabouts.clone(), installation.clone());
+        let whereabouts = whereabouts.clone();
+        let installation = installation.clone();
         let caller = Caller { number, installation, arguments: arguments.clone() };
         // Every second one sends keys, and repeats what was cut off until it is answered.
         if number % 2 == 0 {
@@ -102,7 +103,8 @@ impl Found {
         upstream: &Upstream,
     ) -> Result<Self, Failure> {
         let running = installation.start().await?;
-        let (address, token) = (running.address, &installation.token);
+        let address = running.address;
+        let token = &installation.token;
         let missing = audit::missing(address, token, &seen.events).await?;
         let counted = audit::count(address, token).await?;
         let twice = twice(upstream).await?;
@@ -196,7 +198,8 @@ async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, F
 /// same key; now and then also what was answered.
 async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
     let mut seen = Seen::default();
-    let (mut number, mut first) = (0_u64, None::<String>);
+    let mut number = 0_u64;
+    let mut first = None::<String>;
     while let Some(address) = next_place(&mut whereabouts).await {
         if let Ok(mut connection) = Connection::open(address).await {
             while *whereabouts.borrow() == Some(address) {
@@ -220,7 +223,7 @@ async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<
                     seen.events.push(event.clone());
                 }
                 // Every fourth key is asked about twice.
-                if number % 4 == 0 && first.is_none() {
+                if number.is_multiple_of(4) && first.is_none() {
                     seen.retried += 1;
                     first = Some(event);
                 } else {

@@ -131,7 +131,9 @@ impl Crowd {
 
     /// Sends so many calls a second, whatever becomes of those before, and waits for all answers.
     async fn arrive(self: &Arc<Self>, rate: f64, duration: Duration) -> Result<Arrived, Failure> {
-        let (mut calls, mut all, mut sent) = (JoinSet::new(), Arrived::default(), 0_u64);
+        let mut calls = JoinSet::new();
+        let mut all = Arrived::default();
+        let mut sent = 0_u64;
         let begun = Instant::now();
         let mut ticks = tokio::time::interval(TICK);
         while begun.elapsed() < duration {

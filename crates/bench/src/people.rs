@@ -20,7 +20,8 @@ const IDS: Ids<'static> = Ids { clock: &SystemClock, random: &SystemRandom };
 
 /// Makes an org.
 pub(crate) async fn org(store: &Store, name: &str, plan: Plan) -> Result<OrgId, Failure> {
-    let (id, created_at) = (OrgId::new(IDS), SystemClock.now());
+    let id = OrgId::new(IDS);
+    let created_at = SystemClock.now();
     store
         .create_org(&Org { id, name: name.to_owned(), plan, created_at, disabled_at: None })
         .await?;

@@ -36,12 +36,15 @@ where
     A: Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Result<client::Answer, Failure>> + Send,
 {
-    let (listener, lanes) = (upstream::listen(upstream::ANYWHERE)?, Lanes::start());
+    let listener = upstream::listen(upstream::ANYWHERE)?;
+    let lanes = Lanes::start();
     let accepting = async {
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            let (stream, lane, answer) = (stream.into_std()?, lanes.assign(), answer.clone());
+            let stream = stream.into_std()?;
+            let lane = lanes.assign();
+            let answer = answer.clone();
             let runtime = lane.runtime.clone();
             runtime.spawn(async move {
                 let _lane = lane;

@@ -89,7 +89,8 @@ impl Gateway {
     /// Says what it took besides calls; whether every answered call is in the log.
     async fn conclude(self, answered: u64) -> Result<bool, Failure> {
         let loaded = process::resident_kib(self.running.pid)?;
-        let (address, token) = (self.running.address, &self.installation.token);
+        let address = self.running.address;
+        let token = &self.installation.token;
         let events = audit::count(address, token).await?.events;
         let mut open = Vec::with_capacity(IDLE_CONNECTIONS);
         for _ in 0..IDLE_CONNECTIONS {
@@ -158,7 +159,8 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
     }
     if let Some(disk) = disk {
         let disk = disk?;
-        let (half, most) = (disk.percentile_ms(50), disk.percentile_ms(99));
+        let half = disk.percentile_ms(50);
+        let most = disk.percentile_ms(99);
         say(&format!("\ndisk: {half:.3} ms to sync a write (p50), {most:.3} ms (p99)\n"));
     }
     say(&format!("binary: {:.1} MiB\n", exact(std::fs::metadata(&binary)?.len()) / 1_048_576.0));
@@ -230,7 +232,8 @@ impl Table<'_> {
             used.iter().take(PLAIN.len()).map(|it| it.cpu_us_per_call().max(0.001)).collect();
         for (system, used) in systems.iter().zip(used) {
             self.failed |= used.load.errors() > 0 || used.load.answered == 0;
-            let (cpu, ratio) = (used.cpu_us_per_call(), used.load.rate() / direct.max(0.001));
+            let cpu = used.cpu_us_per_call();
+            let ratio = used.load.rate() / direct.max(0.001);
             let mut times = String::new();
             for base in &bases {
                 let _ = write!(times, " {:>8.2}", cpu / base);

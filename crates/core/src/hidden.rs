@@ -110,7 +110,8 @@ mod tests {
 
     /// The text that a reader of the form reads.
     fn read(written: &str) -> String {
-        let (mut text, mut rest) = (String::new(), written);
+        let mut text = String::new();
+        let mut rest = written;
         while let Some((before, form)) = rest.split_once(OPENS) {
             let (digits, behind) = form.split_once(']').unwrap();
             text.push_str(before);

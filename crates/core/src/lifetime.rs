@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn lives_are_as_long_as_asked_within_their_bounds() {
         let now = Timestamp::default();
-        let (user, service) = (PrincipalKind::User, PrincipalKind::Service);
+        let user = PrincipalKind::User;
+        let service = PrincipalKind::Service;
         let login = AccessLife::of_login;
         let token = |seconds| AccessLife::of_token(now.plus_seconds(seconds));
         let exchanged = |seconds| {
@@ -154,7 +155,8 @@ mod tests {
 
     #[test]
     fn a_grant_ends_although_it_is_refreshed() {
-        let (life, now) = (GrantLife::default(), Timestamp::default());
+        let life = GrantLife::default();
+        let now = Timestamp::default();
         let ends_at = life.ends_at(now);
 
         assert_eq!(ends_at, now.plus_seconds(7 * DAY));

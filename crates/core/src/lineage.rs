@@ -165,7 +165,9 @@ mod tests {
 
     #[test]
     fn actors_are_nested_with_the_newest_outermost() {
-        let (subject, one, two) = (principal(0), principal(1), principal(2));
+        let subject = principal(0);
+        let one = principal(1);
+        let two = principal(2);
         let first = Lineage::login("people", subject).acted_by(subject, one, &Lineage::default());
 
         let second = first.unwrap().acted_by(subject, two, &Lineage::login("ci", two)).unwrap();
@@ -187,7 +189,9 @@ mod tests {
 
     #[test]
     fn whoever_acted_through_the_actors_token_goes_on_acting() {
-        let (subject, one, two) = (principal(0), principal(1), principal(2));
+        let subject = principal(0);
+        let one = principal(1);
+        let two = principal(2);
         let of_actor = Lineage::login("ci", one).acted_by(one, two, &Lineage::default()).unwrap();
 
         let both = Lineage::login("people", subject).acted_by(subject, one, &of_actor).unwrap();

@@ -303,7 +303,8 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_at_its_place_and_at_no_other() {
-        let (vault, random) = (vault(&[1]), Counting::default());
+        let vault = vault(&[1]);
+        let random = Counting::default();
 
         let sealed = vault.seal(HERE, b"hunter2", &random).unwrap();
 
@@ -338,7 +339,9 @@ mod tests {
     #[test]
     fn a_rotation_rewraps_and_both_keys_read_meanwhile() {
         let random = Counting::default();
-        let (before, during, after) = (vault(&[1]), vault(&[2, 1]), vault(&[2]));
+        let before = vault(&[1]);
+        let during = vault(&[2, 1]);
+        let after = vault(&[2]);
         let old = before.seal(HERE, b"hunter2", &random).unwrap();
 
         let new = during.rewrap(HERE, &old.bytes, &random).unwrap().unwrap();

@@ -36,7 +36,9 @@ impl Default for Meter {
 
 impl Meter {
     pub(crate) const fn new(pace: Pace) -> Self {
-        let (steps, next, is_over) = (Cell::new(0), Cell::new(INTERVAL), Cell::new(false));
+        let steps = Cell::new(0);
+        let next = Cell::new(INTERVAL);
+        let is_over = Cell::new(false);
         Self { pace, steps, next, is_over }
     }
 

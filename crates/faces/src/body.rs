@@ -83,7 +83,8 @@ impl RequestBody {
 
 /// Reads a body to its end. One that comes in one part, as most do, is not copied.
 async fn whole(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    let (mut first, mut more) = (Bytes::new(), BytesMut::new());
+    let mut first = Bytes::new();
+    let mut more = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
         if first.len().max(more.len()) + data.len() > limit {

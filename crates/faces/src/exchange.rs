@@ -42,8 +42,8 @@ impl Exchange {
     ) -> Self {
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
-        let (request_id, arrived) =
-            (RequestId::new(gateway.app.base.ids()), gateway.app.base.now());
+        let request_id = RequestId::new(gateway.app.base.ids());
+        let arrived = gateway.app.base.now();
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
             origin: Arc::new(Origin {

@@ -12,7 +12,8 @@ use portcullis_core::refusal::Refusal;
 /// read in another way (RFC 9112 §3.2, RFC 9113 §8.3.1).
 pub(super) fn check(request: &Request) -> Result<(), Refusal> {
     let mut told = request.headers().get_all(header::HOST).iter();
-    let (first, second) = (told.next(), told.next());
+    let first = told.next();
+    let second = told.next();
     if second.is_some() {
         return Err(wrong("may stand once only"));
     }

@@ -59,7 +59,8 @@ fn document() -> Value {
     for row in table() {
         let made = (row.routes)();
         specs.extend(operations(&made).map(|(path, method)| {
-            let (path, method) = (path.replace('/', "~1"), method.as_str().to_ascii_lowercase());
+            let path = path.replace('/', "~1");
+            let method = method.as_str().to_ascii_lowercase();
             (format!("/paths/{path}/{method}"), row.spec)
         }));
         router = router.routes(made);

@@ -358,7 +358,8 @@ mod tests {
             assert!(retry_after(Content::Failed(refused)).is_some(), "{reason:?}");
         }
         let replayed = |http_status| {
-            let (code, message) = ("unavailable".to_owned(), "It was so.".to_owned());
+            let code = "unavailable".to_owned();
+            let message = "It was so.".to_owned();
             let error = ReplayedError { code, message, details: Map::new() };
             retry_after(Content::Failed(Failure::Replayed { http_status, error }))
         };

@@ -45,8 +45,10 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailu
     })?;
     let files = Followed { watcher: Mutex::new(watcher), names };
     files.follow(file, config)?;
-    let (policies, outbound) = (Arc::clone(&node.app.policies), node.outbound.clone());
-    let (files, file) = (Arc::new(files), file.to_owned());
+    let policies = Arc::clone(&node.app.policies);
+    let outbound = node.outbound.clone();
+    let files = Arc::new(files);
+    let file = file.to_owned();
     on_change(changes, signal(SignalKind::hangup())?, move || {
         if let Err(error) = reload_dlp(&policies, &outbound, &file, &files) {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");

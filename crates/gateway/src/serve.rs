@@ -139,7 +139,8 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         AbortOnDropHandle::new(probes.spawn(plain(listener, router)))
     });
     let http = HttpConnection::new(&config.server, service, gauge!("portcullis_connections"));
-    let (lanes, connections) = (Lanes::start(), TaskTracker::new());
+    let lanes = Lanes::start();
+    let connections = TaskTracker::new();
     if config.server.behind_tls_proxy && config.server.trusted_proxies.is_empty() {
         tracing::warn!(
             "all clients of the proxy in front count as one address: name it in \
@@ -174,7 +175,8 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
 pub(crate) async fn plain(listener: TcpListener, router: Router) {
     let listening = Listening { listener, tls: None };
     let http = HttpConnection::without_callers(&Server::default(), router);
-    let (lanes, connections) = (Lanes::none(), TaskTracker::new());
+    let lanes = Lanes::none();
+    let connections = TaskTracker::new();
     let never = CancellationToken::new();
     accept(&listening, &Limits::plain(), &http, &lanes, &connections, &never).await;
 }

@@ -273,7 +273,8 @@ const fn specials(word: u64) -> u64 {
     const fn below(word: u64, limit: u64) -> u64 {
         word.wrapping_sub(ONES * limit) & !word
     }
-    let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5C));
+    let quote = word ^ (ONES * 0x22);
+    let backslash = word ^ (ONES * 0x5C);
     (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & (ONES << 7)
 }
 

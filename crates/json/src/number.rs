@@ -131,7 +131,8 @@ pub fn compare(one: &str, other: &str) -> Ordering {
     if let (Some(one), Some(other)) = (short_integer(one), short_integer(other)) {
         return one.cmp(&other);
     }
-    let (one, other) = (Literal::of(one), Literal::of(other));
+    let one = Literal::of(one);
+    let other = Literal::of(other);
     let sign = one.sign();
     let signs = sign.cmp(&other.sign());
     if signs.is_ne() || sign == 0 {
@@ -149,7 +150,8 @@ pub fn short_integer(text: &str) -> Option<i64> {
 
 /// Compares the digits of two numbers whose first ones stand at the same place.
 fn digits(one: &Literal<'_>, other: &Literal<'_>) -> Ordering {
-    let (mut one, mut other) = (one.digits(), other.digits());
+    let mut one = one.digits();
+    let mut other = other.digits();
     let pairs = iter::from_fn(|| match (one.next(), other.next()) {
         (None, None) => None,
         (a, b) => Some((a.unwrap_or(b'0'), b.unwrap_or(b'0'))),
@@ -200,7 +202,8 @@ impl Divisor {
 
 /// The rest of a power of ten. The divisor has at most 18 digits, so nothing overflows.
 fn power_of_ten(mut exponent: u64, divisor: u128) -> u128 {
-    let (mut power, mut factor) = (1 % divisor, 10 % divisor);
+    let mut power = 1 % divisor;
+    let mut factor = 10 % divisor;
     while exponent > 0 {
         if exponent % 2 == 1 {
             power = power * factor % divisor;

@@ -103,7 +103,8 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(source: &'a str, bounds: Bounds) -> Self {
-        let (scan, table) = (Scanner::new(source), Table::for_text(source));
+        let scan = Scanner::new(source);
+        let table = Table::for_text(source);
         Self { source, scan, bounds, nodes: 0, table, open: None }
     }
 
@@ -168,10 +169,13 @@ impl<'a> Reader<'a> {
     }
 
     fn array(&mut self, depth: usize) -> Result<bool, No> {
-        let (at, start) = (self.table.len(), self.scan.at);
+        let at = self.table.len();
+        let start = self.scan.at;
         self.table.push(EntryKind::Array, start, start, false);
         self.scan.at += 1;
-        let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
+        let spaces = self.scan.spaces;
+        let mut count = 0;
+        let mut canonical = true;
         if self.scan.peek()? != b']' {
             loop {
                 let item = self.item(depth)?;
@@ -199,10 +203,13 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self, depth: usize) -> Result<bool, No> {
-        let (at, start) = (self.table.len(), self.scan.at);
+        let at = self.table.len();
+        let start = self.scan.at;
         self.table.push(EntryKind::Object, start, start, false);
         self.scan.at += 1;
-        let (spaces, mut count, mut canonical) = (self.scan.spaces, 0, true);
+        let spaces = self.scan.spaces;
+        let mut count = 0;
+        let mut canonical = true;
         let mut last = None;
         if self.scan.peek()? != b'}' {
             loop {

@@ -80,7 +80,8 @@ impl Table {
 
     pub(super) fn push(&mut self, kind: EntryKind, start: usize, end: usize, canonical: bool) {
         let next = self.len().saturating_add(1);
-        let (start, end) = (small(start), small(end));
+        let start = small(start);
+        let end = small(end);
         self.entries.push(Entry {
             kind,
             is_escaped: false,
@@ -154,7 +155,8 @@ impl Table {
     /// A value as it stands in the text.
     pub(super) fn raw(&self, entry: &Entry) -> &str {
         let quote = u32::from(matches!(entry.kind, EntryKind::Text | EntryKind::Name));
-        let (start, end) = (entry.start.saturating_sub(quote), entry.end.saturating_add(quote));
+        let start = entry.start.saturating_sub(quote);
+        let end = entry.end.saturating_add(quote);
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
@@ -234,8 +236,9 @@ impl Table {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        let (entries, unescaped, ends) =
-            (self.entries.len(), self.unescaped.len(), self.ends.len());
+        let entries = self.entries.len();
+        let unescaped = self.unescaped.len();
+        let ends = self.ends.len();
         Mark { entries, unescaped, ends }
     }
 
@@ -270,7 +273,8 @@ impl Table {
     /// Copies the value at an entry of another table to the end.
     pub(super) fn copy(&mut self, from: &Self, at: u32) {
         let Some(root) = from.entry(at) else { return };
-        let (here, text) = (self.len(), self.text.len());
+        let here = self.len();
+        let text = self.text.len();
         let raw = from.raw(root);
         let begin = root.start - u32::from(matches!(root.kind, EntryKind::Text | EntryKind::Name));
         self.text.push_str(raw);

@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn each_runtime_has_its_own_and_keeps_it() {
-        let (one, other) = (runtime().handle().id(), runtime().handle().id());
+        let one = runtime().handle().id();
+        let other = runtime().handle().id();
         let own = Own::default();
 
         assert_eq!(own.of(one), None);
@@ -70,7 +71,8 @@ mod tests {
 
     #[test]
     fn those_who_ask_at_once_are_given_the_same() {
-        let (own, id) = (Own::<Arc<usize>>::default(), runtime().handle().id());
+        let own = Own::<Arc<usize>>::default();
+        let id = runtime().handle().id();
 
         let given: Vec<Arc<usize>> = thread::scope(|scope| {
             let ask = |n| {

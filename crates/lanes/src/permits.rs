@@ -36,7 +36,8 @@ impl PermitQueue {
     /// `permits` further permits. Holders and waiters of both count together, up to the same number.
     #[must_use]
     pub fn more(&self, permits: usize) -> Self {
-        let (admitted, patience) = (Arc::clone(&self.admitted), self.patience);
+        let admitted = Arc::clone(&self.admitted);
+        let patience = self.patience;
         Self { free: Arc::new(Semaphore::new(permits)), admitted, patience }
     }
 

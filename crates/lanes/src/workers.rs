@@ -150,14 +150,16 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
             .enable_all()
             .build();
         let started = runtime.and_then(|runtime| {
-            let (handle, stop) = (runtime.handle().clone(), CancellationToken::new());
+            let handle = runtime.handle().clone();
+            let stop = CancellationToken::new();
             let stopped = stop.clone();
             // A runtime must not be dropped by a task.
             thread::Builder::new().name("workers".to_owned()).spawn(move || {
                 runtime.block_on(stopped.cancelled());
                 runtime.shutdown_background();
             })?;
-            let (slots, waiting) = (threads, usize::MAX);
+            let slots = threads;
+            let waiting = usize::MAX;
             let limits = FairLimits { slots, reserve: 0, waiting, patience: PATIENCE };
             let turns = Arc::new(FairSlots::new(limits));
             let stop = stop.drop_guard();
@@ -303,7 +305,8 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         let turn = loop {
-            let (slots, party) = (&this.slots, this.party);
+            let slots = &this.slots;
+            let party = this.party;
             let taking = this.taking.get_or_insert_with(|| {
                 let slots = Arc::clone(slots);
                 Box::pin(async move { slots.take(party).await })
@@ -366,7 +369,8 @@ mod tests {
 
     #[tokio::test]
     async fn work_goes_on_with_a_worker_once_it_asks_to() {
-        let (workers, tasks) = (Workers::<u8>::start(), TaskTracker::new());
+        let workers = Workers::<u8>::start();
+        let tasks = TaskTracker::new();
         let work = async {
             let before = (name(), is_offloaded());
             yield_now().await;
@@ -389,7 +393,8 @@ mod tests {
 
     #[tokio::test]
     async fn without_workers_everything_is_done_where_it_is_awaited() {
-        let (workers, tasks) = (Workers::<u8>::none(), TaskTracker::new());
+        let workers = Workers::<u8>::none();
+        let tasks = TaskTracker::new();
         let mut work = Some(Box::pin(async {
             offload().await;
             name()
@@ -414,15 +419,17 @@ mod tests {
     #[tokio::test]
     async fn work_that_goes_on_for_long_lets_others_have_their_turn() {
         const PATIENCE: Duration = Duration::from_mins(1);
-        let (workers, tasks) = (Workers::<char>::start(), TaskTracker::new());
+        let workers = Workers::<char>::start();
+        let tasks = TaskTracker::new();
         let (tell, told) = mpsc::channel::<()>();
         let told = Arc::new(Mutex::new(told));
         let begun = Arc::new(Barrier::new(workers.threads() + 1));
         // Each ends once the other party was served, or in a minute.
         let long: Vec<_> = (0..workers.threads())
             .map(|_| {
-                let (workers, told, begun) =
-                    (workers.clone(), Arc::clone(&told), Arc::clone(&begun));
+                let workers = workers.clone();
+                let told = Arc::clone(&told);
+                let begun = Arc::clone(&begun);
                 let work = move || {
                     begun.wait();
                     let until = Instant::now() + PATIENCE;
@@ -465,7 +472,8 @@ mod tests {
         // Every worker is held until all others stand in their queues.
         let held: Vec<_> = (0..workers.threads())
             .map(|_| {
-                let (workers, gone) = (workers.clone(), Arc::clone(&gone));
+                let workers = workers.clone();
+                let gone = Arc::clone(&gone);
                 let hold = move || gone.lock().unwrap().recv().unwrap();
                 tasks.spawn(async move { workers.run('h', LARGE + 1, hold).await })
             })
@@ -476,7 +484,8 @@ mod tests {
         }
         let mut all = Vec::new();
         for party in "aaaaaaaab".chars() {
-            let (workers, done) = (workers.clone(), Arc::clone(&done));
+            let workers = workers.clone();
+            let done = Arc::clone(&done);
             let note = move || done.lock().unwrap().push(party);
             all.push(tasks.spawn(async move { workers.run(party, LARGE + 1, note).await }));
             while turns.waiting() < all.len() {

@@ -308,7 +308,8 @@ impl Store {
     /// these. Gives how many.
     #[boxed]
     pub async fn forget_surplus_approvals(&self, most: ApprovalLimits) -> Result<u64, StoreError> {
-        let (count, bytes) = (i64::from(most.count), i64::try_from(most.bytes).unwrap_or(i64::MAX));
+        let count = i64::from(most.count);
+        let bytes = i64::try_from(most.bytes).unwrap_or(i64::MAX);
         let crowded: Vec<String> = read!(self, installation, |conn| {
             sqlx::query_scalar(CROWDED).bind(count).bind(bytes).fetch_all(&mut *conn).await?
         });

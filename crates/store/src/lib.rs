@@ -16,6 +16,9 @@
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
 //! provider that every org shares belong to no single org ([`Store::list_pins`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
+//!
+//! A function that runs statements of sqlx is `#[boxed]`: its future takes kilobytes, by which those
+//! of all its callers would grow.
 
 #![expect(
     clippy::must_use_candidate,

@@ -110,7 +110,8 @@ impl Store {
     ) -> Result<Pinned, StoreError> {
         let mut pinned = Pinned::default();
         // What follows a colon in ASCII ends the range.
-        let (mut after, end) = (format!("{provider}:"), format!("{provider};"));
+        let mut after = format!("{provider}:");
+        let end = format!("{provider};");
         loop {
             let rows: Vec<Found<PinRow>> = read!(self, org, |conn| {
                 sqlx::query_as(OF_PROVIDER)

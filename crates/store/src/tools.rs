@@ -39,7 +39,8 @@ impl Store {
         let mut seen = Vec::with_capacity(versions.len());
         let scope = org.map_or_else(String::new, |org| org.to_string());
         // What follows a colon in ASCII ends the range.
-        let (from, to) = (format!("{}:", tool.provider()), format!("{};", tool.provider()));
+        let from = format!("{}:", tool.provider());
+        let to = format!("{};", tool.provider());
         let here: Vec<String> =
             versions.iter().map(|(tool, version)| format!("{tool} {version}")).collect();
         let here = serde_json::json!(here).to_string();

@@ -81,7 +81,8 @@ pub struct HostileTool {
 impl HostileTool {
     /// A tool that takes any object.
     pub fn new(name: &str, script: Script) -> Self {
-        let (name, schema) = (name.to_owned(), json!({"type": "object"}));
+        let name = name.to_owned();
+        let schema = json!({"type": "object"});
         Self { name, description: None, schema, output: None, script }
     }
 
@@ -209,7 +210,8 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: CancellationTok
             accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else { continue };
-        let (shared, stop) = (Arc::clone(&shared), stop.clone());
+        let shared = Arc::clone(&shared);
+        let stop = stop.clone();
         connections.spawn(async move {
             tokio::select! {
                 () = stop.cancelled() => {}
@@ -274,7 +276,8 @@ fn define(tool: &HostileTool) -> Value {
 /// The result of [`Script::Asks`].
 fn asked(call: &HostileCall, questions: &str) -> String {
     let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
-    let (responses, state) = (param("inputResponses"), param("requestState"));
+    let responses = param("inputResponses");
+    let state = param("requestState");
     if responses.is_null() && state.is_null() {
         return questions.to_owned();
     }

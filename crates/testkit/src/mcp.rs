@@ -194,11 +194,13 @@ fn presenting(state: &Shared, message: &Value) -> Response {
     let forms = message.pointer("/params/arguments/forms").and_then(Value::as_array);
     let forms: Vec<Value> = forms.into_iter().flatten().map(written_out).collect();
     let insists = message.pointer("/params/arguments/insist").is_some();
-    let (id, heard) = (message["id"].clone(), state.replies.subscribe());
+    let id = message["id"].clone();
+    let heard = state.replies.subscribe();
     let before = heard.borrow().len();
     let events = stream::unfold((0, heard), move |(step, mut heard)| {
-        let (form, id, rest) =
-            (forms.get(step).cloned(), id.clone(), forms.len().checked_sub(step));
+        let form = forms.get(step).cloned();
+        let id = id.clone();
+        let rest = forms.len().checked_sub(step);
         async move {
             rest?;
             let all = heard.wait_for(|all| all.len() >= before + step).await.ok()?.clone();

@@ -41,9 +41,10 @@ impl Wire {
     pub async fn to(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
-        let (condition, stop) =
-            (Arc::new(watch::Sender::new(Condition::Whole)), CancellationToken::new());
-        let (known, stopped) = (condition.subscribe(), stop.clone());
+        let condition = Arc::new(watch::Sender::new(Condition::Whole));
+        let stop = CancellationToken::new();
+        let known = condition.subscribe();
+        let stopped = stop.clone();
         let carrying = carry_all(listener, server, known);
         TaskTracker::new().spawn(async move { stopped.run_until_cancelled(carrying).await });
         Self { address, condition, _stop: stop.drop_guard() }
@@ -63,7 +64,8 @@ impl Wire {
 async fn carry_all(listener: TcpListener, server: String, condition: watch::Receiver<Condition>) {
     let wires = TaskTracker::new();
     while let Ok((client, _)) = listener.accept().await {
-        let (server, mut condition) = (server.clone(), condition.clone());
+        let server = server.clone();
+        let mut condition = condition.clone();
         wires.spawn(async move {
             let mut cut = condition.clone();
             let carrying = async {

@@ -95,7 +95,8 @@ mod tests {
     fn each_runtime_keeps_connections_of_its_own() {
         let (url, came) = server();
         let clients = Clients::new(Reach::Private, Duration::from_secs(1)).unwrap();
-        let (one, other) = (runtime(), runtime());
+        let one = runtime();
+        let other = runtime();
         let uri: Uri = url.parse().unwrap();
         let ask = || async {
             let client = clients.here();

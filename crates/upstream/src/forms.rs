@@ -213,7 +213,8 @@ mod tests {
     #[test]
     fn of_several_calls_it_is_not_known_which_one_a_form_belongs_to() {
         let calls = Arc::new(FormCalls::default());
-        let (one, other) = (FormTally::default(), FormTally::default());
+        let one = FormTally::default();
+        let other = FormTally::default();
         let first = calls.add(1, &one);
         let second = calls.add(2, &other);
 

@@ -135,7 +135,8 @@ impl Service<Uri> for Dial {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let (mut way, patience) = (HttpsConnector::clone(&self.way), self.patience);
+        let mut way = HttpsConnector::clone(&self.way);
+        let patience = self.patience;
         Box::pin(async move {
             let connected = async {
                 future::poll_fn(|cx| way.poll_ready(cx)).await?;

@@ -59,7 +59,8 @@ impl Live {
     pub fn new() -> (Self, mpsc::Receiver<Progress>) {
         let (heard, receiver) = mpsc::channel(BURST as usize);
         let gate = Mutex::new(Gate { left: BURST, refilled: Instant::now(), last: None });
-        let (dispatched, given_up) = (CancellationToken::new(), CancellationToken::new());
+        let dispatched = CancellationToken::new();
+        let given_up = CancellationToken::new();
         (Self(Arc::new(LiveCall { gate, heard, dispatched, given_up })), receiver)
     }
 

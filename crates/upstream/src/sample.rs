@@ -159,7 +159,8 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
             None => Map::new(),
             Some(_) => return Some(failure(&id, INVALID_PARAMS, "`arguments` must be an object")),
         };
-        let (key, cancelled) = (id.to_string(), CancellationToken::new());
+        let key = id.to_string();
+        let cancelled = CancellationToken::new();
         self.calls.insert(key.clone(), cancelled.clone());
         let notes = self.state.notes.clone();
         self.running.spawn(async move {

@@ -76,7 +76,8 @@ impl Server {
     pub fn new(settings: ServerSettings, outbound: &Outbound) -> Result<Self, SettingsError> {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
-        let (slug, call_timeout) = (settings.slug.clone(), settings.call_timeout);
+        let slug = settings.slug.clone();
+        let call_timeout = settings.call_timeout;
         let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
         let link = Link::new(settings, outbound, announcer)?;
@@ -314,7 +315,8 @@ impl Link {
         outbound: &Outbound,
         changed: watch::Sender<u64>,
     ) -> Result<Self, SettingsError> {
-        let (ids, tasks) = (outbound.ids(), outbound.tasks().clone());
+        let ids = outbound.ids();
+        let tasks = outbound.tasks().clone();
         match settings.transport {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;

@@ -318,7 +318,8 @@ mod tests {
         let many: Vec<_> = (0..=MAX_TOOLS).map(|n| tool(format!("t{n}"), "")).collect();
         let large: Vec<_> = (0..3).map(|n| tool(format!("t{n}"), &"x".repeat(1 << 20))).collect();
 
-        let (many, large) = (one_page(&json!(many)), one_page(&json!(large)));
+        let many = one_page(&json!(many));
+        let large = one_page(&json!(large));
 
         assert_eq!((many.tools.len(), many.truncated), (MAX_TOOLS, true));
         assert_eq!((large.tools.len(), large.truncated), (1, true));

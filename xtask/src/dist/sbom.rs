@@ -99,7 +99,8 @@ fn purl(package: &Value) -> String {
 }
 
 fn component(package: &Value, checksums: &BTreeMap<(String, String), String>) -> Value {
-    let (name, version) = (text(package, "name"), text(package, "version"));
+    let name = text(package, "name");
+    let version = text(package, "version");
     let mut component = json!({
         "type": "library",
         "bom-ref": purl(package),

@@ -17,12 +17,6 @@ use super::{
     repository::Repository,
 };
 
-/// An import that closes a circle and stays for now: its file, the module that it names, the reason.
-type Allowed = (&'static str, &'static str, &'static str);
-
-/// The list only gets shorter: one that closes no circle is reported.
-const ALLOWED: &[Allowed] = &[];
-
 /// Folders in which no file names the file of its folder either, if that one names it.
 const FILES_OF: [&str; 3] = ["crates/app/src/calls", "crates/core/src/policy", "crates/dlp/src"];
 /// Folders whose modules, each with all that is below it, do not import each other in a circle.
@@ -37,9 +31,9 @@ const MODULES_OF: [&str; 6] = [
 
 const REMEDY: &str = "move what both need into a module below both";
 
-/// Finds circles where there are to be none, and allowed imports that close none.
+/// Finds circles where there are to be none.
 pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
-    let crates = roots(repository).into_iter().flat_map(|root| in_crate(repository, root, ALLOWED));
+    let crates = roots(repository).into_iter().flat_map(|root| in_crate(repository, root));
     let files = FILES_OF.iter().flat_map(|folder| between_files(repository, folder));
     let modules = MODULES_OF.iter().flat_map(|folder| between_modules(repository, folder));
     crates.chain(files).chain(modules).collect()
@@ -51,37 +45,22 @@ fn roots(repository: &Repository) -> BTreeSet<&str> {
     roots.filter(|root| root.starts_with("crates/") || *root == "xtask").collect()
 }
 
-/// Circles among the files of a crate, and imports of `allowed` that close none.
-fn in_crate(repository: &Repository, root: &str, allowed: &[Allowed]) -> Vec<Violation> {
-    let is_meant = |arrow: &Arrow<'_>, allowed: &Allowed| {
-        arrow.path == allowed.0 && arrow.to.join("::") == allowed.1
-    };
-    let is_listed = |arrow: &Arrow<'_>| allowed.iter().any(|allowed| is_meant(arrow, allowed));
+/// Circles among the files of a crate.
+fn in_crate(repository: &Repository, root: &str) -> Vec<Violation> {
     let sources = sources(repository, root);
-    let all = Crate { sources: &sources }.arrows().into_iter();
-    let (listed, arrows): (Vec<_>, Vec<_>) = all.partition(is_listed);
+    let arrows = Crate { sources: &sources }.arrows();
     let is_inward = |arrow: &Arrow<'_>| arrow.from.starts_with(&arrow.to);
     let files = graph(&arrows, |arrow| (!is_inward(arrow)).then(|| arrow.ends()));
-    let mut found = closed(&files, imports(&files).rev(), root);
-    if found.is_empty() {
-        found = over_rooms(&arrows, root);
-    }
-    for allowed in allowed.iter().filter(|it| it.0.starts_with(&format!("{root}/src/"))) {
-        let mut meant = listed.iter().filter(|arrow| is_meant(arrow, allowed));
-        if !meant.any(|arrow| way(&files, allowed.1, &arrow.ends().0).is_some()) {
-            let what = format!("closes no circle by an import of `{}`", allowed.1);
-            found.push(Violation::new(allowed.0, 1, what, "delete its line of `ALLOWED`"));
-        }
-    }
-    found
+    let found = closed(&files, imports(&files).rev(), root);
+    if found.is_empty() { over_rooms(&arrows, root) } else { found }
 }
 
 /// Circles of files in several rooms. The root of the crate puts them together and is in none.
 fn over_rooms(arrows: &[Arrow<'_>], root: &str) -> Vec<Violation> {
     let is_inside = |arrow: &Arrow<'_>| !arrow.from.is_empty() && !arrow.to.is_empty();
     let files = graph(arrows, |arrow| is_inside(arrow).then(|| arrow.ends()));
-    let room = |name: &str| name.split("::").next().map(str::to_owned);
-    closed(&files, imports(&files).filter(|(from, to)| room(from) != room(to)), root)
+    let room_of = |name: &str| name.split("::").next().map(str::to_owned);
+    closed(&files, imports(&files).filter(|(from, to)| room_of(from) != room_of(to)), root)
 }
 
 /// Circles among the files in `folder`, such as `crates/core/src/dlp`, and the file of its name.
@@ -219,7 +198,9 @@ impl<'a> Crate<'a> {
         for (from, source) in self.sources {
             for import in &source.imports {
                 if let Some(to) = self.defined_in(from, import) {
-                    let (from, path, line) = (from.clone(), source.path, import.line);
+                    let from = from.clone();
+                    let path = source.path;
+                    let line = import.line;
                     found.push(Arrow { from, to, path, line });
                 }
             }
@@ -344,8 +325,8 @@ mod tests {
         found.iter().map(ToString::to_string).collect()
     }
 
-    fn in_core(files: &[(&str, &str)], allowed: &[Allowed]) -> Vec<String> {
-        let found = in_crate(&repository(files), "crates/core", allowed);
+    fn in_core(files: &[(&str, &str)]) -> Vec<String> {
+        let found = in_crate(&repository(files), "crates/core");
         found.iter().map(ToString::to_string).collect()
     }
 
@@ -456,29 +437,6 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_import_closes_no_circle_and_one_that_closes_none_is_found() {
-        let allowed = [("crates/core/src/b.rs", "a", "for now")];
-        let lib = ("lib.rs", "mod a;\nmod b;\n");
-        let one_way = ("a.rs", "struct A;\n");
-        let circle =
-            [lib, ("a.rs", "use crate::b::B;\nstruct A;\n"), ("b.rs", "use crate::a::A;\n")];
-        let opened = [lib, one_way, ("b.rs", "use crate::a::A;\n")];
-        let gone = [lib, one_way];
-
-        assert_eq!(in_core(&circle, &[]).len(), 1);
-        assert_eq!(in_core(&circle, &allowed), Vec::<String>::new());
-        for files in [opened.as_slice(), &gone] {
-            let found = in_core(files, &allowed);
-            assert_eq!(found.len(), 1);
-            assert!(
-                found[0].contains("b.rs:1: closes no circle by an import of `a`"),
-                "{}",
-                found[0]
-            );
-        }
-    }
-
-    #[test]
     fn a_circle_over_two_rooms_is_found_once_at_its_line() {
         let files = [
             ("access.rs", "mod tokens;\n"),
@@ -502,7 +460,7 @@ mod tests {
         ];
 
         assert_eq!(rooms(&files), [("access/tokens.rs".to_owned(), 1)]);
-        assert_eq!(in_core(&files, &[]).len(), 1);
+        assert_eq!(in_core(&files).len(), 1);
     }
 
     #[test]
@@ -524,6 +482,6 @@ mod tests {
         ];
 
         assert_eq!(rooms(&files), []);
-        assert_eq!(in_core(&files, &[]), Vec::<String>::new());
+        assert_eq!(in_core(&files), Vec::<String>::new());
     }
 }

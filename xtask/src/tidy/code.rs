@@ -75,7 +75,8 @@ fn next(rest: &str) -> (usize, Kind) {
 }
 
 fn block_comment(rest: &str) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut at = 0;
     while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {
         if tail.starts_with("/*") {
             (depth, at) = (depth + 1, at + 2);

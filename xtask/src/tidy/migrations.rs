@@ -12,7 +12,8 @@ pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
     let names = |folder: &'static str| -> BTreeSet<&str> {
         repository.under(folder).filter_map(|file| file.path.strip_prefix(folder)).collect()
     };
-    let (sqlite, postgres) = (names(SQLITE), names(POSTGRES));
+    let sqlite = names(SQLITE);
+    let postgres = names(POSTGRES);
     let only_in = |here: &'static str, there: &'static str, name: &str| {
         let remedy = format!("add {there}{name}");
         Violation::new(format!("{here}{name}"), 1, "has no twin for the other database", remedy)

@@ -37,7 +37,10 @@ fn tuple_parameters(file: &File) -> Vec<Violation> {
 
 /// Returns true if the function that begins here destructures a tuple in its parameters.
 fn takes_tuple(function: &str) -> bool {
-    let (mut rounds, mut angles, mut before, mut starts) = (0_usize, 0_usize, ' ', false);
+    let mut rounds = 0_usize;
+    let mut angles = 0_usize;
+    let mut before = ' ';
+    let mut starts = false;
     for (at, letter) in function.char_indices() {
         if starts && !letter.is_whitespace() {
             let rest = function.get(at..).unwrap_or_default();

@@ -232,7 +232,8 @@ impl Access {
             return Err(Refusal::InvalidToken.into());
         }
         let token = self.living(known)?;
-        let (org, principal) = (token.caller.org_id, token.caller.principal_id);
+        let org = token.caller.org_id;
+        let principal = token.caller.principal_id;
         Ok(self.session_of(token, self.providers.reachable(org, principal).await?, look))
     }
 
@@ -294,9 +295,12 @@ impl Access {
     /// Rejects a token that was revoked, or whose principal, org, or any of the actors and trust
     /// rules that it descends from is gone.
     fn living(&self, known: KnownToken) -> Result<LiveToken, Rejected> {
-        let (kind, exchange_only) = (known.token.kind, known.token.exchange_only);
-        let (revoked, expires_at) = (known.token.revoked_at.is_some(), known.token.expires_at);
-        let (login, groups) = (known.login.clone(), known.principal.groups.clone());
+        let kind = known.token.kind;
+        let exchange_only = known.token.exchange_only;
+        let revoked = known.token.revoked_at.is_some();
+        let expires_at = known.token.expires_at;
+        let login = known.login.clone();
+        let groups = known.principal.groups.clone();
         let caller = self.caller(known)?;
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));

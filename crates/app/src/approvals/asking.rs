@@ -71,7 +71,8 @@ impl Approvals {
         new: &NewApproval,
         waited_for: ApprovalId,
     ) -> Result<Obtained, Refusal> {
-        let (store, now) = (&self.base.store, self.base.now());
+        let store = &self.base.store;
+        let now = self.base.now();
         let found = store.find_approval_of_call(new.org_id, &new.digest, now).await?;
         match found.map(|it| it.approval) {
             Some(approval) if approval.status_at(now) == Status::Approved => {

@@ -36,7 +36,8 @@ impl Approvals {
         id: ApprovalId,
         request: DecisionRequest,
     ) -> Result<ApprovalView, Refusal> {
-        let (org, looking) = (ctx.caller().org_id, self.looking(ctx).await?);
+        let org = ctx.caller().org_id;
+        let looking = self.looking(ctx).await?;
         let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
         let kind = kind_of(request.vote);
         for _ in 0..TRIES {
@@ -64,8 +65,11 @@ impl Approvals {
     /// both named it: a principal that lost a group since cannot decide by an older token. One that
     /// the operator put the caller into counts as long as the caller is in it.
     pub(super) async fn approver(&self, ctx: &Ctx) -> Result<Approver, Refusal> {
-        let (caller, identity) = (ctx.caller(), ctx.session.principal.identity());
-        let (store, org, id) = (&self.base.store, caller.org_id, caller.principal_id);
+        let caller = ctx.caller();
+        let identity = ctx.session.principal.identity();
+        let store = &self.base.store;
+        let org = caller.org_id;
+        let id = caller.principal_id;
         let known = store.find_principal(org, id).await?.map(|known| known.groups);
         let newest = store.last_login(org, id).await?.map(|login| login.said.groups);
         let newest: Vec<_> = known.into_iter().chain(newest).collect();

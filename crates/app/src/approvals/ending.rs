@@ -45,7 +45,8 @@ impl Approvals {
 
     /// Reads all of an approval and ends it, unless it was changed meanwhile.
     async fn end_whole(&self, seen: &StoredApproval) -> Result<(), Refusal> {
-        let (org, id) = (seen.approval.org_id, seen.approval.id);
+        let org = seen.approval.org_id;
+        let id = seen.approval.id;
         let whole = self.base.store.approvals_among(org, &[id], ApprovalParts::All).await?;
         for found in whole.iter().filter(|found| found.revision == seen.revision) {
             self.end(&found.approval.ended(), found.revision).await?;
@@ -95,7 +96,8 @@ impl Approvals {
         if listed.is_some_and(|(tool, _)| tool.version != approval.tool.version) {
             return Ok(false);
         }
-        let (org, who) = (approval.org_id, approval.requester.principal_id);
+        let org = approval.org_id;
+        let who = approval.requester.principal_id;
         if let Some(active) = known.get(&(org, who)) {
             return Ok(*active);
         }

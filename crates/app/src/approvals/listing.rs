@@ -181,7 +181,8 @@ impl Picked {
 impl Approvals {
     /// The approvals that the caller may see. Only those that are shown are read.
     pub async fn list(&self, ctx: &Ctx, query: &ApprovalQuery) -> Result<ApprovalPage, Refusal> {
-        let (looking, now) = (self.looking(ctx).await?, self.base.now());
+        let looking = self.looking(ctx).await?;
+        let now = self.base.now();
         let org = ctx.caller().org_id;
         let filter = ApprovalFilter { status: query.status, requester: None, now };
         let mut picked = Picked { limit: query.limit, ..Picked::default() };
@@ -220,7 +221,9 @@ impl Approvals {
 
     /// One approval, with earlier ones of the same tool.
     pub async fn get(&self, ctx: &Ctx, id: ApprovalId) -> Result<ApprovalView, Refusal> {
-        let (looking, now, org) = (self.looking(ctx).await?, self.base.now(), ctx.caller().org_id);
+        let looking = self.looking(ctx).await?;
+        let now = self.base.now();
+        let org = ctx.caller().org_id;
         let found = self.seen(org, &looking, id).await?.approval;
         let earlier = Some(self.earlier(org, &looking, &found, now).await?);
         Ok(ApprovalView { earlier, ..ApprovalView::new(found, now) })
@@ -234,7 +237,8 @@ impl Approvals {
         found: &Approval,
         now: Timestamp,
     ) -> Result<Vec<EarlierApproval>, Refusal> {
-        let (store, tool) = (&self.base.store, &found.tool.id);
+        let store = &self.base.store;
+        let tool = &found.tool.id;
         let filter = ApprovalFilter { status: None, requester: None, now };
         let before = store.glance_at_approvals(org, &filter, Some(found.id), READ_AT_ONCE).await?;
         let may_be = |it: &&ApprovalGlance| {

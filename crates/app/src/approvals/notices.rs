@@ -122,7 +122,8 @@ struct Notice {
 impl Notice {
     /// Sends it until it arrives or is no longer needed.
     async fn deliver(self) {
-        let (mut wait, mut tries) = (FIRST_WAIT, 1);
+        let mut wait = FIRST_WAIT;
+        let mut tries = 1;
         loop {
             let error = match self.webhook.send(&self.message, self.base.now()).await {
                 Ok(()) => return counters::notice(&self.channel, "sent"),

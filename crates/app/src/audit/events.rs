@@ -205,8 +205,10 @@ impl Audit {
         target: Target,
         details: Option<(&'static str, Value)>,
     ) {
-        let (store, writer) = (self.base.store.clone(), self.writer.clone());
-        let (clock, random) = (Arc::clone(&self.base.clock), Arc::clone(&self.base.random));
+        let store = self.base.store.clone();
+        let writer = self.writer.clone();
+        let clock = Arc::clone(&self.base.clock);
+        let random = Arc::clone(&self.base.random);
         self.base.tasks.spawn(async move {
             let orgs = match store.list_orgs().await {
                 Ok(orgs) => orgs,
@@ -251,8 +253,11 @@ impl Audit {
             self.note_access(ctx).await?;
         }
         self.seal(org).await?;
-        let (store, seen) = (&self.base.store, visibility(ctx));
-        let (mut items, mut last, mut bytes) = (Vec::new(), query.after, 0);
+        let store = &self.base.store;
+        let seen = visibility(ctx);
+        let mut items = Vec::new();
+        let mut last = query.after;
+        let mut bytes = 0;
         loop {
             let room = query.limit.saturating_sub(items.len()).min(READ_AT_ONCE);
             let limit = u32::try_from(room).unwrap_or(u32::MAX);
@@ -340,7 +345,8 @@ impl Audit {
         shown: Shown,
         record: &Map<String, Value>,
     ) -> Vec<String> {
-        let (detached, salts) = (stored.detached.as_deref(), stored.salts.as_deref());
+        let detached = stored.detached.as_deref();
+        let salts = stored.salts.as_deref();
         let mut found = match sealed(stored) {
             Some(sealed) => sealed.mismatches(shown),
             // Not in the tree yet: only what the record commits to can be held against it.

@@ -174,7 +174,8 @@ impl Audit {
         request: ExportRequest,
         claim: Option<Claim>,
     ) -> Result<BegunExport, Refusal> {
-        let (org, id) = (ctx.caller().org_id, ExportId::new(self.base.ids()));
+        let org = ctx.caller().org_id;
+        let id = ExportId::new(self.base.ids());
         if let Some(known) = self.same_export(org, claim.as_ref()).await? {
             return Ok(known);
         }
@@ -182,7 +183,9 @@ impl Audit {
             self.refuse_shorter(org, since).await?;
         }
         self.refuse_without_space().await?;
-        let (this, owned, key) = (Arc::clone(self), ctx.clone(), claim.clone());
+        let this = Arc::clone(self);
+        let owned = ctx.clone();
+        let key = claim.clone();
         // On a task of its own: a caller that disconnects leaves no row without a worker.
         let begun =
             self.base.tasks.spawn(async move { this.spawn_export(owned, id, request, key).await });
@@ -273,7 +276,8 @@ impl Audit {
             ExportBegan::Begun => {}
             ExportBegan::KeyTaken => return Ok(None),
             ExportBegan::TooMany => {
-                let (limit, reset_at) = (PER_ORG, now.plus_seconds(RETRY));
+                let limit = PER_ORG;
+                let reset_at = now.plus_seconds(RETRY);
                 return Err(Refusal::TooManyExports { limit, retry_after: RETRY, reset_at });
             }
             ExportBegan::Full(until) => {
@@ -340,7 +344,8 @@ impl Audit {
     pub async fn export_file(&self, ctx: &Ctx, id: &str) -> Result<ExportFile, Refusal> {
         let unknown = || Refusal::not_found("export_file", id);
         let export = self.known_export(ctx.caller().org_id, id).await?;
-        let (format, result) = (format_of(&export), export.result.as_deref().and_then(object));
+        let format = format_of(&export);
+        let result = export.result.as_deref().and_then(object);
         let (Some(format), Some(result), ExportStatus::Ready) = (format, result, export.status)
         else {
             return Err(unknown());

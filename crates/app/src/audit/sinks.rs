@@ -109,7 +109,9 @@ impl Audit {
     /// Starts to feed the sinks; ends when `stop` is cancelled, where each of them is.
     pub(crate) fn start_sinks(self: &Arc<Self>, stop: &CancellationToken) {
         for settings in &self.sinks {
-            let (this, settings, stop) = (Arc::clone(self), settings.clone(), stop.clone());
+            let this = Arc::clone(self);
+            let settings = settings.clone();
+            let stop = stop.clone();
             self.base.tasks.spawn(async move {
                 tokio::join!(
                     feed::run(&this, settings.clone(), &stop),

@@ -76,7 +76,9 @@ pub struct Stopped {
 impl Stopped {
     /// Before it was an invocation: there is no event of it.
     pub(crate) fn uncounted(refusal: Refusal) -> Box<Self> {
-        let (executed, governance, outcome) = (Executed::No, None, None);
+        let executed = Executed::No;
+        let governance = None;
+        let outcome = None;
         Box::new(Self { refusal, executed, governance, outcome })
     }
 }

@@ -116,7 +116,8 @@ impl Calls {
     ) -> Result<Vec<Approval>, Judged> {
         let task = event.task.as_ref().map(|(_, terms)| terms.approval);
         let call = governed.call;
-        let (mut approvals, mut first) = (Vec::new(), None);
+        let mut approvals = Vec::new();
+        let mut first = None;
         for required in call.required_approvals() {
             let Some(new) = self.requested_approval(ctx, visible, governed, &required) else {
                 return Err(required.unshowable(call.ruling()).into());
@@ -179,7 +180,8 @@ impl Calls {
         required: &RequiredApproval<'_>,
     ) -> Option<NewApproval> {
         let Governed { call, dlp, .. } = governed;
-        let (caller, tool) = (ctx.caller(), call.tool());
+        let caller = ctx.caller();
+        let tool = call.tool();
         let subject = self.screening.subject(&ctx.session.tenant, tool);
         let shown = call.shown(dlp.engine(), &subject)?;
         if shown.input.to_string().len() > LARGEST_SHOWN {

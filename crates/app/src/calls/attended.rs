@@ -86,7 +86,8 @@ impl Calls {
         let number = |name: &str| result.get(name).and_then(Value::as_number).cloned();
         let text = result.pointer("/content/0/text").and_then(Value::as_str);
         if let Some(progress) = number("progress") {
-            let (total, message) = (number("total"), text.map(str::to_owned));
+            let total = number("total");
+            let message = text.map(str::to_owned);
             // A caller who does not read hears less.
             let _ = attended.told.try_send(ClearedProgress { progress, total, message });
         }
@@ -100,7 +101,8 @@ impl Calls {
     ) -> Result<Cleared<Answer>, Denial> {
         let subject = self.screening.subject(&dispatch.ctx.session.tenant, dispatch.call.tool());
         let scanned = dispatch.dlp.scan_answer(progress, &subject).await?;
-        let (engine, asker) = (dispatch.dlp.engine(), dispatch.ctx.asker(self.capture));
+        let engine = dispatch.dlp.engine();
+        let asker = dispatch.ctx.asker(self.capture);
         let permitted = scanned.decide(&dispatch.call, &*dispatch.policies, engine, asker)?;
         permitted.fulfil(engine, dispatch.call.tool())
     }

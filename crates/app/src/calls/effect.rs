@@ -105,7 +105,8 @@ impl Calls {
         if declared.misfits == Misfits::Ignore || !tool.declares_output() {
             return true;
         }
-        let (tool, structured) = (Arc::clone(tool), structured.clone());
+        let tool = Arc::clone(tool);
+        let structured = structured.clone();
         let bytes = structured.as_ref().map_or(0, |it| it.root().raw().len());
         let check = move || tool.fits_output(structured.as_ref().map(Document::root));
         let fits =

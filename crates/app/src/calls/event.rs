@@ -230,7 +230,8 @@ impl CallEvent {
 
     /// Notes how many forms the server presented, and nothing of their content.
     fn note_forms(&mut self, calls: &Calls, forms: &FormTally) {
-        let (accepted, refused) = (forms.accepted(), forms.refused());
+        let accepted = forms.accepted();
+        let refused = forms.refused();
         if accepted + refused > 0 {
             let counts = json!({"accepted": accepted, "refused": refused});
             self.detached.set("forms", &counts, &*calls.base.random);

@@ -29,7 +29,8 @@ impl Calls {
             let text = connection.server().without_credentials(text);
             *told = self.cleared(dispatch, &mut governance, text).await;
             if let Some(text) = told {
-                let (tool, request) = (&dispatch.visible.tool.id, dispatch.ctx.origin.request_id);
+                let tool = &dispatch.visible.tool.id;
+                let request = dispatch.ctx.origin.request_id;
                 let line = one_line(text, text.len());
                 tracing::info!(%tool, %request, "the server of a tool answered with an error: {line}");
             }

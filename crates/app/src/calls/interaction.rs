@@ -78,7 +78,8 @@ impl Calls {
         upstream: Option<String>,
     ) -> Option<String> {
         let asked = requests.as_object().into_iter().flatten().map(|(name, _)| name.clone());
-        let (input, asked) = (digest_of(&dispatch.call), asked.collect());
+        let input = digest_of(&dispatch.call);
+        let asked = asked.collect();
         let mut state = CallState::new(self.base.now(), input, dispatch.leg.capabilities, asked);
         state.legs = dispatch.leg.before.saturating_add(1);
         state.upstream = upstream;

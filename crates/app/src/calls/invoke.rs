@@ -128,7 +128,8 @@ impl Calls {
             event.set_target(refreshed.target());
             visible = refreshed;
         }
-        let (policies, dlp) = (self.policies.current(), self.screening.dlp());
+        let policies = self.policies.current();
+        let dlp = self.screening.dlp();
         let tool = Arc::clone(&visible.tool);
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
         let (leg, turn, responses) = self.leg(ctx, &visible, conversation)?;
@@ -212,6 +213,7 @@ impl Calls {
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.
 fn crashed() -> Box<Stopped> {
-    let (refusal, executed) = (Refusal::Internal, Executed::Unknown);
+    let refusal = Refusal::Internal;
+    let executed = Executed::Unknown;
     Box::new(Stopped { refusal, executed, governance: None, outcome: None })
 }

@@ -45,7 +45,8 @@ impl Calls {
         ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {
-            let (id, leg) = (&visible.tool.id, conversation.fingerprint());
+            let id = &visible.tool.id;
+            let leg = conversation.fingerprint();
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);

@@ -125,7 +125,8 @@ impl Calls {
 
     /// State of a task.
     pub async fn task_state(&self, ctx: &Ctx, task: &Task) -> Result<TaskState, Refusal> {
-        let (org, now) = (ctx.caller().org_id, self.base.now());
+        let org = ctx.caller().org_id;
+        let now = self.base.now();
         let found = self.base.store.find_approval(org, task.call.approval).await?;
         let approval = found.map(|it| it.approval);
         let status = approval.as_ref().map(|it| it.status_at(now));
@@ -148,7 +149,8 @@ impl Calls {
     /// Makes the call of a task, once, or gives the answer that it had. It is judged anew, and made with
     /// the approval that it waited for or not at all.
     pub async fn run_task(self: &Arc<Self>, ctx: Ctx, task: &Task, terms: TaskTerms) -> TaskRun {
-        let (tool, bytes) = (task.tool.clone(), task.call.bytes);
+        let tool = task.tool.clone();
+        let bytes = task.call.bytes;
         let input = Document::of(&task.call.input);
         let invocation = move || Invocation {
             tool: Ok(tool),

@@ -39,8 +39,10 @@ where
         workers: &Workers<OrgId>,
         tasks: &TaskTracker,
     ) -> Self {
-        let (workers, counted) = (workers.clone(), tasks.token());
-        let (work, tasks) = (Some(work), tasks.clone());
+        let workers = workers.clone();
+        let counted = tasks.token();
+        let work = Some(work);
+        let tasks = tasks.clone();
         Self { work, offloaded: None, org, workers, tasks, _counted: counted }
     }
 }

@@ -129,7 +129,8 @@ impl Freshness {
     pub(crate) fn claim(&self, now: Timestamp) -> bool {
         let asked_at = self.asked_at.load(Ordering::Acquire);
         let early = now < Timestamp::from_micros(asked_at).plus_seconds(RETRY_SECONDS);
-        let (micros, order) = (now.as_micros(), Ordering::AcqRel);
+        let micros = now.as_micros();
+        let order = Ordering::AcqRel;
         !early && self.asked_at.compare_exchange(asked_at, micros, order, Ordering::Acquire).is_ok()
     }
 

@@ -129,10 +129,12 @@ impl Provider {
             told_at: None,
             updated_at: now,
         };
-        let (authorizer, look_again) = (Authorizer::default(), Notify::new());
+        let authorizer = Authorizer::default();
+        let look_again = Notify::new();
         let times = Times::of(&FAMILY, declared.slug.as_str());
         counters::start_provider(declared.slug.as_str());
-        let (freshness, state) = (Freshness::default(), ArcSwap::from_pointee(state));
+        let freshness = Freshness::default();
+        let state = ArcSwap::from_pointee(state);
         Self { declared, authorizer, look_again, freshness, state, times }
     }
 

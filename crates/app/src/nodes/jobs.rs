@@ -75,7 +75,8 @@ impl Nodes {
         self.look_after_connections(stop);
         self.audit.start_sinks(stop);
         self.telemetry.start_traces(stop);
-        let (exports, stop) = (self.audit.exports.stop.clone(), stop.clone());
+        let exports = self.audit.exports.stop.clone();
+        let stop = stop.clone();
         self.base.tasks.spawn(async move {
             stop.cancelled().await;
             exports.cancel();
@@ -89,7 +90,8 @@ impl Nodes {
     }
 
     fn look_after_connections(self: &Arc<Self>, stop: &CancellationToken) {
-        let (this, stop) = (Arc::clone(self), stop.clone());
+        let this = Arc::clone(self);
+        let stop = stop.clone();
         self.base.tasks.spawn(async move {
             let mut ticks = tokio::time::interval(connections::EVERY);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -108,7 +110,8 @@ impl Nodes {
     }
 
     fn repeat(self: &Arc<Self>, every: Duration, round: Round, stop: &CancellationToken) {
-        let (this, stop) = (Arc::clone(self), stop.clone());
+        let this = Arc::clone(self);
+        let stop = stop.clone();
         self.base.tasks.spawn(async move {
             let mut ticks = tokio::time::interval(every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -22,7 +22,8 @@ impl Nodes {
     /// after those that die. Begun before the node serves, and ended when nothing is under way.
     pub async fn take_part(self: Arc<Self>) {
         if let Some(cluster) = &self.cluster {
-            let (live, look_around) = (live(&self, cluster), look_around(&self, cluster));
+            let live = live(&self, cluster);
+            let look_around = look_around(&self, cluster);
             tokio::join!(live, look_around, listen(&self, cluster));
         }
     }

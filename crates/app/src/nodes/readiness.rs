@@ -70,7 +70,8 @@ impl Nodes {
 
     fn begin_probe(&self) -> Probe {
         let (end, ended) = watch::channel(None);
-        let (store, now) = (self.base.store.clone(), self.base.clock.now());
+        let store = self.base.store.clone();
+        let now = self.base.clock.now();
         self.base.tasks.spawn(async move {
             let probing = store.probe(now);
             tokio::pin!(probing);

@@ -78,7 +78,8 @@ impl PolicyFolder {
             if kind.is_dir() && depth > 0 {
                 self.collect(&path, depth - 1, files)?;
             } else if self.is_read(&path) {
-                let (shown, bytes) = (path.display(), kind.len());
+                let shown = path.display();
+                let bytes = kind.len();
                 if bytes > MAX_FILE {
                     return Err(io::Error::other(format!(
                         "`{shown}` has {bytes} bytes; a policy file has at most {MAX_FILE}"

@@ -24,7 +24,9 @@ impl Policies {
         let fresh = change.added.iter().chain(&change.changed);
         let fresh: Vec<PolicyVersion> =
             fresh.filter_map(|id| set.find(id)).filter_map(version_of).collect();
-        let (this, set, before) = (Arc::clone(self), Arc::clone(set), before.to_owned());
+        let this = Arc::clone(self);
+        let set = Arc::clone(set);
+        let before = before.to_owned();
         let files = self.others.load_full();
         self.base.tasks.spawn(async move {
             let mut kept = this.kept.lock().await;
@@ -39,7 +41,8 @@ impl Policies {
     /// True if a set is kept now, with those of its policies that are new to the store.
     async fn keep(&self, set: &PolicySet, fresh: Vec<PolicyVersion>, others: &str) -> bool {
         let own = set.records().iter().filter_map(|it| Some((&*it.id, it.version.as_deref()?)));
-        let (members, files) = (own.collect(), others.to_owned());
+        let members = own.collect();
+        let files = others.to_owned();
         let kept = NewPolicySet { version: set.version(), members, files };
         let kept = self.base.store.keep_policy_set(&kept, &fresh, self.base.clock.now()).await;
         kept.inspect_err(StoreError::log).is_ok()
@@ -48,7 +51,8 @@ impl Policies {
     /// Tells the log if the node begins with another set than the one that was last in force, and
     /// keeps what it begins with.
     pub(crate) fn begin_with_policies(self: &Arc<Self>) {
-        let (this, set) = (Arc::clone(self), self.current());
+        let this = Arc::clone(self);
+        let set = self.current();
         let opened = self.take_opened();
         if let Some(files) = &opened {
             self.keep_last_good(files);

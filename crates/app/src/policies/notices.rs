@@ -87,7 +87,9 @@ impl Policies {
         };
         let id = MessageId::new(self.base.ids()).to_string();
         let message = Message { id, body: body.to_string() };
-        let (webhook, channel, now) = (webhook.clone(), channel.clone(), self.base.now());
+        let webhook = webhook.clone();
+        let channel = channel.clone();
+        let now = self.base.now();
         self.base.tasks.spawn(async move {
             match webhook.send(&message, now).await {
                 Ok(()) => counters::notice(&channel, "sent"),

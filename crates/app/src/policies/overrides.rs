@@ -128,7 +128,8 @@ impl Policies {
     /// The set as its files say, without the policies that are switched off. Fails if the file of
     /// these cannot be read: passing over it would put in force what the operator switched off.
     pub(super) fn switched(&self, now: Timestamp) -> Result<Arc<PolicySet>, Vec<PolicyError>> {
-        let (stamp, written) = (self.overrides.stamp(), self.written.load_full());
+        let stamp = self.overrides.stamp();
+        let written = self.written.load_full();
         let off = match self.overrides.in_force(now) {
             Ok(off) => off,
             Err(error) => {
@@ -163,7 +164,8 @@ impl Policies {
     /// time of one that was is over.
     #[must_use]
     pub fn overrides_changed(&self) -> bool {
-        let (applied, now) = (self.applied.load(), self.base.clock.now());
+        let applied = self.applied.load();
+        let now = self.base.clock.now();
         self.overrides.stamp() != applied.stamp || applied.off.values().any(|until| *until <= now)
     }
 

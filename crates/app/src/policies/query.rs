@@ -98,7 +98,8 @@ impl Policies {
             id.is_none_or(|id| set.find(id).is_none() || set.can_concern(id, &org))
         };
         let errors = reload.errors.iter().filter(is_ours).cloned().collect();
-        let (mut found, mut more) = (Vec::new(), false);
+        let mut found = Vec::new();
+        let mut more = false;
         for (index, record) in set.records().iter().enumerate() {
             if !wants(&set, query, record, tool) || !set.can_concern(&record.id, &org) {
                 continue;
@@ -201,7 +202,8 @@ impl Policies {
     /// counters since this node started.
     #[must_use]
     pub fn policy_stats(&self, ctx: &Ctx, set: &PolicySet, id: &str) -> PolicyStats {
-        let (org, tools) = (ctx.caller().org_id, self.catalogue.tools.load());
+        let org = ctx.caller().org_id;
+        let tools = self.catalogue.tools.load();
         let is_open = |tool: &Tool| {
             let provider = self.catalogue.providers.get(tool.id.provider());
             provider.is_some_and(|provider| provider.is_open_to(org))

@@ -154,7 +154,9 @@ impl Drop for Prepaid<'_> {
         if given.is_empty() {
             return;
         }
-        let (given, counters, org) = (std::mem::take(given), self.counters.clone(), self.org);
+        let given = std::mem::take(given);
+        let counters = self.counters.clone();
+        let org = self.org;
         self.tasks.spawn(async move {
             // What cannot be given back is spent: a rate is never exceeded.
             if let Err(error) = counters.give_back(org, &given).await {
@@ -178,7 +180,8 @@ impl Policies {
         if rates.is_empty() {
             return Ok(here);
         }
-        let (org, tasks) = (ctx.caller().org_id, &self.base.tasks);
+        let org = ctx.caller().org_id;
+        let tasks = &self.base.tasks;
         let full = counters.take(org, &rates).await?.err();
         let given_back = Mutex::default();
         Ok(CallLimiter::Shared(Prepaid { counters, tasks, org, rates, full, given_back }))
@@ -191,7 +194,8 @@ impl Policies {
             rates.for_each(|(key, rate)| here.give_back(key, rate));
             return;
         };
-        let (org, tasks) = (ctx.caller().org_id, &self.base.tasks);
+        let org = ctx.caller().org_id;
+        let tasks = &self.base.tasks;
         let rates: Vec<_> = rates.map(|(key, rate)| (key.to_owned(), rate)).collect();
         // Dropped, it gives them back.
         let given_back = Mutex::new(rates.clone());

@@ -89,7 +89,8 @@ impl Policies {
     /// the set stays, for calls need one.
     pub(crate) fn rehearse_again(&self) {
         let policies = self;
-        let (set, files) = (policies.written.load_full(), policies.cases.load_full());
+        let set = policies.written.load_full();
+        let files = policies.cases.load_full();
         let report = self.rehearse(&set, &files, &self.catalogue.for_policies());
         for error in &report.failures {
             tracing::error!(%error, "the policies in force fail a test case");

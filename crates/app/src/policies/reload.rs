@@ -72,7 +72,8 @@ fn policies_of(set: &PolicySet) -> usize {
 
 /// Rejects a set that is less than half of the one in force.
 fn guard(current: &PolicySet, next: &PolicySet, folder: &PolicyFolder) -> Result<(), PolicyError> {
-    let (before, after) = (policies_of(current), policies_of(next));
+    let before = policies_of(current);
+    let after = policies_of(next);
     if after * 2 >= before {
         return Ok(());
     }
@@ -102,7 +103,8 @@ impl Policies {
 
     /// Fails if the policies in the folder do not go with other DLP settings.
     pub(crate) fn policies_fit(&self, dlp: &Dlp) -> Result<(), Vec<PolicyError>> {
-        let (catalogue, detectors) = (self.catalogue.for_policies(), dlp.engine().names());
+        let catalogue = self.catalogue.for_policies();
+        let detectors = dlp.engine().names();
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now: self.base.now() };
         load(&self.folder, Some(&self.written.load_full()), ground).map(|_| ())
     }
@@ -126,7 +128,8 @@ impl Policies {
         // Held while loading: a catalogue that changes meanwhile is bound after this, not lost.
         let _one_at_a_time = policies.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let dlp = self.screening.dlp();
-        let (catalogue, detectors) = (self.catalogue.for_policies(), dlp.engine().names());
+        let catalogue = self.catalogue.for_policies();
+        let detectors = dlp.engine().names();
         let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
         let written = policies.written.load_full();
         let loaded = load(&policies.folder, Some(&written), ground);

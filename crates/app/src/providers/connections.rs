@@ -116,7 +116,9 @@ impl Providers {
         let provider = self.catalogue.providers.get(record.slug.as_str());
         let open = provider.filter(|provider| provider.is_open_to(record.org_id));
         let Some(provider) = open else { return Ok(None) };
-        let (id, org, owner) = (record.id, record.org_id, record.owner);
+        let id = record.id;
+        let org = record.org_id;
+        let owner = record.owner;
         if provider.declared.auth.needs_nobody() {
             let connection =
                 Connection { id, org, owner, provider: Arc::clone(provider), way: Route::Declared };
@@ -213,7 +215,8 @@ fn as_known(connection: &Arc<Connection>, record: &ProviderRecord) -> Option<Arc
         && live.record.tool_list == record.tool_list
         && !record.is_marked_unreadable();
     same.then(|| {
-        let (record, tools) = (record.clone(), Arc::clone(&live.tools));
+        let record = record.clone();
+        let tools = Arc::clone(&live.tools);
         own.update(Live { record, tools, credential: live.credential });
         Arc::clone(connection)
     })

@@ -104,7 +104,9 @@ impl Providers {
         record: &ProviderRecord,
     ) -> Result<Stored, Refusal> {
         let unreadable = |why: String| {
-            let (org, row, slug) = (record.org_id, record.id, &record.slug);
+            let org = record.org_id;
+            let row = record.id;
+            let slug = &record.slug;
             let row = format!("org_id {org} kind {CONNECTION} row_id {row} provider {slug}");
             self.base.store.left_out(UnreadableRow { table: "secrets", row, why });
             Ok(Stored::Unreadable)
@@ -151,7 +153,9 @@ impl Providers {
         if record.status == status && record.last_error.as_deref() == why {
             return;
         }
-        let (org, id, revision) = (record.org_id, record.id, record.revision);
+        let org = record.org_id;
+        let id = record.id;
+        let revision = record.revision;
         let now = self.base.clock.now();
         let set = self.base.store.set_status_of(org, id, revision, status, why, now).await;
         if let Err(error) = set {

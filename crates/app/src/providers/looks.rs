@@ -42,7 +42,8 @@ impl Providers {
 
     /// Asks a connection for its tools on a task of its own.
     pub(crate) fn look_in_background(self: &Arc<Self>, connection: &Arc<Connection>) {
-        let (this, connection) = (Arc::clone(self), Arc::clone(connection));
+        let this = Arc::clone(self);
+        let connection = Arc::clone(connection);
         let org = connection.org;
         // A list may be long, and its schemas costly.
         let listing = async move {
@@ -77,7 +78,8 @@ impl Providers {
         connection: &Arc<Connection>,
         asked_at: Timestamp,
     ) -> Result<(), Refusal> {
-        let (this, way) = (Arc::clone(self), Arc::clone(connection));
+        let this = Arc::clone(self);
+        let way = Arc::clone(connection);
         let looking = async move { this.look_once(&way, asked_at).await };
         let looking = self.base.workers.spawn(connection.org, &self.base.tasks, looking);
         let patience = PATIENCE.min(connection.server().call_timeout());

@@ -148,7 +148,8 @@ impl Providers {
             Whose::Of(_) => return Err(Refusal::InsufficientScope { required: Scope::Admin }),
         };
         self.declared_connections(caller.org_id).await?;
-        let (mut found, mut after) = (Vec::new(), query.after.clone());
+        let mut found = Vec::new();
+        let mut after = query.after.clone();
         let batch = u32::try_from(query.limit.saturating_add(1)).unwrap_or(BATCH).clamp(20, BATCH);
         loop {
             let from = after.as_ref().map(|(slug, id)| (slug.as_str(), id.as_str()));

@@ -84,7 +84,8 @@ pub(crate) struct Simulator<'a> {
 impl Simulator<'_> {
     /// Prepares a case: scans it, as far as its findings are not given.
     pub(crate) fn prepare(&self, case: &Case) -> PreparedCase {
-        let (tool, input) = (Arc::clone(&case.tool), case.input.clone());
+        let tool = Arc::clone(&case.tool);
+        let input = case.input.clone();
         let call = ToolCall::new(self.engine, tool, case.pin, input, case.bytes);
         let subject = Subject::of(self.key.clone()).calling(case.tool.id.as_str());
         let input = match (&case.dlp, &call, case.phase) {

@@ -85,7 +85,8 @@ impl Simulations {
         turn: &LongTurn,
     ) -> Result<ReplayRun, Refusal> {
         let org = ctx.caller().org_id;
-        let (filter, seen) = (filter(replay), visibility(ctx));
+        let filter = filter(replay);
+        let seen = visibility(ctx);
         let mut after = replay.after;
         let mut ahead = self.page(org, seen, &filter, after, replay.limit).await?;
         loop {

@@ -146,7 +146,8 @@ impl Times {
             let _ = writeln!(text, "{name}_bucket{{{first}le=\"{end}\"}} {count}");
         }
         let micros: u64 = self.shards.iter().map(|shard| shard.micros.load(Relaxed)).sum();
-        let (seconds, rest) = (micros / 1_000_000, micros % 1_000_000);
+        let seconds = micros / 1_000_000;
+        let rest = micros % 1_000_000;
         let _ = writeln!(text, "{name}_sum{alone} {seconds}.{rest:06}");
         let _ = writeln!(text, "{name}_count{alone} {count}");
     }
@@ -172,7 +173,8 @@ pub fn shown() -> String {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let mut ordered: Vec<&Shown> = all.iter().collect();
     ordered.sort_by_key(|it| (it.family.name, it.label.as_str()));
-    let (mut text, mut last) = (String::new(), "");
+    let mut text = String::new();
+    let mut last = "";
     for Shown { family, label, times } in ordered {
         if family.name != last {
             let _ = writeln!(text, "# HELP {} {}", family.name, family.help);

@@ -106,7 +106,8 @@ static TIMES: LazyLock<[Arc<Times>; Stage::ALL.len()]> =
 impl Stages {
     /// A request in its first stage, which is traced if there is a recording.
     pub(crate) fn new(recording: Option<Recording>, now: Timestamp) -> Self {
-        let (stage, since) = (AtomicUsize::new(NOWHERE), AtomicI64::new(0));
+        let stage = AtomicUsize::new(NOWHERE);
+        let since = AtomicI64::new(0);
         let stages = Self(Arc::new(StageClock { stage, since, recording }));
         stages.enter(Stage::Authenticate, now);
         stages

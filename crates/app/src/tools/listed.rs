@@ -27,7 +27,8 @@ impl Tools {
         if list.truncated {
             left_out.push(LeftOut::new("", &"the list does not end within what is read of one"));
         }
-        let (slug, dlp) = (provider.declared.slug.clone(), self.screening.dlp());
+        let slug = provider.declared.slug.clone();
+        let dlp = self.screening.dlp();
         // A thousand schemas take a while: not on a thread that serves requests.
         let strict = provider.declared.strict_patterns;
         let looked = move || usable(&slug, &dlp, strict, list.tools);
@@ -49,10 +50,12 @@ fn usable(
     strict: bool,
     all: Vec<ToolDefinition>,
 ) -> (Vec<ToolDefinition>, Vec<LeftOut>) {
-    let (mut usable, mut left_out) = (Vec::with_capacity(all.len()), Vec::new());
+    let mut usable = Vec::with_capacity(all.len());
+    let mut left_out = Vec::new();
     let mut patterns = PatternBudget::default();
     for definition in all {
-        let (version, name) = (definition.version(), definition.name.clone());
+        let version = definition.version();
+        let name = definition.name.clone();
         let cleared = match definition.cleared(dlp.engine()) {
             Ok(cleared) => cleared,
             Err(error) => {

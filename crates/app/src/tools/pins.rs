@@ -188,7 +188,8 @@ fn sort(
     let mut listed: Vec<_> = listed.into_iter().collect();
     listed.sort_unstable_by_key(|(_, listed)| listed.place);
     for (tool, listed) in listed {
-        let (pin, name) = (pins.get(&tool), &listed.definition.name);
+        let pin = pins.get(&tool);
+        let name = &listed.definition.name;
         if pin.is_none_or(|pin| pin.accepted.is_none()) {
             let first = names.entry(name.skeleton()).or_insert_with(|| name.clone());
             if first != name {

@@ -56,7 +56,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let list = get(running.address, &attacker, "/v1/approvals?limit=1")?;
 
     let alone = beside(&running, &installation.token, JoinSet::new(), args.calls).await?;
-    let (answers, mut attack) = (Answers::default(), JoinSet::new());
+    let answers = Answers::default();
+    let mut attack = JoinSet::new();
     for _ in 0..CALLERS {
         attack.spawn(again_and_again(running.address, vec![list.clone()], answers.clone()));
     }

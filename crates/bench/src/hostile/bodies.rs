@@ -56,12 +56,15 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         most_resident(running.pid, until),
         exchanges(&running, &installation.token, usize::MAX, until),
     );
-    let (grown, beside) = (most?.saturating_sub(before) / 1024, beside?);
+    let grown = most?.saturating_sub(before) / 1024;
+    let beside = beside?;
     attack.shutdown().await;
     running.stop().await?;
     for (name, measured) in [("alone", &alone), ("beside", &beside)] {
-        let (p50, p99) = (measured.percentile_ms(50), measured.percentile_ms(99));
-        let (worst, refused) = (measured.percentile_ms(100), measured.errors());
+        let p50 = measured.percentile_ms(50);
+        let p99 = measured.percentile_ms(99);
+        let worst = measured.percentile_ms(100);
+        let refused = measured.errors();
         say(&format!(
             "exchange {name:<8} p50 {p50:>8.2} ms  p99 {p99:>8.2} ms  worst {worst:>8.2} ms  \
              ({} answered, {refused} not)\n",

@@ -59,7 +59,8 @@ impl Seen {
                 measured.answered,
             ));
         }
-        let (cpu, elapsed) = (self.cpu.as_secs_f64(), self.elapsed.as_secs_f64());
+        let cpu = self.cpu.as_secs_f64();
+        let elapsed = self.elapsed.as_secs_f64();
         say(&format!("{name:<7} processor time {cpu:.2} s in {elapsed:.2} s\n"));
     }
 }
@@ -101,7 +102,8 @@ pub(super) async fn measure(
     let mut attack = JoinSet::new();
     let callers = if traps.is_empty() { 0 } else { CALLERS };
     for number in 0..callers {
-        let (mut calls, answers) = (traps.to_vec(), answers.clone());
+        let mut calls = traps.to_vec();
+        let answers = answers.clone();
         calls.rotate_left(number % traps.len().max(1));
         attack.spawn(again_and_again(running.address, calls, answers));
     }
@@ -117,7 +119,8 @@ pub(super) async fn beside(
 ) -> Result<Seen, Failure> {
     let plain = governed_call(running.address, token, &payload::of_size(1024))?;
     let probe = get(running.address, token, "/healthz")?;
-    let (begun, cpu) = (Instant::now(), process::cpu_time(running.pid)?);
+    let begun = Instant::now();
+    let cpu = process::cpu_time(running.pid)?;
     let (calls, probes) = tokio::try_join!(
         paced(running.address, &plain, count),
         paced(running.address, &probe, count)

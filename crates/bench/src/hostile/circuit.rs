@@ -32,7 +32,8 @@ struct Beside {
 
 /// Prints how many calls of the other org were answered and how many were not; none may be.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
-    let (upstream, wretch) = (Upstream::start().await?, Upstream::hostile().await?);
+    let upstream = Upstream::start().await?;
+    let wretch = Upstream::hostile().await?;
     let installation = install(args, &upstream, &wretch).await?;
     let other = installation.mint("other").await?;
     let running = installation.start().await?;
@@ -40,7 +41,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         let body = json!({"input": {"text": text}});
         post(running.address, token, "/v1/mcps/hostile:wavers/invoke", &body)
     };
-    let (poisoned, good) = (call(&installation.token, POISON)?, call(&other, "a")?);
+    let poisoned = call(&installation.token, POISON)?;
+    let good = call(&other, "a")?;
     let begun = Instant::now();
     let mut beside = Beside::default();
     tokio::select! {

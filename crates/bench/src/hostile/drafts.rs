@@ -48,7 +48,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let drafts = POLICIES.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
 
     let alone = beside(&running, &installation.token, JoinSet::new(), args.calls).await?;
-    let (answers, mut attack) = (Answers::default(), JoinSet::new());
+    let answers = Answers::default();
+    let mut attack = JoinSet::new();
     for number in 0..CALLERS {
         let mut drafts = drafts.clone();
         drafts.rotate_left(number % POLICIES.len());
@@ -63,7 +64,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     alone.tell("alone");
     disturbed.tell("beside");
     answers.tell();
-    let (seconds, goal) = (after.as_secs_f64(), GOAL_AFTER.as_secs_f64());
+    let seconds = after.as_secs_f64();
+    let goal = GOAL_AFTER.as_secs_f64();
     say(&format!("processor time once all had left: {seconds:.2} s (goal {goal:.2})\n"));
     let in_time = schema::verdict(&disturbed);
     Ok(if after <= GOAL_AFTER { in_time } else { Verdict::Broken })

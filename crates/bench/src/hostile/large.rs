@@ -35,8 +35,9 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let call = governed_call(address, &other, &payload::of_size(1024))?;
     let health = get(address, &other, "/healthz")?;
     let large = governed_call(address, &installation.token, &large_body())?;
-    let (mut alone, mut beside, mut healthy) =
-        (Measured::default(), Measured::default(), Measured::default());
+    let mut alone = Measured::default();
+    let mut beside = Measured::default();
+    let mut healthy = Measured::default();
     let answered = Answered::default();
     for _ in 0..args.rounds {
         alone.add(one_by_one(&running, &call, args.calls).await?);
@@ -54,7 +55,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     running.stop().await?;
     answered.tell("large calls");
     for (name, measured) in [("alone", &alone), ("beside", &beside), ("health", &healthy)] {
-        let (p50, p99) = (measured.percentile_ms(50), measured.percentile_ms(99));
+        let p50 = measured.percentile_ms(50);
+        let p99 = measured.percentile_ms(99);
         say(&format!("{name:<8} p50 {p50:>8.2} ms  p99 {p99:>8.2} ms\n"));
     }
     let worst = beside.percentile_ms(99).max(healthy.percentile_ms(99));
@@ -75,7 +77,8 @@ async fn one_by_one(
     count: usize,
 ) -> Result<Measured, Failure> {
     let mut connection = Connection::open(running.address).await?;
-    let (mut measured, begun) = (Measured::default(), Instant::now());
+    let mut measured = Measured::default();
+    let begun = Instant::now();
     for _ in 0..count {
         if begun.elapsed() > LONGEST {
             break;

@@ -18,7 +18,8 @@ const GOAL_MIB: u64 = 64;
 
 /// Prints what the patterns take when they are listed and matched, and whether the goals hold.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
-    let (upstream, trapped) = (Upstream::start().await?, Upstream::of_traps().await?);
+    let upstream = Upstream::start().await?;
+    let trapped = Upstream::of_traps().await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let installation = Installation::create(binary, upstream.address).await?;
     let attacker = installation.mint("attacker").await?;

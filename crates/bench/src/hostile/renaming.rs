@@ -36,7 +36,8 @@ const GOAL_BYTES: u64 = 4 << 20;
 
 /// Connects a provider again and again, which lists its tools each time.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
-    let (upstream, hostile) = (Upstream::start().await?, Upstream::hostile().await?);
+    let upstream = Upstream::start().await?;
+    let hostile = Upstream::hostile().await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let installation = Installation::create(binary, upstream.address).await?;
     let mut config =
@@ -55,7 +56,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     for listing in 0..=args.listings {
         connect(&running, &token).await?;
         if listing == 0 || listing == half || listing == args.listings {
-            let (bytes, kib) = (size(&data)?, process::resident_kib(running.pid)?);
+            let bytes = size(&data)?;
+            let kib = process::resident_kib(running.pid)?;
             say(&format!(
                 "{listing:>5} listings  data {:>8} KiB  rss {kib:>8} KiB\n",
                 bytes / 1024
@@ -68,7 +70,8 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         [.., before, after] => after.saturating_sub(*before),
         _ => return Err("it takes at least two listings".into()),
     };
-    let (grown_kib, goal_kib) = (grown / 1024, GOAL_BYTES / 1024);
+    let grown_kib = grown / 1024;
+    let goal_kib = GOAL_BYTES / 1024;
     say(&format!("growth in the second half: {grown_kib} KiB (goal {goal_kib})\n"));
     Ok(if grown <= GOAL_BYTES { Verdict::Holds } else { Verdict::Broken })
 }

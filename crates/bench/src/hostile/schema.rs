@@ -20,7 +20,8 @@ const GOAL_WORST_MS: f64 = 1_000.0;
 
 /// Prints what others notice of an attack by bodies, and whether the goal holds.
 pub(super) async fn run(args: &HostileArgs, traps: &[Trap]) -> Result<Verdict, Failure> {
-    let (upstream, trapped) = (Upstream::start().await?, Upstream::of_traps().await?);
+    let upstream = Upstream::start().await?;
+    let trapped = Upstream::of_traps().await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
     let installation = Installation::create(binary, upstream.address).await?;
     let attacker = installation.mint("attacker").await?;

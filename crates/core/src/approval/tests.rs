@@ -256,7 +256,9 @@ proptest! {
         (approvals, uses) in (1_u32..3, 1_u32..4),
     ) {
         let mut approval = pending(ApprovalTerms { approvals, uses, ..terms() });
-        let (mut now, mut runs, mut settled) = (NOW, 0, None);
+        let mut now = NOW;
+        let mut runs = 0;
+        let mut settled = None;
         for step in steps {
             let next = match step {
                 Step::Decide(who, vote) => {
@@ -282,7 +284,8 @@ proptest! {
 
 #[test]
 fn a_requester_gives_up_what_can_still_change_only() {
-    let (open, late) = (pending(terms()), NOW.plus_seconds(900));
+    let open = pending(terms());
+    let late = NOW.plus_seconds(900);
     let operator = Decider::Operator;
     let approved = open.decided(&operator, Vote::Approve, None, NOW).unwrap();
     let denied = open.decided(&operator, Vote::Deny, None, NOW).unwrap();

@@ -241,7 +241,8 @@ mod tests {
 
         assert_eq!(both.signers("a").unwrap().len(), 2);
         assert_eq!(settled.signers("a").unwrap().len(), 1);
-        let (old, new) = (vkeys(&first).remove(0).1, vkeys(&both).remove(1).1);
+        let old = vkeys(&first).remove(0).1;
+        let new = vkeys(&both).remove(1).1;
         assert_eq!(vkeys(&both), [(true, old.clone()), (true, new.clone())]);
         assert_eq!(vkeys(&settled), [(false, old), (true, new)]);
         assert_eq!(settled.settled().unwrap_err(), KeyringError::Newest);

@@ -145,7 +145,8 @@ impl LeafRange {
             return Err(Misplaced);
         }
         self.end += 1;
-        let (mut level, mut carried) = (0_u8, leaf);
+        let mut level = 0_u8;
+        let mut carried = leaf;
         // The subtree of this level that ends here is a right child as long as the bit is unset.
         while (self.end >> level).is_multiple_of(2)
             && let Some((_, left)) = self.subtrees.pop_if(|(other, _)| *other == level)
@@ -214,7 +215,8 @@ pub fn is_consistent(
     while place.own & 1 == 1 {
         place.climb();
     }
-    let (mut from_old, mut from_new) = (*first, *first);
+    let mut from_old = *first;
+    let mut from_new = *first;
     for hash in rest {
         if place.last == 0 {
             return false;

@@ -46,7 +46,8 @@ impl Plan {
         if index >= size || size > MAX_SIZE {
             return None;
         }
-        let (mut start, mut end) = (0, size);
+        let mut start = 0;
+        let mut end = size;
         let mut parts = Vec::new();
         while end - start > 1 {
             let middle = start + left_width(end - start);
@@ -70,7 +71,8 @@ impl Plan {
             return None;
         }
         let mut parts = Vec::new();
-        let (mut start, mut end) = (0, new);
+        let mut start = 0;
+        let mut end = new;
         while old != 0 && old != end {
             let middle = start + left_width(end - start);
             if old <= middle {

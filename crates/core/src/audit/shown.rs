@@ -99,8 +99,9 @@ mod tests {
             serde_json::from_str(&record).unwrap()
         };
 
-        let (bare, named, whole) =
-            (record(Shown::Bare), record(Shown::Named), record(Shown::Whole));
+        let bare = record(Shown::Bare);
+        let named = record(Shown::Named);
+        let whole = record(Shown::Whole);
 
         assert_eq!(bare["sequence"], json!(7));
         assert_eq!(bare["integrity"]["log"], "host/audit/org_1");

@@ -99,7 +99,8 @@ fn subtree(hashes: &[u8]) -> Option<Hash> {
     let mut level = level.to_vec();
     while level.len() > 1 {
         for at in 0..level.len() / 2 {
-            let (left, right) = (level.get(2 * at)?, level.get(2 * at + 1)?);
+            let left = level.get(2 * at)?;
+            let right = level.get(2 * at + 1)?;
             let parent = node_hash(left, right);
             *level.get_mut(at)? = parent;
         }

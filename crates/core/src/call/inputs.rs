@@ -38,7 +38,8 @@ pub(super) fn inputs(
                 kept.add("claims_paths", |out| write_texts(&known_tags(&tags, identity), out));
             }
             kept.add("request", |out| {
-                let (bytes, mfa) = (question.bytes, question.mfa);
+                let bytes = question.bytes;
+                let mfa = question.mfa;
                 // Writing to a string never fails.
                 let _ = write!(out, "{{\"bytes\":{bytes},\"mfa\":{mfa}}}");
             });
@@ -356,7 +357,8 @@ mod tests {
         };
         let kept = |policies| kept_of(policies, who.clone(), Phase::Request, &json!({}), &[]);
 
-        let (some, all) = (kept(reading), kept(any));
+        let some = kept(reading);
+        let all = kept(any);
 
         assert_eq!(some["principal"]["claims"], json!({"region": ["eu"]}));
         assert_eq!(some["claims_paths"], json!(["principal.tags.region"]));

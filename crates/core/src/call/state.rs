@@ -133,7 +133,9 @@ mod tests {
     #[test]
     fn a_state_opens_for_its_owner_in_time_only() {
         let key = StateKey::new(&[1; 32]);
-        let (one, other, newer) = (tool("x", "1"), tool("y", "1"), tool("x", "2"));
+        let one = tool("x", "1");
+        let other = tool("y", "1");
+        let newer = tool("x", "2");
         let owner = StateOwner {
             org: id("org", 'G').parse().unwrap(),
             principal: id("usr", 'G').parse().unwrap(),

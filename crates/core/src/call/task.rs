@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_task_opens_for_its_owner_in_time_only() {
-        let (key, now) = (StateKey::new(&[1; 32]), Timestamp::from_micros(8_999_999));
+        let key = StateKey::new(&[1; 32]);
+        let now = Timestamp::from_micros(8_999_999);
         let text = br#"{"amount":1.50,"big":123456789012345678901234567890,"to":"hunter2"}"#;
         let call = call(json::parse(text, json::Bounds::REQUEST).unwrap());
 
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn an_id_that_was_changed_or_cut_opens_nothing() {
-        let (key, now) = (StateKey::new(&[1; 32]), Timestamp::default());
+        let key = StateKey::new(&[1; 32]);
+        let now = Timestamp::default();
         let sealed = key.seal_task(&owner(), &call(json!({"n": 1})), &Sevens).unwrap();
 
         for at in 0..sealed.len() {

@@ -30,7 +30,8 @@ impl TokenPair {
     #[must_use]
     pub fn seal(&self, presented: &Token, id: TokenId, source: &dyn Random) -> Option<Vec<u8>> {
         let nonce = random::bytes::<NONCE_LEN>(source);
-        let (access, refresh) = (self.access.secret().expose(), self.refresh.secret().expose());
+        let access = self.access.secret().expose();
+        let refresh = self.refresh.secret().expose();
         // Tokens are ASCII without spaces.
         let mut text = Zeroizing::new(format!("{access} {refresh}").into_bytes());
         let key = key(presented)?;

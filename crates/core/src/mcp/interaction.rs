@@ -61,7 +61,8 @@ impl ClientCapabilities {
         let has = |value: Option<_>, name: &str| {
             value.and_then(|value| JsonValue::get(value, name)).is_some_and(is_object)
         };
-        let (elicitation, sampling) = (member("elicitation"), member("sampling"));
+        let elicitation = member("elicitation");
+        let sampling = member("sampling");
         let url = has(elicitation, "url");
         Self {
             // An empty object stands for forms.

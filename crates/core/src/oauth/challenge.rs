@@ -21,7 +21,8 @@ impl Challenge {
         if header.len() > MAX_HEADER_BYTES {
             return None;
         }
-        let (parameters, mut found) = (bearer(header)?, Self::default());
+        let parameters = bearer(header)?;
+        let mut found = Self::default();
         for (name, value) in parameters {
             match name.as_str() {
                 "error" => found.insufficient_scope = value == "insufficient_scope",
@@ -71,7 +72,10 @@ fn bearer(header: &str) -> Option<Vec<(String, String)>> {
 
 /// Splits at commas that are not inside quotes.
 fn parts(header: &str) -> Vec<&str> {
-    let (mut parts, mut from, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
+    let mut parts = Vec::new();
+    let mut from = 0;
+    let mut quoted = false;
+    let mut escaped = false;
     for (at, byte) in header.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,

@@ -110,7 +110,8 @@ impl ResourceMetadata {
 }
 
 fn covers(resource: &Url, address: &Url) -> bool {
-    let (above, below) = (resource.path().trim_end_matches('/'), address.path());
+    let above = resource.path().trim_end_matches('/');
+    let below = address.path();
     let within = below.strip_prefix(above).is_some_and(|it| it.is_empty() || it.starts_with('/'));
     resource.origin() == address.origin() && within && resource.fragment().is_none()
 }

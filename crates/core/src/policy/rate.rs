@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn as_many_as_stated_pass_at_once_and_then_one_each_interval() {
-        let (rate, mut spent) = (rate(3, 60), 0);
+        let rate = rate(3, 60);
+        let mut spent = 0;
         for _ in 0..3 {
             spent = rate.take(spent, at(0)).unwrap();
         }
@@ -133,7 +134,9 @@ mod tests {
 
     #[test]
     fn no_span_of_the_period_after_a_burst_holds_more_than_twice_the_count() {
-        let (rate, mut spent, mut passed) = (rate(5, 10), 0, 0);
+        let rate = rate(5, 10);
+        let mut spent = 0;
+        let mut passed = 0;
         for tenth in 0..100 {
             let now = Timestamp::from_micros(at(0).as_micros() + tenth * MICROS / 10);
             if let Ok(next) = rate.take(spent, now) {

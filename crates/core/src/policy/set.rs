@@ -292,7 +292,8 @@ fn with_stack<T>(work: impl FnOnce() -> T) -> T {
 
 fn environment(catalogue: &Catalogue, detectors: &[&str]) -> Environment {
     let detectors = detectors.iter().map(|name| (*name).to_owned()).collect();
-    let (catalogue, detectors) = (Arc::new(catalogue.clone()), Arc::new(detectors));
+    let catalogue = Arc::new(catalogue.clone());
+    let detectors = Arc::new(detectors);
     Environment { catalogue, detectors, declared: Arc::default() }
 }
 

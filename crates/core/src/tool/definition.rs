@@ -74,7 +74,8 @@ impl ToolDefinition {
     /// wrote.
     #[must_use]
     pub fn members_that_differ(&self, other: &Self) -> Vec<&'static str> {
-        let (one, other) = (self.to_json(), other.to_json());
+        let one = self.to_json();
+        let other = other.to_json();
         MEMBERS.into_iter().filter(|name| one.get(name) != other.get(name)).collect()
     }
 
@@ -140,7 +141,8 @@ fn compare(old: &Value, new: &Value, path: &mut String, found: &mut Vec<Differen
         let length = path.len();
         path.push('/');
         path.push_str(&name.replace('~', "~0").replace('/', "~1"));
-        let (one, other) = (before.get(name), after.get(name));
+        let one = before.get(name);
+        let other = after.get(name);
         compare(one.unwrap_or(&Value::Null), other.unwrap_or(&Value::Null), path, found);
         path.truncate(length);
     }

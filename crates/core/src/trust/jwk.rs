@@ -131,13 +131,15 @@ fn is_for_verifying(jwk: &Value) -> bool {
 fn parsed(jwk: &Value, algorithm: Algorithm) -> Option<ParsedPublicKey> {
     match (algorithm.verification(), text(jwk, "kty")?, text(jwk, "crv")) {
         (Verification::Rsa(parameters), "RSA", _) => {
-            let (n, e) = (number(jwk, "n")?, number(jwk, "e")?);
+            let n = number(jwk, "n")?;
+            let e = number(jwk, "e")?;
             let fits = RSA_BITS.contains(&bits(&n)) && is_sane_exponent(&e);
             let parts = RsaPublicKeyComponents { n, e };
             if fits { parts.to_parsed_public_key(parameters).ok() } else { None }
         }
         (Verification::Point(algorithm), "EC", Some("P-256")) => {
-            let (x, y) = (bytes(jwk, "x")?, bytes(jwk, "y")?);
+            let x = bytes(jwk, "x")?;
+            let y = bytes(jwk, "y")?;
             let point = [&[4], x.as_slice(), y.as_slice()].concat();
             if (x.len(), y.len()) != (32, 32) {
                 return None;

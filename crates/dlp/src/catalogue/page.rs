@@ -43,7 +43,8 @@ pub fn catalogue() -> String {
     for (category, title) in TITLES {
         let own: Vec<_> = all.iter().filter(|found| found.category == *category).collect();
         let does = |direction| word(category.usual_action(direction));
-        let (input, output) = (does(Direction::Input), does(Direction::Output));
+        let input = does(Direction::Input);
+        let output = does(Direction::Output);
         let count = own.len();
         let _ = write!(
             page,

@@ -43,7 +43,8 @@ impl Engine {
             return Ok(None);
         }
         if let Some(found) = grave.find(|it| action(it) == Action::Block || !is_in_words(it)) {
-            let (detector, path) = (found.detector().to_owned(), found.pointer().to_owned());
+            let detector = found.detector().to_owned();
+            let path = found.pointer().to_owned();
             return Err(Unshowable::Found { detector, path });
         }
         let mask = |finding: &Finding| {

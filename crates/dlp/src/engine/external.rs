@@ -121,7 +121,8 @@ impl Engine {
             let mut ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
             ends.nth(chars)
         };
-        let (start, end) = (offset(report.start)?, offset(report.end)?);
+        let start = offset(report.start)?;
+        let end = offset(report.end)?;
         let matched = text.get(start..end).filter(|matched| !matched.is_empty())?;
         let span = Span { range: small(start)..small(end), hash: 0, how: How::Plainly };
         let fingerprint = subject.key.fingerprint(&report.detector, matched.as_bytes());

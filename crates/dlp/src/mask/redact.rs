@@ -92,7 +92,8 @@ pub(crate) fn apply(
     }
     // Findings come in document order, and so does the walk.
     marks.sort_by_key(|mark| mark.finding.place);
-    let (subject, edits) = (findings.subject(), Edits::default());
+    let subject = findings.subject();
+    let edits = Edits::default();
     let mut walk = MaskWalk { marks: &marks, next: 0, extent, subject, edits };
     walk.value(document.root(), &schema.map(SchemaPlace::root).unwrap_or_default());
     document.edited(&walk.edits)

@@ -34,7 +34,8 @@ impl Columns {
     /// Notes that a detector woke at a literal in a text.
     pub(super) fn note(&mut self, body: &Body, segment: u32, literal: &Range<usize>, active: u16) {
         let Some(home) = body.segment(segment) else { return };
-        let (start, text) = (home.start as usize, body.slice(home.range()));
+        let start = home.start as usize;
+        let text = body.slice(home.range());
         let at = literal.start - start;
         if !self.seen.contains(&literal.start) {
             let line = delimited::line(text, at).unwrap_or(at..at + literal.len());
@@ -61,7 +62,8 @@ impl Columns {
         let mut work = 0;
         for Woken { segment, table, who } in &self.list {
             let Some(home) = body.segment(*segment) else { continue };
-            let (start, text) = (home.start as usize, body.slice(home.range()));
+            let start = home.start as usize;
+            let text = body.slice(home.range());
             let moved = |range: &Range<usize>| start + range.start..start + range.end;
             let heads: Vec<Range<usize>> = table.cells(text, table.head()).collect();
             for row in table.rows(text) {
@@ -74,7 +76,8 @@ impl Columns {
                             _ => None,
                         };
                         work += cell.len();
-                        let (active, segment) = (*active, *segment);
+                        let active = *active;
+                        let segment = *segment;
                         search(&Window { active, segment, range: moved(&cell), key });
                     }
                 }

@@ -97,7 +97,8 @@ impl Literals {
                 }
             }
         }
-        let (long, few) = (Buckets::of(long), Buckets::of(few));
+        let long = Buckets::of(long);
+        let few = Buckets::of(few);
         let texts = literals.into_iter().map(|literal| literal.text).collect();
         Literals { anchors, all, short, four, long, few, texts }
     }
@@ -134,7 +135,8 @@ impl Literals {
     fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
         let first = folded(eight_at(text, at));
         let four = four_of(first);
-        let (long, few) = (hash(four), hash(four & THREE));
+        let long = hash(four);
+        let few = hash(four & THREE);
         let mut look = |entries: &[LiteralEntry]| {
             for entry in entries {
                 if first & entry.mask == entry.first {
@@ -162,7 +164,8 @@ impl Literals {
         let Some(start) = at.checked_sub(entry.before as usize) else { return };
         let end = start + literal.len();
         let sure = entry.sure as usize;
-        let (found, wanted) = (text.get(start + sure..end), literal.get(sure..));
+        let found = text.get(start + sure..end);
+        let wanted = literal.get(sure..);
         if found.zip(wanted).is_some_and(|(found, wanted)| found.eq_ignore_ascii_case(wanted)) {
             each(entry.index as usize, start..end);
         }
@@ -314,7 +317,8 @@ mod tests {
     }
 
     fn found_in(literals: &Literals, text: &str) -> Vec<(usize, usize)> {
-        let (mut marks, mut found) = (Marks::default(), Vec::new());
+        let mut marks = Marks::default();
+        let mut found = Vec::new();
         marks.set(text.as_bytes(), 0, literals.rare());
         let mut looked = Looked::default();
         literals.each(text.as_bytes(), &marks, &mut looked, |index, range| {
@@ -350,7 +354,9 @@ mod tests {
     /// Returns true if a literal that needs the beginning of a word may count where it stands.
     fn begins(text: &[u8], at: usize) -> bool {
         let byte = |back: usize| at.checked_sub(back).map_or(b' ', |at| text[at]);
-        let (this, first, second) = (text[at], byte(1), byte(2));
+        let this = text[at];
+        let first = byte(1);
+        let second = byte(2);
         let is_escape = second == b'\\' && matches!(first, b'n' | b'r' | b't');
         let is_hump = this.is_ascii_uppercase() || this >= 0x80;
         is_escape

@@ -99,7 +99,8 @@ impl Scanner {
         };
         match (&active.pattern, window.key.clone()) {
             (Some(pattern), Some(key)) => {
-                let (key, value) = (body.slice(key), body.slice(window.range.clone()));
+                let key = body.slice(key);
+                let value = body.slice(window.range.clone());
                 in_member(pattern, key, value, line, |found| weigh(found, 0));
             }
             (Some(pattern), None) => {

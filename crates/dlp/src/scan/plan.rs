@@ -74,7 +74,8 @@ impl Plan {
 
     fn add_own(&mut self, settings: &Settings, owns: Vec<Own>) {
         for own in owns.into_iter().filter(|own| settings.is_enabled(&own.name)) {
-            let (index, name) = (self.index(), own.name.clone());
+            let index = self.index();
+            let name = own.name.clone();
             if own.literals.is_empty() {
                 self.restless.push(index);
             }

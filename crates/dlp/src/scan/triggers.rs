@@ -46,7 +46,9 @@ impl Triggers {
         match &detector.shape {
             Shape::At(find) => self.at.push((index, *find)),
             Shape::Digits { least, before, find } => {
-                let (least, before, find) = (*least, *before, *find);
+                let least = *least;
+                let before = *before;
+                let find = *find;
                 let known = if self.digits.is_empty() { usize::MAX } else { self.least_digits };
                 self.least_digits = least.min(known);
                 self.digits.push(DigitTrigger { index, least, before, find });

@@ -260,7 +260,8 @@ fn texts_give_values_to_names() {
         NAMES.into_iter().filter(|name| !["mdp", "smtp_pass"].contains(name)).collect();
     let mut texts = Vec::new();
     for _ in 0..60 {
-        let (name, value) = (sequence.pick(&ascii), sequence.strong());
+        let name = sequence.pick(&ascii);
+        let value = sequence.strong();
         let word = sequence.pick(&words);
         texts.extend([
             format!("# settings\n{name}={value}\nLOG=info"),

@@ -118,8 +118,11 @@ fn numbers_of_programs_are_no_cards() {
     for _ in 0..600 {
         let length = 1 + numbers.below(9);
         let whole = numbers.digits(length);
-        let (fraction, seven) = (numbers.digits(8), numbers.digits(7));
-        let (id, nanos, snowflake) = (numbers.digits(15), numbers.digits(17), numbers.digits(17));
+        let fraction = numbers.digits(8);
+        let seven = numbers.digits(7);
+        let id = numbers.digits(15);
+        let nanos = numbers.digits(17);
+        let snowflake = numbers.digits(17);
         values.extend([
             json!({ "card": { "score": format!("{whole}.{fraction}") } }),
             json!(format!("card balance 1{whole}.{fraction}")),
@@ -143,7 +146,8 @@ fn telephone_numbers_are_found_beside_a_word_in_any_grouping() {
     let mut numbers = Numbers(0x0F1E_2D3C_4B5A_6978);
     let mut values = Vec::new();
     for _ in 0..1_500 {
-        let (first, length) = (2 + numbers.below(7), 6 + numbers.below(8));
+        let first = 2 + numbers.below(7);
+        let length = 6 + numbers.below(8);
         let digits = format!("{first}{}", numbers.digits(length));
         let (area, rest) = digits.split_at(3);
         let phone = match numbers.below(6) {
@@ -182,8 +186,9 @@ fn days_versions_and_ids_are_no_telephone_numbers() {
     let mut numbers = Numbers(0x7777_3333_1111_9999);
     let mut values = Vec::new();
     for _ in 0..500 {
-        let (year, month, day) =
-            (1990 + numbers.below(40), 1 + numbers.below(12), 1 + numbers.below(28));
+        let year = 1990 + numbers.below(40);
+        let month = 1 + numbers.below(12);
+        let day = 1 + numbers.below(28);
         let quad: Vec<String> = (0..4).map(|_| numbers.below(256).to_string()).collect();
         values.extend([
             json!(format!("phone bought {year}-{month:02}-{day:02} 10:22")),
@@ -213,7 +218,8 @@ fn numbers_with_a_check_digit_are_found_in_any_grouping() {
     for detector in engine().detectors().filter(|it| it.category() == Category::NationalId) {
         for example in detector.positives().iter().filter(|example| !example.starts_with('{')) {
             let Some(found) = row.find(example) else { continue };
-            let (before, after) = (&example[..found.start()], &example[found.end()..]);
+            let before = &example[..found.start()];
+            let after = &example[found.end()..];
             let other = numbers.digits(found.len());
             let is_checked = !finds(detector, &format!("{before}{other}{after}"));
             let is_a_row = before.chars().all(|c| !c.is_ascii_digit())

@@ -66,7 +66,8 @@ fn emails(value: &Value) -> Vec<String> {
 
 #[test]
 fn a_secret_cut_in_pieces_is_found_in_each() {
-    let (head, tail) = ("glpat-F4k3abcd", "efghijklmnop");
+    let head = "glpat-F4k3abcd";
+    let tail = "efghijklmnop";
     let encoded = STANDARD.encode(format!("{head}{tail}"));
     let (first, second) = encoded.split_at(17);
     let long = "words ".repeat(400);
@@ -159,7 +160,8 @@ fn a_key_also_names_what_is_decoded_below_it() {
 
 #[test]
 fn a_secret_split_by_what_nobody_sees_is_found() {
-    let (head, tail) = ("glpat-F4k3abcd", "efghijklmnop");
+    let head = "glpat-F4k3abcd";
+    let tail = "efghijklmnop";
     for split in [
         "\u{0}",
         "\u{8}",

@@ -60,7 +60,8 @@ fn is_found(value: &Value) -> bool {
 /// many were tried.
 fn share(spell: impl Fn(&str, &mut Numbers) -> Value) -> (usize, usize) {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
-    let (mut found, mut tried) = (0, 0);
+    let mut found = 0;
+    let mut tried = 0;
     for _ in 0..ROUNDS {
         for secret in secrets(&mut numbers).iter().filter(|secret| is_found(&json!(secret))) {
             let spelled = spell(secret, &mut numbers);
@@ -316,7 +317,8 @@ fn secrets_are_found_however_they_are_spelled() {
 #[test]
 fn base64_is_read_behind_and_before_other_letters() {
     let (found, tried) = share(|text, numbers| {
-        let (before, after) = (numbers.below(8), numbers.below(8));
+        let before = numbers.below(8);
+        let after = numbers.below(8);
         let encoded = STANDARD_NO_PAD.encode(text);
         json!(format!(
             "{}{encoded}{}",

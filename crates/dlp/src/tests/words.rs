@@ -21,7 +21,8 @@ fn letters_that_are_no_words_are_a_password() {
         .collect();
     let texts: Vec<String> = (0..500)
         .flat_map(|_| {
-            let (name, length) = (sequence.pick(&words), 8 + sequence.next(6));
+            let name = sequence.pick(&words);
+            let length = 8 + sequence.next(6);
             let value = sequence.of("abcdefghijklmnopqrstuvwxyz", length);
             [
                 format!("{name}: {value}"),

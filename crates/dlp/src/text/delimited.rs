@@ -66,7 +66,8 @@ impl DelimitedTable {
     pub(crate) fn beginning_with(text: &[u8], line: &Range<usize>) -> Option<DelimitedTable> {
         let after = after(text, line)?;
         if is_list_head(text, line) && is_item(text, &after) {
-            let (head, known) = ((line.start, line.end), line.end);
+            let head = (line.start, line.end);
+            let known = line.end;
             return Some(DelimitedTable { head, known, delimiter: OF_LIST, delimiters: 0 });
         }
         let before = before(text, line);
@@ -75,7 +76,8 @@ impl DelimitedTable {
             let has_as_many = |it: &Range<usize>| count(text, it, delimiter) == delimiters;
             let begins =
                 delimiters > 0 && !before.as_ref().is_some_and(has_as_many) && has_as_many(&after);
-            let (head, known) = ((line.start, line.end), line.end);
+            let head = (line.start, line.end);
+            let known = line.end;
             begins.then_some(DelimitedTable { head, known, delimiter, delimiters })
         })
     }

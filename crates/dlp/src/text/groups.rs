@@ -109,7 +109,8 @@ fn next_digit(text: &[u8], part: Range<usize>) -> Option<usize> {
 /// Reads the groups from the first digit on. Returns the offset after them.
 fn read(text: &[u8], start: usize, joints: Joints, groups: &mut Vec<Group>) -> usize {
     groups.clear();
-    let (mut at, mut joint) = (start, Joint::None);
+    let mut at = start;
+    let mut joint = Joint::None;
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let length =
@@ -202,8 +203,10 @@ fn is_other(text: &[u8], groups: &[Group]) -> bool {
     let is_dotted = groups.iter().skip(1).all(|group| group.joint == Joint::Sign(b'.'));
     match groups {
         [Group { digits, .. }] => {
-            let (year, rest) = (value(digits.start..digits.start + 4), digits.start + 4);
-            let (month, day) = (value(rest..rest + 2), value(rest + 2..rest + 4));
+            let year = value(digits.start..digits.start + 4);
+            let rest = digits.start + 4;
+            let month = value(rest..rest + 2);
+            let day = value(rest + 2..rest + 4);
             let is_stamp = matches!(digits.len(), 8 | 12 | 14);
             is_stamp && matches!((year, month, day), (1900..=2099, 1..=12, 1..=31))
         }

@@ -315,7 +315,8 @@ impl Marks {
     #[inline]
     fn ahead(&self, at: usize, of: impl Fn(&Block) -> u64) -> u64 {
         let at = at.wrapping_sub(self.start);
-        let (index, shift) = (at / BLOCK, at % BLOCK);
+        let index = at / BLOCK;
+        let shift = at % BLOCK;
         let bits = |index: usize| self.blocks.get(index).map_or(0, &of);
         // Shifted twice, for a shift by all of them is none.
         bits(index) >> shift | bits(index + 1) << 1 << (BLOCK - 1 - shift)
@@ -354,7 +355,8 @@ impl WordsAhead {
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "as the rest of the pass")]
 fn flood(bits: u64, mask: u64) -> u64 {
-    let (mut bits, mut mask) = (bits & mask, mask);
+    let mut bits = bits & mask;
+    let mut mask = mask;
     for step in [1, 2, 4, 8, 16, 32] {
         bits |= mask & (bits << step);
         mask &= mask << step;
@@ -496,7 +498,8 @@ mod tests {
                 let before = |back: usize| {
                     at.checked_sub(back).filter(|at| *at >= start).map_or(0, |at| text[at])
                 };
-                let (first, is_escape) = (before(1), before(2) == b'\\');
+                let first = before(1);
+                let is_escape = before(2) == b'\\';
                 let begins = match byte {
                     b'A'..=b'Z' | 0x80.. | b'$' | b'@' => true,
                     b'a'..=b'z' => is_escape || !first.is_ascii_alphabetic(),

@@ -43,7 +43,8 @@ pub(crate) fn is_clear(before: u8, matched: &[u8]) -> bool {
 /// hex digits.
 fn is_key(body: &[u8]) -> bool {
     let count = |is: fn(&u8) -> bool| body.iter().filter(|byte| is(byte)).count();
-    let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
+    let lower = count(u8::is_ascii_lowercase);
+    let upper = count(u8::is_ascii_uppercase);
     let digits = count(u8::is_ascii_digit);
     let beyond_hex = count(|byte| byte.is_ascii_alphabetic() && !byte.is_ascii_hexdigit());
     let is_mixed = if lower == 0 { digits >= 1 } else { digits >= 2 && upper >= 1 };

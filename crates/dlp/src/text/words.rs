@@ -89,7 +89,8 @@ pub(crate) fn might_begin(text: &[u8], part: Range<usize>, words: &[&str]) -> bo
         words.iter().map(|word| word.as_bytes()).any(|word| {
             let is_plain = |byte: &&u8| byte.is_ascii() && **byte != b' ';
             let length = word.iter().take(FIRST).take_while(is_plain).count();
-            let (first, wanted) = (text.get(at..at + length), word.get(..length));
+            let first = text.get(at..at + length);
+            let wanted = word.get(..length);
             first.zip(wanted).is_some_and(|(first, wanted)| first.eq_ignore_ascii_case(wanted))
         })
     })
@@ -162,7 +163,8 @@ fn starts_word(before: Option<&u8>, rest: &[u8]) -> bool {
 
 fn ends_word(text: &[u8], end: usize) -> bool {
     let last = end.checked_sub(1).and_then(|last| text.get(last));
-    let (after, second) = (text.get(end), text.get(end + 1));
+    let after = text.get(end);
+    let second = text.get(end + 1);
     after.is_none_or(|after| {
         !after.is_ascii_alphabetic()
             || *after == b's'

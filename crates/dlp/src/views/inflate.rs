@@ -127,7 +127,8 @@ impl Inflater {
         let mut text = Vec::new();
         let mut chunk = vec![0; CHUNK.min(8 * stream.len() + 64)];
         loop {
-            let (read, written) = (state.total_in(), state.total_out());
+            let read = state.total_in();
+            let written = state.total_out();
             let rest = usize::try_from(read).ok().and_then(|read| stream.get(read..));
             let Ok(status) =
                 state.decompress(rest.unwrap_or_default(), &mut chunk, FlushDecompress::None)

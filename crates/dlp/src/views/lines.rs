@@ -38,7 +38,8 @@ pub(super) fn join(text: &[u8], runs: &[Run]) -> Joined {
     if let ([run], None) = (runs, &last) {
         return Joined::One(run.range.clone());
     }
-    let (mut joined, mut lines) = (Vec::new(), Vec::new());
+    let mut joined = Vec::new();
+    let mut lines = Vec::new();
     for range in runs.iter().map(|run| run.range.clone()).chain(last) {
         lines.push((joined.len(), range.clone()));
         joined.extend_from_slice(unpadded(text, &range));
@@ -65,7 +66,8 @@ impl Joined {
             let after = lines.partition_point(|(begin, _)| *begin <= at);
             lines.get(after.saturating_sub(1)).map(|(_, range)| range.clone())
         };
-        let (first, last) = (line(from.start), line(from.end.saturating_sub(1)));
+        let first = line(from.start);
+        let last = line(from.end.saturating_sub(1));
         first.zip(last).map_or(0..0, |(first, last)| first.start..last.end)
     }
 }

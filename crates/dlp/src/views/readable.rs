@@ -78,7 +78,9 @@ pub(super) fn reads_like_text(decoded: &[u8]) -> bool {
         kinds |= KINDS.get(usize::from(*byte)).copied().unwrap_or_default() << at;
     }
     let lane = |kind: u32| kinds >> (kind * LANE) & ((1 << LANE) - 1);
-    let (first, second, third) = (lane(1) >> 1, lane(1) >> 2, lane(1) >> 3);
+    let first = lane(1) >> 1;
+    let second = lane(1) >> 2;
+    let third = lane(1) >> 3;
     let two = lane(2) & first;
     let three = lane(3) & first & second;
     let four = lane(4) & first & second & third;

@@ -40,7 +40,8 @@ pub(super) fn each_text(run: &[u8], mut take: impl FnMut(Vec<u8>, Range<usize>))
             let wide = grown(run, core.clone(), first, Bytes::Wide);
             let whole =
                 wide.start.saturating_sub(GROUP).max(first)..run.len().min(wide.end + GROUP);
-            let (is_behind, is_before) = (core.start > 0, core.end + GROUP < run.len());
+            let is_behind = core.start > 0;
+            let is_before = core.end + GROUP < run.len();
             let cut = core.start..if is_before { core.end } else { whole.end };
             for range in
                 [Some(whole), (is_behind || is_before).then_some(cut)].into_iter().flatten()

@@ -349,7 +349,8 @@ fn pieces_of(pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
     let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
     let mut parts: Vec<Origin> = Vec::new();
     for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
-        let (from, to) = (inside.start.max(piece.at), inside.end.min(end));
+        let from = inside.start.max(piece.at);
+        let to = inside.end.min(end);
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
             parts.push(Origin { segment: piece.segment, inside, is_read_otherwise: true });

@@ -66,7 +66,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_ninth_unknown_stream_waits_until_somebody_has_authenticated() {
-        let (streams, waiting) = (Streams::default(), waiting());
+        let streams = Streams::default();
+        let waiting = waiting();
         let mut held = Vec::new();
         for _ in 0..UNKNOWN_STREAMS {
             held.push(streams.enter(SOURCE, &waiting).await.unwrap());

@@ -53,7 +53,8 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
     answer: impl FnOnce(Request) -> F,
 ) -> Response {
     let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
-    let (counted, shed) = (metrics::Route::of(&request), arrival.shed);
+    let counted = metrics::Route::of(&request);
+    let shed = arrival.shed;
     let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, request.headers()));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
@@ -146,7 +147,8 @@ async fn write(
 
 /// The body in the protocol of the route.
 fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
-    let (request_id, is_invocation) = (exchange.origin.request_id, exchange.is_invocation());
+    let request_id = exchange.origin.request_id;
+    let is_invocation = exchange.is_invocation();
     match exchange.message {
         None => Body::from(answer::body(outcome, answer::Asked { request_id, is_invocation, now })),
         Some(_) => reply::response_body(outcome, exchange.message(), request_id),
@@ -216,7 +218,9 @@ impl Exchange {
     /// The limit to show as `X-RateLimit-*`: the exceeded one, or that of the route.
     fn shown(&self, buckets: &Buckets, refusal: Option<&Refusal>) -> Bucket {
         if let Some(Refusal::RateLimited { resource, limit, reset_at, .. }) = refusal {
-            let (resource, limit, resets_at) = (*resource, *limit, reset_at.as_seconds());
+            let resource = *resource;
+            let limit = *limit;
+            let resets_at = reset_at.as_seconds();
             return Bucket { resource, limit, remaining: 0, resets_at };
         }
         let of_route = if self.is_invocation() { Resource::Invocations } else { self.route.limit };

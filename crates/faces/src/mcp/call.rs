@@ -114,7 +114,8 @@ pub(super) async fn call(
         return Err(task::offered(gateway, exchange, waits, outcome).await);
     };
     let (attendance, attending) = Attendance::new();
-    let (app, ctx) = (Arc::clone(gateway), Ctx { attendance: Some(attendance), ..ctx });
+    let app = Arc::clone(gateway);
+    let ctx = Ctx { attendance: Some(attendance), ..ctx };
     let call = async move { waiting::invoke(&app, ctx, wait, bytes, invocation).await };
     match stream::open(gateway, exchange, token, attending, call).await {
         Ok(streamed) => Ok(streamed),
@@ -131,7 +132,9 @@ async fn conversation(
     era: Era,
     arrived: &Arrived,
 ) -> Result<Conversation, Outcome> {
-    let (params, meta, org) = (params.clone(), meta.clone(), ctx.caller().org_id);
+    let params = params.clone();
+    let meta = meta.clone();
+    let org = ctx.caller().org_id;
     let taken = move || question::taken(params.root(), meta.root(), era);
     Ok(gateway.app.base.worked(org, arrived.bytes, taken).await??)
 }

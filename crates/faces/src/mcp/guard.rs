@@ -135,7 +135,8 @@ mod tests {
 
     #[test]
     fn an_origin_is_our_own_or_listed_with_its_scheme_host_and_port() {
-        let (plain, secure) = (guard("127.0.0.1:80", false), guard("0.0.0.0:443", true));
+        let plain = guard("127.0.0.1:80", false);
+        let secure = guard("0.0.0.0:443", true);
 
         for (guard, host, origin, wanted) in [
             (&secure, "gate.acme.example", "https://gate.acme.example", true),

@@ -87,7 +87,8 @@ struct Open {
 
 impl Open {
     fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
-        let (org, principal) = (caller.org_id, caller.principal_id);
+        let org = caller.org_id;
+        let principal = caller.principal_id;
         let added = locked(gateway).add(org, principal);
         added.then(|| Self { gateway: Arc::clone(gateway), org, principal })
     }

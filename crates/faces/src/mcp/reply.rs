@@ -241,7 +241,8 @@ fn plainly<'a>(
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
             let members = Some(result).filter(|_| asks.is_none());
             let asks = asks.map(Node::to_value);
-            let (task, sentence) = (None, None);
+            let task = None;
+            let sentence = None;
             Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, asked, request_id),
@@ -263,7 +264,8 @@ fn failed<'a>(
     let governance = outcome.governance.as_ref();
     let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
     let details = failure.details(executed);
-    let (code, message) = (failure.code().to_owned(), failure.message());
+    let code = failure.code().to_owned();
+    let message = failure.message();
     let error = RpcErrorBody { code, message: message.clone(), details };
     if let (Some(asked), Some(executed)) = (asked, executed)
         && is_result(failure, asked)
@@ -278,7 +280,8 @@ fn failed<'a>(
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
         let immediate = task.and_then(|task| task.get("statusMessage"));
         let own = OwnMeta { immediate, ..own };
-        let (era, members) = (asked.era, None);
+        let era = asked.era;
+        let members = None;
         return Written::Called(Called { era, members, asks, task, sentence, own });
     }
     let code = match failure {

@@ -82,7 +82,8 @@ pub(super) async fn open(
         () = attending.dispatched() => {}
         outcome = &mut end => return Err(outcome.unwrap_or_else(|_| Refusal::Internal.into())),
     }
-    let (gateway, exchange) = (Arc::clone(gateway), Arc::clone(exchange));
+    let gateway = Arc::clone(gateway);
+    let exchange = Arc::clone(exchange);
     let events = Events { gateway, exchange, token, attending, end, ended: false };
     let events = stream::unfold(events, |mut events| async {
         let event = events.next().await?;
@@ -124,7 +125,8 @@ impl Events {
     /// The answer, which a worker writes if it is large.
     async fn answer(&self, outcome: Outcome) -> Bytes {
         let exchange = Arc::clone(&self.exchange);
-        let (large, org) = (outcome.large, self.exchange.org());
+        let large = outcome.large;
+        let org = self.exchange.org();
         let write = move || {
             let request_id = exchange.origin.request_id;
             sse::event(&reply::body(&outcome, exchange.message(), request_id))

@@ -74,7 +74,8 @@ pub(super) async fn offered(
         return outcome;
     }
     let WaitingCall { ctx, tool, input, bytes } = waits;
-    let (input, bytes) = (input.root().to_value(), u64::try_from(bytes).unwrap_or(u64::MAX));
+    let input = input.root().to_value();
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     // Without a task the client calls again, as one that declared none does.
     if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, tool, input, bytes).await {
         let message = refused::task(refusal);

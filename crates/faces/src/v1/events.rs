@@ -73,7 +73,8 @@ pub(crate) async fn list(
 
 fn wanted(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
     let query = &list.query;
-    let (from, to) = (query.time("from")?, query.time("to")?);
+    let from = query.time("from")?;
+    let to = query.time("to")?;
     if let (Some(from), Some(to)) = (from, to)
         && from >= to
     {

@@ -34,7 +34,8 @@ pub(crate) async fn workbench(
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let providers: Result<Vec<_>, _> =
         config.providers.iter().map(|it| it.declare(&outbound, &config.connect)).collect();
-    let (providers, now) = (providers?, SystemClock.now());
+    let providers = providers?;
+    let now = SystemClock.now();
     let webhooks = config.webhooks.keys().cloned();
     if let ToolSource::Described(described) = source {
         let slugs = providers.into_iter().map(|provider| provider.slug).collect();

@@ -78,7 +78,8 @@ impl Client {
         let servers = |entry: Value| json!({"mcpServers": {name: entry}});
         let document = match self {
             Self::Codex => {
-                let (url, token) = (Value::from(url), Value::from(token));
+                let url = Value::from(url);
+                let token = Value::from(token);
                 return format!(
                     "[mcp_servers.{name}]\nurl = {url}\nbearer_token_env_var = {token}"
                 );

@@ -243,7 +243,8 @@ fn sides(old: Option<&Value>, new: Option<&Value>) -> Vec<String> {
         };
         text.split('\n').map(visible).collect()
     };
-    let (old, new) = (lines(old), lines(new));
+    let old = lines(old);
+    let new = lines(new);
     let same = |(one, other): &(&String, &String)| one == other;
     let before = old.iter().zip(&new).take_while(same).count();
     let rest = old.len().min(new.len()) - before;

@@ -112,7 +112,9 @@ impl Sink {
         sinks: &[Self],
         outbound: &Outbound,
     ) -> Result<Vec<SinkSettings>, ConfigError> {
-        let (mut names, mut paths, mut stdouts) = (BTreeSet::new(), BTreeSet::new(), 0);
+        let mut names = BTreeSet::new();
+        let mut paths = BTreeSet::new();
+        let mut stdouts = 0;
         let mut declared = Vec::with_capacity(sinks.len());
         for sink in sinks {
             let wrong =

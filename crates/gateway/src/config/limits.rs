@@ -38,7 +38,8 @@ impl Limits {
         if POSSIBLE_MS.contains(&timeout) {
             return Ok(Duration::from_millis(timeout));
         }
-        let (least, most) = (POSSIBLE_MS.start(), POSSIBLE_MS.end());
+        let least = POSSIBLE_MS.start();
+        let most = POSSIBLE_MS.end();
         Err(ConfigError::Wrong(format!("`limits.timeout_ms` has to be {least} to {most}")))
     }
 }

@@ -301,7 +301,8 @@ impl Provider {
             }
             (AuthName::None | AuthName::OAuth2 | AuthName::ApiKey, None) => return Ok(None),
         };
-        let (name, format) = (self.api_key_header.as_deref(), self.api_key_format.as_deref());
+        let name = self.api_key_header.as_deref();
+        let format = self.api_key_format.as_deref();
         let usual = if name.is_some() { "{}" } else { "Bearer {}" };
         let (before, after) = format.unwrap_or(usual).split_once("{}").unwrap_or_default();
         let value = Secret::new(format!("{before}{}{after}", key.expose()));

@@ -62,7 +62,8 @@ impl Traces {
             timeout_seconds: self.timeout_seconds,
         };
         let receiver = receiver.declare(outbound).map_err(wrong)?;
-        let (per_million, follow_callers) = (per_million(self.ratio), self.follow_callers);
+        let per_million = per_million(self.ratio);
+        let follow_callers = self.follow_callers;
         Ok(Some(TraceSettings { receiver, per_million, follow_callers }))
     }
 }

@@ -66,7 +66,8 @@ impl Limits {
     /// For a listener without callers; it has no reserve, for probes are all that it is there for.
     pub(super) fn plain() -> Self {
         let all = Quota::new(PLAIN_CONNECTIONS, PLAIN_SHARE);
-        let (reserve, proxies) = (Quota::new(0, 0), Proxies::default());
+        let reserve = Quota::new(0, 0);
+        let proxies = Proxies::default();
         Self { all, reserve, proxies, warned: Mutex::default() }
     }
 
@@ -135,7 +136,9 @@ pub(super) async fn accept(
         let _ = stream.set_nodelay(true);
         // To be known to the runtime that serves it instead of this one.
         let Ok(stream) = stream.into_std() else { continue };
-        let (http, tls, stop) = (http.clone(), listening.tls.clone(), stop.clone());
+        let http = http.clone();
+        let tls = listening.tls.clone();
+        let stop = stop.clone();
         let lane = lanes.assign();
         let runtime = lane.runtime.clone();
         let served = async move {

@@ -131,7 +131,8 @@ impl HttpConnection {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
         let mut request = connection.receive(request);
-        let (router, connection) = (self.router.clone(), Arc::clone(connection));
+        let router = self.router.clone();
+        let connection = Arc::clone(connection);
         let waiting = streamed.then(|| Arc::clone(&self.waiting));
         async move {
             let slot = match &waiting {

@@ -57,7 +57,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     /// Reads on until it is clear which protocol the client speaks. `None` if it said nothing.
     pub(super) async fn protocol(&mut self) -> io::Result<Option<Protocol>> {
-        let (mut first, mut length) = ([0; PREFACE.len()], 0);
+        let mut first = [0; PREFACE.len()];
+        let mut length = 0;
         loop {
             let rest = first.get_mut(length..).unwrap_or_default();
             let count = self.stream.inner_mut().read(rest).await?;
@@ -219,7 +220,8 @@ mod tests {
     #[tokio::test]
     async fn the_protocol_is_told_by_the_first_bytes_however_they_come() {
         let bytewise: Vec<&[u8]> = PREFACE.chunks(1).collect();
-        let (http1, http2) = (Some(Protocol::Http1), Some(Protocol::Http2));
+        let http1 = Some(Protocol::Http1);
+        let http2 = Some(Protocol::Http2);
 
         assert_eq!(told(&[PREFACE]).await, (http2, Bytes::from_static(PREFACE)));
         assert_eq!(told(&bytewise).await, (http2, Bytes::from_static(PREFACE)));

@@ -86,7 +86,9 @@ impl Reader<'_> {
         }
         // White space before an item is no part of it.
         let _ = self.scan.peek();
-        let (start, nodes, mark) = (self.scan.at, self.nodes, self.table.mark());
+        let start = self.scan.at;
+        let nodes = self.nodes;
+        let mark = self.table.mark();
         match self.value(depth) {
             Ok(canonical) => Ok(Some(canonical)),
             Err(no) => {
@@ -110,7 +112,9 @@ impl Reader<'_> {
 
 /// Length in bytes of the value that begins here, by its brackets and quotation marks alone.
 fn length(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut escaped = false;
     for (index, byte) in text.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,

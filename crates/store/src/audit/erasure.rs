@@ -235,7 +235,8 @@ mod tests {
     use super::*;
 
     fn row(detached: &str, salts: &str, held: i32) -> ErasableRow {
-        let (detached, salts) = (Some(detached.to_owned()), Some(salts.to_owned()));
+        let detached = Some(detached.to_owned());
+        let salts = Some(salts.to_owned());
         ErasableRow { position: 1, detached, salts, held }
     }
 
@@ -253,7 +254,8 @@ mod tests {
             left(&row(detached, salts, 0), What { members: &both, commitments }).unwrap().unwrap()
         };
 
-        let (left, values_only) = (erase(true), erase(false));
+        let left = erase(true);
+        let values_only = erase(false);
 
         assert_eq!(left.detached, r#"{"actor_name":null,"input":{"n":1.10e3},"output":null}"#);
         assert_eq!(left.salts, r#"{"input":"s2"}"#);

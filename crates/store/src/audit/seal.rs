@@ -106,7 +106,8 @@ impl Store {
                 Step::Done => break,
                 Step::Again => {}
                 Step::Grow(growth) => {
-                    let (events, is_last) = (growth.events(), growth.is_last);
+                    let events = growth.events();
+                    let is_last = growth.is_last;
                     let ours = self.grow(vec![*growth]).await? == [true];
                     count += if ours { events } else { 0 };
                     if ours && is_last {
@@ -162,7 +163,8 @@ impl Store {
         sealer: &impl Sealer,
         told: &mut SealResults,
     ) -> Vec<(OrgId, u64)> {
-        let (mut alone, mut growths) = (Vec::new(), Vec::new());
+        let mut alone = Vec::new();
+        let mut growths = Vec::new();
         for (org, standing) in read {
             let step = match standing {
                 Ok(standing) => self.step(org, standing, sealer).await,

@@ -119,7 +119,8 @@ impl Store {
             let unread = |_| StoreError::Corrupt("audit_seals.leaf_hash");
             tree.push(leaf.try_into().map_err(unread)?);
         }
-        let (grown, id) = (number(tree.size()), org.to_string());
+        let grown = number(tree.size());
+        let id = org.to_string();
         let tiles = tree.into_changed();
         change!(self, org, |tx| {
             let moved = sqlx::query(

@@ -101,8 +101,10 @@ impl AuditWriter {
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>, settings: AuditSettings) -> (Self, AuditTask) {
         let (sender, jobs) = mpsc::channel(settings.queue.max(1));
-        let (commits, written) = (Arc::default(), Arc::default());
-        let (workers, completions) = (Workers::default(), Completions::default());
+        let commits = Arc::default();
+        let written = Arc::default();
+        let workers = Workers::default();
+        let completions = Completions::default();
         let under_way = UnderWay::new();
         let writer = Self {
             jobs: sender,

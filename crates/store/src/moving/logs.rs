@@ -36,7 +36,8 @@ pub(super) async fn compare(
     source: &mut SqliteConnection,
     target: &mut PgConnection,
 ) -> Result<Vec<MovedLog>, MovingError> {
-    let (before, after) = (logs!(source), logs!(target));
+    let before = logs!(source);
+    let after = logs!(target);
     let differs = before.iter().find(|log| !after.contains(log));
     let differs = differs.or_else(|| after.iter().find(|log| !before.contains(log)));
     match differs {

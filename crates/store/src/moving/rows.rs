@@ -110,7 +110,8 @@ pub(super) async fn copy(
     let arrays = columns.iter().zip(1..).map(|(it, n)| format!("${n}::{}", it.kind.array()));
     let arrays = arrays.collect::<Vec<_>>().join(", ");
     let insert = format!("INSERT INTO {table} ({names}) SELECT * FROM UNNEST({arrays})");
-    let (mut place, mut count) = (i64::MIN, 0);
+    let mut place = i64::MIN;
+    let mut count = 0;
     loop {
         let select = sqlx::query(AssertSqlSafe(select.as_str())).bind(place);
         let rows = select.fetch_all(&mut *source).await?;
@@ -145,7 +146,8 @@ pub(super) async fn check(
     let count = || AssertSqlSafe(count.as_str());
     let wanted: i64 = sqlx::query_scalar(count()).fetch_one(&mut *source).await?;
     let found: i64 = sqlx::query_scalar(count()).fetch_one(&mut *target).await?;
-    let (wanted, found) = (wanted.unsigned_abs(), found.unsigned_abs());
+    let wanted = wanted.unsigned_abs();
+    let found = found.unsigned_abs();
     if wanted == found && wanted == table.rows {
         return Ok(());
     }
@@ -172,7 +174,8 @@ async fn columns(
     if table == "audit_seals" {
         // By which PostgreSQL knows the month of a seal.
         let of = "SELECT e.id FROM audit_events e WHERE e.position = audit_seals.position";
-        let (name, from) = ("event_id".to_owned(), format!("({of})"));
+        let name = "event_id".to_owned();
+        let from = format!("({of})");
         columns.push(Column { name, from, kind: Kind::Text });
     }
     Ok(columns)

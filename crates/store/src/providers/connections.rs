@@ -207,7 +207,8 @@ impl Store {
         id: ProviderId,
         event: &NewEvent,
     ) -> Result<bool, StoreError> {
-        let (owner, id) = (org.to_string(), id.to_string());
+        let owner = org.to_string();
+        let id = id.to_string();
         change!(self, org, |tx| {
             let removed = sqlx::query("DELETE FROM providers WHERE org_id = $1 AND id = $2")
                 .bind(&owner)
@@ -271,7 +272,8 @@ impl Store {
             .fetch_all(&mut *conn)
             .await?
         });
-        let (mut gone, mut back) = (Vec::new(), Vec::new());
+        let mut gone = Vec::new();
+        let mut back = Vec::new();
         for (slug, since) in known {
             match (configured.contains(slug.as_str()), since) {
                 (false, None) => gone.push(slug),

@@ -49,7 +49,8 @@ impl PostgresWire {
     pub async fn to(database: &PostgresDatabase) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("its address");
-        let (armed, stop) = (Armed::default(), CancellationToken::new());
+        let armed = Armed::default();
+        let stop = CancellationToken::new();
         let carrying =
             carry_all(listener, database.address().to_owned(), Arc::clone(&armed), stop.clone());
         TaskTracker::new().spawn(carrying);
@@ -77,7 +78,9 @@ impl PostgresWire {
 async fn carry_all(listener: TcpListener, server: String, armed: Armed, stop: CancellationToken) {
     let wires = TaskTracker::new();
     while let Some(Ok((client, _))) = stop.run_until_cancelled(listener.accept()).await {
-        let (server, armed, stop) = (server.clone(), Arc::clone(&armed), stop.clone());
+        let server = server.clone();
+        let armed = Arc::clone(&armed);
+        let stop = stop.clone();
         wires.spawn(async move {
             let Ok(server) = TcpStream::connect(server).await else { return };
             // A wire that ends is what this is about.
@@ -135,7 +138,8 @@ impl Wire {
             match kind {
                 b'P' => {
                     let mut texts = body.split(|byte| *byte == 0).map(text);
-                    let (name, sql) = (texts.next(), texts.next());
+                    let name = texts.next();
+                    let sql = texts.next();
                     let sql = sql.unwrap_or_default();
                     marked |= self.marks(&sql);
                     self.known.insert(name.unwrap_or_default(), sql);

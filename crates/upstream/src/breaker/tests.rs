@@ -11,7 +11,8 @@ use super::{
 
 #[tokio::test(start_paused = true)]
 async fn lateness_says_nothing_where_answers_wait_for_each_other() {
-    let (breaker, tool) = (Breaker::default(), name("slow"));
+    let breaker = Breaker::default();
+    let tool = name("slow");
     let late = || Err(CallError::timeout(Duration::from_secs(2), Executed::Unknown));
 
     for crowded in [true, false] {

@@ -45,7 +45,8 @@ pub(super) struct SessionStream {
 impl SessionStream {
     /// The one of announcements in a session with these headers.
     pub(super) fn of(era: Era, headers: &HeaderMap) -> Self {
-        let (headers, opened) = (headers.clone(), CancellationToken::new());
+        let headers = headers.clone();
+        let opened = CancellationToken::new();
         Self { era, headers, announces: true, forms: None, opened }
     }
 }

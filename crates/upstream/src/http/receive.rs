@@ -245,7 +245,10 @@ struct Stream<'a> {
 impl<'a> Stream<'a> {
     fn new(wire: &'a Wire, session: &'a Session, id: u64, request: &'a Outgoing<'a>) -> Self {
         let parser = Parser::new(wire.max_response_bytes);
-        let (events, bytes, server_requests, turn) = (0, 0, 0, None);
+        let events = 0;
+        let bytes = 0;
+        let server_requests = 0;
+        let turn = None;
         Self { wire, session, id, request, parser, events, bytes, server_requests, turn }
     }
 

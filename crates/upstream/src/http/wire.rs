@@ -195,7 +195,8 @@ impl Wire {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, CallError> {
-        let (headers, client) = (self.shown(headers), self.clients.here());
+        let headers = self.shown(headers);
+        let client = self.clients.here();
         let sent = client.send(method, self.uri.clone(), headers, body).await;
         sent.map_err(|error| {
             self.caused(cause::of_connection(&error));
@@ -259,8 +260,10 @@ impl Wire {
         body: Vec<u8>,
     ) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
-        let (headers, uri) = (self.shown(headers), self.uri.clone());
-        let (client, stop) = (self.clients.here(), self.stop.clone());
+        let headers = self.shown(headers);
+        let uri = self.uri.clone();
+        let client = self.clients.here();
+        let stop = self.stop.clone();
         self.tasks.spawn(async move {
             let _permit = permit;
             tokio::select! {

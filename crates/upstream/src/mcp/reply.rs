@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn pings_are_answered_and_the_rest_is_refused() {
         let text = |method: &str| {
-            let (id, method) = (json!("x"), method.to_owned());
+            let id = json!("x");
+            let method = method.to_owned();
             let request = ServerRequest { id, method, params: Map::new(), bytes: 0 };
             String::from_utf8(request.plain_reply().unwrap()).unwrap()
         };

@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn the_first_death_costs_no_rest_and_each_further_one_twice_the_time() {
-        let (mut backoff, now) = (Backoff::new(0.0), Instant::now());
+        let mut backoff = Backoff::new(0.0);
+        let now = Instant::now();
 
         backoff.died(now, true);
         assert!(!backoff.is_resting(now));
@@ -75,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_start_that_fails_is_followed_by_a_rest_and_one_that_succeeds_is_not() {
-        let (mut backoff, now) = (Backoff::new(0.0), Instant::now());
+        let mut backoff = Backoff::new(0.0);
+        let now = Instant::now();
 
         backoff.start_failed(now);
         assert!(backoff.is_resting(now));

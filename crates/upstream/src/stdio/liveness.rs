@@ -55,7 +55,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sign_of_life_in_time_ends_a_doubt_and_silence_does_not() {
-        let (liveness, asked) = (Liveness::default(), Cell::new(0));
+        let liveness = Liveness::default();
+        let asked = Cell::new(0);
         let mut lost = Box::pin(liveness.lost(|| asked.set(asked.get() + 1)));
 
         liveness.answered();

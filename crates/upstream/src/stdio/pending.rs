@@ -99,7 +99,8 @@ impl Pending {
         if map.closed {
             return None;
         }
-        let (live, forms) = (request.live.cloned(), request.forms.cloned());
+        let live = request.live.cloned();
+        let forms = request.forms.cloned();
         map.waiting.insert(id, Waiter { arrival, live, forms });
         Some((Waiting { pending: self.clone(), id }, receiver))
     }
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_request_is_either_sent_or_withdrawn() {
-        let (sent, withdrawn) = (Ticket::default(), Ticket::default());
+        let sent = Ticket::default();
+        let withdrawn = Ticket::default();
 
         assert!(sent.send());
         assert_eq!(sent.withdraw(), Executed::Unknown);

@@ -62,7 +62,8 @@ impl Access {
         request: ExchangeRequest,
         origin: &Origin,
     ) -> Result<Granted, Refusal> {
-        let (this, from) = (Arc::clone(self), origin.clone());
+        let this = Arc::clone(self);
+        let from = origin.clone();
         self.base.uncancelled(async move { this.give(&credentials, request, &from).await }).await?
     }
 
@@ -110,7 +111,8 @@ impl Access {
             self.issue(&access, &record, refresh.as_ref(), login.as_ref(), assertions).await;
         issued.inspect_err(|refusal| {
             if refusal.http_status() == 401 {
-                let (kind, org) = (EventType::AuthRejected, subject.org_id);
+                let kind = EventType::AuthRejected;
+                let org = subject.org_id;
                 self.audit.note_refused(kind, org, actor.clone(), refusal, origin);
             }
         })?;

@@ -53,7 +53,8 @@ impl Access {
         token: Option<Secret>,
         origin: &Origin,
     ) -> Result<Refreshing, Refused> {
-        let (this, from) = (Arc::clone(self), origin.clone());
+        let this = Arc::clone(self);
+        let from = origin.clone();
         let work = async move { this.present(bearer.as_ref(), token.as_ref(), &from).await };
         let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
         found.map_err(|rejected| self.turned_away(rejected, origin))
@@ -142,7 +143,8 @@ impl Access {
             let scope = scopes.difference(granted).to_string();
             return Err(Refusal::InvalidScope { scope, allowed: granted });
         }
-        let (this, from) = (Arc::clone(self), origin.clone());
+        let this = Arc::clone(self);
+        let from = origin.clone();
         self.base.uncancelled(async move { this.spend(&refreshing, scopes, &from).await }).await?
     }
 
@@ -189,7 +191,8 @@ impl Access {
         let Refreshing { presented, refresh, grant_ends_at, .. } = refreshing;
         let sealed = next.tokens.seal(presented, refresh.id, &*self.base.random);
         let sealed = sealed.ok_or(Refusal::Internal)?;
-        let (access_hash, refresh_hash) = (next.tokens.access.hash(), next.tokens.refresh.hash());
+        let access_hash = next.tokens.access.hash();
+        let refresh_hash = next.tokens.refresh.hash();
         let rotation = Rotation {
             presented: &presented.hash(),
             access: NewToken { record: &next.access, hash: &access_hash },

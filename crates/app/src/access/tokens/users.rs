@@ -86,7 +86,8 @@ impl Access {
     fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
         let mut actor = party.actor();
         actor.id = Some(principal);
-        let (org, kind) = (party.org_id, EventType::PrincipalChanged);
+        let org = party.org_id;
+        let kind = EventType::PrincipalChanged;
         self.identity_event(org, kind, actor, "principal", principal.to_string(), origin)
     }
 }

@@ -51,7 +51,8 @@ impl AnchorFile {
             let mut lines = String::new();
             for (org, it) in &fresh {
                 let log = audit.log.origin(*org);
-                let (size, note) = (it.size, &it.note);
+                let size = it.size;
+                let note = &it.note;
                 let line = json!({"log": log, "size": size, "note": note, "anchored_at": now});
                 lines.extend([line.to_string().as_str(), "\n"]);
             }

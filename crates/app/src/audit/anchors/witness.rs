@@ -77,7 +77,8 @@ impl WitnessedBy {
         // A witness that knows another size says which; a second answer of the kind is no use.
         for _ in 0..2 {
             let Some(plan) = Plan::consistency(old, checkpoint.size) else {
-                let (name, size) = (self.key.name(), checkpoint.size);
+                let name = self.key.name();
+                let size = checkpoint.size;
                 tracing::error!(
                     witness = name,
                     log = audit.log.origin(org),
@@ -97,7 +98,8 @@ impl WitnessedBy {
                 Ok(Witnessing::Knows(_)) => break,
                 Err(WitnessError::Unreachable) => return Ok(WitnessReply::Away),
                 Err(error) => {
-                    let (name, log) = (self.key.name(), audit.log.origin(org));
+                    let name = self.key.name();
+                    let log = audit.log.origin(org);
                     tracing::error!(witness = name, log, %error, "the witness does not sign");
                     let inconsistent = error == WitnessError::Inconsistent;
                     return Ok(WitnessReply::Refused(if inconsistent {

@@ -100,8 +100,10 @@ async fn neighbour(log: ExportedLog<'_>, sequence: i64) -> Result<Option<Neighbo
     if sequence < 0 || place(sequence) >= log.signed.size {
         return Ok(None);
     }
-    let (all, order) = (Visibility::All, EventOrder::Ascending);
-    let (everything, after) = (EventFilter::default(), Some(sequence - 1));
+    let all = Visibility::All;
+    let order = EventOrder::Ascending;
+    let everything = EventFilter::default();
+    let after = Some(sequence - 1);
     let page = log.store.list_events(log.org, all, &everything, order, after, 1).await?;
     let found = page.events.first().and_then(|event| Some((event, event.seal?)));
     let Some((event, seal)) = found.filter(|(_, seal)| seal.sequence == sequence) else {

@@ -86,7 +86,8 @@ async fn made(
     let stopped = audit.exports.stop.run_until_cancelled(writing).await;
     let written = stopped.unwrap_or(Err(ExportError::Stopped))?;
     watch.keep_within(written.bytes).await?;
-    let (place, format) = (folder.clone(), request.format);
+    let place = folder.clone();
+    let format = request.format;
     let finishing = tokio::task::spawn_blocking(move || place.finish(id, format, &file));
     finishing.await.map_err(|_| ExportError::Stopped)??;
     if written.mismatched > 0 {
@@ -109,7 +110,8 @@ async fn record(
     request: &ExportRequest,
     written: &Written,
 ) -> Result<(), ExportError> {
-    let (request, result) = (request.told(), written.told());
+    let request = request.told();
+    let result = written.told();
     let event_id = EventId::new(audit.base.ids());
     let made = ExportMade {
         org_id: ctx.caller().org_id,
@@ -161,7 +163,8 @@ impl<'a> ExportWatch<'a> {
 
     /// Fails once the org has more bytes than it may have, or the disk less than has to stay free.
     async fn keep_within(&mut self, bytes: u64) -> Result<(), ExportError> {
-        let (exports, now) = (&self.audit.exports, self.audit.base.now());
+        let exports = &self.audit.exports;
+        let now = self.audit.base.now();
         let beside = self.audit.base.store.export_bytes_beside(self.org, self.id, now).await?;
         self.looked_at = bytes;
         if beside.saturating_add(bytes) > exports.limits.bytes {

@@ -96,7 +96,8 @@ struct Progress {
 impl ExportView {
     /// The view of a stored export.
     pub(super) fn of(export: &ExportRecord) -> Result<Self, Refusal> {
-        let (total, scanned) = (export.total, export.scanned);
+        let total = export.total;
+        let scanned = export.scanned;
         let pending = export.status == ExportStatus::Pending;
         let percent = if total > 0 { 100 * scanned.min(total) / total } else { 0 };
         Ok(Self {

@@ -97,7 +97,9 @@ pub(crate) async fn export_places(
         // The header of a table that may have no lines.
         desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
     }
-    let (mut reached, mut events, mut mismatched) = (first, 0, 0);
+    let mut reached = first;
+    let mut events = 0;
+    let mut mismatched = 0;
     while reached < end {
         let page = next_page(log, request, reached, end).await?;
         reached = page.reached;
@@ -107,7 +109,8 @@ pub(crate) async fn export_places(
         let marked;
         (desk, marked) = desk.write(origin.clone(), page.events, proofs).await?;
         mismatched += marked;
-        let (scanned, total) = (reached - first, end - first);
+        let scanned = reached - first;
+        let total = end - first;
         progress.reached(ExportBeat { scanned, total, bytes: desk.pen.bytes }).await?;
     }
     if request.is_complete() && i64::try_from(events) != Ok(end - first) {
@@ -137,7 +140,8 @@ async fn next_page(
     from: i64,
     end: i64,
 ) -> Result<Page, StoreError> {
-    let (all, order) = (Visibility::All, EventOrder::Ascending);
+    let all = Visibility::All;
+    let order = EventOrder::Ascending;
     let after = Some(from - 1);
     let page = log.store.list_events(log.org, all, &request.filter, order, after, PAGE).await?;
     let reached = page.reached.filter(|_| page.more).map_or(end, |last| last + 1).min(end);

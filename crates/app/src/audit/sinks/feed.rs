@@ -135,7 +135,8 @@ impl<'a> Feed<'a> {
         if self.leased.is_some_and(|since| since.elapsed() < RENEW) {
             return Ok(true);
         }
-        let (now, audit) = (self.audit.base.now(), self.audit);
+        let now = self.audit.base.now();
+        let audit = self.audit;
         let until = now.plus_seconds(LEASE);
         let ours =
             audit.base.store.lease_sink(&self.settings.name, &audit.base.node, now, until).await?;
@@ -144,9 +145,12 @@ impl<'a> Feed<'a> {
     }
 
     async fn forward_log(&mut self, log: &Behind) -> Result<(), SinkError> {
-        let (audit, name) = (self.audit, &self.settings.name);
-        let (all, order) = (Visibility::All, EventOrder::Ascending);
-        let (everything, after) = (EventFilter::default(), Some(log.next - 1));
+        let audit = self.audit;
+        let name = &self.settings.name;
+        let all = Visibility::All;
+        let order = EventOrder::Ascending;
+        let everything = EventFilter::default();
+        let after = Some(log.next - 1);
         let page = audit
             .base
             .store

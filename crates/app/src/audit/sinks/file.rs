@@ -39,7 +39,8 @@ impl LogFile {
 
     /// Appends whole lines; they are on the disk when this returns.
     pub(super) async fn write(&mut self, lines: Vec<u8>) -> io::Result<()> {
-        let (settings, open) = (self.settings.clone(), self.open.take());
+        let settings = self.settings.clone();
+        let open = self.open.take();
         let writing = tokio::task::spawn_blocking(move || append(&settings, open, &lines));
         self.open = Some(writing.await.map_err(io::Error::other)??);
         Ok(())

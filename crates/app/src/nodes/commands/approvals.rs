@@ -28,7 +28,8 @@ impl Shell {
     ) -> Result<Vec<ApprovalView>, ShellError> {
         let now = self.clock.now();
         let filter = ApprovalFilter { status, requester: None, now };
-        let (mut found, mut after) = (Vec::new(), None);
+        let mut found = Vec::new();
+        let mut after = None;
         loop {
             let page = self.store.list_approvals(org, &filter, after, PAGE).await?;
             let Some(last) = page.last() else { return Ok(found) };

@@ -112,7 +112,8 @@ impl Shell {
         }
         let mut walk = Walk::new(removals)?;
         for index in 0..size.div_ceil(WIDTH) {
-            let (first, end) = (index * WIDTH, size.min((index + 1) * WIDTH));
+            let first = index * WIDTH;
+            let end = size.min((index + 1) * WIDTH);
             let id = TileId { level: 0, index };
             let Some(leaves) = self.tile(org, id, end - first).await? else {
                 return Ok(Err(IndexFault::Tile { level: 0, index }));

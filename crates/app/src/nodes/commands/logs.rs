@@ -111,8 +111,10 @@ impl Shell {
         let signer = self.signer(identity);
         self.store.seal(org.id, &signer).await?;
         let end = self.store.sealed_size(org.id).await?;
-        let (all, order) = (Visibility::All, EventOrder::Descending);
-        let (mut found, mut after) = (Vec::new(), Some(end));
+        let all = Visibility::All;
+        let order = EventOrder::Descending;
+        let mut found = Vec::new();
+        let mut after = Some(end);
         while found.len() < usize::try_from(count).unwrap_or(usize::MAX) {
             let missing = count.saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
             let page = self
@@ -137,7 +139,8 @@ impl Shell {
         filter: &EventFilter,
         reached: i64,
     ) -> Result<Tail, ShellError> {
-        let (all, order) = (Visibility::All, EventOrder::Ascending);
+        let all = Visibility::All;
+        let order = EventOrder::Ascending;
         let page = self.store.list_events(org.id, all, filter, order, Some(reached), PAGE).await?;
         let origin = crate::audit::log::origin(host, org.id);
         let reached = page.reached.unwrap_or(reached);

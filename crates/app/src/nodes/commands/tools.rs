@@ -34,7 +34,8 @@ impl Shell {
     /// The accepted and the waiting version of every tool; only of this provider, if one is
     /// named.
     pub async fn tools(&self, provider: Option<&str>) -> Result<Vec<Pin>, ShellError> {
-        let (mut wanted, mut after) = (Vec::new(), None::<Pin>);
+        let mut wanted = Vec::new();
+        let mut after = None::<Pin>;
         loop {
             let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
             let page = self.store.page_pins(beyond, PAGE).await?;

@@ -126,7 +126,8 @@ impl Shell {
 
 fn verify_lines(pipe: PipeReader, mut verifier: Verifier) -> Result<Report, Fault> {
     let unread = |error: io::Error| Fault::Unreadable(format!("the log cannot be read: {error}"));
-    let (mut reader, mut line) = (BufReader::with_capacity(CHUNK, pipe), Vec::new());
+    let mut reader = BufReader::with_capacity(CHUNK, pipe);
+    let mut line = Vec::new();
     let most = u64::try_from(MAX_LINE_BYTES + 2).unwrap_or(u64::MAX);
     while reader.by_ref().take(most).read_until(b'\n', &mut line).map_err(unread)? > 0 {
         line.pop_if(|last| *last == b'\n');

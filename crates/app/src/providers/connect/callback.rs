@@ -72,7 +72,8 @@ impl Providers {
         callback: Callback,
         origin: &Origin,
     ) -> Result<CalledBack, Refused> {
-        let (this, from) = (Arc::clone(self), origin.clone());
+        let this = Arc::clone(self);
+        let from = origin.clone();
         let work = async move { this.take_back(callback, &from).await };
         let taken = self.base.uncancelled(work).await.unwrap_or_else(Err);
         match taken {
@@ -254,7 +255,8 @@ impl Providers {
         pending: &Pending,
         origin: &Origin,
     ) -> Result<(), Refusal> {
-        let (org, id) = (attempt.org_id, attempt.provider_id);
+        let org = attempt.org_id;
+        let id = attempt.provider_id;
         let credential = &pending.credential;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
         let tried_at = self.base.clock.now();

@@ -53,7 +53,8 @@ impl Providers {
         let pending = Pending::decode(&self.opened(&sealed)?).ok_or(Refusal::Internal)?;
         let record = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;
         let record = record?.ok_or_else(unknown)?;
-        let (id, was_connected) = (record.id, Self::is_connected(&record));
+        let id = record.id;
+        let was_connected = Self::is_connected(&record);
         let grant = self.grant_of(&pending);
         match self.take_into_use(&asked, record, &pending.credential, grant).await {
             Ok(mut view) => {

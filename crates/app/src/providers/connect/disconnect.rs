@@ -82,7 +82,8 @@ impl Providers {
         let about = about(&record);
         let event = self.connection_event(ctx, EventType::ProviderDisconnected, &about, &json!({}));
         let told = row_of(&event);
-        let (org, prv) = (record.org_id, record.id);
+        let org = record.org_id;
+        let prv = record.id;
         let shared = provider.declared.auth.needs_nobody() && record.owner == ProviderOwner::Org;
         // Committed with its event: neither is there without the other.
         let removed = if shared {

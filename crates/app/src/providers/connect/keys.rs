@@ -85,7 +85,8 @@ impl Providers {
             consent: ProviderId::new(self.base.ids()).to_string(),
         };
         let record = self.first_record(&asked, ProviderId::new(self.base.ids())).await?;
-        let (id, org) = (record.id, record.org_id);
+        let id = record.id;
+        let org = record.org_id;
         match self.take_into_use(&asked, record, &credential, Grant::default()).await {
             Ok(view) => Ok(view),
             Err(refusal) => {
@@ -117,7 +118,8 @@ impl Providers {
         grant: Grant,
     ) -> Result<ProviderView, Refusal> {
         let PermittedConnect { ctx, provider, .. } = asked;
-        let (org, id) = (record.org_id, record.id);
+        let org = record.org_id;
+        let id = record.id;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
         let tried_at = self.base.clock.now();
         let listed = self.tried(org, provider, &header, &grant.scopes).await?;
@@ -172,7 +174,8 @@ impl Providers {
                     let text = portcullis_core::oauth::who(&answer, pointer)?;
                     Some(self.screening.recordable(&text))
                 };
-                let (id, name) = (tell(&source.id), tell(&source.name));
+                let id = tell(&source.id);
+                let name = tell(&source.name);
                 Some(portcullis_store::Account { id, name })
             }
             Err(error) => {

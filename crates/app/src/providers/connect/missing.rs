@@ -48,7 +48,8 @@ impl Providers {
             "reason": "provider_not_configured", "upstream_revocation": "unsupported",
         });
         let event = self.gateway_event(EventType::ProviderDisconnected, &about(record), &details);
-        let (org, id) = (record.org_id, record.id);
+        let org = record.org_id;
+        let id = record.id;
         if self.base.store.remove_provider(org, id, &row_of(&event)).await? {
             self.leave(org, id);
         }

@@ -127,7 +127,8 @@ impl Providers {
         seen: i64,
         reason: Reason,
     ) -> Renewed {
-        let (this, connection) = (Arc::clone(self), Arc::clone(connection));
+        let this = Arc::clone(self);
+        let connection = Arc::clone(connection);
         let work = async move {
             let Some(own) = connection.own() else { return Renewed::NeedsAuth };
             let asked = this.base.clock.now();
@@ -280,7 +281,8 @@ impl Providers {
             refresh_failures: 0,
             audience: record.grant.audience,
         };
-        let (org, id) = (record.org_id, record.id);
+        let org = record.org_id;
+        let id = record.id;
         let secret = self.sealed_credential(&org.to_string(), &id.to_string(), &credential)?;
         let new = NewCredential { secret, grant, account: None };
         let kept = self.base.store.keep_credential(org, id, &new, now).await;
@@ -310,7 +312,9 @@ impl Providers {
         why: &str,
     ) -> Result<Renewed, Refusal> {
         let status = ProviderStatus::NeedsAuth;
-        let (org, id, revision) = (record.org_id, record.id, record.revision);
+        let org = record.org_id;
+        let id = record.id;
+        let revision = record.revision;
         let now = self.base.clock.now();
         let set = self.base.store.set_status_of(org, id, revision, status, Some(why), now).await;
         if set? {
@@ -332,7 +336,9 @@ impl Providers {
     async fn put_off(&self, record: &ProviderRecord) {
         let failures = record.grant.refresh_failures.saturating_add(1);
         let next = self.base.clock.now().plus_seconds(backoff(failures, &*self.base.random));
-        let (org, id, revision) = (record.org_id, record.id, record.revision);
+        let org = record.org_id;
+        let id = record.id;
+        let revision = record.revision;
         if let Err(error) = self.base.store.refresh_failed(org, id, revision, Some(next)).await {
             error.log();
         }
@@ -341,7 +347,9 @@ impl Providers {
     async fn refresh_failed(&self, record: &ProviderRecord, refused: bool) {
         self.put_off(record).await;
         let now = self.base.clock.now();
-        let (org, id, revision) = (record.org_id, record.id, record.revision);
+        let org = record.org_id;
+        let id = record.id;
+        let revision = record.revision;
         let why = if refused {
             "the authorization server refuses to renew the credentials"
         } else {

@@ -53,7 +53,8 @@ async fn rotate_all(
     vault: &Vault,
     random: &dyn Random,
 ) -> Result<(u64, Option<RotateError>), StoreError> {
-    let (mut rewrapped, mut failed) = (0, None);
+    let mut rewrapped = 0;
+    let mut failed = None;
     let mut after: Option<SealedSecret> = None;
     loop {
         let batch = store.secrets_not_under(vault.primary(), after.as_ref(), BATCH).await?;

@@ -145,8 +145,11 @@ impl Providers {
             let authorizer = &connection.provider.authorizer;
             authorizer.refused(Some(&challenge), &record.grant.scopes).await;
         }
-        let (org, id, revision) = (record.org_id, record.id, record.revision);
-        let (status, now) = (record.status, self.base.clock.now());
+        let org = record.org_id;
+        let id = record.id;
+        let revision = record.revision;
+        let status = record.status;
+        let now = self.base.clock.now();
         let set =
             self.base.store.set_status_of(org, id, revision, status, Some(why.as_str()), now).await;
         if let Err(error) = set {

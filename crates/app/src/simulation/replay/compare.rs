@@ -35,7 +35,8 @@ pub(super) struct Outcome {
 impl Outcome {
     /// The decision stays as it was recorded.
     pub(super) fn unchanged(recorded: SimulatedDecision) -> Self {
-        let (before, after) = (recorded.clone(), recorded);
+        let before = recorded.clone();
+        let after = recorded;
         let change = SimulatedChange::None;
         Self { change, before, after, missing: Vec::new(), approvals: Vec::new() }
     }
@@ -43,7 +44,8 @@ impl Outcome {
     /// Indeterminate, because `missing` is not known.
     pub(super) fn untellable(before: SimulatedDecision, missing: &str) -> Self {
         let after = SimulatedDecision { decision: None, cause: None, policy: None, reason: None };
-        let (change, missing) = (SimulatedChange::Indeterminate, vec![missing.to_owned()]);
+        let change = SimulatedChange::Indeterminate;
+        let missing = vec![missing.to_owned()];
         Self { change, before, after, missing, approvals: Vec::new() }
     }
 }
@@ -113,8 +115,8 @@ impl Call<'_> {
         let nothing = Value::Object(serde_json::Map::new());
         let empty_input = Document::of(&nothing);
         let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
-        let (input_names, output_names) =
-            (names(&inputs.dlp), inputs.dlp_output.as_ref().map(names).unwrap_or_default());
+        let input_names = names(&inputs.dlp);
+        let output_names = inputs.dlp_output.as_ref().map(names).unwrap_or_default();
         let input_refs: Vec<&str> = input_names.iter().map(String::as_str).collect();
         let output_refs: Vec<&str> = output_names.iter().map(String::as_str).collect();
         let empty = Facts::default();

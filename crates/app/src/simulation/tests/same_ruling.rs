@@ -195,7 +195,8 @@ fn invoked(engine: &Engine, set: &PolicySet, case: &Case) -> Option<Outcome> {
     };
     let subject = Subject::of(key()).calling(case.tool.id.as_str());
     let call = || -> Result<Cleared<ToolCall>, Denial> {
-        let (tool, input) = (Arc::clone(&case.tool), case.input.clone());
+        let tool = Arc::clone(&case.tool);
+        let input = case.input.clone();
         let call = ToolCall::new(engine, tool, case.pin, input, case.bytes)?;
         let permitted = call.scan(engine, &subject)?.decide(set, engine, asker)?;
         permitted.fulfil(engine, &Unlimited)
@@ -294,7 +295,8 @@ proptest! {
         let (outcome, judged) = simulated(&simulator, &set, &case);
 
         prop_assert_eq!(&outcome, &actual, "value, ruling and denial");
-        let (policy, reason) = (judged.policy.as_deref(), judged.reason.as_deref());
+        let policy = judged.policy.as_deref();
+        let reason = judged.reason.as_deref();
         let told = (judged.decision, policy, reason, judged.obligations.clone());
         prop_assert_eq!(told, shown(&actual));
     }

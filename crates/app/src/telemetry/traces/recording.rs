@@ -83,7 +83,8 @@ impl Recording {
         arrived: Timestamp,
     ) -> Self {
         let request = open(ids.next(), "request", SpanKind::Server, arrived);
-        let (answered, known) = (false, false);
+        let answered = false;
+        let known = false;
         let written = WrittenSpans {
             ids,
             request,
@@ -175,7 +176,8 @@ impl WrittenSpans {
 }
 
 fn open(id: SpanId, name: &str, kind: SpanKind, now: Timestamp) -> Span {
-    let (name, attributes) = (name.to_owned(), Vec::new());
+    let name = name.to_owned();
+    let attributes = Vec::new();
     Span { id, name, kind, begun: now, ended: now, attributes, failed: None }
 }
 

@@ -34,7 +34,8 @@ pub(super) fn make(
     listed: Vec<ToolDefinition>,
     now: Timestamp,
 ) -> Fitted {
-    let (declared, most) = (&provider.declared, provider.declared.max_pins);
+    let declared = &provider.declared;
+    let most = provider.declared.max_pins;
     match declared.pinning {
         Pinning::Off => return Fitted { listed, surplus: 0, forgotten: Vec::new() },
         Pinning::On | Pinning::Review => {}

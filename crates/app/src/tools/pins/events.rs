@@ -104,7 +104,8 @@ impl Tools {
         if all.is_empty() || !self.pins.may_tell(org, slug, self.base.clock.now()) {
             return;
         }
-        let (teller, slug) = (self.teller(), slug.to_owned());
+        let teller = self.teller();
+        let slug = slug.to_owned();
         self.base.tasks.spawn(async move {
             let (named, others) = all.split_at(all.len().min(MOST_EVENTS));
             for it in named {
@@ -191,7 +192,8 @@ impl Tools {
             tracing::warn!(provider = slug, tool = it.name, why = it.why, "tool left out");
         }
         let change = json!({ "action": "skipped", "tools": named });
-        let (teller, target) = (self.teller(), provider_target(slug));
+        let teller = self.teller();
+        let target = provider_target(slug);
         let count = u64::try_from(all.len()).ok();
         self.base.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, count, change).await;
@@ -239,7 +241,8 @@ impl Tools {
         org: Option<OrgId>,
         surplus: u64,
     ) -> Result<(), StoreError> {
-        let (slug, most) = (provider.declared.slug.as_str(), provider.declared.max_pins);
+        let slug = provider.declared.slug.as_str();
+        let most = provider.declared.max_pins;
         let key = (org, slug.to_owned());
         let before = {
             let surpluses = self.pins.surplus.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,7 +265,8 @@ impl Tools {
             "the provider lists more tools than are remembered of it; see `portcullis tool list`"
         );
         let change = json!({ "action": "surplus", "max_pins": most });
-        let (teller, target) = (self.teller(), provider_target(slug));
+        let teller = self.teller();
+        let target = provider_target(slug);
         self.base.tasks.spawn(async move {
             teller.tell(org, EventType::ToolSkipped, target, Some(surplus), change).await;
         });

@@ -36,7 +36,8 @@ impl Tools {
         if provider.declared.endpoint.is_some() {
             return Ok(false);
         }
-        let (org, slug) = (provider.declared.org, &provider.declared.slug);
+        let org = provider.declared.org;
+        let slug = &provider.declared.slug;
         let definitions = accepted(&self.base.store, org, slug).await?;
         if definitions.is_empty() {
             return Ok(false);

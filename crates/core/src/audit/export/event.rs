@@ -66,7 +66,8 @@ pub fn commitments_hold<'a>(
     detached: &'a Value,
     integrity: &Value,
 ) -> Result<(u64, u64), &'a str> {
-    let (mut opened, mut unopened) = (0, 0);
+    let mut opened = 0;
+    let mut unopened = 0;
     let values = detached.as_object().into_iter().flatten();
     for (name, value) in values.filter(|(_, value)| !value.is_null()) {
         let salt = integrity.get("salts").and_then(|salts| salts.get(name)).and_then(Value::as_str);

@@ -209,7 +209,8 @@ fn trailer(mut line: Map<String, Value>) -> Result<Trailer, Fault> {
     let note = line.get("note").and_then(Value::as_str).ok_or_else(malformed)?.to_owned();
     let events = line.get("events").and_then(Value::as_u64).ok_or_else(malformed)?;
     let span = |name: &str| line.get(name).map_or(Ok(Vec::new()), hashes);
-    let (prefix, suffix) = (span("prefix")?, span("suffix")?);
+    let prefix = span("prefix")?;
+    let suffix = span("suffix")?;
     let consistency = line.get("consistency").map(|it| {
         let since = it.get("since").and_then(Value::as_u64).ok_or_else(malformed)?;
         let hashes = hashes(it.get("hashes").ok_or_else(malformed)?)?;
@@ -224,7 +225,8 @@ fn trailer(mut line: Map<String, Value>) -> Result<Trailer, Fault> {
         });
         neighbour.transpose()
     };
-    let (before, after) = (beside("before")?, beside("after")?);
+    let before = beside("before")?;
+    let after = beside("after")?;
     Ok(Trailer { note, events, prefix, suffix, consistency, before, after })
 }
 

@@ -37,7 +37,8 @@ impl Since {
         now: &Checkpoint,
         holds: impl FnOnce() -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        let (then, size) = (&self.0, self.0.size);
+        let then = &self.0;
+        let size = self.0.size;
         if then.origin != now.origin {
             let what = format!("the older checkpoint is of another log, `{}`", then.origin);
             return Err(Fault::Inconsistent(what));

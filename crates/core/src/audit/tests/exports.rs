@@ -407,7 +407,8 @@ fn one_event_is_proven_by_its_proof_and_by_no_other() {
     let log = Log::new(12);
     let keys = [log.key.verifier().clone()];
     let proof = |index: u64| {
-        let (path, checkpoint) = (log.path(index), log.note(12));
+        let path = log.path(index);
+        let checkpoint = log.note(12);
         TlogProof { index, path, checkpoint }.to_string()
     };
     let event = |at: u64| log.event(at).as_object().unwrap().clone();

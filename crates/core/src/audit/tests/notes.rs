@@ -16,7 +16,8 @@ fn witness() -> SigningKey {
 
 #[test]
 fn several_keys_sign_and_any_of_them_opens() {
-    let (old, new) = (log_key(1), log_key(2));
+    let old = log_key(1);
+    let new = log_key(2);
     let note = checkpoint(7, [3; 32]).sign(&[&old, &new]).to_string();
 
     for keys in [vec![&old], vec![&new], vec![&new, &old]] {
@@ -32,7 +33,8 @@ fn several_keys_sign_and_any_of_them_opens() {
 
 #[test]
 fn a_witness_signs_with_the_time_and_is_no_log() {
-    let (log, witness) = (log_key(1), witness());
+    let log = log_key(1);
+    let witness = witness();
     let mut note = checkpoint(7, [3; 32]).sign(&[&log]);
     note.add(witness.cosign(note.text(), 1_795_172_535));
     note.add(witness.cosign(note.text(), 1_795_172_535));
@@ -51,7 +53,8 @@ fn a_witness_signs_with_the_time_and_is_no_log() {
 
 #[test]
 fn one_bad_signature_of_a_known_key_spoils_the_note() {
-    let (log, other) = (log_key(1), log_key(2));
+    let log = log_key(1);
+    let other = log_key(2);
     let signed = checkpoint(7, [3; 32]).sign(&[&log]);
     let mut forged = Note::sign(checkpoint(8, [3; 32]).to_string(), &[&other]);
     forged.add(signed.signatures()[0].clone());

@@ -23,16 +23,19 @@ fn root_of_range(prefix: &[Hash], first: u64, range: &[Hash], suffix: &[Hash], s
 }
 
 fn check_inclusion(leaves: &[Hash], tiles: &Tiles, index: usize) {
-    let (at, size) = (index as u64, leaves.len() as u64);
+    let at = index as u64;
+    let size = leaves.len() as u64;
     let path = Plan::inclusion(at, size).unwrap().hashes(tiles).unwrap();
 
     assert_eq!(root_of_path(at, size, &leaves[index], &path), Some(reference_root(leaves)));
 }
 
 fn check_consistency(leaves: &[Hash], tiles: &Tiles, old: usize) {
-    let (before, after) = (old as u64, leaves.len() as u64);
+    let before = old as u64;
+    let after = leaves.len() as u64;
     let proof = Plan::consistency(before, after).unwrap().hashes(tiles).unwrap();
-    let (old_root, root) = (reference_root(&leaves[..old]), reference_root(leaves));
+    let old_root = reference_root(&leaves[..old]);
+    let root = reference_root(leaves);
 
     assert!(is_consistent(before, &old_root, after, &root, &proof), "{before} {after}");
     let mut forked = root;
@@ -73,7 +76,8 @@ fn a_path_that_is_changed_in_any_place_leads_elsewhere_or_nowhere() {
         let tiles = stored(&leaves, 40);
         let root = reference_root(&leaves);
         for (index, leaf) in leaves.iter().enumerate() {
-            let (at, size) = (index as u64, size as u64);
+            let at = index as u64;
+            let size = size as u64;
             let path = Plan::inclusion(at, size).unwrap().hashes(&tiles).unwrap();
             let leads = |at, size, path: &[Hash]| root_of_path(at, size, leaf, path) == Some(root);
 
@@ -193,7 +197,8 @@ fn the_frontier_of_a_stored_tree_grows_as_the_tree_does() {
 fn tiles_that_are_taken_as_they_fill_are_those_of_the_whole_tree() {
     let leaves = leaves(256 * 3 + 7);
     let grow = || GrowingTree::open(0, Tiles::default()).unwrap();
-    let (mut whole, mut walked) = (grow(), grow());
+    let mut whole = grow();
+    let mut walked = grow();
     let mut taken = Vec::new();
     for leaf in leaves {
         whole.push(leaf);
@@ -240,7 +245,8 @@ proptest! {
         let leaves = leaves(size as u64);
         let tiles = stored(&leaves, step.max(size / 40));
         let place = |seed: u64, below: usize| usize::try_from(seed % below as u64).unwrap();
-        let (index, old) = (place(at[0], size), place(at[1], size));
+        let index = place(at[0], size);
+        let old = place(at[1], size);
         let end = index + place(at[2], size - index + 1);
 
         check_inclusion(&leaves, &tiles, index);

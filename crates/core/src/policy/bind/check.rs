@@ -79,7 +79,8 @@ fn check_literal(
     declared: &Declared,
     check: &mut NameCheck,
 ) {
-    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let kind = literal.type_name();
+    let id = literal.id().unescaped();
     let offset = || policy.offset_of(&format!("\"{}\"", literal.id().escaped()));
     let (code, known) = if !entity_types().knows(kind) {
         let message = format!("there is no entity type `{kind}`");
@@ -128,7 +129,8 @@ fn unknown_member(
     if let Some(misnamed) = Misnamed::of(literal) {
         return Some(misnamed.warning());
     }
-    let (kind, id) = (literal.type_name(), literal.id().unescaped());
+    let kind = literal.type_name();
+    let id = literal.id().unescaped();
     let known = if *kind == entity_types().role {
         ["member", "auditor", "admin", "service"].contains(&id)
     } else if *kind == entity_types().scope {

@@ -116,7 +116,8 @@ fn covers_action(wide: &ActionScope, narrow: &ActionScope) -> bool {
 
 /// Returns true if an action group holds an action or a group, as far as their names tell.
 fn holds(group: &EntityUid, action: &EntityUid) -> bool {
-    let (group, action) = (group.id().unescaped(), action.id().unescaped());
+    let group = group.id().unescaped();
+    let action = action.id().unescaped();
     let provider = |name: &str| {
         name.strip_suffix(":*").is_some_and(|provider| {
             action.strip_prefix(provider).is_some_and(|rest| rest.starts_with(':'))

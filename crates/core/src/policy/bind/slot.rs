@@ -89,7 +89,8 @@ impl Slot {
         let shapes = Shapes::of(tool, computed);
         let candidates = candidates(fitting, &facts, &shapes, was.map(|slot| &**slot), watch)?;
         let stage = |phase, keys: &mut PrincipalKeys| Stage::of(&candidates, phase, keys);
-        let (request, response) = (stage(Phase::Request, keys), stage(Phase::Response, keys));
+        let request = stage(Phase::Request, keys);
+        let response = stage(Phase::Response, keys);
         let mut reads = Paths::default();
         for candidate in &candidates {
             reads.merge(&candidate.policy.paths);
@@ -199,7 +200,9 @@ impl Stage {
     fn of(candidates: &[Candidate], phase: Phase, keys: &mut PrincipalKeys) -> Self {
         let in_phase = (0..).zip(candidates);
         let in_phase = in_phase.filter(|(_, one)| one.policy.annotations.phase == phase);
-        let (mut active, mut shadow, mut unfit) = (Vec::new(), Vec::new(), Vec::new());
+        let mut active = Vec::new();
+        let mut shadow = Vec::new();
+        let mut unfit = Vec::new();
         for (number, candidate) in in_phase {
             match (candidate.policy.annotations.status, candidate.is_valid()) {
                 (Status::Active, true) => active.push(number),

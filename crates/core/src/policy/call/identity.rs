@@ -63,7 +63,8 @@ impl Identity {
     /// The verified caller, of whom no login says more.
     #[must_use]
     pub fn of(caller: &Caller) -> Self {
-        let (id, org) = (caller.principal_id.to_string(), caller.org_id.to_string());
+        let id = caller.principal_id.to_string();
+        let org = caller.org_id.to_string();
         let agent = |via: crate::id::PrincipalId| Agent {
             id: via.to_string(),
             kind: via.kind().as_str().to_owned(),

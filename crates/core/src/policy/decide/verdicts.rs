@@ -22,7 +22,9 @@ pub(in crate::policy) fn silence(phase: Phase) -> Decision {
 }
 
 fn decision(verdict: Verdict, determining: Vec<Arc<str>>, errors: Vec<Errored>) -> Decision {
-    let (notices, shadow, capture) = (Vec::new(), Vec::new(), None);
+    let notices = Vec::new();
+    let shadow = Vec::new();
+    let capture = None;
     Decision { verdict, determining, notices, capture, shadow, errors }
 }
 

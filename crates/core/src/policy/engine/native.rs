@@ -90,7 +90,8 @@ pub(crate) struct Clauses;
 
 impl Clauses {
     pub(crate) fn of(condition: &Expr) -> Vec<&Expr> {
-        let (mut open, mut found) = (vec![condition], Vec::new());
+        let mut open = vec![condition];
+        let mut found = Vec::new();
         while let Some(expression) = open.pop() {
             if let ExprKind::And { left, right } = expression.expr_kind() {
                 open.extend([&**right, &**left]);

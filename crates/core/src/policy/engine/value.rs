@@ -46,6 +46,7 @@ impl Plain<'_> {
 /// The text that the policy language reads as this many ten-thousandths.
 pub(super) fn decimal(scaled: i64) -> String {
     let sign = if scaled < 0 { "-" } else { "" };
-    let (whole, fraction) = (scaled.unsigned_abs() / 10_000, scaled.unsigned_abs() % 10_000);
+    let whole = scaled.unsigned_abs() / 10_000;
+    let fraction = scaled.unsigned_abs() % 10_000;
     format!("{sign}{whole}.{fraction:04}")
 }

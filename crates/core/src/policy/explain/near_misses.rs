@@ -63,7 +63,8 @@ impl PolicySet {
     /// Permits for the principal that are about other tools: of the same provider or with the same
     /// kind of hint, or of any provider if they name the principal.
     fn other_actions(&self, slot: &Slot, question: &Question<'_>) -> impl Iterator<Item = Miss> {
-        let (principal, provider) = (question.principal, question.tool.id.provider());
+        let principal = question.principal;
+        let provider = question.tool.id.provider();
         self.policies.iter().filter_map(move |placed| {
             let policy = &placed.policy;
             let scope = &policy.rule.scope;

@@ -13,7 +13,9 @@ const MAX_OPERATORS: usize = 500;
 /// where it ends, with its `;`. Says where the text first nests deeper than is parsed.
 pub(in crate::policy) fn statements(text: &str) -> Result<Vec<Range<usize>>, usize> {
     let mut scan = Scan::default();
-    let (mut found, mut start, mut previous) = (Vec::new(), None, ' ');
+    let mut found = Vec::new();
+    let mut start = None;
+    let mut previous = ' ';
     for (offset, letter) in text.char_indices() {
         let code = matches!(scan.within, Within::Code);
         scan.step(previous, letter);

@@ -54,7 +54,8 @@ fn part(expression: &Expr, read: ReadClause) -> ConditionClause {
 }
 
 fn read_clauses(clauses: &[Clause]) -> Vec<ReadClause> {
-    let (mut open, mut found) = (Vec::new(), Vec::new());
+    let mut open = Vec::new();
+    let mut found = Vec::new();
     let read = |expression, is_unless| ReadClause {
         paths: context_paths::of_expression(expression).paths,
         is_unless,

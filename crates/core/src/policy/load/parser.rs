@@ -191,7 +191,8 @@ fn lints(
 /// A group that the scope compares with what can only be in it.
 fn compared_group(scope: &RuleScope) -> Option<&EntityUid> {
     let names = entity_types();
-    let (principals, tools) = ([&names.user, &names.service], [&names.tool]);
+    let principals = [&names.user, &names.service];
+    let tools = [&names.tool];
     let other = |scope: &'_ EntityScope, kinds: &[&EntityTypeName]| matches!(scope, EntityScope::Eq(uid) if !kinds.contains(&uid.type_name()));
     [(&scope.principal, &principals[..]), (&scope.resource, &tools[..])]
         .into_iter()

@@ -78,7 +78,8 @@ impl PolicySet {
                 |placed: &Placed| (placed.policy.id.to_string(), Arc::clone(&placed.policy.digest));
             set.policies.iter().map(pair).collect()
         };
-        let (ours, theirs) = (digests(self), digests(base));
+        let ours = digests(self);
+        let theirs = digests(base);
         let absent = |from: &BTreeMap<String, Arc<str>>, id: &&String| !from.contains_key(*id);
         let changed = |(id, digest): &(&String, &Arc<str>)| {
             theirs.get(*id).is_some_and(|other| other != *digest)
@@ -143,7 +144,8 @@ impl PolicySet {
         };
         let own = Policies::new(all.iter().filter(|placed| !known(placed)).cloned().collect());
         let catalogue = &self.environment.catalogue;
-        let (policies, tools) = (own.len(), catalogue.tools().count());
+        let policies = own.len();
+        let tools = catalogue.tools().count();
         let mut checks = 0;
         for tool in catalogue.tools() {
             watch.go_on()?;

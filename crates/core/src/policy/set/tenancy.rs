@@ -47,7 +47,8 @@ impl OrgView {
     /// Truth value of "the principal, action or resource of a call of this org is `entity`, or in
     /// it"; `None` if it depends on the call.
     fn within(&self, entity: &EntityUid) -> Option<bool> {
-        let (kind, id) = (entity.type_name(), entity.id().unescaped());
+        let kind = entity.type_name();
+        let id = entity.id().unescaped();
         let names = entity_types();
         if *kind == names.org {
             return Some(*entity == self.org);

@@ -90,6 +90,8 @@ fn an_unfit_forbid_about_others_denies_nobody_else() {
     let bound = set.rebind(&catalogue(&[list("string"), only("integer")]));
 
     assert_eq!(said(&ask(&bound, &list("string"), &json!({}))), "allow base");
-    let (admin, tool, input) = (caller(Role::Admin), list("string"), json!({}));
+    let admin = caller(Role::Admin);
+    let tool = list("string");
+    let input = json!({});
     assert_eq!(said(&bound.decide(&question(&admin, &tool, &input))), "deny policy-error");
 }

@@ -154,7 +154,8 @@ fn principals_are_in_their_role_scopes_org_and_groups() {
     ];
     let groups = vec!["staff".to_owned()];
     let member = Identity { groups, ..Identity::of(&caller_as(Role::Member)) };
-    let (tools, member) = (tools(), Principal::new(member));
+    let tools = tools();
+    let member = Principal::new(member);
     let input = json!({});
     for (scope, expected) in table {
         let set = loaded(&format!("@id(\"p\") permit ({scope}, action, resource);"), &tools);
@@ -186,7 +187,9 @@ fn resources_are_tools_in_their_provider() {
 
 #[test]
 fn the_context_holds_the_request_and_the_findings() {
-    let (tools, mut caller, input) = (tools(), caller_as(Role::Member), json!({}));
+    let tools = tools();
+    let mut caller = caller_as(Role::Member);
+    let input = json!({});
     caller.via = Some("sa_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap());
     let caller = Principal::of(&caller);
     let asked = Question {
@@ -262,7 +265,9 @@ fn what_only_a_shadow_policy_reads_cannot_deny() {
 fn a_result_needs_no_permit_and_a_forbid_suppresses_it() {
     let output = json!({"type": "object", "properties": {"status": {"type": "string"}}});
     let tool = tool_with("pay:status", &json!({}), &json!({}), Some(output));
-    let (caller, input, result) = (caller(Role::Member), json!({}), json!({"status": "bad"}));
+    let caller = caller(Role::Member);
+    let input = json!({});
+    let result = json!({"status": "bad"});
     let asked = Question {
         phase: Phase::Response,
         output: Some(node(&result)),

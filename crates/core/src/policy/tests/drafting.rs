@@ -26,7 +26,8 @@ fn drafted(set: &PolicySet, changes: &Changes) -> PolicySet {
 
 #[test]
 fn a_draft_decides_by_its_changes_and_leaves_its_base_alone() {
-    let (set, tools) = (loaded(RULES, &tools()), tools());
+    let set = loaded(RULES, &tools());
+    let tools = tools();
     let changes = Changes {
         remove: ["base".to_owned()].into(),
         statuses: [("later".to_owned(), Status::Active)].into(),
@@ -82,7 +83,8 @@ fn a_policy_of_others_is_answered_as_one_that_is_not_there() {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
 
-    let (theirs, nobodys) = (errors("later"), errors("other"));
+    let theirs = errors("later");
+    let nobodys = errors("other");
 
     assert_eq!(theirs.len(), 2, "{theirs:?}");
     let renamed: Vec<_> = theirs.iter().map(|error| error.replace("later", "other")).collect();
@@ -101,7 +103,8 @@ fn a_draft_with_the_same_text_is_the_same_set() {
 
 #[test]
 fn a_draft_shares_what_it_does_not_change() {
-    let (set, tools) = (loaded(RULES, &tools()), tools());
+    let set = loaded(RULES, &tools());
+    let tools = tools();
 
     let draft = drafted(
         &set,
@@ -156,7 +159,8 @@ fn what_is_wrong_in_a_draft_is_said_where_it_stands() {
 
 #[test]
 fn without_policies_everything_is_denied() {
-    let (set, tools) = (loaded(RULES, &tools()), tools());
+    let set = loaded(RULES, &tools());
+    let tools = tools();
 
     let empty = set.emptied(Timestamp::default());
 
@@ -235,7 +239,8 @@ fn a_draft_of_more_checks_than_it_may_take_is_refused_with_its_size() {
 
 #[test]
 fn a_draft_can_be_stopped_between_any_two_policies_and_tools() {
-    let (set, policies) = (loaded(RULES, &tools()), 200);
+    let set = loaded(RULES, &tools());
+    let policies = 200;
     let asked = Cell::new(0_usize);
     let stopped_after = |looks: usize| {
         asked.set(0);

@@ -98,7 +98,8 @@ fn world(in_groups: &[(&str, Vec<&str>)], numbers: bool) -> Entities {
 
 /// Answers of the library about each rule by itself.
 fn plain(rules: &[Arc<Rule>], request: &Request, entities: &Entities) -> (Vec<u32>, Vec<u32>) {
-    let (mut satisfied, mut errored) = (Vec::new(), Vec::new());
+    let mut satisfied = Vec::new();
+    let mut errored = Vec::new();
     for (number, rule) in (0..).zip(rules) {
         let set = PlainSet::from_policies([rule.cedar().clone()]).unwrap();
         let response = Authorizer::new().is_authorized(request, &set, entities);

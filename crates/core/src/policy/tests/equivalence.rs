@@ -157,7 +157,8 @@ proptest! {
         found in any::<bool>(),
         mfa in any::<bool>(),
     ) {
-        let (all, source) = (tools(), text(&rules));
+        let all = tools();
+        let source = text(&rules);
         let set = loaded(&source, &all);
         let role = if service { Role::Service(ScopeSet::ALL) } else { Role::Member };
         let identity = Identity { groups: groups.clone(), ..Identity::of(&caller_as(role)) };

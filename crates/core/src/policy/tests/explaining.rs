@@ -18,7 +18,8 @@ fn pay() -> Arc<Tool> {
 }
 
 fn examined(text: &str, input: &Value, known: &Known, explain: Explain) -> Examined {
-    let (tool, member) = (pay(), caller(Role::Member));
+    let tool = pay();
+    let member = caller(Role::Member);
     loaded(text, &[Arc::clone(&tool)]).examine(&question(&member, &tool, input), known, explain)
 }
 
@@ -28,7 +29,8 @@ fn everything(input: &Value, explain: Explain) -> Examined {
 
 #[test]
 fn the_decision_is_the_one_that_is_made_without_asking_why() {
-    let (tool, member) = (pay(), caller(Role::Member));
+    let tool = pay();
+    let member = caller(Role::Member);
     let set = loaded(RULES, &[Arc::clone(&tool)]);
     for amount in [100, 450, 501] {
         let input = json!({"amount": amount});
@@ -84,7 +86,8 @@ fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<Str
 
 #[test]
 fn a_denial_by_default_tells_which_permit_nearly_applied_and_the_clause_that_failed() {
-    let (tool, member) = (pay(), caller(Role::Member));
+    let tool = pay();
+    let member = caller(Role::Member);
     let set = loaded(RULES, &[Arc::clone(&tool)]);
     let input = json!({"amount": 501});
 
@@ -173,7 +176,8 @@ fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
 
 /// Permit that is suggested for a call of a tool with these properties.
 fn suggested(properties: &Value, input: &Value, known: &Known) -> (Arc<Tool>, String) {
-    let (tool, member) = (tool("pay:send", properties), caller(Role::Member));
+    let tool = tool("pay:send", properties);
+    let member = caller(Role::Member);
     let asked = question(&member, &tool, input);
     let permit = suggested_permit(&tool, &asked, known, "evt_X").expect("a permit");
     (tool, permit)
@@ -301,7 +305,8 @@ fn what_is_missing_is_named() {
 
 #[test]
 fn a_call_is_judged_again_from_what_was_kept_of_it() {
-    let (tool, member) = (pay(), caller(Role::Member));
+    let tool = pay();
+    let member = caller(Role::Member);
     let set = loaded(RULES, &[Arc::clone(&tool)]);
     let input = json!({"amount": 5, "note": "not read", "more": {"a": 1}});
     let asked = question(&member, &tool, &input);

@@ -24,7 +24,8 @@ fn fact(kind: &str, from: &str, input: &Value) -> Value {
     let rules = "@id(\"p\") permit (principal, action, resource) \
                  when { context.facts has x && context.facts.x == context.facts.x };";
     let set = with_facts(&facts, rules).unwrap_or_else(|errors| panic!("{from}: {errors:#?}"));
-    let (tool, member) = (mail(), caller(Role::Member));
+    let tool = mail();
+    let member = caller(Role::Member);
     let mut kept = set.project(&question(&member, &tool, input)).facts;
     kept.as_object_mut().unwrap().remove("x").unwrap_or(Value::Null)
 }
@@ -148,7 +149,9 @@ fn a_permit_that_needs_a_missing_fact_does_not_permit() {
 #[test]
 fn facts_that_were_kept_are_taken_as_they_are() {
     let set = with_facts(INTERNAL, RULES).unwrap();
-    let (tool, member, nothing) = (mail(), caller(Role::Member), json!({}));
+    let tool = mail();
+    let member = caller(Role::Member);
+    let nothing = json!({});
     let kept = json!({"domains": ["evil.com"]});
     let asked = Question { facts: Some(&kept), ..question(&member, &tool, &nothing) };
 

@@ -42,7 +42,8 @@ fn the_starter_set_loads_before_the_sample_server_told_its_tools() {
 
 #[test]
 fn everybody_may_use_every_sample_tool() {
-    let (tools, set) = (sample(), loaded(STARTER, &sample()));
+    let tools = sample();
+    let set = loaded(STARTER, &sample());
     for role in [Role::Member, Role::Service(ScopeSet::ALL)] {
         for tool in &tools {
             let decision = set.decide(&question(&caller(role), tool, &json!({})));
@@ -54,7 +55,8 @@ fn everybody_may_use_every_sample_tool() {
 
 #[test]
 fn a_long_list_is_refused_with_the_reason() {
-    let (tools, set) = (sample(), loaded(STARTER, &sample()));
+    let tools = sample();
+    let set = loaded(STARTER, &sample());
 
     let short = ask(&set, &tools[0], &json!({"limit": 100}));
     let long = ask(&set, &tools[0], &json!({"limit": 101}));
@@ -66,8 +68,10 @@ fn a_long_list_is_refused_with_the_reason() {
 
 #[test]
 fn a_secret_in_the_input_is_refused() {
-    let (tools, set) = (sample(), loaded(STARTER, &sample()));
-    let (caller, input) = (caller(Role::Member), json!({"title": "t", "text": "x"}));
+    let tools = sample();
+    let set = loaded(STARTER, &sample());
+    let caller = caller(Role::Member);
+    let input = json!({"title": "t", "text": "x"});
     let found = DlpFacts { detectors: &["private_key"], count: 1, max_severity: 9, media: 0 };
 
     let decision = set.decide(&Question { dlp: found, ..question(&caller, &tools[2], &input) });
@@ -78,8 +82,10 @@ fn a_secret_in_the_input_is_refused() {
 
 #[test]
 fn contact_data_in_a_result_is_masked() {
-    let (tools, set) = (sample(), loaded(STARTER, &sample()));
-    let (caller, input) = (caller(Role::Member), json!({"id": "c1"}));
+    let tools = sample();
+    let set = loaded(STARTER, &sample());
+    let caller = caller(Role::Member);
+    let input = json!({"id": "c1"});
     let found = DlpFacts { detectors: &["email"], count: 1, max_severity: 3, media: 0 };
     let asked = question(&caller, &tools[1], &input);
 

@@ -14,7 +14,8 @@ fn ours() -> OrgView {
 
 /// Each policy, and whether it can concern us.
 fn cases() -> Vec<(String, bool)> {
-    let (us, them) = (format!("Mcp::Org::\"{OURS}\""), format!("Mcp::Org::\"{THEIRS}\""));
+    let us = format!("Mcp::Org::\"{OURS}\"");
+    let them = format!("Mcp::Org::\"{THEIRS}\"");
     let scoped = |principal: &str| format!("permit (principal{principal}, action, resource);");
     let when = |effect: &str, condition: &str| {
         format!("{effect} (principal, action, resource) when {{ {condition} }};")

@@ -181,7 +181,8 @@ fn recursion_as_deep_as_schema_and_value_allow_fits_the_stack_of_a_thread() {
         "type": "object", "$defs": defs, "properties": {"n": {"$ref": "#/$defs/d0"}}}))
     .unwrap();
     let nested = |leaf: &str| read(&format!("{}{leaf}{}", "{\"n\":".repeat(60), "}".repeat(60)));
-    let (fits, breaks) = (nested("1"), nested("\"x\""));
+    let fits = nested("1");
+    let breaks = nested("\"x\"");
 
     let found = std::thread::Builder::new()
         .stack_size(1 << 20)

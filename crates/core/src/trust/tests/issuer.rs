@@ -69,7 +69,8 @@ impl Issuer {
 
     pub(super) fn ec_jwk(&self) -> Value {
         let point = self.ec.public_key().as_ref();
-        let (x, y) = (b64(&point[1..33]), b64(&point[33..]));
+        let x = b64(&point[1..33]);
+        let y = b64(&point[33..]);
         json!({"kty": "EC", "crv": "P-256", "kid": "ec", "alg": "ES256", "x": x, "y": y})
     }
 

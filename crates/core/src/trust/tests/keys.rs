@@ -32,7 +32,9 @@ fn a_key_serves_the_algorithms_of_its_kind() {
 #[test]
 fn keys_that_are_not_for_such_signatures_are_left_out() {
     let issuer = Issuer::get();
-    let (rsa, ec, ed) = (issuer.rsa_jwk(), issuer.ec_jwk(), issuer.ed_jwk());
+    let rsa = issuer.rsa_jwk();
+    let ec = issuer.ec_jwk();
+    let ed = issuer.ed_jwk();
     let small = b64([0x80; 128]);
     let almost = b64([&[0x7f_u8][..], &[0xff; 255]].concat());
     let huge = b64([0x80; 1025]);

@@ -136,7 +136,8 @@ fn claims_of_one_token_do_not_fit_the_signature_of_another() {
     let good = Issuer::get().sign(&claims());
     let other = Issuer::get().sign(&with(&json!({"repository_id": "1"})));
     let parts = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
-    let (good, other) = (parts(&good), parts(&other));
+    let good = parts(&good);
+    let other = parts(&other);
 
     let mixed = format!("{}.{}.{}", good[0], other[1], good[2]);
 

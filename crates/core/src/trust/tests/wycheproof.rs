@@ -21,7 +21,8 @@ fn verifies(jwk: &Value, algorithm: Algorithm, message: &[u8], signature: &[u8])
 /// many invalid.
 macro_rules! holds {
     ($module:ident, $names:expr, $algorithm:expr, $least:literal, |$group:ident| $jwk:expr) => {
-        let (mut valid, mut invalid) = (0, 0);
+        let mut valid = 0;
+        let mut invalid = 0;
         for name in $names {
             for $group in $module::TestSet::load(name).unwrap().test_groups {
                 let jwk: Value = $jwk;

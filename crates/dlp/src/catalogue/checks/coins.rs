@@ -126,7 +126,8 @@ fn round(lanes: &[u64; 25], constant: u64) -> [u64; 25] {
     let placed = |x: usize, y: usize| moved((x + 3 * y) % 5, x % 5);
     let mut next = [0; 25];
     for (at, into) in next.iter_mut().enumerate() {
-        let (x, y) = (at % 5, at / 5);
+        let x = at % 5;
+        let y = at / 5;
         *into = placed(x, y) ^ (!placed(x + 1, y) & placed(x + 2, y));
     }
     if let Some(first) = next.first_mut() {

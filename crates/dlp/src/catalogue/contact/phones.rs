@@ -214,7 +214,8 @@ fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
 fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let matched = candidate.matched();
-    let (first, second) = (part(&digits, 0, 1), part(&digits, 1, 2));
+    let first = part(&digits, 0, 1);
+    let second = part(&digits, 1, 2);
     let begins = match (matched.first()?, matched.len()) {
         (b'(', _) if matched.get(4) == Some(&b')') => first == 0,
         (b'(', _) => first != 0,

@@ -82,7 +82,9 @@ enum Signs {
 
 /// The characters of an IBAN from its country on, as far as its length goes.
 fn iban_with(text: &[u8], start: usize, length: usize, signs: Signs) -> Option<Range<usize>> {
-    let (mut at, mut taken, mut joint) = (start, 0, 0);
+    let mut at = start;
+    let mut taken = 0;
+    let mut joint = 0;
     loop {
         let byte = text.get(at)?;
         let fits = signs == Signs::Fours || !byte.is_ascii_lowercase();

@@ -100,7 +100,8 @@ fn exponent(text: &[u8]) -> usize {
 fn is_whole_value(text: &[u8], range: &Range<usize>) -> bool {
     let before = text.get(..range.start).unwrap_or_default();
     let after = text.get(range.end..).unwrap_or_default();
-    let (trimmed, rest) = (trimmed_end(before), trimmed_start(after));
+    let trimmed = trimmed_end(before);
+    let rest = trimmed_start(after);
     if matches!(trimmed, [] | [.., 0]) && matches!(rest, [] | [0, ..]) {
         return true;
     }
@@ -124,7 +125,8 @@ fn is_in_sentence(text: &[u8], range: &Range<usize>) -> bool {
         after => after,
     };
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || !byte.is_ascii();
-    let (trimmed, rest) = (trimmed_end(before), trimmed_start(after));
+    let trimmed = trimmed_end(before);
+    let rest = trimmed_start(after);
     // A NUL stands between texts.
     let is_free = (matches!(before, [] | [.., 0]) || trimmed.len() < before.len())
         && (matches!(after, [] | [0, ..]) || rest.len() < after.len());

@@ -124,7 +124,8 @@ fn norway(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let first = (11 - weighted(&digits, &[3, 7, 6, 1, 8, 9, 4, 5, 2]) % 11) % 11;
     let second = (11 - weighted(&digits, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11) % 11;
-    let (day, month) = (part(&digits, 0, 2) % 40, part(&digits, 2, 4) % 40);
+    let day = part(&digits, 0, 2) % 40;
+    let month = part(&digits, 2, 4) % 40;
     let is_born = is_short_date(part(&digits, 4, 6), month, day);
     two_digits(is_born && first == at(&digits, 9) && second == at(&digits, 10))
 }

@@ -121,7 +121,8 @@ fn nie(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// A Luhn sum over the seven digits, shown as a digit or a letter.
 fn cif(candidate: &Candidate<'_>) -> Option<i32> {
-    let (first, last) = (candidate.matched().first()?, candidate.matched().last()?);
+    let first = candidate.matched().first()?;
+    let last = candidate.matched().last()?;
     let digits = candidate.digits();
     let sum: u32 = (0..7)
         .map(|place| match (place % 2, at(&digits, place)) {

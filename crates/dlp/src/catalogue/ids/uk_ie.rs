@@ -67,7 +67,8 @@ pub(super) const ALL: &[Detector] = &[
 fn nino(candidate: &Candidate<'_>) -> Option<i32> {
     const UNUSED: [&[u8; 2]; 7] = [b"BG", b"GB", b"NK", b"KN", b"TN", b"NT", b"ZZ"];
     let [first, second, ..] = candidate.matched() else { return None };
-    let (first, second) = (first.to_ascii_uppercase(), second.to_ascii_uppercase());
+    let first = first.to_ascii_uppercase();
+    let second = second.to_ascii_uppercase();
     let last = candidate.matched().last()?.to_ascii_uppercase();
     let is_unused = UNUSED.contains(&&[first, second]);
     let is_letter = |byte: u8| !matches!(byte, b'D' | b'F' | b'I' | b'Q' | b'U' | b'V');

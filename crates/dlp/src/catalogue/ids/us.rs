@@ -124,7 +124,9 @@ pub(super) const ALL: &[Detector] = &[
 
 fn ssn(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
-    let (area, group, serial) = (part(&digits, 0, 3), part(&digits, 3, 5), part(&digits, 5, 9));
+    let area = part(&digits, 0, 3);
+    let group = part(&digits, 3, 5);
+    let serial = part(&digits, 5, 9);
     let is_valid = !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0;
     // Two numbers that were printed on sample cards and in advertisements.
     let is_sample = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999));

@@ -47,7 +47,8 @@ pub(crate) async fn exchange(
     State(gateway): State<Arc<Gateway>>,
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
-    let (app, origin) = (&gateway.app, &exchange.origin);
+    let app = &gateway.app;
+    let origin = &exchange.origin;
     let screened =
         app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, screened, origin).await {

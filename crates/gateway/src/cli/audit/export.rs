@@ -60,7 +60,8 @@ impl Export {
             include: self.include,
             since: self.since,
         };
-        let (installation, output) = (self.installation, self.output);
+        let installation = self.installation;
+        let output = self.output;
         let config = installation.config()?;
         let office = installation.office().await?;
         let made = async {

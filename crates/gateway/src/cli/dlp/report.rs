@@ -58,7 +58,8 @@ const UNREAD: u8 = 3;
 
 impl Report {
     pub(super) fn new(direction: Direction, prints: bool) -> Self {
-        let (records, unread) = (Vec::new(), Vec::new());
+        let records = Vec::new();
+        let unread = Vec::new();
         Self { direction, prints, records, left_out: 0, unread, unread_in_all: 0, media: 0 }
     }
 

@@ -96,8 +96,10 @@ impl Test {
             self.files.iter().map(|file| case_file(file)).collect::<Result<_, _>>()?
         };
         let (bench, set) = self.desk.loaded().await?;
-        let (mut passed, mut failed) = (0_usize, 0_usize);
-        let (mut shown, mut lines) = (Vec::new(), Vec::new());
+        let mut passed = 0_usize;
+        let mut failed = 0_usize;
+        let mut shown = Vec::new();
+        let mut lines = Vec::new();
         for file in &files {
             for run in CaseFile::read(file).and_then(|cases| bench.run(&set, &cases))? {
                 let word = match run.passed {

@@ -162,7 +162,8 @@ fn loaded(
     files: FolderFiles,
 ) -> Result<(Arc<PolicySet>, Tests), Vec<PolicyError>> {
     let set = bench.load(files.policies)?;
-    let (mut tests, mut errors) = (Tests::default(), Vec::new());
+    let mut tests = Tests::default();
+    let mut errors = Vec::new();
     for file in &files.cases {
         match CaseFile::read(file).and_then(|cases| bench.run(&set, &cases)) {
             Ok(runs) => {

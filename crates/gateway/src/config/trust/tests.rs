@@ -156,7 +156,8 @@ fn what_is_left_out_has_the_documented_default() {
     let user = trusted(&user(&[("roles", "{ a = \"admin\" }")])).unwrap();
     let only = |trusted: &Trusted| Arc::clone(trusted.rules.iter().next().unwrap());
 
-    let (service, user) = (only(&service), only(&user));
+    let service = only(&service);
+    let user = only(&user);
 
     assert_eq!((service.max_ttl.seconds(), user.max_ttl.seconds()), (900, 43_200));
     assert_eq!((service.scopes, service.single_use), (ScopeSet::ALL, false));

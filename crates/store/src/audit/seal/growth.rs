@@ -115,7 +115,8 @@ pub(super) fn signed(
     tree: &Frontier,
     sealer: &impl super::Sealer,
 ) -> Option<StoredCheckpoint> {
-    let (size, root) = (tree.size(), tree.root());
+    let size = tree.size();
+    let root = tree.root();
     let SignedNote { note, signed_at } = sealer.sign(org, size, &root)?;
     Some(StoredCheckpoint { size, root, note, signed_at })
 }

@@ -20,7 +20,8 @@ pub(super) async fn standings(
     horizon: i64,
     most: usize,
 ) -> Vec<Result<Option<Standing>, StoreError>> {
-    let (mut all, mut rows) = (Vec::new(), 0);
+    let mut all = Vec::new();
+    let mut rows = 0;
     for org in orgs {
         if rows >= most {
             break;

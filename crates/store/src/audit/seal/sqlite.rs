@@ -50,7 +50,8 @@ impl LogConnection {
     ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
         // A single read transaction: otherwise each statement takes and releases the locks of the file.
         let open = self.open()?.unchecked_transaction()?;
-        let (mut all, mut rows) = (Vec::new(), 0);
+        let mut all = Vec::new();
+        let mut rows = 0;
         for org in orgs {
             if rows >= most {
                 break;
@@ -90,7 +91,8 @@ fn standing(
         })
     });
     let Some(head) = head.optional()? else { return Ok(None) };
-    let (mut rows, mut edge) = (Vec::new(), Tiles::default());
+    let mut rows = Vec::new();
+    let mut edge = Tiles::default();
     if head.tree_size == head.size {
         rows = unsealed(open, org, head.last_position, horizon, most)?;
         let mut select = open.prepare_cached(tree::TILE)?;
@@ -166,7 +168,8 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
     }
     if let Some(signed) = &growth.checkpoint {
         let kind = CheckpointKind::Signed.as_str();
-        let (size, signed_at) = (number(signed.size), signed.signed_at.as_micros());
+        let size = number(signed.size);
+        let signed_at = signed.signed_at.as_micros();
         let columns = (&org, kind, size, signed.root, &signed.note, signed_at);
         open.prepare_cached(checkpoints::PUT)?.execute(columns)?;
     }

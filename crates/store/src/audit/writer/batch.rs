@@ -71,7 +71,8 @@ impl<'a> Batch<'a> {
     }
 
     fn end(&mut self, event: &NewEvent, end: &'a KeyEnd) {
-        let (org_id, subject) = (event.org_id.to_string(), event.id.to_string());
+        let org_id = event.org_id.to_string();
+        let subject = event.id.to_string();
         match end {
             KeyEnd::Answered(sealed) => self.answered.push(AnsweredKey { org_id, subject, sealed }),
             KeyEnd::Released => self.released.push((org_id, subject)),

@@ -106,7 +106,8 @@ mod tests {
         let (waiters, registered) = std::sync::mpsc::channel();
         let threads: Vec<_> = (0..3)
             .map(|_| {
-                let (completions, waiters) = (completions.clone(), waiters.clone());
+                let completions = completions.clone();
+                let waiters = waiters.clone();
                 thread::spawn(move || {
                     let runtime = Builder::new_current_thread().build().unwrap();
                     runtime.block_on(async {

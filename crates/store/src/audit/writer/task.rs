@@ -100,7 +100,8 @@ impl AuditTask {
     }
 
     fn write(mut self, log: &Log) {
-        let (mut waiting, mut took) = (Vec::new(), Duration::ZERO);
+        let mut waiting = Vec::new();
+        let mut took = Duration::ZERO;
         while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
             self.wait_for_more(took, &mut waiting);
             let begun = Instant::now();

@@ -16,7 +16,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// otherwise each connection takes 90 ms.
 pub(crate) async fn opened_at_once<T>(port: u16, open: impl Future<Output = T>) -> T {
     // Boxed, for it is large, and most who wait for it are waiting for something else.
-    let (mut open, mut look) = (Box::pin(open), interval(LOOK));
+    let mut open = Box::pin(open);
+    let mut look = interval(LOOK);
     loop {
         select! {
             biased;

@@ -60,8 +60,10 @@ impl Shell {
         let kinds = [EventType::AuditPruned, EventType::AuditErased];
         let kinds = kinds.map(|kind| kind.as_str().to_owned()).to_vec();
         let filter = EventFilter { kinds, ..EventFilter::default() };
-        let (all, order) = (Visibility::All, EventOrder::Ascending);
-        let (mut removals, mut after) = (Removals::default(), None);
+        let all = Visibility::All;
+        let order = EventOrder::Ascending;
+        let mut removals = Removals::default();
+        let mut after = None;
         loop {
             let page = self.store.list_events(org, all, &filter, order, after, PAGE).await?;
             for event in &page.events {
@@ -104,7 +106,8 @@ impl Removals {
         let members = told.get("members").and_then(Value::as_array).into_iter().flatten();
         let members: BTreeSet<_> = members.filter_map(Value::as_str).map(str::to_owned).collect();
         let count = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
-        let (from, to) = (time_of(told, "from"), time_of(told, "to"));
+        let from = time_of(told, "from");
+        let to = time_of(told, "to");
         let known = self.erasures.entry(target.to_owned()).or_default();
         let same = |it: &&mut Erasure| (&it.members, it.from, it.to) == (&members, from, to);
         if let Some(same) = known.iter_mut().find(same) {

@@ -55,7 +55,8 @@ impl Verifier {
         let (checkpoint, signed) = Checkpoint::open(&trailer.note, &self.keys)
             .map_err(|error| refused("the checkpoint of the file", &error))?;
         if checkpoint.origin != manifest.log {
-            let (said, signed) = (&manifest.log, &checkpoint.origin);
+            let said = &manifest.log;
+            let signed = &checkpoint.origin;
             let what = format!("the manifest is of the log `{said}`, the checkpoint of `{signed}`");
             return Err(Fault::Root(what));
         }
@@ -79,7 +80,8 @@ impl Verifier {
             return Err(Fault::Incomplete(missing));
         }
         if trailer.events != self.seen.events {
-            let (said, seen) = (trailer.events, self.seen.events);
+            let said = trailer.events;
+            let seen = self.seen.events;
             let what = format!("the file holds {seen} events and says it holds {said}");
             return Err(Fault::Incomplete(what));
         }
@@ -98,7 +100,8 @@ impl Verifier {
         if tree() == Some(signed.root) {
             return Ok(());
         }
-        let (first, last) = (range.first, range.last);
+        let first = range.first;
+        let last = range.last;
         let what = format!("events {first} to {last} are not those of the signed tree");
         Err(Fault::Root(what))
     }
@@ -115,7 +118,8 @@ impl Verifier {
             let unread = || Fault::unreadable("the manifest's `from` and `to` are no times");
             Timestamp::parse_rfc3339(text).ok_or_else(unread)
         };
-        let (from, to) = (time(&manifest.from)?, time(&manifest.to)?);
+        let from = time(&manifest.from)?;
+        let to = time(&manifest.to)?;
         let outside = |earliest: Option<Timestamp>, latest: Option<Timestamp>| {
             earliest.is_some_and(|time| time < from) || latest.is_some_and(|time| time >= to)
         };
@@ -143,7 +147,8 @@ impl Verifier {
     /// Size of the older tree, if one was given and this one continues it.
     fn continues(&self, trailer: &Trailer, signed: &Checkpoint) -> Result<Option<u64>, Fault> {
         let Some(since) = &self.since else { return Ok(None) };
-        let (size, root) = (since.checkpoint().size, &since.checkpoint().root);
+        let size = since.checkpoint().size;
+        let root = &since.checkpoint().root;
         since.continued_by(signed, || {
             if let Some(then) = self.root_then(trailer) {
                 return Ok(then == *root);

@@ -102,7 +102,9 @@ fn of_json(element: FactElement, node: Node<'_>) -> Result<Plain<'_>, Failed> {
 
 /// The text between the bars that stand in no quotes.
 fn stages(text: &str) -> Result<Vec<String>, String> {
-    let (mut found, mut current, mut quote) = (Vec::new(), String::new(), None);
+    let mut found = Vec::new();
+    let mut current = String::new();
+    let mut quote = None;
     for letter in text.chars() {
         match (quote, letter) {
             (None, '|') => found.push(std::mem::take(&mut current)),

@@ -32,7 +32,8 @@ pub(super) fn is_setting(text: &[u8], name: &Range<usize>, value: &Range<usize>)
     if is_blank(above) && is_blank(below) {
         return true;
     }
-    let (above, below) = (ending(above), beginning(below));
+    let above = ending(above);
+    let below = beginning(below);
     let previous = last_line(above);
     let next = first_line(below);
     let is_program = between.contains(&b' ') && between.contains(&b'=');

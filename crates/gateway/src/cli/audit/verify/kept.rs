@@ -37,7 +37,8 @@ impl Kept {
         made: Option<Timestamp>,
         keys: &[VerifierKey],
     ) -> Result<Self, Fault> {
-        let (mut best, mut newest) = (None::<Published>, 0);
+        let mut best = None::<Published>;
+        let mut newest = 0;
         each(path, keys, |found| {
             newest = newest.max(found.size);
             let better =

@@ -60,7 +60,8 @@ impl Verify {
 }
 
 fn told(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (Value, String) {
-    let (mut found, mut text) = (json!(report), report_text(report));
+    let mut found = json!(report);
+    let mut text = report_text(report);
     if let Value::Object(members) = &mut found {
         members.insert("indexed".to_owned(), json!(indexed.events));
     }

@@ -60,7 +60,8 @@ impl Lines {
                 Box::new(plain)
             };
             let shows = size > LONG && io::stderr().is_terminal();
-            let (path, line) = (path.to_owned(), Vec::new());
+            let path = path.to_owned();
+            let line = Vec::new();
             Ok(Self { path, reader, line, whole: true, size, read, shows })
         };
         opened().map_err(|error| unreadable(path, &error))

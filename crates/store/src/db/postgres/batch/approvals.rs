@@ -95,7 +95,8 @@ pub(super) async fn lock_usable(
         .await?;
     let mut uses = Uses::default();
     for (org, id, digest, left) in rows {
-        let (org, id) = (parse(&org, "approvals.org_id")?, parse(&id, "approvals.id")?);
+        let org = parse(&org, "approvals.org_id")?;
+        let id = parse(&id, "approvals.id")?;
         uses.add(org, id, digest, left);
     }
     Ok(uses)

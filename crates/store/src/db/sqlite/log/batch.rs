@@ -71,7 +71,8 @@ fn insert_intents(
     }
     let mut insert = open.prepare_cached(INSERT_INTENT)?;
     for row in rows {
-        let (id, org_id) = (row.id.text(), row.org_id.text());
+        let id = row.id.text();
+        let org_id = row.org_id.text();
         let opened_at = row.opened_at.as_micros();
         insert.execute((id.as_str(), org_id.as_str(), node, opened_at, &row.record))?;
         rowids.insert(row.id, open.last_insert_rowid());
@@ -100,7 +101,8 @@ fn bind_event(
     committed_at: i64,
     event: &NewEvent,
 ) -> Result<(), rusqlite::Error> {
-    let (id, org_id) = (event.id.text(), event.org_id.text());
+    let id = event.id.text();
+    let org_id = event.org_id.text();
     let ids = [
         event.actor_id.map(PrincipalId::text),
         event.via.map(PrincipalId::text),
