@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Overload(OverloadArgs),
     /// Measures several builds of the gateway in very short turns, for small differences.
     Builds(BuildsArgs),
-    /// Counts instructions and allocations of a call over REST and over MCP, and of lists and searches
+    /// Counts instructions, cache misses and allocations of a call over REST and over MCP, and of lists and searches
     /// of 1,000 tools (needs valgrind).
     Count(CountArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.

@@ -1,5 +1,5 @@
-//! Instructions and allocations of the whole gateway for a request, counted by valgrind's callgrind: the
-//! same call over REST and over MCP, and a list and a search of a large catalogue.
+//! Instructions, cache misses and allocations of the whole gateway for a request, counted by valgrind's
+//! callgrind: the same call over REST and over MCP, and a list and a search of a large catalogue.
 //!
 //! An allocation is a call to an allocator from outside of it, growing what was allocated before
 //! included: mimalloc, which Rust code calls, and that of the C library, which SQLite calls. It is known by
@@ -70,10 +70,11 @@ pub(crate) async fn run(args: &CountArgs) -> Result<Verdict, Failure> {
         }
     }
     counting.running.stop().await?;
-    say("instructions   without SHA-256   allocations   request\n");
-    for (name, _, Work { instructions, hashing, allocations }) in &least {
+    say("instructions   without SHA-256   L1i misses   L1d misses   allocations   request\n");
+    for (name, _, Work { instructions, hashing, l1i, l1d, allocations }) in &least {
         let others = instructions.saturating_sub(*hashing);
-        say(&format!("{instructions:>12} {others:>17} {allocations:>13}   {name}\n"));
+        let caches = format!("{l1i:>12} {l1d:>12}");
+        say(&format!("{instructions:>12} {others:>17} {caches} {allocations:>13}   {name}\n"));
     }
     let [(.., rest), (.., mcp), ..] = least;
     let ratio = exact(mcp.instructions) / exact(rest.instructions.max(1));
@@ -126,7 +127,7 @@ impl Counting {
     async fn start(installation: &Installation) -> Result<Self, Failure> {
         let counts = installation.folder().join("counts");
         let mut valgrind = Command::new("valgrind");
-        valgrind.args(["--tool=callgrind", "--instr-atstart=no", "--dump-instr=no"]);
+        valgrind.args(["--tool=callgrind", "--instr-atstart=no", "--cache-sim=yes"]);
         valgrind.arg(format!("--callgrind-out-file={}", counts.display()));
         let running = installation.start_under(valgrind).await?;
         let counting = Self { running, counts, files: 0 };
@@ -154,10 +155,7 @@ impl Counting {
         self.files += 1;
         let name = format!("{}.{}", self.counts.display(), self.files);
         let told = fs::read_to_string(name).await?;
-        let totals = told.lines().rev().find_map(|line| line.strip_prefix("totals: "));
-        let instructions = totals.ok_or("callgrind said no totals")?.trim().parse()?;
-        let Told { hashing, allocations } = Told::read(&told);
-        Ok(Work { instructions, hashing, allocations })
+        Ok(Work::read(&told).ok_or("callgrind said no totals")?)
     }
 
     async fn of_each(&mut self, request: &Template, calls: u32) -> Result<Work, Failure> {
@@ -172,30 +170,59 @@ impl Counting {
         }
         let taken = self.taken().await?;
         let calls = u64::from(calls.max(1));
-        Ok(Work {
-            instructions: taken.instructions / calls,
-            hashing: taken.hashing / calls,
-            allocations: taken.allocations / calls,
-        })
+        Ok(taken.map(|count| count / calls))
     }
 }
 
-/// Counted instructions and allocations.
+/// Counted work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Work {
     instructions: u64,
     /// Those of the instructions that hash.
     hashing: u64,
+    /// Instructions that a first cache of 32 KiB would not have.
+    l1i: u64,
+    /// Reads and writes that it would not have.
+    l1d: u64,
     allocations: u64,
 }
 
 impl Work {
-    const MOST: Self = Self { instructions: u64::MAX, hashing: u64::MAX, allocations: u64::MAX };
+    const MOST: Self = Self {
+        instructions: u64::MAX,
+        hashing: u64::MAX,
+        l1i: u64::MAX,
+        l1d: u64::MAX,
+        allocations: u64::MAX,
+    };
+
+    /// The work in a file of callgrind, whose totals stand in the order that `events:` names.
+    fn read(told: &str) -> Option<Self> {
+        let line = |name: &str| told.lines().find_map(|line| line.strip_prefix(name));
+        let totals = line("totals:")?.split_whitespace().map(|count| number(Some(count)));
+        let totals: HashMap<_, _> = line("events:")?.split_whitespace().zip(totals).collect();
+        let total = |event: &str| totals.get(event).copied();
+        let Told { hashing, allocations } = Told::read(told);
+        let l1d = total("D1mr")? + total("D1mw")?;
+        Some(Self { instructions: total("Ir")?, hashing, l1i: total("I1mr")?, l1d, allocations })
+    }
+
+    fn map(self, count: impl Fn(u64) -> u64) -> Self {
+        Self {
+            instructions: count(self.instructions),
+            hashing: count(self.hashing),
+            l1i: count(self.l1i),
+            l1d: count(self.l1d),
+            allocations: count(self.allocations),
+        }
+    }
 
     fn least(self, other: Self) -> Self {
         Self {
             instructions: self.instructions.min(other.instructions),
             hashing: self.hashing.min(other.hashing),
+            l1i: self.l1i.min(other.l1i),
+            l1d: self.l1d.min(other.l1d),
             allocations: self.allocations.min(other.allocations),
         }
     }
@@ -212,7 +239,8 @@ struct Told {
 
 impl Told {
     /// Reads a file. A function is `(number) name` where it is first named, and `(number)` from then on; a
-    /// line of costs ends with them, and the one behind `calls=` has those of the function that is called.
+    /// line of costs is a place and its costs, instructions first, and the one behind `calls=` has those of
+    /// the function that is called.
     fn read(told: &str) -> Self {
         let mut known = HashMap::new();
         let mut side = |text: &str| {
@@ -238,7 +266,7 @@ impl Told {
                 .starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
             {
                 if from == Side::Hashing && !of_called {
-                    read.hashing += number(line.rsplit(' ').next());
+                    read.hashing += number(line.split(' ').nth(1));
                 }
                 of_called = false;
             }
@@ -303,19 +331,28 @@ cfn=(2)
 calls=1 0
 0 10
 fn=(6) aws_lc_sha256_block_data_order_avx
-+3 240
++3 240 1 1
 * 60
 cfn=(7) memcpy
 calls=1 0
 * 500
--2 5
+-2 5 2
 fn=(7)
 0 500
-totals: 139
+events: Ir Dr Dw I1mr D1mr D1mw
+totals: 139 8 7 6 5 4
 ";
 
     #[test]
     fn allocators_are_counted_where_they_are_entered_and_hashing_without_calls() {
-        assert_eq!(Told::read(TOLD), Told { hashing: 240 + 60 + 5, allocations: 3 + 2 + 1 });
+        let work = Work {
+            instructions: 139,
+            hashing: 240 + 60 + 5,
+            l1i: 6,
+            l1d: 5 + 4,
+            allocations: 3 + 2 + 1,
+        };
+        assert_eq!(Work::read(TOLD), Some(work));
+        assert_eq!(Work::read("events: Ir\n"), None);
     }
 }
