@@ -22,6 +22,13 @@ impl Answer {
         Self { status, headers, text, json }
     }
 
+    /// The same answer; panics with its text unless its status is 200.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.status, 200, "{}", self.text);
+        self
+    }
+
     /// The value at a JSON Pointer; `null` when there is none.
     #[must_use]
     pub fn at(&self, pointer: &str) -> &Value {

@@ -435,9 +435,24 @@ impl Gateway {
         Answer::read(request.send().await.expect("an answer")).await
     }
 
+    /// The same with a token.
+    pub fn request_of(
+        &self,
+        who: &Principal,
+        method: Method,
+        path: &str,
+    ) -> reqwest::RequestBuilder {
+        self.request(method, path).bearer_auth(&who.token)
+    }
+
     /// GET with a token.
     pub async fn get(&self, who: &Principal, path: &str) -> Answer {
-        self.send(self.request(Method::GET, path).bearer_auth(&who.token)).await
+        self.send(self.request_of(who, Method::GET, path)).await
+    }
+
+    /// DELETE with a token.
+    pub async fn delete(&self, who: &Principal, path: &str) -> Answer {
+        self.send(self.request_of(who, Method::DELETE, path)).await
     }
 
     /// Invokes a tool with this input.
@@ -446,14 +461,28 @@ impl Gateway {
             .await
     }
 
+    /// Invokes a tool under an idempotency key.
+    pub async fn invoke_keyed(
+        &self,
+        who: &Principal,
+        tool: &str,
+        key: &str,
+        input: &Value,
+    ) -> Answer {
+        let body = json!({ "input": input }).to_string();
+        let request = self.json(who, &format!("/v1/mcps/{tool}/invoke"), &body);
+        self.send(request.header("idempotency-key", key)).await
+    }
+
     /// POST of a body declared as JSON, with a token.
     pub async fn post(&self, who: &Principal, path: &str, body: &str) -> Answer {
-        let request = self
-            .request(Method::POST, path)
-            .bearer_auth(&who.token)
-            .header("content-type", "application/json")
-            .body(body.to_owned());
-        self.send(request).await
+        self.send(self.json(who, path, body)).await
+    }
+
+    /// The same, to be completed and sent.
+    pub fn json(&self, who: &Principal, path: &str, body: &str) -> reqwest::RequestBuilder {
+        let request = self.request_of(who, Method::POST, path);
+        request.header("content-type", "application/json").body(body.to_owned())
     }
 }
 

@@ -6,6 +6,7 @@
     clippy::panic,
     clippy::missing_panics_doc,
     clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
     reason = "test support fails by panicking"
 )]
 

@@ -11,9 +11,9 @@ use portcullis_testkit::{Answer, Gateway, Principal, Script, eventually};
 use serde_json::{Value, json};
 
 use crate::{
-    given::{self, until},
+    given::{self, ENOUGH, until},
     mcp::modern,
-    scene::{AMPLE, Ending, Scene, check, events, request_id, scene_with, tool},
+    scene::{PENDING, Scene, check, events, request_id, scene_with, tool},
 };
 
 pub(crate) const POLICIES: &str = r#"
@@ -24,14 +24,6 @@ forbid (principal, action == Mcp::Action::"up:pay", resource);
 @id("exports") @require_approval("approvers=finance uses=3") @rate_limit("4/1h")
 forbid (principal, action == Mcp::Action::"up:export", resource);
 "#;
-
-pub(crate) const PENDING: Ending = Ending {
-    status: 403,
-    code: "policy_denied",
-    executed: "no",
-    decision: "deny",
-    outcome: "approval_pending",
-};
 
 /// A scene with an admin who decides.
 pub(crate) async fn asking_scene() -> (Scene, Principal) {
@@ -120,8 +112,7 @@ async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() 
 
     decide(&scene.gateway, &admin, &id, "approve").await;
 
-    let ran = keyed().await;
-    assert_eq!(ran.status, 200, "{}", ran.text);
+    keyed().await.ok();
     let replayed = keyed().await;
     assert_eq!(replayed.header("idempotency-replayed"), "true");
     assert_eq!(scene.upstream.calls().len(), 1);
@@ -264,9 +255,8 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
         scene.gateway.send(request).await
     };
 
-    let asks = call(None).await;
+    let asks = call(None).await.ok();
 
-    assert_eq!(asks.status, 200, "{}", asks.text);
     assert_eq!(asks.at("/result/resultType"), "input_required", "{}", asks.text);
     let question = asks.at("/result/inputRequests/approval");
     assert_eq!(question["method"], "elicitation/create");
@@ -284,7 +274,7 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
 async fn an_approval_of_another_org_is_nobodys() {
     let (scene, _) = asking_scene().await;
     let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
-    let org = scene.gateway.org("other", &AMPLE);
+    let org = scene.gateway.org("other", &ENOUGH);
     let stranger = approver(&scene.gateway, &org);
 
     let shown = scene.gateway.get(&stranger, &format!("/v1/approvals/{id}")).await;

@@ -13,13 +13,12 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items},
+    given::{ALL_SCOPES, failure, items, serve},
     planted::plant,
 };
 
 async fn start() -> (Gateway, Principal) {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     plant(&gateway, &who, 60).await;
     (gateway, who)
 }

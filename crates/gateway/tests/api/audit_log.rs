@@ -13,10 +13,7 @@ use portcullis_testkit::{Gateway, Principal};
 use serde_json::json;
 
 pub(crate) use self::files::Files;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH},
-};
+use crate::{gateway, given::serve};
 
 /// The verifier keys of an org's log, oldest first, as the command prints them.
 pub(crate) fn keys(gateway: &Gateway, org: &str) -> Vec<VerifierKey> {
@@ -27,15 +24,13 @@ pub(crate) fn keys(gateway: &Gateway, org: &str) -> Vec<VerifierKey> {
 
 /// Calls a tool and gives the id of the event.
 pub(crate) async fn invoke(gateway: &Gateway, who: &Principal) -> String {
-    let answer = gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await.ok();
     answer.event_id().to_owned()
 }
 
 /// A gateway with a log of some calls.
 async fn logged(calls: usize) -> (Gateway, Principal) {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     for _ in 0..calls {
         invoke(&gateway, &who).await;
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items},
+    given::{failure, items, serve},
 };
 
 /// Contents of the data folder of an installation on SQLite.
@@ -29,15 +29,13 @@ const KEPT: [&str; 9] = [
 
 /// A gateway that served calls, with its caller.
 async fn used() -> (Gateway, Principal) {
-    let gateway = gateway().on_sqlite().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().on_sqlite().sample());
     call(&gateway, &who).await;
     (gateway, who)
 }
 
 async fn call(gateway: &Gateway, who: &Principal) {
-    let answer = gateway.invoke(who, "sample:list_items", json!({})).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    gateway.invoke(who, "sample:list_items", json!({})).await.ok();
 }
 
 /// The number of calls in the log.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members, run},
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, run, serve},
 };
 
 #[tokio::test]
@@ -219,8 +219,7 @@ async fn a_token_lives_as_long_as_it_was_given() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_operator_does_is_in_the_log_of_the_org() {
-    let gateway = gateway().env("USER", "olga").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().env("USER", "olga"));
     let brief = create(&gateway, &who, &["--label", "nightly", "--scopes", "mcps:read"]);
     let id = brief["id"].as_str().unwrap();
     assert_eq!(gateway.admin(&["token", "revoke", id])["descendants_revoked"].to_string(), "0");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run},
+    given::{ALL_SCOPES, ENOUGH, failure, items, run, serve},
 };
 
 /// Message of a `serve` that does not start.
@@ -169,11 +169,11 @@ async fn one_data_folder_is_served_by_one_process_and_by_the_next_when_that_is_k
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_lies_over_the_file() {
-    let gateway = gateway()
-        .config("[server]\npublic_host = \"file.example\"")
-        .env("PORTCULLIS_SERVER__PUBLIC_HOST", "env.example")
-        .start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(
+        gateway()
+            .config("[server]\npublic_host = \"file.example\"")
+            .env("PORTCULLIS_SERVER__PUBLIC_HOST", "env.example"),
+    );
 
     let events = gateway.get(&who, "/v1/audit/events").await;
 
@@ -269,8 +269,7 @@ async fn only_declared_proxies_tell_where_a_client_is() {
         (trusting, "6.6.6.6, 203.0.113.7", "203.0.113.7"),
     ];
     for (builder, forwarded, seen) in cases {
-        let gateway = builder.sample().start();
-        let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+        let (gateway, who) = serve(builder.sample());
         let call = gateway
             .request(Method::POST, "/v1/mcps/sample:create_note/invoke")
             .bearer_auth(&who.token)

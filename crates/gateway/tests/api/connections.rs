@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, rest},
+    given::{PATIENCE, connect, exchange, rest, serve},
 };
 
 /// A gateway that waits for a client no longer than a second; by default it would wait for longer
@@ -109,8 +109,7 @@ async fn a_silent_http2_connection_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
-    let gateway = gateway().config(IMPATIENT).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().config(IMPATIENT).sample());
 
     for more in ["content-length: 100\r\n", "transfer-encoding: chunked\r\n"] {
         let answer = exchange(&gateway, head(&who, more).as_bytes()).await;
@@ -122,8 +121,7 @@ async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_cut_off_is_no_call() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let mut stream = connect(&gateway).await;
     let sent = head(&who, "content-length: 1000\r\n") + "{\"input\":{";
     stream.write_all(sent.as_bytes()).await.unwrap();
@@ -136,8 +134,7 @@ async fn a_body_that_is_cut_off_is_no_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let size = 3 << 20;
     let told = || reqwest::Body::from(vec![b' '; size]);
     let chunked = || {
@@ -155,8 +152,7 @@ async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_client_sees_the_answer_although_its_body_was_not_read() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let path = "/v1/mcps/sample:create_note/invoke";
 
     for _ in 0..5 {
@@ -171,8 +167,7 @@ async fn a_refused_client_sees_the_answer_although_its_body_was_not_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http2_without_tls_and_without_upgrade_is_spoken() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let client = reqwest::Client::builder().http2_prior_knowledge().no_proxy().build().unwrap();
     let url = format!("{}/v1/mcps/sample:create_note/invoke", gateway.url());
 
@@ -192,8 +187,7 @@ async fn http2_without_tls_and_without_upgrade_is_spoken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_idle_connections_leave_room_for_a_call() {
     let many = "[server]\nmax_connections_per_address = 1000";
-    let gateway = gateway().config(many).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().config(many).sample());
     let idle = join_all((0..400).map(|_| connect(&gateway))).await;
 
     let answer = gateway.get(&who, "/v1/mcps").await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, until},
+    given::{ALL_SCOPES, ENOUGH, items, serve, until},
 };
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"";
@@ -37,8 +37,7 @@ impl Scene {
     async fn connect(&self, slug: &str) -> String {
         let body = json!({ "api_key": KEY, "owner": "org" }).to_string();
         let path = format!("/v1/providers/{slug}/connect");
-        let answer = self.gateway.post(&self.who, &path, &body).await;
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        let answer = self.gateway.post(&self.who, &path, &body).await.ok();
         answer.at("/data/id").as_str().unwrap().to_owned()
     }
 
@@ -47,8 +46,7 @@ impl Scene {
     }
 
     async fn connections(&self) -> Vec<Value> {
-        let listed = self.gateway.get(&self.who, "/v1/providers").await;
-        assert_eq!(listed.status, 200, "{}", listed.text);
+        let listed = self.gateway.get(&self.who, "/v1/providers").await.ok();
         items(&listed).clone()
     }
 
@@ -76,8 +74,7 @@ impl Scene {
 
     /// Everything that concerns the other provider goes on.
     async fn neighbours_go_on(&self) {
-        let call = self.call("sound:a").await;
-        assert_eq!(call.status, 200, "{}", call.text);
+        self.call("sound:a").await.ok();
         for path in ["/v1/mcps", "/v1/providers", "/v1/audit/events", "/v1/policies"] {
             let answer = self.gateway.get(&self.who, path).await;
             assert_eq!(answer.status, 200, "{path}: {}", answer.text);
@@ -138,9 +135,7 @@ async fn a_connection_whose_credential_cannot_be_read_can_be_ended() {
 
     let path = format!("/v1/providers/{id}");
     let request = scene.gateway.request(reqwest::Method::DELETE, &path);
-    let ended = scene.gateway.send(request.bearer_auth(&scene.who.token)).await;
-
-    assert_eq!(ended.status, 200, "{}", ended.text);
+    scene.gateway.send(request.bearer_auth(&scene.who.token)).await.ok();
     assert!(scene.check().1, "its credential went with it");
 }
 
@@ -203,8 +198,7 @@ async fn an_intent_that_cannot_be_read_keeps_the_node_from_nothing() {
     scene.gateway.start();
 
     scene.neighbours_go_on().await;
-    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{torn}")).await;
-    assert_eq!(event.status, 200, "{}", event.text);
+    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{torn}")).await.ok();
     assert_eq!(event.at("/data/outcome/status"), "unknown");
     assert_eq!(event.at("/data/outcome/executed"), "unknown");
     let left = scene.gateway.ask("SELECT COUNT(*) FROM audit_intents WHERE node = 'gone'");
@@ -230,8 +224,7 @@ async fn a_list_of_tools_that_was_changed_is_asked_for_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pin_that_cannot_be_read_holds_its_own_tool_only() {
     let server = McpServer::start(vec![tool("a"), tool("b")]).await;
-    let mut gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().http("other", &server.url(), "protocol = \"legacy\""));
     let status = async |gateway: &Gateway, tool: &str, status: &str| {
         let path = format!("/v1/mcps/other:{tool}");
         until(|| gateway.get(&who, &path), |it| it.at("/data/status") == status).await;

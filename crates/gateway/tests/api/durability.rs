@@ -17,7 +17,8 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    scene::{AMPLE, Ending, SUCCESS, check, events, list, request_id, tool},
+    given::ENOUGH,
+    scene::{Ending, SUCCESS, check, events, list, request_id, tool},
 };
 
 const UNRECORDED: &str = "unavailable";
@@ -41,7 +42,7 @@ async fn frail(policies: Option<&str>) -> Frail {
         Some(policies) => builder.policies(policies).start(),
         None => builder.start(),
     };
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke audit:read");
     Frail { gateway, upstream, who, _program: program }
 }
@@ -166,7 +167,7 @@ async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
     let upstream = Hostile::start(vec![tool("slow", Script::Silence), tool("echo", Script::Echo)]);
     let upstream = upstream.await;
     let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
     let before = gateway.invoke(&who, "up:echo", json!({})).await;
     let slow = gateway
@@ -207,7 +208,7 @@ async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
 async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
     let calls = (0..32).map(|number| {
         let tool = if number % 2 == 0 { "up:echo" } else { "up:nothing" };

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, run},
+    given::{ALL_SCOPES, ENOUGH, failure, run, serve},
 };
 
 /// The binary in a folder without any configuration.
@@ -75,8 +75,7 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
 async fn the_policies_of_the_readme_decide_calls_of_the_quickstart() {
     let readme = include_str!("../../../../README.md");
     let policies = readme.split("```cedar\n").nth(1).and_then(|it| it.split("```").next());
-    let gateway = gateway().sample().policies(policies.expect("policies")).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample().policies(policies.expect("policies")));
 
     let short = gateway.invoke(&who, "sample:list_items", json!({ "limit": 50 })).await;
     let long = gateway.invoke(&who, "sample:list_items", json!({ "limit": 51 })).await;

@@ -8,7 +8,7 @@ use portcullis_core::{
     limits::{Window, window_offset},
 };
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
-use portcullis_testkit::{Answer, Gateway, eventually};
+use portcullis_testkit::{Answer, Builder, Gateway, Principal, eventually};
 use reqwest::Method;
 use serde_json::Value;
 use tokio::{
@@ -26,14 +26,20 @@ pub(crate) const ALL_SCOPES: &str = "mcps:read mcps:invoke providers:read provid
                                      admin";
 
 /// An enterprise plan so large that no test meets its limits.
-pub(crate) const ENOUGH: [&str; 6] = [
-    "--plan",
-    "enterprise",
-    "--requests-per-minute",
-    "1000000",
-    "--invocations-per-minute",
-    "1000000",
-];
+pub(crate) const ENOUGH: [&str; 6] = plan("1000000", "1000000");
+
+/// An enterprise plan with these limits of a minute.
+pub(crate) const fn plan<'a>(requests: &'a str, invocations: &'a str) -> [&'a str; 6] {
+    let calls = "--invocations-per-minute";
+    ["--plan", "enterprise", "--requests-per-minute", requests, calls, invocations]
+}
+
+/// Starts a gateway, and makes a service account with every scope.
+pub(crate) fn serve(builder: Builder) -> (Gateway, Principal) {
+    let gateway = builder.start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    (gateway, who)
+}
 
 /// The gateway's clock.
 pub(crate) async fn now(gateway: &Gateway) -> Timestamp {
@@ -171,4 +177,11 @@ pub(crate) async fn failure(gateway: &Gateway, command: &[&str]) -> (i32, String
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && !told.contains("panicked"), "{command:?}: {told}");
     (output.status.code().unwrap(), told)
+}
+
+/// Fails unless the command ends with this code, and its message has this part.
+pub(crate) async fn assert_fails(gateway: &Gateway, command: &[&str], code: i32, part: &str) {
+    let (ended, told) = failure(gateway, command).await;
+    assert_eq!(ended, code, "{command:?}: {told}");
+    assert!(told.contains(part), "{command:?}: `{part}` in {told}");
 }

@@ -77,9 +77,8 @@ async fn the_binary_asks_the_node_of_its_configuration_whether_it_is_ready() {
 async fn the_openapi_document_is_served_to_anybody_as_it_is_in_the_repository() {
     let gateway = gateway().start();
 
-    let answer = gateway.send(gateway.request(Method::GET, "/openapi.json")).await;
+    let answer = gateway.send(gateway.request(Method::GET, "/openapi.json")).await.ok();
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
     assert_eq!(answer.header("content-type"), "application/json");
     assert_framed(&answer, "/openapi.json");
     assert_eq!(answer.text.trim(), DOCUMENT.trim(), "{STALE}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items, serve},
 };
 
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
@@ -27,8 +27,7 @@ fn post(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_has_its_headers_and_its_envelope() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
     let reader = gateway.service(&who.org, "providers:read");
     let with = |method, path: &str| gateway.request(method, path).bearer_auth(&who.token);
     let json = "application/json";
@@ -86,8 +85,7 @@ async fn every_answer_has_its_headers_and_its_envelope() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_head_request_is_a_get_without_its_body() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
 
     for path in ["/v1/mcps", "/v1/mcps/sample:create_note", "/v1/audit/events", "/healthz"] {
         let request = gateway.request(Method::HEAD, path).bearer_auth(&who.token);
@@ -100,8 +98,7 @@ async fn a_head_request_is_a_get_without_its_body() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
 
     for id in [
         "sample:create_note",
@@ -178,8 +175,7 @@ async fn a_request_whose_length_is_told_twice_is_not_two_requests() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_one_bearer_in_one_header_is_a_credential() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
     let get = || gateway.request(Method::GET, "/v1/mcps");
     let twice =
         get().bearer_auth(&who.token).header("authorization", format!("Bearer {}", who.token));
@@ -216,8 +212,7 @@ async fn only_one_bearer_in_one_header_is_a_credential() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_in_a_url_is_refused_also_when_it_is_not_needed() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
 
     for name in ["access_token", "token", "bearer_token"] {
         let answer = gateway.get(&who, &format!("/v1/mcps?{name}={}", who.token)).await;
@@ -272,8 +267,7 @@ async fn refused(gateway: &Gateway, who: &Principal, body: impl Into<Vec<u8>>) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_one_json_object_without_doubts() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
     let deep = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         format!("{{\"input\":{{\"title\":\"a\",\"text\":\"b\",\"x\":{open}{close}}}}}")
@@ -330,8 +324,7 @@ async fn a_body_is_one_json_object_without_doubts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_or_misplaced_parameter_is_named() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
 
     for (path, parameter) in [
         ("/v1/mcps?provder=x", "provder"),
@@ -376,8 +369,7 @@ async fn an_unknown_or_misplaced_parameter_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trace_is_recorded_when_it_is_well_formed_and_the_request_id_is_always_ours() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let given = format!("00-{trace}-00f067aa0ba902b7-01");
 

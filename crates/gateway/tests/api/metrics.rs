@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, until},
+    given::{ALL_SCOPES, ENOUGH, serve, until},
 };
 
 async fn spray(gateway: &Gateway) {
@@ -290,15 +290,12 @@ async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stag
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_in_use_is_looked_up_again_once_something_changed() {
     let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
-    let gateway = gateway().config(config).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().config(config).sample());
 
     // Longer than anything unconfirmed is trusted.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(11) {
-        let answer =
-            gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await.ok();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items},
+    given::{ALL_SCOPES, ENOUGH, failure, items, serve},
     planted::plant,
     scene::request_id,
 };
@@ -30,8 +30,7 @@ async fn signed(gateway: &Gateway, who: &Principal) -> (u64, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_installation_goes_on_in_postgresql_and_its_proofs_hold() {
     let Some(database) = PostgresDatabase::create("moving") else { return };
-    let mut gateway = gateway().sample().on_sqlite().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().sample().on_sqlite());
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     plant(&gateway, &who, 700).await;
     let old = invoke(&gateway, &who).await;

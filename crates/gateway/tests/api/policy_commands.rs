@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, run, until},
+    given::{run, serve, until},
 };
 
 const POLICIES: &str = r#"@id("base")
@@ -326,8 +326,7 @@ fn replace_sample(gateway: &Gateway, command: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_that_the_database_knows_are_not_asked_for_again() {
-    let mut gateway = gateway().sample().policies(POLICIES).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().sample().policies(POLICIES));
     until(|| gateway.get(&who, "/v1/mcps/sample:list_items"), |it| it.status == 200).await;
     gateway.stop();
     // A program that would say something else.
@@ -352,8 +351,7 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
     let set = || gateway.get(&who, "/v1/policies");
     until(set, |it| it.at("/data/policy_set/last_reload/status") == "failed").await;

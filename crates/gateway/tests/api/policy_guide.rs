@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, run, until},
+    given::{run, serve, until},
 };
 
 const GUIDE: &str = include_str!("../../../../docs/policies.md");
@@ -179,8 +179,7 @@ pub(crate) fn contains(all: &Value, part: &Value, place: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_follows_the_guide_sees_what_it_says() {
     let nothing = "@id(\"nothing\") @mode(\"disabled\") permit (principal, action, resource);";
-    let gateway = gateway().sample().policies(nothing).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample().policies(nothing));
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
     let mut reader = Reader { gateway, who, answer: Value::Null, event: String::new() };
 

@@ -13,10 +13,9 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    scene::{AMPLE, Ending, SUCCESS, check},
+    given::ENOUGH,
+    scene::{Ending, SUCCESS, TOOL_ERROR, check},
 };
-
-const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
 
 /// Folder in which `./test setup` put the servers.
 pub(crate) fn servers() -> PathBuf {
@@ -42,7 +41,7 @@ fn python(program: &str) -> String {
 /// A gateway that waits long enough for servers that start slowly, and a caller.
 fn start(builder: Builder) -> (Gateway, Principal) {
     let gateway = builder.config("[server]\nprovider_patience_seconds = 60").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:read mcps:invoke");
     (gateway, who)
 }

@@ -4,17 +4,7 @@
 use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Principal, Script};
 use serde_json::Value;
 
-use crate::gateway;
-
-/// More than any test spends.
-pub(crate) const AMPLE: [&str; 6] = [
-    "--plan",
-    "enterprise",
-    "--requests-per-minute",
-    "100000",
-    "--invocations-per-minute",
-    "100000",
-];
+use crate::{gateway, given::ENOUGH};
 
 /// Gateway, upstream and caller of a test.
 pub(crate) struct Scene {
@@ -41,6 +31,43 @@ pub(crate) struct Ending {
 pub(crate) const SUCCESS: Ending =
     Ending { status: 200, code: "", executed: "yes", decision: "allow", outcome: "success" };
 
+pub(crate) const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
+
+/// The ending of a call that is refused before there is a decision.
+pub(crate) const INVALID: Ending = Ending {
+    status: 400,
+    code: "invalid_request",
+    executed: "no",
+    decision: "",
+    outcome: "invalid",
+};
+pub(crate) const NOT_FOUND: Ending =
+    Ending { status: 404, code: "not_found", outcome: "not_found", ..INVALID };
+
+pub(crate) const DENIED: Ending = Ending {
+    status: 403,
+    code: "policy_denied",
+    executed: "no",
+    decision: "deny",
+    outcome: "denied",
+};
+/// The ending of a call that waits for people.
+pub(crate) const PENDING: Ending = Ending { outcome: "approval_pending", ..DENIED };
+
+/// The ending of a call that the upstream did not answer as it should.
+pub(crate) const FAILED: Ending = Ending {
+    status: 502,
+    code: "upstream_error",
+    executed: "unknown",
+    decision: "allow",
+    outcome: "upstream_error",
+};
+pub(crate) const TIMED_OUT: Ending =
+    Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
+/// The ending of a call that there was no room for.
+pub(crate) const OVERLOADED: Ending =
+    Ending { status: 503, code: "unavailable", executed: "no", outcome: "unavailable", ..FAILED };
+
 /// A tool of the scripted upstream.
 pub(crate) fn tool(name: &str, script: Script) -> HostileTool {
     HostileTool::new(name, script)
@@ -65,7 +92,7 @@ pub(crate) async fn scene_with(
 ) -> Scene {
     let upstream = Hostile::start(tools).await;
     let gateway = change(gateway().http("up", &upstream.url(), more)).start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:read mcps:invoke");
     Scene { gateway, upstream, who }
 }
@@ -138,14 +165,12 @@ pub(crate) async fn events(gateway: &Gateway, who: &Principal, request: &str) ->
 /// Every invocation event that this filter selects, whole, in the order of the log.
 pub(crate) async fn list(gateway: &Gateway, who: &Principal, filter: &str) -> Vec<Value> {
     let path = format!("/v1/audit/events?type=mcp.invocation&order=asc&limit=200&{filter}");
-    let page = gateway.get(who, path.trim_end_matches('&')).await;
-    assert_eq!(page.status, 200, "{}", page.text);
+    let page = gateway.get(who, path.trim_end_matches('&')).await.ok();
     assert!(page.at("/meta/pagination/next_cursor").is_null(), "more than one page");
     let mut events = Vec::new();
     for listed in page.at("/data/items").as_array().expect("a list") {
         let id = listed["id"].as_str().expect("an id");
-        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
-        assert_eq!(event.status, 200, "{}", event.text);
+        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await.ok();
         events.push(event.at("/data").clone());
     }
     events

@@ -9,7 +9,7 @@ use tokio::{net::TcpStream, task::JoinSet, time::timeout};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, rest},
+    given::{ENOUGH, PATIENCE, connect, rest, serve},
 };
 
 /// Begins a call that takes `seconds` and waits until it is under way.
@@ -36,8 +36,7 @@ async fn slow_call(gateway: &Gateway, who: &Principal, seconds: u32) -> JoinSet<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_in_flight_is_answered_and_recorded_and_no_new_one_begins() {
-    let mut gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().sample());
     let mut idle = connect(&gateway).await;
     let address = gateway.url().split_once("://").unwrap().1.to_owned();
     let mut calls = slow_call(&gateway, &who, 2).await;
@@ -61,8 +60,7 @@ async fn a_call_in_flight_is_answered_and_recorded_and_no_new_one_begins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_does_not_end_in_time_is_ended_and_recorded_as_perhaps_executed() {
     let config = "[server]\ndrain_seconds = 1";
-    let mut gateway = gateway().config(config).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().config(config).sample());
     let mut calls = slow_call(&gateway, &who, 25).await;
     let begun = tokio::time::Instant::now();
 

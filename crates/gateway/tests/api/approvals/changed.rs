@@ -3,11 +3,11 @@
 use portcullis_testkit::{McpServer, tool};
 use serde_json::json;
 
-use super::{PENDING, approver, asked, decide};
+use super::{approver, asked, decide};
 use crate::{
     gateway,
-    given::until,
-    scene::{AMPLE, check},
+    given::{ENOUGH, until},
+    scene::{PENDING, check},
 };
 
 const POLICIES: &str = r#"
@@ -21,7 +21,7 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     let server = McpServer::start(vec![tool("pay")]).await;
     let declared = "protocol = \"legacy\"";
     let gateway = gateway().policies(POLICIES).http("up", &server.url(), declared).start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let (who, admin) = (gateway.service(&org, "mcps:read mcps:invoke"), approver(&gateway, &org));
     let invoke = async || gateway.invoke(&who, "up:pay", json!({})).await;
     let before = asked(&invoke().await);

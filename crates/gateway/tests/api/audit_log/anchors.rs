@@ -12,13 +12,11 @@ use tokio::time::Instant;
 use super::{Files, invoke, keys, verify};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, until},
+    given::{PATIENCE, serve, until},
 };
 
 fn start(config: &str) -> (Gateway, Principal) {
-    let gateway = gateway().sample().config(config).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(gateway().sample().config(config))
 }
 
 fn witnessed(witness: &LogWitness) -> String {
@@ -156,8 +154,7 @@ async fn a_silent_witness_is_in_nobodys_way() {
     let begun = Instant::now();
     for _ in 0..5 {
         let id = invoke(&gateway, &who).await;
-        let proof = gateway.get(&who, &format!("/v1/audit/events/{id}/proof")).await;
-        assert_eq!(proof.status, 200, "{}", proof.text);
+        gateway.get(&who, &format!("/v1/audit/events/{id}/proof")).await.ok();
     }
 
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{files::write, invoke, keys, logged, verify, verify_in_python};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, run, until},
+    given::{items, run, serve, until},
     planted::plant,
 };
 
@@ -41,8 +41,7 @@ async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_
     let outside = tempfile::tempdir().unwrap();
     let anchors = outside.path().join("anchors.jsonl");
     let config = format!("[audit.anchor]\nevery_seconds = 1\nfile = {anchors:?}");
-    let mut gateway = gateway().sample().on_sqlite().config(&config).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut gateway, who) = serve(gateway().sample().on_sqlite().config(&config));
     for _ in 0..3 {
         invoke(&gateway, &who).await;
     }
@@ -290,8 +289,8 @@ async fn a_tile_that_is_not_that_of_the_events_is_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_was_changed_is_marked_wherever_it_is_read() {
-    let gateway = gateway().sample().config("[server]\nmetrics_listen = \"127.0.0.1:0\"").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) =
+        serve(gateway().sample().config("[server]\nmetrics_listen = \"127.0.0.1:0\""));
     let ids = [invoke(&gateway, &who).await, invoke(&gateway, &who).await];
     let honest = invoke(&gateway, &who).await;
     assert!(size(&gateway, &who).await >= 3);

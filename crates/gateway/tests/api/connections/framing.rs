@@ -5,7 +5,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, connect, exchange, rest},
+    given::{connect, exchange, rest, serve},
 };
 
 const GOOD: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -125,8 +125,7 @@ async fn a_head_that_can_be_read_in_two_ways_is_answered_400_and_nothing_behind_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_can_be_read_in_two_ways_calls_nothing_and_ends_the_connection() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let head = format!("{}transfer-encoding: chunked\r\n\r\n", call(&who));
 
     for chunks in BROKEN_CHUNKS {
@@ -144,8 +143,7 @@ async fn a_body_that_can_be_read_in_two_ways_calls_nothing_and_ends_the_connecti
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_framed_by_the_rules_are_answered_one_after_the_other() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let sized = format!("content-length: {}\r\n\r\n{BODY}", BODY.len());
     let chunked = format!("22\r\n{BODY}\r\n0\r\n\r\n");
     let good = [

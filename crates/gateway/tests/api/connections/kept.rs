@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange},
+    given::{ALL_SCOPES, PATIENCE, connect, exchange, serve},
 };
 
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
@@ -108,8 +108,7 @@ fn refusals(token: &str, poor: &str) -> Vec<Refused> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_client_goes_on_or_is_told_that_the_connection_ends() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     let tight =
         ["--plan", "enterprise", "--requests-per-minute", "1", "--invocations-per-minute", "1"];
     let poor = gateway.service(&gateway.org("poor", &tight), ALL_SCOPES);

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, rest},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, rest, serve},
 };
 
 /// Connections of the attack, and requests on each.
@@ -42,8 +42,7 @@ fn resident(gateway: &Gateway) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unfinished_bodies_on_many_streams_take_little_memory() {
-    let gateway = gateway().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway());
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
     let before = resident(&gateway);
     let url = format!("{}/v1/auth/token", gateway.url());
@@ -163,8 +162,7 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_has_few_streams_until_somebody_has_authenticated() {
-    let gateway = gateway().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway());
     let (client, url) = (http2(), gateway.url().to_owned());
     let healthz = || client.get(format!("{url}/healthz")).send();
     let mut attack = JoinSet::new();

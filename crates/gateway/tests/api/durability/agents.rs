@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::{
     gateway,
+    given::ENOUGH,
     mcp::{modern, progress::message_of},
-    scene::{AMPLE, tool},
+    scene::tool,
 };
 
 const ROUNDS: usize = 6;
@@ -46,7 +47,7 @@ async fn nothing_is_answered_over_mcp_without_its_event_however_often_the_node_d
     let upstream = Hostile::start(vec![tool("work", Script::Telling(vec![note], result))]).await;
     upstream.release();
     let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke audit:read");
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke audit:read");
     let mut answered = Vec::new();
     for round in 0..ROUNDS {
         let target = upstream.calls().len() + 20 + 7 * round;

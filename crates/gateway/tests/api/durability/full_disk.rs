@@ -10,8 +10,8 @@ use serde_json::json;
 use super::{UNRECORDED, assert_unrecorded};
 use crate::{
     gateway,
-    given::until,
-    scene::{AMPLE, SUCCESS, check, list, tool},
+    given::{ENOUGH, until},
+    scene::{SUCCESS, check, list, tool},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -20,7 +20,7 @@ async fn a_full_disk_stops_calls_until_there_is_room_again() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let database = format!("[database]\nurl = \"sqlite:{}\"", disk.path().join("p.db").display());
     let gateway = gateway().http("up", &upstream.url(), "").config(&database).start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke audit:read");
     let before = gateway.invoke(&who, "up:echo", json!({"n": 0})).await;
     check(&gateway, &who, &before, SUCCESS).await;

@@ -8,8 +8,8 @@ use serde_json::json;
 use super::{Frail, assert_recorded_late, assert_unrecorded, frail};
 use crate::{
     gateway,
-    given::until,
-    scene::{AMPLE, SUCCESS, check, list, tool},
+    given::{ENOUGH, until},
+    scene::{SUCCESS, check, list, tool},
 };
 
 fn request(gateway: &Gateway, who: &Principal, tool: &str) -> RequestBuilder {
@@ -34,7 +34,7 @@ impl Frail {
 async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
     let upstream = Hostile::start(vec![tool("slow", Script::Silence)]).await;
     let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
     let cut = async {
         upstream.wait_for(1).await;
@@ -69,7 +69,7 @@ async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
 async fn what_was_answered_is_answered_again_after_a_crash() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
     let first = keyed(&gateway, &who, "echo").await;
     gateway.kill();
@@ -128,8 +128,7 @@ async fn a_key_whose_outcome_could_not_be_recorded_says_so_and_reaches_no_tool_a
 async fn a_replay_that_cannot_be_recorded_is_not_given() {
     let scene = frail(None).await;
     scene.upstream.release();
-    let first = scene.keyed("held").await;
-    assert_eq!(first.status, 200, "{}", first.text);
+    let first = scene.keyed("held").await.ok();
     scene.gateway.fail_writes();
 
     let refused = scene.keyed("held").await;

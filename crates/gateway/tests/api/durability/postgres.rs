@@ -12,8 +12,8 @@ use super::assert_unrecorded;
 use crate::{
     audit_log::keys,
     gateway,
-    given::until,
-    scene::{AMPLE, list, tool},
+    given::{ENOUGH, until},
+    scene::{list, tool},
 };
 
 const INTENT: &str = "INSERT INTO audit_intents";
@@ -37,7 +37,7 @@ async fn wired() -> Option<Wired> {
     let upstream = Hostile::start(vec![tool("held", Script::Held(done))]).await;
     let builder = gateway().http("up", &upstream.url(), "").config(&wire.config(&database));
     let gateway = builder.start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke audit:read audit:export");
     Some(Wired { gateway, upstream, who, wire, _database: database })
 }

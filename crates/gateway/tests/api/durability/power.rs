@@ -10,10 +10,7 @@ use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    scene::{AMPLE, tool},
-};
+use crate::{gateway, given::ENOUGH, scene::tool};
 
 const ROUNDS: usize = 6;
 const CALLERS: usize = 16;
@@ -59,8 +56,7 @@ async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
     let mut cursor = String::new();
     loop {
         let path = format!("/v1/audit/events?order=asc&limit=200{cursor}");
-        let page = gateway.get(who, &path).await;
-        assert_eq!(page.status, 200, "{}", page.text);
+        let page = gateway.get(who, &path).await.ok();
         let items = page.at("/data/items").as_array().expect("a list");
         sequences.extend(items.iter().map(|item| item["sequence"].as_u64().expect("a place")));
         match page.at("/meta/pagination/next_cursor").as_str() {
@@ -75,7 +71,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     let power = PowerCut::new();
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let mut gateway = power.on(gateway().http("up", &upstream.url(), "")).start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke audit:read");
     let client = Client::builder().no_proxy().build().expect("a client");
     let answered = Answered::default();
@@ -127,10 +123,9 @@ async fn without_waiting_for_the_disk_a_power_cut_does_lose_events() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let builder = power.on(gateway().http("up", &upstream.url(), ""));
     let mut gateway = builder.config("[audit]\nsync = \"process-crash\"").start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
-    let answer = gateway.invoke(&who, "up:echo", json!({})).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = gateway.invoke(&who, "up:echo", json!({})).await.ok();
 
     power.cut(&mut gateway);
     gateway.start();

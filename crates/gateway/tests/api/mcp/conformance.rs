@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::clients::{node, script};
-use crate::{gateway, real_servers::servers, scene::AMPLE};
+use crate::{gateway, given::ENOUGH, real_servers::servers};
 
 /// The longest that a scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -172,7 +172,7 @@ fn fixtures() -> (Gateway, Principal) {
         .stdio("up", &[&node, &program], &env)
         .config("[server]\nprovider_patience_seconds = 60")
         .start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:read mcps:invoke");
     (gateway, who)
 }

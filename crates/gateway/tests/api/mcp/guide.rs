@@ -12,9 +12,10 @@ use tokio::{process::Command, time::timeout};
 use super::clients::node;
 use crate::{
     gateway,
+    given::ENOUGH,
     policy_guide::blocks,
     real_servers::servers,
-    scene::{AMPLE, list, tool},
+    scene::{list, tool},
 };
 
 /// The longest that a program may take on a busy machine.
@@ -34,7 +35,7 @@ impl Followed {
     async fn start() -> Self {
         let upstream = Hostile::start(vec![tool("list_repos", Script::Echo)]).await;
         let gateway = gateway().http("github", &upstream.url(), "").start();
-        let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke");
+        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
         Self { gateway, who, upstream }
     }
 

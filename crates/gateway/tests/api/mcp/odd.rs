@@ -16,7 +16,7 @@ use tokio::process::Command;
 use super::{ask, ask_legacy, clients, names};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, until},
+    given::{serve, until},
     real_servers::servers,
 };
 
@@ -133,9 +133,8 @@ async fn odd() -> Odd {
     let servers =
         [McpServer::start(beside(inputs)).await, McpServer::start(beside(others())).await];
     let more = "protocol = \"legacy\"";
-    let gateway =
-        gateway().http("in", &servers[0].url(), more).http("out", &servers[1].url(), more).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) =
+        serve(gateway().http("in", &servers[0].url(), more).http("out", &servers[1].url(), more));
     for slug in ["in", "out"] {
         let path = format!("/v1/mcps/{slug}:{GOOD}");
         until(|| gateway.get(&who, &path), |it| it.status == 200).await;

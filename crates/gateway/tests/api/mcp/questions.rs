@@ -6,7 +6,10 @@ use portcullis_testkit::{Answer, Gateway, Principal, Script};
 use serde_json::{Value, json};
 
 use super::{error, modern, own};
-use crate::scene::{AMPLE, Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool};
+use crate::{
+    given::ENOUGH,
+    scene::{Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool},
+};
 
 /// An error of a server that asks only clients that declared to be able to answer.
 const INSISTING: &str = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32021,"message":"hunter2",
@@ -94,9 +97,8 @@ async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
     let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
 
-    let asked = leg(gateway, who, "asks", &declared, FORM, None).await;
+    let asked = leg(gateway, who, "asks", &declared, FORM, None).await.ok();
 
-    assert_eq!(asked.status, 200, "{}", asked.text);
     assert_eq!(asked.at("/result/resultType"), "input_required");
     assert_eq!(asked.at("/result/inputRequests"), &form("Your name?"));
     assert_eq!(own(&asked, "governance")["decision"], "allow");
@@ -204,7 +206,7 @@ async fn a_client_that_cannot_answer_is_told_what_was_asked() {
 async fn a_state_is_worth_nothing_elsewhere() {
     let scene =
         scene(vec![asks(&asking()), tool("other", Script::Asks(asking().to_string()))]).await;
-    let org = scene.gateway.org("rival", &AMPLE);
+    let org = scene.gateway.org("rival", &ENOUGH);
     let stranger = scene.gateway.service(&org, "mcps:read mcps:invoke");
     let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});

@@ -219,9 +219,8 @@ async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
         .header("last-event-id", "7")
         .header("x-mine", "mine");
 
-    let answer = scene.gateway.send(request).await;
+    let answer = scene.gateway.send(request).await.ok();
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
     assert!(!answer.headers.contains_key("mcp-session-id"));
     let call = scene.upstream.calls().remove(0);
     assert!(!call.headers.contains_key("cookie") && !call.headers.contains_key("x-mine"));

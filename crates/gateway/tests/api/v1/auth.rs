@@ -242,9 +242,8 @@ async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
         assert_eq!(gateway.get(token, "/v1/mcps").await.status, 200, "it is known by now");
     }
 
-    let revoked = revoke(&gateway, &other, None).await;
+    let revoked = revoke(&gateway, &other, None).await.ok();
 
-    assert_eq!(revoked.status, 200, "{}", revoked.text);
     let data = json!({"revoked": true, "token_id": other.token_id, "descendants_revoked": 0});
     assert_eq!(revoked.at("/data"), &data);
     assert_eq!(status(&gateway.get(&other, "/v1/mcps").await), (401, "token_revoked"));

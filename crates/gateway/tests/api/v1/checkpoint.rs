@@ -18,18 +18,15 @@ use serde_json::{Map, Value, json};
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, store, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, serve, store, until},
 };
 
 fn start() -> (Gateway, Principal) {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(gateway().sample())
 }
 
 async fn checkpoint(gateway: &Gateway, who: &Principal, keys: &[VerifierKey]) -> Checkpoint {
-    let answer = gateway.get(who, "/v1/audit/checkpoint").await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = gateway.get(who, "/v1/audit/checkpoint").await.ok();
     assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
     assert_framed(&answer, "checkpoint");
     Checkpoint::open(&answer.text, keys).unwrap().0
@@ -52,9 +49,8 @@ async fn the_event_of_an_answer_is_proven_as_soon_as_somebody_asks() {
     for _ in 0..3 {
         let id = invoke(&gateway, &who).await;
 
-        let answer = proof(&gateway, &who, &id).await;
+        let answer = proof(&gateway, &who, &id).await.ok();
 
-        assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!(answer.header("content-type"), "text/plain; charset=utf-8");
         assert_framed(&answer, "proof");
         let event = event(&gateway, &who, &id).await;

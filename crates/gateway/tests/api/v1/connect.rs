@@ -96,8 +96,7 @@ impl Scene {
         if let Some(owner) = body.get("owner") {
             confirm["owner"] = owner.clone();
         }
-        let done = connect(&self.gateway, who, "saas", &confirm).await;
-        assert_eq!(done.status, 200, "{}", done.text);
+        let done = connect(&self.gateway, who, "saas", &confirm).await.ok();
         done
     }
 

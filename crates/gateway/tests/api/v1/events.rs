@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until},
 };
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
@@ -20,9 +20,7 @@ const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
     forbid (principal, action == Mcp::Action::"sample:always_fails", resource);"#;
 
 fn start() -> (Gateway, Principal) {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(gateway().sample().policies(POLICIES))
 }
 
 async fn note(gateway: &Gateway, who: &Principal) -> Answer {

@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, is_id, items, store, until},
+    given::{
+        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, is_id, items, serve, store, until,
+    },
     planted::plant,
 };
 
 const EXPORT: &str = "/v1/audit/export";
 
 fn start() -> (Gateway, Principal) {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(gateway().sample())
 }
 
 async fn ask(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
@@ -40,8 +40,7 @@ async fn export(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
 /// The content of an export that is ready.
 async fn content(gateway: &Gateway, who: &Principal, export: &Answer) -> String {
     assert_eq!(export.at("/data/status"), "ready", "{}", export.text);
-    let file = gateway.get(who, export.at("/data/file").as_str().unwrap()).await;
-    assert_eq!(file.status, 200, "{}", file.text);
+    let file = gateway.get(who, export.at("/data/file").as_str().unwrap()).await.ok();
     assert_eq!(sha256(file.text.as_bytes()), export.at("/data/sha256").as_str().unwrap());
     assert_eq!(export.at("/data/bytes"), file.text.len());
     file.text
@@ -53,8 +52,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 async fn call(gateway: &Gateway, who: &Principal) {
-    let call = gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
-    assert_eq!(call.status, 200, "{}", call.text);
+    gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,9 +62,8 @@ async fn a_small_export_is_ready_at_once_and_tells_what_it_holds() {
         call(&gateway, &who).await;
     }
 
-    let made = gateway.post(&who, EXPORT, "").await;
+    let made = gateway.post(&who, EXPORT, "").await.ok();
 
-    assert_eq!(made.status, 200, "{}", made.text);
     assert_framed(&made, "an export");
     assert_enveloped(&made, "an export");
     let data = made.at("/data");

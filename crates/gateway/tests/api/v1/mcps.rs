@@ -1,17 +1,13 @@
 //! `GET /v1/mcps`, `GET /v1/mcps/{id}`, `GET /v1/tools/left-out`: the catalogue as a caller sees it, and what is not in it.
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
+use portcullis_testkit::{Answer, McpServer, tool};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, until},
 };
-
-fn everybody(gateway: &Gateway) -> Principal {
-    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
-}
 
 const SAMPLE: [&str; 5] = [
     "sample:always_fails",
@@ -24,8 +20,8 @@ const SAMPLE: [&str; 5] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn the_catalogue_is_listed_by_id_and_filtered() {
     let server = McpServer::start(vec![tool("b"), tool("C"), tool("a"), tool("d.e-f_1")]).await;
-    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = everybody(&gateway);
+    let (gateway, who) =
+        serve(gateway().sample().http("other", &server.url(), "protocol = \"legacy\""));
     let other = ["other:C", "other:a", "other:b", "other:d.e-f_1"];
     let all: Vec<&str> = other.into_iter().chain(SAMPLE).collect();
 
@@ -52,8 +48,7 @@ async fn the_catalogue_is_listed_by_id_and_filtered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_is_shown_with_its_claims_and_in_full_with_its_schemas() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
 
     let basic = gateway.get(&who, "/v1/mcps?q=sample:list_items").await;
     let full = gateway.get(&who, "/v1/mcps?q=sample:list_items&view=full").await;
@@ -117,8 +112,7 @@ async fn access_is_what_policy_would_say_to_this_caller() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
-    let gateway = gateway().sample().start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample());
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let (mut seen, mut query) = (Vec::new(), "?limit=2".to_owned());
     loop {
@@ -157,8 +151,7 @@ async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
 async fn a_change_that_a_server_announces_is_picked_up() {
     let server = McpServer::start(vec![tool("a"), tool("b"), tool("c")]).await;
     let more = "protocol = \"legacy\"\npin = \"off\"";
-    let gateway = gateway().http("other", &server.url(), more).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().http("other", &server.url(), more));
     let before = gateway.get(&who, "/v1/mcps/other:a").await;
     let gone = gateway.get(&who, "/v1/mcps/other:b").await;
     assert_eq!((before.status.as_u16(), gone.status.as_u16()), (200, 200));
@@ -187,8 +180,7 @@ async fn tools_that_cannot_be_governed_stay_out_and_the_others_stay_in() {
     let odd = ["", "a  b", "a*", "a\"b", "ä", &"x".repeat(257)].map(tool);
     let tools = odd.into_iter().chain([remote, broken, tool("good"), tool("good")]).collect();
     let server = McpServer::start(tools).await;
-    let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().http("other", &server.url(), "protocol = \"legacy\""));
 
     let answer = gateway.get(&who, "/v1/mcps").await;
 
@@ -199,8 +191,8 @@ async fn tools_that_cannot_be_governed_stay_out_and_the_others_stay_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_goes_down_keeps_its_tools_marked_unavailable_until_it_is_back() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = everybody(&gateway);
+    let (gateway, who) =
+        serve(gateway().sample().http("other", &server.url(), "protocol = \"legacy\""));
 
     server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
     let path = "/v1/mcps/other:a";
@@ -232,8 +224,8 @@ async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provide
         odd(secret, json!({"type": "object"})),
     ];
     let server = McpServer::start(tools).await;
-    let gateway = gateway().sample().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = everybody(&gateway);
+    let (gateway, who) =
+        serve(gateway().sample().http("other", &server.url(), "protocol = \"legacy\""));
     until(|| gateway.get(&who, "/v1/mcps/other:good"), |it| it.status == 200).await;
 
     let all = gateway.get(&who, "/v1/tools/left-out").await;

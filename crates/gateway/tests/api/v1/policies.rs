@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, serve, until},
 };
 
 const POLICIES: &str = r#"@id("base")
@@ -35,10 +35,6 @@ forbid (principal, action, resource);
 const BUILTINS: [&str; 5] =
     ["default-deny", "dlp-default", "policy-error", "token-scopes", "tool-pinning"];
 
-fn everybody(gateway: &Gateway) -> Principal {
-    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
-}
-
 fn write(gateway: &Gateway, text: &str) {
     fs::write(gateway.folder().join("policies/test.cedar"), text).unwrap();
 }
@@ -56,8 +52,7 @@ async fn note(gateway: &Gateway, who: &Principal) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_are_listed_by_id_and_filtered() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let person = gateway.user(&who.org, "auditor", "policies:read");
     let all = [
         "base",
@@ -102,8 +97,7 @@ async fn policies_are_listed_by_id_and_filtered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let one = gateway.get(&who, "/v1/policies/no-notes").await;
 
@@ -149,8 +143,7 @@ async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_principal_that_a_policy_gives_by_its_name_is_warned_of_with_its_id() {
     let named = "@id(\"hers\") permit (principal == Mcp::User::\"ana\", action, resource);";
-    let gateway = gateway().policies(named).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().policies(named));
     let ana = gateway.principal(&who.org, "ana", &["--role", "member"], &[]);
 
     let policy = gateway.get(&who, "/v1/policies/hers").await;
@@ -162,8 +155,7 @@ async fn a_principal_that_a_policy_gives_by_its_name_is_warned_of_with_its_id() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let before = set(&gateway, &who).await;
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
 
@@ -210,8 +202,7 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_call() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
     let status = "/data/policy_set/last_reload/status";
@@ -228,8 +219,7 @@ async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_come_and_go_in_folders_and_those_of_editors_are_not_looked_at() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let policies = gateway.folder().join("policies");
     std::os::unix::fs::symlink("nobody@nowhere.1234", policies.join(".#test.cedar")).unwrap();
     fs::write(policies.join("notes.txt"), "permit (").unwrap();
@@ -253,8 +243,7 @@ async fn files_come_and_go_in_folders_and_those_of_editors_are_not_looked_at() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_policies_of_one_name_are_refused() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let twice = "@id(\"base\")\nforbid (principal, action, resource);\n";
     fs::write(gateway.folder().join("policies/twice.cedar"), twice).unwrap();
@@ -275,8 +264,7 @@ async fn two_policies_of_one_name_are_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hangup_loads_the_folder_again() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let tried = "/data/policy_set/last_reload/at";
     let before = set(&gateway, &who).await;
 
@@ -311,11 +299,11 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     let policies = r#"@id("base") permit (principal, action, resource);
         @id("limit") forbid (principal, action == Mcp::Action::"other:a", resource)
         when { context has input && context.input has limit && context.input.limit > 100 };"#;
-    let gateway = gateway()
-        .http("other", &server.url(), "protocol = \"legacy\"\npin = \"off\"")
-        .policies(policies)
-        .start();
-    let who = everybody(&gateway);
+    let (gateway, who) = serve(
+        gateway()
+            .http("other", &server.url(), "protocol = \"legacy\"\npin = \"off\"")
+            .policies(policies),
+    );
     assert_eq!(gateway.invoke(&who, "other:a", json!({"limit": 5})).await.status, 200);
 
     strict["inputSchema"]["properties"]["limit"]["type"] = json!("string");
@@ -382,8 +370,7 @@ async fn policies_and_statistics_of_another_org_are_nobody_elses() {
         assert_eq!(kept.await.at("/data/id"), id.as_str());
     }
     for _ in 0..3 {
-        let call = gateway.invoke(&theirs, "sample:list_items", json!({})).await;
-        assert_eq!(call.status, 200, "{}", call.text);
+        gateway.invoke(&theirs, "sample:list_items", json!({})).await.ok();
     }
     let matched = async |who: &Principal| {
         let answer = gateway.get(who, "/v1/policies/everybody").await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run, until},
+    given::{ALL_SCOPES, ENOUGH, failure, items, run, serve, until},
 };
 
 const POLICIES: &str = r#"@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
@@ -53,9 +53,7 @@ const PEM: &str = concat!(
 
 /// A gateway that keeps masked inputs, with these policies, and a caller with every scope.
 fn start(policies: &str) -> (Gateway, Principal) {
-    let gateway = gateway().sample().config(REDACTED).policies(policies).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(gateway().sample().config(REDACTED).policies(policies))
 }
 
 async fn explained(gateway: &Gateway, who: &Principal, event: &str) -> Answer {
@@ -65,8 +63,7 @@ async fn explained(gateway: &Gateway, who: &Principal, event: &str) -> Answer {
 /// The explanation of a call that ended with this status.
 async fn explanation(gateway: &Gateway, who: &Principal, call: &Answer, status: u16) -> Value {
     assert_eq!(call.status, status, "{}", call.text);
-    let answer = explained(gateway, who, call.event_id()).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = explained(gateway, who, call.event_id()).await.ok();
     answer.at("/data/explanation").clone()
 }
 
@@ -181,8 +178,7 @@ async fn where_a_permit_does_not_help_it_is_said_what_does() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quarantined_tool_is_explained_by_its_change() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let gateway = gateway().http("other", &server.url(), "protocol = \"legacy\"").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().http("other", &server.url(), "protocol = \"legacy\""));
     let path = "/v1/mcps/other:a";
     until(|| gateway.get(&who, path), |it| it.at("/data/status") == "available").await;
     let mut changed = tool("a");

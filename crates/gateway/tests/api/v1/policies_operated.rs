@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run, until},
+    given::{ALL_SCOPES, ENOUGH, failure, items, run, serve, until},
 };
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
@@ -47,8 +47,7 @@ async fn list(gateway: &Gateway, who: &Principal, limit: u64) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_set_that_does_not_do_what_a_case_expects_is_not_taken() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     write(&gateway, "tests/lists.yaml", CASES);
     let taken =
         until(|| set(&gateway, &who), |it| it.at("/data/policy_set/tests/passed") == 2).await;
@@ -96,8 +95,7 @@ async fn cases_of_a_starting_node_are_run_when_the_tools_are_known() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_switched_off_decides_nothing_until_it_is_switched_on() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     write(&gateway, "tests/lists.yaml", CASES);
     until(|| set(&gateway, &who), |it| it.at("/data/policy_set/tests/passed") == 2).await;
     let before = set(&gateway, &who).await.at("/data/policy_set/version").clone();
@@ -125,8 +123,7 @@ async fn a_policy_that_is_switched_off_decides_nothing_until_it_is_switched_on()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_switch_works_while_the_folder_is_broken_after_a_restart_and_ends_by_itself() {
-    let mut gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (mut gateway, who) = serve(gateway().sample().policies(POLICIES));
     write(&gateway, "more.cedar", "permit (");
     until(|| set(&gateway, &who), |it| status(it) == "failed").await;
 
@@ -161,8 +158,7 @@ async fn what_cannot_be_switched_off_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_starts_with_another_set_says_so_in_the_log() {
-    let mut gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (mut gateway, who) = serve(gateway().sample().policies(POLICIES));
     let first = set(&gateway, &who).await.at("/data/policy_set/version").clone();
     let restarts = |gateway: &mut Gateway| {
         gateway.stop();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members, run, until},
+    given::{failure, items, members, run, serve, until},
 };
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
@@ -25,10 +25,6 @@ fn short(name: &str) -> String {
         forbid (principal, action == Mcp::Action::\"sample:list_items\", resource)
         when {{ context has input && context.input has limit && context.input.limit > 10 }};\n"
     )
-}
-
-fn admin(gateway: &Gateway) -> Principal {
-    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
 }
 
 fn write(gateway: &Gateway, text: &str) {
@@ -65,8 +61,7 @@ async fn details(gateway: &Gateway, who: &Principal, kind: &str, member: &str) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
-    let mut gateway = gateway().sample().policies(&short("short")).start();
-    let who = admin(&gateway);
+    let (mut gateway, who) = serve(gateway().sample().policies(&short("short")));
     let denied = list(&gateway, &who, 50).await;
     let event = gateway.get(&who, &format!("/v1/audit/events/{}", denied.event_id())).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap().to_owned();
@@ -78,8 +73,7 @@ async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
 
     let gone = gateway.get(&who, "/v1/policies/short").await;
     assert_eq!((gone.status.as_u16(), gone.code()), (404, "not_found"));
-    let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await;
-    assert_eq!(kept.status, 200, "{}", kept.text);
+    let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await.ok();
     assert_eq!(kept.at("/data/version"), version.as_str());
     assert_eq!(kept.at("/data/reason"), "Lists are short");
     assert!(kept.at("/data/source").as_str().unwrap().contains("limit > 10"), "{}", kept.text);
@@ -90,8 +84,7 @@ async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_log_says_what_changed_and_what_was_not_taken() {
-    let gateway = gateway().sample().policies(&short("short")).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(&short("short")));
     let before = set(&gateway, &who).await;
 
     write(&gateway, &short("shorter"));
@@ -117,8 +110,7 @@ async fn the_log_says_what_changed_and_what_was_not_taken() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is_back() {
-    let gateway = gateway().sample().policies(&short("short")).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(&short("short")));
     let policies = gateway.folder().join("policies");
 
     fs::remove_dir_all(&policies).unwrap();
@@ -137,8 +129,7 @@ async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
-    let mut gateway = gateway().sample().policies(&short("short")).start();
-    let who = admin(&gateway);
+    let (mut gateway, who) = serve(gateway().sample().policies(&short("short")));
     gateway.stop();
     write(&gateway, "permit (principal");
 
@@ -183,8 +174,7 @@ async fn records_tell_what_became_of_each_policy() {
         "{}@id(\"watch\") @mode(\"shadow\") @reason(\"x\") forbid (principal, action, resource);",
         short("short")
     );
-    let gateway = gateway().sample().policies(&policies).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(&policies));
     for limit in [5, 5, 50] {
         list(&gateway, &who, limit).await;
     }
@@ -207,8 +197,7 @@ async fn records_tell_what_became_of_each_policy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_says_which() {
-    let gateway = gateway().sample().policies(&short("a")).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(&short("a")));
     let first = set(&gateway, &who).await.at("/data/policy_set/version").clone();
     write(&gateway, &short("b"));
     let second = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"b")).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items},
+    given::{items, serve},
 };
 
 const PATH: &str = "/v1/policies/simulate";
@@ -21,8 +21,7 @@ when { context.input has limit && context.input.limit > 3 };"#;
 
 /// A gateway whose log knows three short lists, two of five, one too long, and one note.
 async fn played() -> (Gateway, Principal) {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     for limit in [1, 2, 3, 5, 5, 50] {
         gateway.invoke(&who, "sample:list_items", json!({"limit": limit})).await;
     }
@@ -32,8 +31,7 @@ async fn played() -> (Gateway, Principal) {
 }
 
 async fn replay(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
-    let answer = gateway.post(who, PATH, &body.to_string()).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = gateway.post(who, PATH, &body.to_string()).await.ok();
     answer
 }
 

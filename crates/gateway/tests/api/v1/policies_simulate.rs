@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, serve},
 };
 
 const PATH: &str = "/v1/policies/simulate";
@@ -29,10 +29,6 @@ forbid (principal, action == Mcp::Action::"sample:create_note", resource)
 unless { principal in Mcp::Group::"staff" };
 "#;
 
-fn admin(gateway: &Gateway) -> Principal {
-    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
-}
-
 async fn simulate(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
     gateway.post(who, PATH, &body.to_string()).await
 }
@@ -51,8 +47,7 @@ fn call(limit: u64) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn null_stands_for_absent() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let principal = json!({
         "type": null, "id": null, "role": null, "roles": null, "scopes": null, "groups": null,
         "claims": null,
@@ -77,8 +72,7 @@ async fn a_call_that_nobody_could_approve_is_told_as_denied() {
     };
     let mut said_of = Vec::new();
     for more in ["", " hidden=true"] {
-        let gateway = gateway().sample().policies(&asking(more)).start();
-        let who = admin(&gateway);
+        let (gateway, who) = serve(gateway().sample().policies(&asking(more)));
         for title in ["hello", "hel\u{e0041}\u{e007f}lo"] {
             let call =
                 json!({"tool": "sample:create_note", "input": {"title": title, "text": "x"}});
@@ -94,8 +88,7 @@ async fn a_call_that_nobody_could_approve_is_told_as_denied() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let allowed = simulate(&gateway, &who, &call(5)).await;
     let denied = simulate(&gateway, &who, &call(50)).await;
@@ -120,8 +113,7 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_simulated_is_what_happens() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let secret = "-----BEGIN RSA PRIVATE KEY-----\nMIIBF4k3abcdefghijklmnop0123456789F4k3\n-----END RSA PRIVATE KEY-----";
     for (tool, input) in [
         ("sample:list_items", json!({"limit": 5})),
@@ -151,8 +143,7 @@ async fn what_is_simulated_is_what_happens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectations() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let note = json!({"title": "a", "text": "b"});
     let body = json!({
         "requests": [
@@ -183,8 +174,7 @@ async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectati
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expectation_that_is_not_met_says_what_was_got() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let mut body = call(50);
     body["expect"] = json!({"decision": "allow", "cause": "permit"});
 
@@ -198,8 +188,7 @@ async fn an_expectation_that_is_not_met_says_what_was_got() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_is_laid_over_the_set_in_force() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let stricter = r#"@id("short-lists") @reason("x") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
         when { context has input && context.input has limit && context.input.limit > 3 };"#;
     for (policies, wanted) in [
@@ -232,8 +221,7 @@ async fn a_draft_is_laid_over_the_set_in_force() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_that_does_not_load_is_refused_with_the_places() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     for (policies, place, said) in [
         (
             json!({"upsert": [{"source": "permit (principal"}]}),
@@ -293,8 +281,7 @@ async fn asking_as_somebody_else_needs_admin() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_is_not_there_is_not_found() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let answer = simulate(&gateway, &who, &json!({"tool": "sample:nothing"})).await;
 
@@ -306,8 +293,7 @@ async fn findings_can_be_imagined_and_are_otherwise_looked_for() {
     let policies = r#"@id("base") permit (principal, action, resource);
         @id("no-mail") @reason("No addresses") forbid (principal, action, resource)
         when { context has dlp && context.dlp.findings.contains("email") };"#;
-    let gateway = gateway().sample().policies(policies).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(policies));
     let note =
         |text: &str| json!({"tool": "sample:create_note", "input": {"title": "a", "text": text}});
 
@@ -328,8 +314,7 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
     let policies = r#"@id("small") permit (principal, action == Mcp::Action::"sample:list_items", resource)
         when { context.input has limit && context.input.limit <= 3 };
         @id("notes") permit (principal, action == Mcp::Action::"sample:create_note", resource);"#;
-    let gateway = gateway().sample().policies(policies).start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().sample().policies(policies));
     let mut body = call(5);
 
     let plain = simulate(&gateway, &who, &body).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until},
 };
 
 /// No server listens there.
@@ -16,11 +16,11 @@ const LEGACY: &str = "protocol = \"legacy\"";
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_listed_by_slug_with_their_state() {
     let server = McpServer::start(vec![tool("a"), tool("b"), tool("c")]).await;
-    let gateway = gateway()
-        .http("up", &server.url(), "protocol = \"legacy\"\nname = \"Up and running\"")
-        .http("down", NOWHERE, LEGACY)
-        .start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(
+        gateway()
+            .http("up", &server.url(), "protocol = \"legacy\"\nname = \"Up and running\"")
+            .http("down", NOWHERE, LEGACY),
+    );
 
     let all = gateway.get(&who, "/v1/providers").await;
 
@@ -109,18 +109,17 @@ async fn an_api_key_goes_to_its_provider_and_nowhere_else() {
     let with_key = |more: &str| {
         format!("{LEGACY}\nauth = \"api_key\"\napi_key = {{ env = \"THE_KEY\" }}\n{more}")
     };
-    let gateway = gateway()
-        .env("THE_KEY", key)
-        .config("[log]\nlevel = \"trace\"")
-        .http("bearer", &server.url(), &with_key(""))
-        .http("header", &server.url(), &with_key("api_key_header = \"X-Api-Key\""))
-        .start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(
+        gateway()
+            .env("THE_KEY", key)
+            .config("[log]\nlevel = \"trace\"")
+            .http("bearer", &server.url(), &with_key(""))
+            .http("header", &server.url(), &with_key("api_key_header = \"X-Api-Key\"")),
+    );
 
     let mut told = vec![gateway.starting_log().to_owned()];
     for tool in ["bearer:a", "header:a"] {
-        let call = gateway.invoke(&who, tool, json!({"x": 1})).await;
-        assert_eq!(call.status, 200, "{}", call.text);
+        let call = gateway.invoke(&who, tool, json!({"x": 1})).await.ok();
         told.push(call.text);
     }
     server.fail(Some(StatusCode::UNAUTHORIZED));
@@ -161,8 +160,7 @@ const BROKEN: [&str; 3] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_ends_says_why_without_its_secrets() {
-    let gateway = gateway().stdio("broken", &BROKEN, "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().stdio("broken", &BROKEN, ""));
 
     let ended = |it: &Answer| {
         items(it)[0]["last_error"].as_str().is_some_and(|told| told.contains("exit code 3"))
@@ -180,8 +178,7 @@ async fn a_program_that_ends_says_why_without_its_secrets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_tests_a_provider_and_calls_what_only_reads() {
-    let gateway = gateway().on_sqlite().sample().stdio("broken", &BROKEN, "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().on_sqlite().sample().stdio("broken", &BROKEN, ""));
     let tested = async |arguments: &[&str], token: &str| {
         let mut command = tokio::process::Command::from(gateway.command());
         command.args(["provider", "test"]).args(arguments).env("PORTCULLIS_TOKEN", token);
@@ -210,8 +207,7 @@ async fn the_operator_tests_a_provider_and_calls_what_only_reads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_is_not_ready_yet_is_starting() {
-    let gateway = gateway().stdio("slow", &["sleep", "600"], "timeout_seconds = 1").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().stdio("slow", &["sleep", "600"], "timeout_seconds = 1"));
     let told = |it: &Answer| {
         let slow = items(it).first();
         slow.is_some_and(|slow| slow["status"] == "starting" && slow["last_error"].is_string())

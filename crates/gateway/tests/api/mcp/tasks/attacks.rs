@@ -11,8 +11,8 @@ use super::{
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
     cluster::trio,
-    given::until,
-    scene::{AMPLE, tool},
+    given::{ENOUGH, until},
+    scene::tool,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,7 +22,7 @@ async fn a_task_is_of_its_caller_and_its_address() {
     let id = id_of(&task);
     decide(gateway, &admin, &approval_of(&task), "approve").await;
     let sibling = gateway.service(&scene.who.org, "mcps:invoke");
-    let stranger = gateway.service(&gateway.org("other", &AMPLE), "mcps:read mcps:invoke");
+    let stranger = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read mcps:invoke");
     let poor = gateway.service(&scene.who.org, "mcps:read");
 
     for method in ["tasks/get", "tasks/cancel", "tasks/update"] {
@@ -159,7 +159,7 @@ async fn any_node_makes_the_call_of_a_task_and_one_of_them_does() {
     let url = upstream.url();
     let Some(trio) = trio("mcp_tasks", |node| node.http("up", &url, "")).await else { return };
     let one = &trio.nodes[0];
-    let org = one.org("acme", &AMPLE);
+    let org = one.org("acme", &ENOUGH);
     let who = one.service(&org, "mcps:read mcps:invoke");
     let admin = approver(one, &org);
     trio.common.policies(POLICIES);

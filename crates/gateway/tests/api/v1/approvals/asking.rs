@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{PENDING, Waiting, approval_of, told, types};
+use super::{Waiting, approval_of, told, types};
 use crate::{
     given::{is_id, until},
-    scene::{Ending, SUCCESS, check},
+    scene::{Ending, PENDING, SUCCESS, check},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,8 +34,7 @@ async fn a_call_runs_once_after_somebody_else_approved_it() {
     assert_eq!(shown.at("/data/policy/reason"), "A second person looks at payments");
     assert_eq!(shown.at("/data/tool/id"), "up:pay");
     let digest = shown.at("/data/digest");
-    let decided = it.decide(&ben, &id, json!({"decision": "approve", "digest": digest})).await;
-    assert_eq!(decided.status, 200, "{}", decided.text);
+    let decided = it.decide(&ben, &id, json!({"decision": "approve", "digest": digest})).await.ok();
     assert_eq!(decided.at("/data/status"), "approved");
 
     let call = it.invoke(&ana, "pay", json!({"amount": 7, "to": "DE"})).await;

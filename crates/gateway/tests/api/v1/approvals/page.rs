@@ -9,9 +9,8 @@ async fn the_page_says_how_to_decide_and_nothing_of_any_approval() {
     let gateway = gateway().start();
     let page = |path: &str| gateway.send(gateway.request(Method::GET, path));
 
-    let known = page("/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G").await;
+    let known = page("/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G").await.ok();
 
-    assert_eq!(known.status, 200, "{}", known.text);
     assert_eq!(known.header("content-type"), "text/html; charset=utf-8");
     let policy = known.header("content-security-policy");
     assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));

@@ -24,9 +24,9 @@ async fn an_agent_acts_for_a_person_as_far_as_both_may_and_is_named_in_every_eve
     let agent = token_of(&it.gateway, &it.agent);
     let person = it.person("ana", &["mcp-admins"]);
 
-    let answer = it.exchange(&agent, &json!({"subject_token": person, "label": "helpdesk"})).await;
+    let answer =
+        it.exchange(&agent, &json!({"subject_token": person, "label": "helpdesk"})).await.ok();
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
     assert!(text(&answer, "/data/access_token").starts_with("mcp_live_"));
     assert_eq!(answer.at("/data/principal/via"), it.agent.as_str());
     assert_eq!(answer.at("/data/scope"), "mcps:invoke mcps:read policies:read", "what both may");

@@ -19,9 +19,8 @@ async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() 
     let body =
         json!({"scope": "mcps:read mcps:invoke", "expires_in": 600, "label": "nightly-deploy"});
 
-    let answer = it.exchange(&it.job(), &body).await;
+    let answer = it.exchange(&it.job(), &body).await.ok();
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
     assert_framed(&answer, "exchange");
     assert_eq!(answer.header("x-ratelimit-resource"), "requests");
     let data = answer.at("/data");
@@ -381,8 +380,7 @@ async fn an_exchange_only_token_opens_nothing_but_the_exchange_and_gives_short_t
     assert_eq!(exchanged.at("/data/expires_in"), 900);
     assert_eq!(long.at("/data/expires_in"), 43_200);
     let token = text(&exchanged, "/data/access_token");
-    let listed = gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(&token)).await;
-    assert_eq!(listed.status, 200);
+    gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(&token)).await.ok();
     let events = || gateway.get(&who, "/v1/audit/events?type=auth.rejected");
     let events = until(events, |answer| !items(answer).is_empty()).await;
     assert_eq!(items(&events)[0]["actor"]["token_id"], only.token_id.as_str());

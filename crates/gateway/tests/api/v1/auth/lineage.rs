@@ -17,8 +17,7 @@ use crate::{
 
 /// A token made from this one, with this body.
 async fn made(it: &Trusting, from: &str, body: &Value) -> (String, String) {
-    let answer = it.exchange(from, body).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let answer = it.exchange(from, body).await.ok();
     (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"))
 }
 
@@ -153,8 +152,7 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     assert_eq!(twice.at("/data/principal/via"), other.as_str(), "{}", twice.text);
     assert_eq!(twice.at("/data/principal/act"), &chain);
     let token = text(&twice, "/data/access_token");
-    let invoked = list_items(&it.gateway, &token).await;
-    assert_eq!(invoked.status, 200, "{}", invoked.text);
+    let invoked = list_items(&it.gateway, &token).await.ok();
     let event = text(&invoked, "/governance/audit_event_id");
     let event = get(&it.gateway, &token, &format!("/v1/audit/events/{event}")).await;
     assert_eq!(event.at("/data/actor/act"), &chain);
@@ -205,9 +203,8 @@ async fn an_agent_ends_what_was_delegated_to_it() {
     let (root, _) = it.login("ana", &[]).await;
     let answer = it.exchange(&agent, &json!({"subject_token": root})).await;
 
-    let revoked = revoke(&it.gateway, &agent, &text(&answer, "/data/token_id")).await;
+    revoke(&it.gateway, &agent, &text(&answer, "/data/token_id")).await.ok();
 
-    assert_eq!(revoked.status, 200, "{}", revoked.text);
     assert_eq!(it.status(&text(&answer, "/data/access_token")).await, 401);
     assert_eq!(it.status(&root).await, 200);
 }

@@ -39,8 +39,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
         assert!(!answer.text.contains(KEY) && !answer.text.contains(OTHER));
     }
     for (who, key) in [(&ana, KEY), (&ben, OTHER), (&admin, OTHER)] {
-        let call = gateway.invoke(who, "keyed:a", json!({})).await;
-        assert_eq!(call.status, 200, "{}", call.text);
+        let call = gateway.invoke(who, "keyed:a", json!({})).await.ok();
         let seen = server.seen();
         let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
         assert_eq!(headers["x-key"], format!("key={key}"));
@@ -52,8 +51,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
     let id = text(&mine, "/data/id");
     let again = connect(&gateway, &ana, "keyed", &json!({"api_key": "another-key"})).await;
     assert_eq!(text(&again, "/data/id"), id, "to connect again keeps the id");
-    let gone = delete(&gateway, &ana, &id).await;
-    assert_eq!(gone.status, 200, "{}", gone.text);
+    let gone = delete(&gateway, &ana, &id).await.ok();
     assert_eq!(gone.at("/data/upstream_revocation"), "unsupported");
     assert_eq!(delete(&gateway, &ana, &id).await.status, 404);
     let call = gateway.invoke(&ana, "keyed:a", json!({})).await;
@@ -253,13 +251,11 @@ async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
     gateway.stop();
     gateway.start();
     assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 404, "it stays so");
-    let own = connect(&gateway, &user, "open", &json!({})).await;
-    assert_eq!(own.status, 200, "{}", own.text);
+    let own = connect(&gateway, &user, "open", &json!({})).await.ok();
     assert_eq!(own.at("/data/owner/id"), &json!(user.id));
     assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 200);
     assert_eq!(gateway.invoke(&admin, "open:a", json!({})).await.status, 404);
-    let back = connect(&gateway, &admin, "open", &json!({})).await;
-    assert_eq!(back.status, 200, "{}", back.text);
+    let back = connect(&gateway, &admin, "open", &json!({})).await.ok();
     assert_ne!(back.at("/data/id"), &Value::String(id));
     assert_eq!(gateway.invoke(&admin, "open:a", json!({})).await.status, 200);
 }

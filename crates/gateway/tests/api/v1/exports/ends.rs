@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{ask, content, export, start};
 use crate::{
-    given::{ALL_SCOPES, ENOUGH, items, now, store, until},
+    given::{ALL_SCOPES, ENOUGH, items, now, serve, store, until},
     planted::plant,
 };
 
@@ -202,8 +202,7 @@ async fn an_export_that_a_kill_cut_off_has_failed_after_the_restart() {
 async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     let program = tempfile::tempdir().unwrap();
     let binary = unsignalled(env!("CARGO_BIN_EXE_portcullis"), program.path());
-    let gateway = Builder::new(binary).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(Builder::new(binary).sample());
     plant(&gateway, &who, 3_000).await;
     let body =
         json!({"format": "ocsf", "from": "2026-01-01T00:00:00Z", "to": "2026-12-31T00:00:00Z"});
@@ -240,9 +239,7 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
 /// A gateway with these limits of exports.
 fn limited(limits: &str) -> (Gateway, Principal) {
     let config = format!("[audit.exports]\n{limits}");
-    let gateway = crate::gateway().config(&config).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    (gateway, who)
+    serve(crate::gateway().config(&config).sample())
 }
 
 #[tokio::test(flavor = "multi_thread")]

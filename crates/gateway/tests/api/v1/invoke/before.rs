@@ -5,15 +5,7 @@ use portcullis_testkit::Script;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::scene::{Ending, SUCCESS, Scene, check, scene, scene_with, tool};
-
-const INVALID: Ending = Ending {
-    status: 400,
-    code: "invalid_request",
-    executed: "no",
-    decision: "",
-    outcome: "invalid",
-};
+use crate::scene::{Ending, INVALID, SUCCESS, Scene, check, scene, scene_with, tool};
 
 async fn echoing() -> Scene {
     scene(vec![tool("echo", Script::Echo)]).await

@@ -3,15 +3,7 @@
 use portcullis_testkit::Script;
 use serde_json::json;
 
-use crate::scene::{Ending, SUCCESS, scene_with, tool};
-
-pub(crate) const DENIED: Ending = Ending {
-    status: 403,
-    code: "policy_denied",
-    executed: "no",
-    decision: "deny",
-    outcome: "denied",
-};
+use crate::scene::{DENIED, Ending, SUCCESS, scene_with, tool};
 
 const POLICIES: &str = r#"
 @id("open") permit (principal, action == Mcp::Action::"up:open", resource);

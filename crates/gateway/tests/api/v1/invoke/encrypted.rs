@@ -25,7 +25,8 @@ use tokio_rustls::{
 
 use crate::{
     gateway,
-    scene::{AMPLE, SUCCESS, check, tool},
+    given::ENOUGH,
+    scene::{SUCCESS, check, tool},
 };
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
@@ -97,7 +98,7 @@ async fn an_upstream_is_called_under_tls_if_somebody_trusted_vouches_for_it() {
         let url = format!("https://{}{}", front.address, plain.path());
         let gateway = gateway().http("up", &url, "").env("SSL_CERT_FILE", &trust.to_string_lossy());
         let gateway = gateway.start();
-        let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke");
+        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
         (gateway, who)
     };
 

@@ -10,23 +10,17 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::scene::{AMPLE, Ending, SUCCESS, Scene, check, scene_with, tool};
+use crate::{
+    given::ENOUGH,
+    scene::{Ending, OVERLOADED, SUCCESS, Scene, check, scene_with, tool},
+};
 
 /// Input that makes the tool fail.
 const POISON: &str = "poison";
 
-/// Ending of one org's calls while another's provider or detector hangs.
-const OVERLOADED: Ending = Ending {
-    status: 503,
-    code: "unavailable",
-    executed: "no",
-    decision: "allow",
-    outcome: "unavailable",
-};
-
 /// A service account of another org.
 fn other(scene: &Scene, name: &str) -> Principal {
-    let org = scene.gateway.org(name, &AMPLE);
+    let org = scene.gateway.org(name, &ENOUGH);
     scene.gateway.service(&org, "mcps:read mcps:invoke")
 }
 

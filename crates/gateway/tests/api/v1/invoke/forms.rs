@@ -9,7 +9,8 @@ use tokio::time::timeout;
 
 use crate::{
     gateway,
-    scene::{AMPLE, Ending, SUCCESS, check},
+    given::ENOUGH,
+    scene::{Ending, SUCCESS, check},
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -34,7 +35,7 @@ impl Presented {
     async fn with(more: &str) -> Self {
         let upstream = McpServer::start(vec![portcullis_testkit::tool("work")]).await;
         let gateway = gateway().http("up", &upstream.url(), more).start();
-        let who = gateway.service(&gateway.org("acme", &AMPLE), "mcps:read mcps:invoke");
+        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
         Self { upstream, gateway, who }
     }
 

@@ -9,20 +9,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, items, members, until},
-    scene::{AMPLE, Ending, SUCCESS, Scene, scene, scene_with, tool},
+    given::{ALL_SCOPES, ENOUGH, items, members, until},
+    scene::{Ending, FAILED, SUCCESS, Scene, scene, scene_with, tool},
 };
 
 const IMPATIENT: &str = "timeout_seconds = 1";
 const SSE: &str = "text/event-stream";
-
-const FAILED: Ending = Ending {
-    status: 502,
-    code: "upstream_error",
-    executed: "unknown",
-    decision: "allow",
-    outcome: "upstream_error",
-};
 
 fn typed(name: &str, kind: &'static str, body: &str) -> HostileTool {
     tool(name, Script::Typed(kind, body.to_owned()))
@@ -140,7 +132,7 @@ async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
     let tools = (0..10_000).map(|n| tool(&format!("t{n:05}"), Script::Echo)).collect();
     let server = Hostile::start(tools).await;
     let mut gateway = gateway().sample().http("up", &server.url(), "").prepare();
-    let who = gateway.service(&gateway.org("acme", &AMPLE), ALL_SCOPES);
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     gateway.start();
 
     let provider = || gateway.get(&who, "/v1/providers?slug=up");
@@ -149,8 +141,7 @@ async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
 
     assert_eq!(items(&provider)[0]["tools"], 1000);
     until(|| gateway.get(&who, "/v1/mcps/up:t00999"), |it| it.status == 200).await;
-    let answer = gateway.invoke(&who, "up:t00999", json!({"a": 1})).await;
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    gateway.invoke(&who, "up:t00999", json!({"a": 1})).await.ok();
     assert_eq!(gateway.invoke(&who, "up:t01000", json!({})).await.status, 404);
     let told = || gateway.get(&who, "/v1/audit/events?type=tool.skipped");
     until(told, |it| it.status == 200 && !items(it).is_empty()).await;
@@ -262,8 +253,7 @@ async fn nobody_waits_for_an_upstream_that_hangs() {
         scene.upstream.wait_for(40).await;
         for _ in 0..50 {
             let input = json!({"limit": 1});
-            let answer = scene.gateway.invoke(&scene.who, "sample:list_items", input).await;
-            assert_eq!(answer.status, 200, "{}", answer.text);
+            scene.gateway.invoke(&scene.who, "sample:list_items", input).await.ok();
         }
     };
 

@@ -8,10 +8,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    given::{org_with_time_left, until},
-    scene::{
-        AMPLE, Ending, SUCCESS, Scene, check, giving, list, request_id, scene, scene_with, tool,
-    },
+    given::{ENOUGH, org_with_time_left, until},
+    scene::{Ending, SUCCESS, Scene, check, giving, list, request_id, scene, scene_with, tool},
 };
 
 const REUSED: Ending = Ending {
@@ -128,7 +126,7 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
     assert_eq!(scene.upstream.calls().len(), 1);
     // Elsewhere it is another key.
     let stranger = scene.gateway.service(&scene.who.org, "mcps:invoke audit:read");
-    let org = scene.gateway.org("others", &AMPLE);
+    let org = scene.gateway.org("others", &ENOUGH);
     let foreigner = scene.gateway.service(&org, "mcps:invoke");
     scene.check(&scene.keyed("k", "other", json!({"n": 1})).await, SUCCESS).await;
     for who in [&stranger, &foreigner] {
@@ -292,8 +290,7 @@ async fn a_replay_costs_a_request_and_no_invocation() {
     let who = scene.gateway.service(&org, "mcps:invoke");
     let (gateway, who) = (&scene.gateway, &who);
     let call = |key, n| async move { keyed(gateway, who, key, "echo", &json!({"n": n})).await };
-    let first = call("k", 1).await;
-    assert_eq!(first.status, 200, "{}", first.text);
+    let first = call("k", 1).await.ok();
 
     let fresh = call("fresh", 1).await;
     let reused = call("k", 2).await;

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    scene::{AMPLE, Ending, SUCCESS, check, scene_with, tool},
+    given::ENOUGH,
+    scene::{Ending, FAILED, SUCCESS, check, scene_with, tool},
 };
 
 /// A child that meets every call as `$1` says. It speaks the era of the handshake.
@@ -33,13 +34,6 @@ while read -r line; do
 done
 "#;
 
-const FAILED: Ending = Ending {
-    status: 502,
-    code: "upstream_error",
-    executed: "unknown",
-    decision: "allow",
-    outcome: "upstream_error",
-};
 const LATE: Ending =
     Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
 
@@ -78,8 +72,7 @@ async fn a_provider_in_misery_takes_no_other_down() {
             for (tool, input) in
                 [("up:echo", json!({"a": 1})), ("sample:list_items", json!({"limit": 1}))]
             {
-                let answer = gateway.invoke(who, tool, input).await;
-                assert_eq!(answer.status, 200, "{}", answer.text);
+                gateway.invoke(who, tool, input).await.ok();
                 answered += usize::from(!ended.get());
             }
         }
@@ -105,7 +98,7 @@ async fn a_provider_in_misery_takes_no_other_down() {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_calls_over_one_child_get_their_own_answers() {
     let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &AMPLE);
+    let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, "mcps:invoke");
     let calls = (0..64).map(|number: u32| {
         let seconds = f64::from((63 - number) % 8) / 50.0;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, until},
+    given::{serve, until},
     mcp::call,
     scene::{SUCCESS, events, request_id, scene, scene_with, tool},
 };
@@ -117,8 +117,7 @@ async fn a_provider_may_want_every_pattern_enforced() {
     odd["inputSchema"] = addressed();
     let server = McpServer::start(vec![portcullis_testkit::tool("plain"), odd]).await;
     let more = "protocol = \"legacy\"\npatterns = \"refuse\"";
-    let gateway = gateway().http("up", &server.url(), more).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(gateway().http("up", &server.url(), more));
     until(|| gateway.get(&who, "/v1/mcps/up:plain"), |it| it.status == 200).await;
 
     let left_out = gateway.get(&who, "/v1/mcps/up:mail").await;

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scene::{Ending, SUCCESS, Scene, giving, scene};
-
-const TOOL_ERROR: Ending = Ending { outcome: "tool_error", ..SUCCESS };
+use crate::scene::{SUCCESS, Scene, TOOL_ERROR, giving, scene};
 
 fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})

@@ -6,15 +6,7 @@ use serde_json::json;
 
 use crate::{
     mcp::call,
-    scene::{Ending, SUCCESS, giving, scene, scene_with, tool},
-};
-
-const FAILED: Ending = Ending {
-    status: 502,
-    code: "upstream_error",
-    executed: "unknown",
-    decision: "allow",
-    outcome: "upstream_error",
+    scene::{Ending, FAILED, SUCCESS, giving, scene, scene_with, tool},
 };
 
 #[tokio::test(flavor = "multi_thread")]
