@@ -5,7 +5,6 @@ use std::{fs, path::Path, process::Output};
 
 use futures_util::future::select;
 use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -13,7 +12,7 @@ use tokio::process::Command;
 use crate::{
     client_conformance::node,
     gateway,
-    given::{ENOUGH, items, org_with_time_left},
+    given::{items, org_with_time_left, plan, serve_as},
     policy_guide::{Block, blocks, contains},
 };
 
@@ -85,8 +84,7 @@ impl Agent {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_that_follows_the_page_sees_what_it_says() {
-    let gateway = gateway().sample().policies(STARTER).start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), SCOPES);
+    let (gateway, who) = serve_as(SCOPES, gateway().sample().policies(STARTER));
     let agent = Agent::of(&gateway, &who);
     let mut printed = String::new();
 
@@ -108,8 +106,8 @@ async fn an_agent_that_follows_the_page_sees_what_it_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_without_a_known_end_is_not_sent_again() {
     let binary = env!("CARGO_BIN_EXE_portcullis");
-    let gateway = gateway().stdio("slow", &[binary, "sample-mcp"], "timeout_seconds = 1").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), SCOPES);
+    let (gateway, who) =
+        serve_as(SCOPES, gateway().stdio("slow", &[binary, "sample-mcp"], "timeout_seconds = 1"));
     let agent = Agent::of(&gateway, &who);
 
     for client in CLIENTS {
@@ -124,8 +122,7 @@ async fn a_call_without_a_known_end_is_not_sent_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_reached_no_tool_is_sent_again_and_given_up_in_the_end() {
     let upstream = McpServer::start(vec![tool("echo")]).await;
-    let gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), SCOPES);
+    let (gateway, who) = serve_as(SCOPES, gateway().http("up", &upstream.url(), ""));
     let agent = Agent::of(&gateway, &who);
     assert_eq!(gateway.invoke(&who, "up:echo", json!({})).await.status, 200);
     drop(upstream);
@@ -142,9 +139,8 @@ async fn a_call_that_reached_no_tool_is_sent_again_and_given_up_in_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_up_limit_is_told_when_nobody_waits_for_it() {
     let gateway = gateway().sample().start();
-    let one = ["--plan", "enterprise", "--requests-per-minute", "1000"];
-    let one = [&one[..], &["--invocations-per-minute", "1"]].concat();
-    let who = gateway.service(&org_with_time_left(&gateway, &one).await, SCOPES);
+    let org = org_with_time_left(&gateway, &plan("1000", "1")).await;
+    let who = gateway.service(&org, SCOPES);
     let agent = Agent::of(&gateway, &who);
     assert_eq!(gateway.invoke(&who, "sample:list_items", json!({})).await.status, 200);
 
@@ -157,19 +153,11 @@ async fn a_used_up_limit_is_told_when_nobody_waits_for_it() {
 /// Sends two requests with the same key at once. Returns the one that is under way; the other was told so.
 async fn begin<'a>(
     gateway: &'a Gateway,
-    who: &Principal,
-    key: &str,
-    input: &Value,
+    who: &'a Principal,
+    key: &'a str,
+    input: &'a Value,
 ) -> impl Future<Output = Answer> + use<'a> {
-    let send = || {
-        let request = gateway
-            .request(Method::POST, "/v1/mcps/sample:slow_echo/invoke")
-            .bearer_auth(&who.token)
-            .header("idempotency-key", key)
-            .header("content-type", "application/json")
-            .body(json!({ "input": input }).to_string());
-        Box::pin(gateway.send(request))
-    };
+    let send = || Box::pin(gateway.invoke_keyed(who, "sample:slow_echo", key, input));
     let (told, running) = select(send(), send()).await.factor_first();
     assert_eq!(told.code(), "idempotency_in_progress", "{}", told.text);
     running
@@ -177,8 +165,7 @@ async fn begin<'a>(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_is_under_way_is_waited_for_and_made_once() {
-    let gateway = gateway().sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), SCOPES);
+    let (gateway, who) = serve_as(SCOPES, gateway().sample());
     let agent = Agent::of(&gateway, &who);
 
     for client in CLIENTS {

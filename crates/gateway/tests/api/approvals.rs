@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     given::{self, ENOUGH, until},
     mcp::modern,
-    scene::{PENDING, Scene, check, events, request_id, scene_with, tool},
+    scene::{PENDING, Scene, check, events, list, request_id, scene_under, scene_with, tool},
 };
 
 pub(crate) const POLICIES: &str = r#"
@@ -36,6 +36,13 @@ async fn asking_scene_with(config: &str) -> (Scene, Principal) {
     let scene = scene_with(tools, "", |it| it.policies(POLICIES).config(config)).await;
     let admin = approver(&scene.gateway, &scene.who.org);
     (scene, admin)
+}
+
+/// Puts another text into the policies, and has them loaded.
+fn edit(scene: &Scene, from: &str, to: &str) {
+    let file = scene.gateway.folder().join("policies/test.cedar");
+    std::fs::write(file, POLICIES.replace(from, to)).expect("a policy");
+    scene.gateway.hang_up();
 }
 
 pub(crate) fn approver(gateway: &Gateway, org: &str) -> Principal {
@@ -94,15 +101,8 @@ async fn of_many_callers_at_once_as_many_run_as_the_policy_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() {
     let (scene, admin) = asking_scene().await;
-    let body = json!({"input": {"n": 1}}).to_string();
-    let keyed = async || {
-        let request = scene.gateway.request(reqwest::Method::POST, "/v1/mcps/up:export/invoke");
-        let request = request.bearer_auth(&scene.who.token).header("idempotency-key", "k1");
-        scene
-            .gateway
-            .send(request.header("content-type", "application/json").body(body.clone()))
-            .await
-    };
+    let input = json!({"n": 1});
+    let keyed = || scene.gateway.invoke_keyed(&scene.who, "up:export", "k1", &input);
     let mut id = String::new();
     for _ in 0..6 {
         let answer = keyed().await;
@@ -126,9 +126,7 @@ async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
     let granted = asked(&scene.invoke("pay", approved.clone()).await);
     decide(&scene.gateway, &admin, &granted, "approve").await;
 
-    let edited = POLICIES.replace("ttl=15m", "ttl=20m");
-    std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
-    scene.gateway.hang_up();
+    edit(&scene, "ttl=15m", "ttl=20m");
     for id in [&waits, &granted] {
         let path = format!("/v1/approvals/{id}");
         let shown = || scene.gateway.get(&admin, &path);
@@ -156,9 +154,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     let kept = async || store.last_policy_set().await.unwrap().expect("a set").version;
     let set = kept().await;
 
-    let edited = POLICIES.replace("approvers=finance ttl=15m", "approvers=treasury ttl=15m");
-    std::fs::write(scene.gateway.folder().join("policies/test.cedar"), edited).expect("a policy");
-    scene.gateway.hang_up();
+    edit(&scene, "approvers=finance ttl=15m", "approvers=treasury ttl=15m");
     until(policy, |it| *it.at("/data/version") != version).await;
 
     for (id, vote) in waiting.iter().zip(["approve", "deny"]) {
@@ -185,8 +181,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named() {
     let held = Script::Held(json!({"content": []}).to_string());
-    let mut scene =
-        scene_with(vec![tool("pay", held)], "", |builder| builder.policies(POLICIES)).await;
+    let mut scene = scene_under(POLICIES, vec![tool("pay", held)]).await;
     let admin = approver(&scene.gateway, &scene.who.org);
     let input = json!({"amount": 7});
     let id = asked(&scene.invoke("pay", input.clone()).await);
@@ -207,12 +202,8 @@ async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named
     scene.check(&answer, PENDING).await;
     assert_ne!(asked(&answer), id);
     assert_eq!(scene.upstream.calls().len(), 1);
-    let filter = "/v1/audit/events?type=mcp.invocation&order=asc&limit=200";
-    let listed = scene.gateway.get(&admin, filter).await;
-    let all = listed.at("/data/items").as_array().expect("a list").clone();
-    let died: Vec<&Value> =
-        all.iter().filter(|event| event["outcome"]["status"] == "unknown").collect();
-    assert_eq!(died.len(), 1, "{all:#?}");
+    let died = list(&scene.gateway, &admin, "outcome=unknown").await;
+    assert_eq!(died.len(), 1, "{died:#?}");
     assert_eq!(died[0]["governance"]["approvals"][0]["id"], json!(id));
 }
 

@@ -6,17 +6,14 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, org_with_time_left, until},
+    given::{ALL_SCOPES, ENOUGH, items, org_with_time_left, plan, until},
 };
 
 /// The events of a type, as soon as there are any.
 async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
     let path = format!("/v1/audit/events?type={kind}");
-    let there = |answer: &portcullis_testkit::Answer| {
-        answer.at("/data/items").as_array().is_some_and(|items| !items.is_empty())
-    };
-    let answer = until(|| gateway.get(who, &path), there).await;
-    answer.at("/data/items").as_array().unwrap().clone()
+    let answer = until(|| gateway.get(who, &path), |it| !items(it).is_empty()).await;
+    items(&answer).clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -24,8 +21,7 @@ async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_
     let gateway = gateway().start();
     let org = gateway.org("acme", &ENOUGH);
     let (auditor, leaked) = (gateway.service(&org, ALL_SCOPES), gateway.service(&org, "mcps:read"));
-    let revoke = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&leaked.token);
-    gateway.send(revoke).await;
+    gateway.delete(&leaked, "/v1/auth/token").await;
 
     for _ in 0..5 {
         assert_eq!(gateway.get(&leaked, "/v1/mcps").await.code(), "token_revoked");
@@ -42,9 +38,7 @@ async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_org_beyond_its_limit_is_told_once_however_often_it_asks() {
     let gateway = gateway().start();
-    let few =
-        ["--plan", "enterprise", "--requests-per-minute", "3", "--invocations-per-minute", "3"];
-    let org = org_with_time_left(&gateway, &few).await;
+    let org = org_with_time_left(&gateway, &plan("3", "3")).await;
     let who = gateway.service(&org, ALL_SCOPES);
 
     let mut refused = 0;

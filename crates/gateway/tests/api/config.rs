@@ -3,12 +3,12 @@
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
 use portcullis_testkit::{Builder, Gateway};
-use reqwest::{Certificate, Method};
+use reqwest::Certificate;
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run, serve},
+    given::{assert_fails, failure, items, run, serve},
 };
 
 /// Message of a `serve` that does not start.
@@ -34,10 +34,7 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[server]\nmax_connections_per_address = 0"), "max_connections_per_address"),
         (with("[server]\nunauthenticated_idle_seconds = 0"), "unauthenticated_idle_seconds"),
         (with("[server]\ntrusted_proxies = [\"10.0.0.0/33\"]"), "server.trusted_proxies"),
-        (
-            with("[server.tls]\ncertificate = \"/nowhere.crt\"\nkey = \"/nowhere.key\""),
-            "/nowhere.crt",
-        ),
+        (with("[server.tls]\ncertificate = \"/no.crt\"\nkey = \"/no.key\""), "/no.crt"),
         (with("[database]\nurl = \"mysql://x\""), "database.url"),
         (with("[keys]\nfile = \"/nowhere.key\""), "/nowhere.key"),
         (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
@@ -55,54 +52,26 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
 
 #[tokio::test]
 async fn a_provider_that_is_declared_wrongly_is_refused_with_what_to_change() {
-    let with = |toml: &str| gateway().config(toml).prepare();
-    for (gateway, wanted) in [
-        (gateway().stdio("a", &[], "").prepare(), "`a`"),
-        (gateway().stdio("A B", &["x"], "").prepare(), "A B"),
-        (gateway().stdio("a", &["x"], "url = \"https://x\"").prepare(), "url"),
-        (gateway().stdio("a", &["x"], "auth = \"api_key\"").prepare(), "env"),
-        (gateway().stdio("a", &["x"], "").stdio("a", &["x"], "").prepare(), "twice"),
-        (gateway().stdio("a", &["x"], "org = \"acme\"").prepare(), "`a`"),
-        (
-            gateway()
-                .http("a", "http://127.0.0.1:1", "auth = \"oauth2\"\napi_key = \"x\"")
-                .prepare(),
-            "api_key",
-        ),
-        (gateway().http("a", "ftp://127.0.0.1", "").prepare(), "`a`"),
-        (
-            with("[[providers]]\nslug = \"a\"\nurl = \"http://10.0.0.7/mcp\""),
-            "`allow_private = true`",
-        ),
-        (
-            with("[[providers]]\nslug = \"a\"\ncommand = \"npx -y x\""),
-            "`command = [\"npx\", \"-y\", \"x\"]`",
-        ),
-        (
-            gateway()
-                .http("a", "http://127.0.0.1:1", "auth = \"api_key\"\napi_key = \"x\"")
-                .prepare(),
-            "api_key = { file = \"PATH\" }",
-        ),
-        (gateway().http("a", "http://127.0.0.1:1", "forms = \"all\"").prepare(), "`defaults`"),
-        (
-            gateway()
-                .http("a", "http://127.0.0.1:1", "forms = \"defaults\"\nprotocol = \"modern\"")
-                .prepare(),
-            "older era",
-        ),
-        (
-            gateway()
-                .http(
-                    "a",
-                    "http://127.0.0.1:1",
-                    "api_key = { env = \"NOT_SET\" }\nauth = \"api_key\"",
-                )
-                .prepare(),
-            "NOT_SET",
-        ),
+    let stdio = |more: &str| gateway().stdio("a", &["x"], more);
+    let http = |more: &str| gateway().http("a", "http://127.0.0.1:1", more);
+    let with = |toml: &str| gateway().config(&format!("[[providers]]\nslug = \"a\"\n{toml}"));
+    for (builder, wanted) in [
+        (gateway().stdio("a", &[], ""), "`a`"),
+        (gateway().stdio("A B", &["x"], ""), "A B"),
+        (stdio("url = \"https://x\""), "url"),
+        (stdio("auth = \"api_key\""), "env"),
+        (stdio("").stdio("a", &["x"], ""), "twice"),
+        (stdio("org = \"acme\""), "`a`"),
+        (http("auth = \"oauth2\"\napi_key = \"x\""), "api_key"),
+        (gateway().http("a", "ftp://127.0.0.1", ""), "`a`"),
+        (with("url = \"http://10.0.0.7/mcp\""), "`allow_private = true`"),
+        (with("command = \"npx -y x\""), "`command = [\"npx\", \"-y\", \"x\"]`"),
+        (http("auth = \"api_key\"\napi_key = \"x\""), "api_key = { file = \"PATH\" }"),
+        (http("forms = \"all\""), "`defaults`"),
+        (http("forms = \"defaults\"\nprotocol = \"modern\""), "older era"),
+        (http("api_key = { env = \"NOT_SET\" }\nauth = \"api_key\""), "NOT_SET"),
     ] {
-        assert_named(&gateway, wanted).await;
+        assert_named(&builder.prepare(), wanted).await;
     }
 }
 
@@ -137,16 +106,13 @@ async fn a_port_that_is_taken_is_told_with_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
 
-    let api = gateway().config(&format!("[server]\nlisten = \"{address}\"")).prepare();
-    let metrics = format!("[server]\nlisten = \"127.0.0.1:0\"\nmetrics_listen = \"{address}\"");
-    let metrics = gateway().config(&metrics).prepare();
-    let health = format!("[server]\nlisten = \"127.0.0.1:0\"\nhealth_listen = \"{address}\"");
-    let health = gateway().config(&health).prepare();
+    let on = |listen: &str| gateway().config(&format!("[server]\n{listen}")).prepare();
 
-    let told = refusal(&api).await;
+    let told = refusal(&on(&format!("listen = \"{address}\""))).await;
     assert!(told.contains(&address.port().to_string()) && told.contains("--port"), "{told}");
-    for (gateway, key) in [(&metrics, "metrics_listen"), (&health, "health_listen")] {
-        let told = refusal(gateway).await;
+    for key in ["metrics_listen", "health_listen"] {
+        let listen = format!("listen = \"127.0.0.1:0\"\n{key} = \"{address}\"");
+        let told = refusal(&on(&listen)).await;
         assert!(told.contains(&format!("`server.{key}`: {address} is taken")), "{told}");
         assert!(told.contains("set another address"), "{told}");
     }
@@ -154,12 +120,9 @@ async fn a_port_that_is_taken_is_told_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_data_folder_is_served_by_one_process_and_by_the_next_when_that_is_killed() {
-    let mut serving = gateway().start();
-    let who = serving.service(&serving.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut serving, who) = serve(gateway());
 
-    let (code, told) = failure(&serving, &["serve", "--port", "0"]).await;
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains("another process serves"), "{told}");
+    assert_fails(&serving, &["serve", "--port", "0"], 1, "another process serves").await;
     assert_eq!(serving.get(&who, "/v1/mcps").await.status, 200);
 
     serving.kill();
@@ -258,24 +221,18 @@ async fn tls_is_spoken_and_nothing_but_tls() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_declared_proxies_tell_where_a_client_is() {
-    let trusting = gateway().config("[server]\ntrusted_proxies = [\"127.0.0.1/32\"]");
+    let trusting =
+        |proxy: &str| gateway().config(&format!("[server]\ntrusted_proxies = [\"{proxy}\"]"));
     let cases = [
         (gateway(), "203.0.113.7", "127.0.0.1"),
-        (
-            gateway().config("[server]\ntrusted_proxies = [\"10.0.0.0/8\"]"),
-            "203.0.113.7",
-            "127.0.0.1",
-        ),
-        (trusting, "6.6.6.6, 203.0.113.7", "203.0.113.7"),
+        (trusting("10.0.0.0/8"), "203.0.113.7", "127.0.0.1"),
+        (trusting("127.0.0.1/32"), "6.6.6.6, 203.0.113.7", "203.0.113.7"),
     ];
     for (builder, forwarded, seen) in cases {
         let (gateway, who) = serve(builder.sample());
-        let call = gateway
-            .request(Method::POST, "/v1/mcps/sample:create_note/invoke")
-            .bearer_auth(&who.token)
-            .header("x-forwarded-for", forwarded)
-            .body(r#"{"input":{"title":"a","text":"b"}}"#);
-        let call = gateway.send(call).await;
+        let path = "/v1/mcps/sample:create_note/invoke";
+        let call = gateway.json(&who, path, r#"{"input":{"title":"a","text":"b"}}"#);
+        let call = gateway.send(call.header("x-forwarded-for", forwarded)).await;
 
         let event = gateway.get(&who, &format!("/v1/audit/events/{}", call.event_id())).await;
 

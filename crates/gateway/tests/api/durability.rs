@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::{ENOUGH, serve_as},
     scene::{Ending, SUCCESS, check, events, list, request_id, tool},
 };
 
@@ -42,8 +42,7 @@ async fn frail(policies: Option<&str>) -> Frail {
         Some(policies) => builder.policies(policies).start(),
         None => builder.start(),
     };
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke audit:read");
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:invoke audit:read");
     Frail { gateway, upstream, who, _program: program }
 }
 
@@ -166,9 +165,7 @@ async fn a_result_whose_outcome_cannot_be_recorded_is_withheld_and_recorded_late
 async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
     let upstream = Hostile::start(vec![tool("slow", Script::Silence), tool("echo", Script::Echo)]);
     let upstream = upstream.await;
-    let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let before = gateway.invoke(&who, "up:echo", json!({})).await;
     let slow = gateway
         .request(Method::POST, "/v1/mcps/up:slow/invoke")
@@ -207,9 +204,7 @@ async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
-    let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let calls = (0..32).map(|number| {
         let tool = if number % 2 == 0 { "up:echo" } else { "up:nothing" };
         gateway.invoke(&who, tool, json!({"number": number}))

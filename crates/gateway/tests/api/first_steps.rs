@@ -143,8 +143,7 @@ async fn files_in_a_folder_that_others_may_enter_are_for_their_owner_alone() {
     let mut gateway = gateway().on_sqlite().sample().prepare();
     fs::set_permissions(gateway.folder(), fs::Permissions::from_mode(0o755)).unwrap();
     gateway.start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, ALL_SCOPES);
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     gateway.invoke(&who, "sample:list_items", json!({})).await;
     gateway.stop();
 

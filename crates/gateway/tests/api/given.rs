@@ -36,8 +36,13 @@ pub(crate) const fn plan<'a>(requests: &'a str, invocations: &'a str) -> [&'a st
 
 /// Starts a gateway, and makes a service account with every scope.
 pub(crate) fn serve(builder: Builder) -> (Gateway, Principal) {
+    serve_as(ALL_SCOPES, builder)
+}
+
+/// Starts a gateway, and makes a service account with these scopes.
+pub(crate) fn serve_as(scopes: &str, builder: Builder) -> (Gateway, Principal) {
     let gateway = builder.start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), scopes);
     (gateway, who)
 }
 
@@ -162,6 +167,11 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
 pub(crate) async fn store(gateway: &Gateway) -> Store {
     let url: DatabaseUrl = gateway.database_url().parse().unwrap();
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
+}
+
+/// The words of a command.
+pub(crate) fn words(command: &str) -> Vec<&str> {
+    command.split(' ').collect()
 }
 
 /// Runs a command that ends by itself, whether it succeeds or not.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     scene::{Ending, SUCCESS, TOOL_ERROR, check},
 };
 
@@ -40,10 +40,7 @@ fn python(program: &str) -> String {
 
 /// A gateway that waits long enough for servers that start slowly, and a caller.
 fn start(builder: Builder) -> (Gateway, Principal) {
-    let gateway = builder.config("[server]\nprovider_patience_seconds = 60").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:read mcps:invoke");
-    (gateway, who)
+    serve_as("mcps:read mcps:invoke", builder.config("[server]\nprovider_patience_seconds = 60"))
 }
 
 /// A server that listens on a port; it ends when it is dropped.

@@ -4,7 +4,7 @@
 use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Principal, Script};
 use serde_json::Value;
 
-use crate::{gateway, given::ENOUGH};
+use crate::{gateway, given::serve_as};
 
 /// Gateway, upstream and caller of a test.
 pub(crate) struct Scene {
@@ -83,6 +83,11 @@ pub(crate) async fn scene(tools: Vec<HostileTool>) -> Scene {
     scene_with(tools, "", |builder| builder).await
 }
 
+/// A scene under these policies.
+pub(crate) async fn scene_under(policies: &str, tools: Vec<HostileTool>) -> Scene {
+    scene_with(tools, "", |builder| builder.policies(policies)).await
+}
+
 /// A scene whose provider `up` is declared with `more` and whose gateway is what `change` makes
 /// of it.
 pub(crate) async fn scene_with(
@@ -91,9 +96,8 @@ pub(crate) async fn scene_with(
     change: impl FnOnce(Builder) -> Builder,
 ) -> Scene {
     let upstream = Hostile::start(tools).await;
-    let gateway = change(gateway().http("up", &upstream.url(), more)).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    let (gateway, who) =
+        serve_as("mcps:read mcps:invoke", change(gateway().http("up", &upstream.url(), more)));
     Scene { gateway, upstream, who }
 }
 

@@ -9,7 +9,7 @@ use tokio::{net::TcpStream, task::JoinSet, time::timeout};
 
 use crate::{
     gateway,
-    given::{ENOUGH, PATIENCE, connect, rest, serve},
+    given::{PATIENCE, connect, rest, serve, serve_as},
 };
 
 /// Begins a call that takes `seconds` and waits until it is under way.
@@ -90,8 +90,7 @@ async fn a_client_that_does_not_get_to_its_request_does_not_hold_up_the_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_in_use_is_remembered_at_the_end() {
-    let mut gateway = gateway().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read");
+    let (mut gateway, who) = serve_as("mcps:read", gateway());
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
 
     gateway.stop();

@@ -113,8 +113,7 @@ async fn without_its_counters_a_node_refuses_and_recovers_by_itself() {
     let Some(mut trio) = trio("uncounted", portcullis_testkit::Builder::sample).await else {
         return;
     };
-    let org = trio.nodes[0].org("acme", &ENOUGH);
-    let who = trio.nodes[0].service(&org, ALL_SCOPES);
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
     for node in &trio.nodes {
         assert_eq!(node.get(&who, "/v1/mcps").await.status, 200);
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     mcp::{modern, progress::message_of},
     scene::tool,
 };
@@ -46,8 +46,8 @@ async fn nothing_is_answered_over_mcp_without_its_event_however_often_the_node_d
     let result = r#"{"content":[]}"#.to_owned();
     let upstream = Hostile::start(vec![tool("work", Script::Telling(vec![note], result))]).await;
     upstream.release();
-    let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke audit:read");
+    let (mut gateway, who) =
+        serve_as("mcps:read mcps:invoke audit:read", gateway().http("up", &upstream.url(), ""));
     let mut answered = Vec::new();
     for round in 0..ROUNDS {
         let target = upstream.calls().len() + 20 + 7 * round;

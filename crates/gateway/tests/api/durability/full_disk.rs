@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{UNRECORDED, assert_unrecorded};
 use crate::{
     gateway,
-    given::{ENOUGH, until},
+    given::{serve_as, until},
     scene::{SUCCESS, check, list, tool},
 };
 
@@ -19,9 +19,10 @@ async fn a_full_disk_stops_calls_until_there_is_room_again() {
     let Some(disk) = SmallDisk::mount(16) else { return };
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let database = format!("[database]\nurl = \"sqlite:{}\"", disk.path().join("p.db").display());
-    let gateway = gateway().http("up", &upstream.url(), "").config(&database).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke audit:read");
+    let (gateway, who) = serve_as(
+        "mcps:invoke audit:read",
+        gateway().http("up", &upstream.url(), "").config(&database),
+    );
     let before = gateway.invoke(&who, "up:echo", json!({"n": 0})).await;
     check(&gateway, &who, &before, SUCCESS).await;
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Frail, assert_recorded_late, assert_unrecorded, frail};
 use crate::{
     gateway,
-    given::{ENOUGH, until},
+    given::{serve_as, until},
     scene::{SUCCESS, check, list, tool},
 };
 
@@ -33,9 +33,7 @@ impl Frail {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
     let upstream = Hostile::start(vec![tool("slow", Script::Silence)]).await;
-    let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let cut = async {
         upstream.wait_for(1).await;
         gateway.url().to_owned()
@@ -68,9 +66,7 @@ async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_is_answered_again_after_a_crash() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
-    let mut gateway = gateway().http("up", &upstream.url(), "").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let first = keyed(&gateway, &who, "echo").await;
     gateway.kill();
 

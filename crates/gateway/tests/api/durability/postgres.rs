@@ -12,7 +12,7 @@ use super::assert_unrecorded;
 use crate::{
     audit_log::keys,
     gateway,
-    given::{ENOUGH, until},
+    given::{serve_as, until},
     scene::{list, tool},
 };
 
@@ -36,9 +36,7 @@ async fn wired() -> Option<Wired> {
     let done = json!({"content": [], "structuredContent": {"canary": "result"}}).to_string();
     let upstream = Hostile::start(vec![tool("held", Script::Held(done))]).await;
     let builder = gateway().http("up", &upstream.url(), "").config(&wire.config(&database));
-    let gateway = builder.start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke audit:read audit:export");
+    let (gateway, who) = serve_as("mcps:invoke audit:read audit:export", builder);
     Some(Wired { gateway, upstream, who, wire, _database: database })
 }
 

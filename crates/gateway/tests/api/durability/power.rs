@@ -10,7 +10,7 @@ use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::{gateway, given::ENOUGH, scene::tool};
+use crate::{gateway, given::serve_as, scene::tool};
 
 const ROUNDS: usize = 6;
 const CALLERS: usize = 16;
@@ -70,9 +70,8 @@ async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
 async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     let power = PowerCut::new();
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
-    let mut gateway = power.on(gateway().http("up", &upstream.url(), "")).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke audit:read");
+    let (mut gateway, who) =
+        serve_as("mcps:invoke audit:read", power.on(gateway().http("up", &upstream.url(), "")));
     let client = Client::builder().no_proxy().build().expect("a client");
     let answered = Answered::default();
 
@@ -122,9 +121,8 @@ async fn without_waiting_for_the_disk_a_power_cut_does_lose_events() {
     let power = PowerCut::new();
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let builder = power.on(gateway().http("up", &upstream.url(), ""));
-    let mut gateway = builder.config("[audit]\nsync = \"process-crash\"").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (mut gateway, who) =
+        serve_as("mcps:invoke", builder.config("[audit]\nsync = \"process-crash\""));
     let answer = gateway.invoke(&who, "up:echo", json!({})).await.ok();
 
     power.cut(&mut gateway);

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::clients::{node, script};
-use crate::{gateway, given::ENOUGH, real_servers::servers};
+use crate::{gateway, given::serve_as, real_servers::servers};
 
 /// The longest that a scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -168,13 +168,12 @@ fn fixtures() -> (Gateway, Principal) {
     let node = node.to_string_lossy().into_owned();
     let servers = servers();
     let env = format!("env = {{ PORTCULLIS_TEST_SERVERS = {:?} }}", servers.to_string_lossy());
-    let gateway = gateway()
-        .stdio("up", &[&node, &program], &env)
-        .config("[server]\nprovider_patience_seconds = 60")
-        .start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:read mcps:invoke");
-    (gateway, who)
+    serve_as(
+        "mcps:read mcps:invoke",
+        gateway()
+            .stdio("up", &[&node, &program], &env)
+            .config("[server]\nprovider_patience_seconds = 60"),
+    )
 }
 
 /// A proxy that adds the token to each request, which the suite has not, and its address.

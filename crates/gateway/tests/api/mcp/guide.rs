@@ -12,7 +12,7 @@ use tokio::{process::Command, time::timeout};
 use super::clients::node;
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     policy_guide::blocks,
     real_servers::servers,
     scene::{list, tool},
@@ -34,8 +34,8 @@ struct Followed {
 impl Followed {
     async fn start() -> Self {
         let upstream = Hostile::start(vec![tool("list_repos", Script::Echo)]).await;
-        let gateway = gateway().http("github", &upstream.url(), "").start();
-        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+        let (gateway, who) =
+            serve_as("mcps:read mcps:invoke", gateway().http("github", &upstream.url(), ""));
         Self { gateway, who, upstream }
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ask, ask_legacy, call, error, names, own};
 use crate::{
     gateway,
-    given::{ENOUGH, until},
+    given::{ENOUGH, serve_as, until},
     scene::{events, scene, scene_with, tool},
 };
 
@@ -194,12 +194,14 @@ async fn a_tool_is_called_by_the_name_that_is_listed_and_by_no_other() {
 async fn a_thousand_tools_are_one_list_and_more_are_pages() {
     let tools = || (0..700).map(|number| tool(&format!("t{number:04}"), Script::Echo)).collect();
     let (one, other) = (Hostile::start(tools()).await, Hostile::start(tools()).await);
-    let gateway = gateway()
-        .config("[mcp]\ntools = \"list\"")
-        .http("one", &one.url(), "")
-        .http("two", &other.url(), "")
-        .start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let (gateway, who) = serve_as(
+        "mcps:read mcps:invoke",
+        gateway().config("[mcp]\ntools = \"list\"").http("one", &one.url(), "").http(
+            "two",
+            &other.url(),
+            "",
+        ),
+    );
     let list = async |cursor: Option<&str>| {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         ask(&gateway, &who, "/mcp", "tools/list", params).await
@@ -221,8 +223,8 @@ async fn a_thousand_tools_are_one_list_and_more_are_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_changed_leaves_the_list_until_it_is_accepted() {
     let upstream = McpServer::start(vec![mcp_tool("one"), mcp_tool("two")]).await;
-    let gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let (gateway, who) =
+        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let list = async || ask(&gateway, &who, "/mcp/up", "tools/list", json!({})).await;
     assert_eq!(names(&list().await), ["one", "two"]);
 

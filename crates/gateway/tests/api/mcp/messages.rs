@@ -7,15 +7,12 @@ use serde_json::json;
 use super::{ask, ask_legacy, error, raw};
 use crate::{
     gateway,
-    given::{ENOUGH, assert_framed},
+    given::{assert_framed, serve_as},
 };
 
 fn start() -> (Gateway, Principal) {
     let config = "[mcp]\ninstructions = \"Be gentle.\"";
-    let gateway = gateway().config(config).sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:read mcps:invoke");
-    (gateway, who)
+    serve_as("mcps:read mcps:invoke", gateway().config(config).sample())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use super::{clients::script, error, modern, own, raw};
 use crate::{
     gateway,
-    given::{ENOUGH, PATIENCE},
+    given::{PATIENCE, serve_as},
     scene::{Scene, list, scene_with, tool},
 };
 
@@ -219,8 +219,8 @@ async fn a_client_that_closes_the_stream_cancels_the_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
     let upstream = McpServer::start(vec![portcullis_testkit::tool("work")]).await;
-    let gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let (gateway, who) =
+        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let params = json!({
         "name": "work", "arguments": {"hold": true}, "_meta": {"progressToken": "caller"},
     });
@@ -262,8 +262,10 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         let folder = tempfile::tempdir().expect("a folder");
         let diary = folder.path().join("diary");
         let program = [&script("working.py"), era, diary.to_str().expect("UTF-8")];
-        let gateway = gateway().stdio("up", &[&["python3"][..], &program].concat(), "").start();
-        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+        let (gateway, who) = serve_as(
+            "mcps:read mcps:invoke",
+            gateway().stdio("up", &[&["python3"][..], &program].concat(), ""),
+        );
         let end = async || gateway.invoke(&who, "up:work", json!({"end": true})).await;
         let before = end().await;
         let mut events = Events::of(asking(&gateway, &who, "work", &json!("caller"))).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{call, error, modern, raw};
 use crate::{
     gateway,
-    given::{ENOUGH, assert_framed, exchange},
+    given::{assert_framed, exchange, serve_as},
     scene::{Scene, scene, tool},
 };
 
@@ -66,8 +66,7 @@ async fn a_stranger_learns_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
     let config = "[mcp]\norigins = [\"https://app.acme.example\"]";
-    let gateway = gateway().config(config).sample().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway().config(config).sample());
     let params = json!({});
     let ask = async |headers: &[(&str, &str)]| {
         let mut request = modern(&gateway, &who, "/mcp", "server/discover", &params);

@@ -8,13 +8,13 @@ use tokio::time::timeout;
 use super::{ask, ask_legacy, call, error, modern, names, own_kib};
 use crate::{
     gateway,
-    given::{ENOUGH, PATIENCE},
+    given::{ENOUGH, PATIENCE, serve_as},
 };
 
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
-    let gateway = gateway().http("up", &upstream.url(), "").start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+    let (gateway, who) =
+        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
     (gateway, upstream, who)
 }
 

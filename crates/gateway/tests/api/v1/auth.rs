@@ -95,8 +95,7 @@ fn status(answer: &Answer) -> (u16, &str) {
 async fn no_route_lets_a_stranger_in() {
     let gateway =
         gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.user(&org, "admin", ALL_SCOPES);
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
     let moment = now(&gateway).await;
     let expired = plant(&gateway, &who, 1, |token| token.expires_at = moment).await;
     let refresh = plant(&gateway, &who, 2, |token| token.kind = TokenKind::Refresh).await;
@@ -235,8 +234,7 @@ async fn every_route_asks_for_its_scope_and_for_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
     let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.user(&org, "admin", ALL_SCOPES);
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
     let other = second(&gateway, &who, &["--scopes", "mcps:read"]);
     for token in [&who, &other] {
         assert_eq!(gateway.get(token, "/v1/mcps").await.status, 200, "it is known by now");

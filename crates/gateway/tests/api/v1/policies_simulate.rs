@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, serve},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, serve, serve_as},
 };
 
 const PATH: &str = "/v1/policies/simulate";
@@ -257,9 +257,7 @@ async fn a_draft_that_does_not_load_is_refused_with_the_places() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_as_somebody_else_needs_admin() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "policies:read");
+    let (gateway, who) = serve_as("policies:read", gateway().sample().policies(POLICIES));
     let mut body = call(5);
 
     for (principal, status) in [

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, until},
+    given::{ALL_SCOPES, ENOUGH, assert_framed, items, serve_as, until},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -367,8 +367,7 @@ async fn revoking_a_token_ends_what_was_bought_with_it_and_nothing_is_bought_aft
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exchange_only_token_opens_nothing_but_the_exchange_and_gives_short_tokens() {
-    let gateway = gateway().start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read audit:read");
+    let (gateway, who) = serve_as("mcps:read audit:read", gateway());
     let only = second(&gateway, &who, &["--exchange-only"]);
 
     let used = gateway.get(&only, "/v1/mcps").await;

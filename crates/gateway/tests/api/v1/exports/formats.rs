@@ -11,11 +11,7 @@ use portcullis_testkit::ocsf_faults;
 use serde_json::{Value, json};
 
 use super::{content, export, start};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH},
-    planted::plant,
-};
+use crate::{gateway, given::serve, planted::plant};
 
 fn lines(file: &str) -> Vec<Value> {
     file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -118,9 +114,7 @@ async fn payloads_come_with_the_salts_that_open_their_commitments() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_has_its_columns_and_nothing_in_it_runs() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, ALL_SCOPES);
+    let (gateway, who) = serve(gateway().sample());
     plant(&gateway, &who, 60).await;
 
     let made = export(&gateway, &who, &json!({"format": "csv"})).await;

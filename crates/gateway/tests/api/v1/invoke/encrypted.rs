@@ -25,7 +25,7 @@ use tokio_rustls::{
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     scene::{SUCCESS, check, tool},
 };
 
@@ -97,8 +97,7 @@ async fn an_upstream_is_called_under_tls_if_somebody_trusted_vouches_for_it() {
     let started = |front: &Front, trust: &Path| {
         let url = format!("https://{}{}", front.address, plain.path());
         let gateway = gateway().http("up", &url, "").env("SSL_CERT_FILE", &trust.to_string_lossy());
-        let gateway = gateway.start();
-        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+        let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway);
         (gateway, who)
     };
 

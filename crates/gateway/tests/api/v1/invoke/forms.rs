@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     scene::{Ending, SUCCESS, check},
 };
 
@@ -34,8 +34,8 @@ impl Presented {
     /// A gateway whose provider is declared with `more`.
     async fn with(more: &str) -> Self {
         let upstream = McpServer::start(vec![portcullis_testkit::tool("work")]).await;
-        let gateway = gateway().http("up", &upstream.url(), more).start();
-        let who = gateway.service(&gateway.org("acme", &ENOUGH), "mcps:read mcps:invoke");
+        let (gateway, who) =
+            serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), more));
         Self { upstream, gateway, who }
     }
 

@@ -126,8 +126,7 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
     assert_eq!(scene.upstream.calls().len(), 1);
     // Elsewhere it is another key.
     let stranger = scene.gateway.service(&scene.who.org, "mcps:invoke audit:read");
-    let org = scene.gateway.org("others", &ENOUGH);
-    let foreigner = scene.gateway.service(&org, "mcps:invoke");
+    let foreigner = scene.gateway.service(&scene.gateway.org("others", &ENOUGH), "mcps:invoke");
     scene.check(&scene.keyed("k", "other", json!({"n": 1})).await, SUCCESS).await;
     for who in [&stranger, &foreigner] {
         let answer = keyed(&scene.gateway, who, "k", "echo", &json!({"n": 1})).await;

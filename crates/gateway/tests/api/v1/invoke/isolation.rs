@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::ENOUGH,
+    given::serve_as,
     scene::{Ending, FAILED, SUCCESS, check, scene_with, tool},
 };
 
@@ -97,9 +97,7 @@ async fn a_provider_in_misery_takes_no_other_down() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_calls_over_one_child_get_their_own_answers() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, "mcps:invoke");
+    let (gateway, who) = serve_as("mcps:invoke", gateway().sample());
     let calls = (0..64).map(|number: u32| {
         let seconds = f64::from((63 - number) % 8) / 50.0;
         let input = json!({"seconds": seconds, "text": format!("call {number}")});
