@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, serve, until},
+    given::{items, serve, until},
 };
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"";
@@ -13,7 +13,6 @@ const KEY: &str = "the-key-of-acme-0123456789";
 
 struct Scene {
     gateway: Gateway,
-    org: String,
     who: Principal,
     _servers: [McpServer; 2],
 }
@@ -23,10 +22,8 @@ async fn scene() -> Scene {
     let (spoilt, sound) =
         (McpServer::start(vec![tool("a")]).await, McpServer::start(vec![tool("a")]).await);
     let gateway = gateway().http("spoilt", &spoilt.url(), KEYED).http("sound", &sound.url(), KEYED);
-    let gateway = gateway.config("[server]\nmetrics_listen = \"127.0.0.1:0\"").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let who = gateway.service(&org, ALL_SCOPES);
-    let scene = Scene { gateway, org, who, _servers: [spoilt, sound] };
+    let (gateway, who) = serve(gateway.config("[server]\nmetrics_listen = \"127.0.0.1:0\""));
+    let scene = Scene { gateway, who, _servers: [spoilt, sound] };
     for slug in ["spoilt", "sound"] {
         scene.connect(slug).await;
     }
@@ -48,6 +45,17 @@ impl Scene {
     async fn connections(&self) -> Vec<Value> {
         let listed = self.gateway.get(&self.who, "/v1/providers").await.ok();
         items(&listed).clone()
+    }
+
+    /// Makes the credential of the provider `spoilt` one that is sealed for another place: it opens no more
+    /// than one with a flipped byte. Gives the connection's id.
+    async fn spoil(&mut self) -> String {
+        let id = of(&self.connections().await, "spoilt")["id"].as_str().unwrap().to_owned();
+        self.tamper(&format!(
+            "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE row_id <> '{id}' \
+             AND kind = 'connection') WHERE row_id = '{id}'"
+        ));
+        id
     }
 
     /// Changes the database while no process has anything of it in memory.
@@ -89,14 +97,9 @@ fn of<'a>(connections: &'a [Value], slug: &str) -> &'a Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_credential_that_cannot_be_read_is_told_by_name_and_healed_by_connecting_again() {
     let mut scene = scene().await;
-    let id = of(&scene.connections().await, "spoilt")["id"].as_str().unwrap().to_owned();
     assert!(scene.check().1);
 
-    // Sealed for another place: it opens no more than one with a flipped byte.
-    scene.tamper(&format!(
-        "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE row_id <> '{id}' \
-         AND kind = 'connection') WHERE row_id = '{id}'"
-    ));
+    let id = scene.spoil().await;
 
     scene.neighbours_go_on().await;
     let denied = scene.call("spoilt:a").await;
@@ -107,7 +110,7 @@ async fn a_credential_that_cannot_be_read_is_told_by_name_and_healed_by_connecti
     assert_eq!(spoilt["status"], "error");
     assert!(spoilt["last_error"].as_str().unwrap().contains("connect it again"), "{spoilt}");
     let log = scene.gateway.wait_for_log("a stored row cannot be read");
-    for name in [id.as_str(), "spoilt", &scene.org] {
+    for name in [id.as_str(), "spoilt", &scene.who.org] {
         assert!(log.contains(name), "`{name}` in {log}");
     }
     assert!(!scene.gateway.log().contains(KEY));
@@ -126,23 +129,18 @@ async fn a_credential_that_cannot_be_read_is_told_by_name_and_healed_by_connecti
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_whose_credential_cannot_be_read_can_be_ended() {
     let mut scene = scene().await;
-    let id = of(&scene.connections().await, "spoilt")["id"].as_str().unwrap().to_owned();
-    scene.tamper(&format!(
-        "UPDATE secrets SET sealed = (SELECT sealed FROM secrets WHERE row_id <> '{id}' \
-         AND kind = 'connection') WHERE row_id = '{id}'"
-    ));
+    let id = scene.spoil().await;
     scene.neighbours_go_on().await;
 
-    let path = format!("/v1/providers/{id}");
-    let request = scene.gateway.request(reqwest::Method::DELETE, &path);
-    scene.gateway.send(request.bearer_auth(&scene.who.token)).await.ok();
+    scene.gateway.delete(&scene.who, &format!("/v1/providers/{id}")).await.ok();
+
     assert!(scene.check().1, "its credential went with it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_along() {
     let mut scene = scene().await;
-    let (org, id) = (&scene.org, of(&scene.connections().await, "spoilt")["id"].clone());
+    let (org, id) = (&scene.who.org, of(&scene.connections().await, "spoilt")["id"].clone());
     let id = id.as_str().unwrap();
     let ben = scene.gateway.user(org, "member", "mcps:read");
     let cid = scene.gateway.principal(org, "cid", &["--role", "member"], &[]);
@@ -160,9 +158,8 @@ async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_
     scene.neighbours_go_on().await;
     let log = scene.gateway.wait_for_log(id);
     assert!(log.contains("unreadable value in `providers.status`"), "{log}");
-    for bearer in [&ben.token, &cid.token] {
-        let request = scene.gateway.request(reqwest::Method::GET, "/v1/mcps");
-        let refused = scene.gateway.send(request.bearer_auth(bearer)).await;
+    for stranger in [&ben, &cid] {
+        let refused = scene.gateway.get(stranger, "/v1/mcps").await;
         assert_eq!((refused.status.as_u16(), refused.code()), (401, "invalid_token"));
     }
     let _ = scene.gateway.wait_for_log(&cid.token_id);
@@ -186,7 +183,7 @@ async fn an_intent_that_cannot_be_read_keeps_the_node_from_nothing() {
         format!(
             "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
              VALUES ('{id}', '{}', 'gone', 1795172535123000, '{record}')",
-            scene.org
+            scene.who.org
         )
     };
     let torn = "evt_01M7W9Y2TK0000000000000001";

@@ -8,21 +8,14 @@ mod configured;
 use portcullis_testkit::{Answer, Script};
 use serde_json::{Value, json};
 
-use crate::scene::{Ending, SUCCESS, giving, scene, scene_with, tool};
+use crate::scene::{DENIED, Ending, SUCCESS, giving, scene, scene_under, scene_with, tool};
 
 /// A made-up token of GitHub's shape, in two pieces so that no scanner takes it for a real one.
 const TOKEN: &str = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");
 const EMAIL: &str = "canary.person@example.org";
 const CARD: &str = "4111 1111 1111 1111";
 
-const BLOCKED: Ending = Ending {
-    status: 403,
-    code: "policy_denied",
-    executed: "no",
-    decision: "deny",
-    outcome: "denied",
-};
-const WITHHELD: Ending = Ending { executed: "yes", ..BLOCKED };
+const WITHHELD: Ending = Ending { executed: "yes", ..DENIED };
 
 const MASK_EMAIL: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -35,19 +28,17 @@ when { context has dlp_output && context.dlp_output.findings.contains("email") }
 "#;
 
 /// Detector, path and action of every finding of a stage, as the event has them.
-fn findings(event: &Value, stage: &str) -> Vec<(String, String, String)> {
+fn findings<'a>(event: &'a Value, stage: &str) -> Vec<[&'a str; 3]> {
     let all = event["governance"]["dlp_findings"].as_array().expect("findings");
     let of_stage = all.iter().filter(|finding| finding["stage"] == stage);
-    let text = |value: &Value| value.as_str().expect("text").to_owned();
-    of_stage
-        .map(|finding| {
-            (text(&finding["detector"]), text(&finding["path"]), text(&finding["action"]))
-        })
-        .collect()
+    let members = ["detector", "path", "action"];
+    of_stage.map(|it| members.map(|member| it[member].as_str().expect("text"))).collect()
 }
 
-fn found(detector: &str, path: &str, action: &str) -> (String, String, String) {
-    (detector.to_owned(), path.to_owned(), action.to_owned())
+/// What a refusal for the sake of one token tells of it.
+fn one_token(stage: &str, path: &str) -> Value {
+    let found = json!({"detector": "github_token", "path": path, "count": 1, "action": "block"});
+    json!({"stage": stage, "findings": [found]})
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -64,18 +55,13 @@ async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
     for (input, path) in cases {
         let answer = scene.invoke("echo", input).await;
 
-        let event = scene.check(&answer, BLOCKED).await;
+        let event = scene.check(&answer, DENIED).await;
         assert_eq!(answer.at("/governance/policy"), "dlp-default");
         assert_eq!(answer.at("/governance/dlp_result"), "blocked");
         assert_eq!(answer.at("/error/details/policy"), "dlp-default");
-        let told = json!({
-            "stage": "input",
-            "findings": [
-                {"detector": "github_token", "path": path, "count": 1, "action": "block"},
-            ],
-        });
+        let told = one_token("input", path);
         assert_eq!(answer.at("/error/details/dlp"), &told, "{}", answer.text);
-        assert_eq!(findings(&event, "input"), [found("github_token", path, "block")]);
+        assert_eq!(findings(&event, "input"), [["github_token", path, "block"]]);
         assert!(!answer.text.contains(TOKEN), "{}", answer.text);
     }
     assert!(scene.upstream.calls().is_empty());
@@ -92,13 +78,12 @@ async fn a_policy_that_reads_findings_blocks_in_its_own_name() {
         forbid (principal, action in Mcp::Action::"*:*", resource)
         when { context has dlp_output && context.dlp_output.findings.contains("email") };
     "#;
-    let tools = vec![tool("echo", Script::Echo)];
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let scene = scene_under(policies, vec![tool("echo", Script::Echo)]).await;
 
     let blocked = scene.invoke("echo", json!({"card": CARD})).await;
     let withheld = scene.invoke("echo", json!({"to": EMAIL})).await;
 
-    scene.check(&blocked, BLOCKED).await;
+    scene.check(&blocked, DENIED).await;
     assert_eq!(blocked.at("/governance/policy"), "no-cards");
     assert_eq!(blocked.at("/governance/dlp_result"), "blocked");
     assert_eq!(blocked.at("/error/details/dlp/findings/0/path"), "/card");
@@ -107,8 +92,8 @@ async fn a_policy_that_reads_findings_blocks_in_its_own_name() {
     assert_eq!(withheld.at("/governance/dlp_result"), "blocked");
     assert_eq!(withheld.at("/error/details/reason"), "addresses do not leave");
     assert_eq!(withheld.at("/error/details/dlp/stage"), "output");
-    assert_eq!(findings(&event, "input"), [found("email", "/to", "flag")]);
-    assert_eq!(findings(&event, "output"), [found("email", "/to", "block")]);
+    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
+    assert_eq!(findings(&event, "output"), [["email", "/to", "block"]]);
     assert!(!withheld.text.contains(EMAIL), "{}", withheld.text);
     assert_eq!(scene.upstream.calls().len(), 1);
 }
@@ -123,7 +108,7 @@ async fn redacted_input_goes_up_masked_if_it_still_fits() {
             .taking(json!({"type": "object", "properties": {"to": text, "note": text}})),
         tool("narrow", Script::Echo).taking(narrow),
     ];
-    let scene = scene_with(tools, "", |builder| builder.policies(MASK_EMAIL)).await;
+    let scene = scene_under(MASK_EMAIL, tools).await;
 
     let sent = scene.invoke("wide", json!({"to": EMAIL, "note": "kept"})).await;
     let stopped = scene.invoke("narrow", json!({"to": EMAIL})).await;
@@ -131,12 +116,12 @@ async fn redacted_input_goes_up_masked_if_it_still_fits() {
     let event = scene.check(&sent, SUCCESS).await;
     assert_eq!(sent.at("/governance/dlp_result"), "redacted");
     assert_eq!(sent.at("/governance/policy"), "all");
-    assert_eq!(findings(&event, "input"), [found("email", "/to", "redact")]);
+    assert_eq!(findings(&event, "input"), [["email", "/to", "redact"]]);
     let calls = scene.upstream.calls();
     assert_eq!(calls.len(), 1, "what no longer fits is not sent");
     assert_eq!(calls[0].arguments(), r#"{"to":"[REDACTED:email]","note":"kept"}"#);
     assert!(!calls[0].body.contains(EMAIL), "{}", calls[0].body);
-    scene.check(&stopped, BLOCKED).await;
+    scene.check(&stopped, DENIED).await;
     assert_eq!(stopped.at("/governance/policy"), "mask-in", "{}", stopped.text);
     assert_eq!(stopped.at("/governance/dlp_result"), "blocked");
 }
@@ -151,8 +136,8 @@ async fn what_is_only_flagged_passes_unchanged() {
     let event = scene.check(&flagged, SUCCESS).await;
     assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
     assert_eq!(flagged.at("/result/to"), EMAIL);
-    assert_eq!(findings(&event, "input"), [found("email", "/to", "flag")]);
-    assert_eq!(findings(&event, "output"), [found("email", "/to", "flag")]);
+    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
+    assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
     let event = scene.check(&clean, SUCCESS).await;
     assert_eq!(clean.at("/governance/dlp_result"), "passed");
     assert_eq!(event["governance"]["dlp_findings"], json!([]));
@@ -202,7 +187,7 @@ fn leaky() -> [(&'static str, Value, Value); 4] {
 #[tokio::test(flavor = "multi_thread")]
 async fn results_are_masked_in_every_place() {
     let tools = leaky().iter().map(|(name, result, _)| giving(name, result)).collect();
-    let scene = scene_with(tools, "", |builder| builder.policies(MASK_EMAIL)).await;
+    let scene = scene_under(MASK_EMAIL, tools).await;
 
     for (name, _, expected) in leaky() {
         let answer = scene.invoke(name, json!({})).await;
@@ -212,7 +197,7 @@ async fn results_are_masked_in_every_place() {
         assert_eq!(answer.at("/result"), &expected, "{name}");
         assert_eq!(answer.at("/governance/dlp_result"), "redacted", "{name}");
         let found = findings(&event, "output");
-        assert!(!found.is_empty() && found.iter().all(|(_, _, action)| action == "redact"));
+        assert!(!found.is_empty() && found.iter().all(|[.., action]| *action == "redact"));
         assert_clean(&answer, name);
     }
 }
@@ -230,15 +215,10 @@ async fn what_nobody_sees_is_taken_out_of_results_and_reported_in_input() {
     let shown = json!({"text": "red link abc", "key": "שלום\u{200f}!"});
     assert_eq!(painted.at("/result"), &shown);
     assert_eq!(painted.at("/governance/dlp_result"), "redacted");
-    assert_eq!(
-        findings(&event, "output"),
-        [
-            found("hidden_characters", "/text", "redact"),
-            found("hidden_characters", "/key", "redact")
-        ]
-    );
+    let masked = ["/text", "/key"].map(|path| ["hidden_characters", path, "redact"]);
+    assert_eq!(findings(&event, "output"), masked);
     let event = scene.check(&sent, SUCCESS).await;
-    assert_eq!(findings(&event, "input"), [found("hidden_characters", "/a", "flag")]);
+    assert_eq!(findings(&event, "input"), [["hidden_characters", "/a", "flag"]]);
     assert_eq!(scene.upstream.calls()[1].arguments(), "{\"a\":\"b\\u001b[1m\"}");
     assert_eq!(sent.at("/result/a"), "b");
 }
@@ -255,7 +235,7 @@ async fn a_card_number_alone_is_reported_and_passes() {
         let event = scene.check(&answer, SUCCESS).await;
         assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
         for stage in ["input", "output"] {
-            assert_eq!(findings(&event, stage), [found("card_number_alone", "/value", "flag")]);
+            assert_eq!(findings(&event, stage), [["card_number_alone", "/value", "flag"]]);
         }
         assert!(answer.at("/result/value").as_str().is_none_or(|it| it == "4111111111111111"));
     }
@@ -264,24 +244,17 @@ async fn a_card_number_alone_is_reported_and_passes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_must_not_leave_is_withheld() {
     let result = json!({"structuredContent": {"rows": [{"note": TOKEN}]}});
+    let config = "[dlp.actions.output]\nsecret = \"block\"";
     let tools = vec![giving("leak", &result)];
-    let scene =
-        scene_with(tools, "", |builder| builder.config("[dlp.actions.output]\nsecret = \"block\""))
-            .await;
+    let scene = scene_with(tools, "", |it| it.config(config)).await;
 
     let answer = scene.invoke("leak", json!({})).await;
 
     let event = scene.check(&answer, WITHHELD).await;
     assert_eq!(answer.at("/governance/policy"), "dlp-default");
     assert_eq!(answer.at("/governance/dlp_result"), "blocked");
-    let told = json!({
-        "stage": "output",
-        "findings": [
-            {"detector": "github_token", "path": "/rows/0/note", "count": 1, "action": "block"},
-        ],
-    });
-    assert_eq!(answer.at("/error/details/dlp"), &told);
-    assert_eq!(findings(&event, "output"), [found("github_token", "/rows/0/note", "block")]);
+    assert_eq!(answer.at("/error/details/dlp"), &one_token("output", "/rows/0/note"));
+    assert_eq!(findings(&event, "output"), [["github_token", "/rows/0/note", "block"]]);
     assert_clean(&answer, "leak");
 }
 
@@ -322,7 +295,7 @@ async fn what_cannot_be_scanned_does_not_pass() {
     let withheld = scene.invoke("wide", json!({})).await;
     let passed = scene.invoke("echo", json!({"rows": [1]})).await;
 
-    for (answer, ending) in [(&refused, BLOCKED), (&withheld, WITHHELD)] {
+    for (answer, ending) in [(&refused, DENIED), (&withheld, WITHHELD)] {
         scene.check(answer, ending).await;
         assert_eq!(answer.at("/governance/policy"), "dlp-default");
         assert_eq!(answer.at("/governance/dlp_result"), "blocked");

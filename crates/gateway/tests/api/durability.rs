@@ -7,18 +7,17 @@ mod postgres;
 mod power;
 mod promised;
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Builder, Gateway, Hostile, Principal, Script, unsignalled};
+use portcullis_testkit::{
+    Answer, Builder, Gateway, Hostile, Principal, Script, eventually, unsignalled,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ENOUGH, serve_as},
-    scene::{Ending, SUCCESS, check, events, list, request_id, tool},
+    given::{ENOUGH, serve_as, until},
+    scene::{NOT_FOUND, SUCCESS, check, events, list, request_id, tool},
 };
 
 const UNRECORDED: &str = "unavailable";
@@ -57,10 +56,7 @@ impl Frail {
 
     /// Asks until it is ready again.
     async fn recovered(&self) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while self.ready().await.status != 200 {
-            assert!(Instant::now() < until, "not ready again: {}", self.gateway.log());
-        }
+        until(|| self.ready(), |answer| answer.status == 200).await;
     }
 }
 
@@ -77,14 +73,11 @@ fn assert_unrecorded(answer: &Answer, executed: &str) {
 
 /// Waits for the one event of a call that was answered 503.
 async fn assert_recorded_late(scene: &Frail, answer: &Answer, executed: &str) {
-    let until = Instant::now() + Duration::from_secs(20);
-    let found = loop {
+    let found = eventually("the event of the call", async || {
         let found = events(&scene.gateway, &scene.who, &request_id(answer)).await;
-        if !found.is_empty() {
-            break found;
-        }
-        assert!(Instant::now() < until, "it is not recorded: {}", scene.gateway.log());
-    };
+        (!found.is_empty()).then_some(found)
+    })
+    .await;
     let told = json!({
         "status": "unavailable", "http_status": 503, "error_code": UNRECORDED,
         "executed": executed,
@@ -106,10 +99,7 @@ async fn without_an_intent_nothing_is_sent() {
         assert_unrecorded(answer, "no");
     }
     assert_eq!(scene.upstream.calls().len(), 1, "only the call before the fault was sent");
-    let until = Instant::now() + Duration::from_secs(20);
-    while scene.ready().await.status != 503 {
-        assert!(Instant::now() < until, "it says that it is ready");
-    }
+    until(|| scene.ready(), |answer| answer.status == 503).await;
     scene.gateway.allow_writes();
     scene.recovered().await;
     check(&scene.gateway, &scene.who, &scene.echo().await, SUCCESS).await;
@@ -167,11 +157,7 @@ async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
     let upstream = upstream.await;
     let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
     let before = gateway.invoke(&who, "up:echo", json!({})).await;
-    let slow = gateway
-        .request(Method::POST, "/v1/mcps/up:slow/invoke")
-        .bearer_auth(&who.token)
-        .body(r#"{"input":{"limit":10}}"#)
-        .send();
+    let slow = gateway.json(&who, "/v1/mcps/up:slow/invoke", r#"{"input":{"limit":10}}"#).send();
     let cut = async {
         upstream.wait_for(2).await;
         gateway.kill();
@@ -216,14 +202,7 @@ async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
 
     let mut places: Vec<Value> = Vec::new();
     for (number, answer) in answers.iter().enumerate() {
-        let lost = Ending {
-            status: 404,
-            code: "not_found",
-            executed: "no",
-            decision: "",
-            outcome: "not_found",
-        };
-        let ending = if number % 2 == 0 { SUCCESS } else { lost };
+        let ending = if number % 2 == 0 { SUCCESS } else { NOT_FOUND };
         let event = check(&gateway, &who, answer, ending).await;
         assert_eq!(event["integrity"]["sealed"], true);
         places.push(event["sequence"].clone());

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items, serve},
+    given::{
+        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items, org_with_time_left,
+        plan, serve,
+    },
 };
 
+const TYPE: &str = "unsupported_media_type";
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
-
-fn everybody(gateway: &Gateway) -> Principal {
-    gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES)
-}
 
 fn post(
     gateway: &Gateway,
@@ -29,43 +29,29 @@ fn post(
 async fn every_answer_has_its_headers_and_its_envelope() {
     let (gateway, who) = serve(gateway().sample());
     let reader = gateway.service(&who.org, "providers:read");
-    let with = |method, path: &str| gateway.request(method, path).bearer_auth(&who.token);
-    let json = "application/json";
+    let with = |method, path: &str| gateway.request_of(&who, method, path);
+    let none = |method, path: &str| gateway.request(method, path);
     let cases = [
         (200, "data", with(Method::GET, "/v1/mcps/sample:create_note")),
         (200, "data", with(Method::GET, "/v1/mcps")),
-        (401, "missing_token", gateway.request(Method::GET, "/v1/mcps")),
-        (401, "missing_token", gateway.request(Method::GET, "/v1/nothing")),
-        (401, "missing_token", gateway.request(Method::PATCH, "/v1/mcps")),
-        (401, "missing_token", gateway.request(Method::GET, "/v1")),
-        (
-            403,
-            "insufficient_scope",
-            gateway.request(Method::GET, "/v1/mcps").bearer_auth(&reader.token),
-        ),
+        (401, "missing_token", none(Method::GET, "/v1/mcps")),
+        (401, "missing_token", none(Method::GET, "/v1/nothing")),
+        (401, "missing_token", none(Method::PATCH, "/v1/mcps")),
+        (401, "missing_token", none(Method::GET, "/v1")),
+        (403, "insufficient_scope", gateway.request_of(&reader, Method::GET, "/v1/mcps")),
         (404, "not_found", with(Method::GET, "/v1/nothing")),
         (404, "not_found", with(Method::GET, "/v1/mcps/")),
         (404, "not_found", with(Method::GET, "/v1/mcps/sample:create_note/")),
         (404, "not_found", with(Method::GET, "/nothing")),
-        (404, "not_found", gateway.request(Method::GET, "/index.html")),
+        (404, "not_found", none(Method::GET, "/index.html")),
         (405, "method_not_allowed", with(Method::PUT, "/v1/mcps")),
         (405, "method_not_allowed", with(Method::OPTIONS, "/v1/mcps")),
-        (405, "method_not_allowed", gateway.request(Method::POST, "/healthz")),
+        (405, "method_not_allowed", none(Method::POST, "/healthz")),
         (400, "invalid_request", with(Method::GET, "/v1/mcps?limit=0")),
         (400, "invalid_request", post(&gateway, &who, INVOKE, "{")),
         (413, "payload_too_large", post(&gateway, &who, INVOKE, vec![b' '; (1 << 20) + 1])),
-        (
-            415,
-            "unsupported_media_type",
-            with(Method::POST, INVOKE).header("content-type", "text/plain"),
-        ),
-        (
-            415,
-            "unsupported_media_type",
-            post(&gateway, &who, INVOKE, "{}")
-                .header("content-type", json)
-                .header("content-encoding", "gzip"),
-        ),
+        (415, TYPE, with(Method::POST, INVOKE).header("content-type", "text/plain")),
+        (415, TYPE, gateway.json(&who, INVOKE, "{}").header("content-encoding", "gzip")),
     ];
     for (place, (status, code, request)) in cases.into_iter().enumerate() {
         let what = format!("case {place}, {status} {code}");
@@ -88,8 +74,7 @@ async fn a_head_request_is_a_get_without_its_body() {
     let (gateway, who) = serve(gateway().sample());
 
     for path in ["/v1/mcps", "/v1/mcps/sample:create_note", "/v1/audit/events", "/healthz"] {
-        let request = gateway.request(Method::HEAD, path).bearer_auth(&who.token);
-        let answer = gateway.send(request).await;
+        let answer = gateway.send(gateway.request_of(&who, Method::HEAD, path)).await;
 
         assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""), "{path}");
         assert_framed(&answer, path);
@@ -110,20 +95,10 @@ async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
 
         assert_eq!(answer.at("/data/id"), "sample:create_note", "{id}: {}", answer.text);
     }
-    for id in [
-        "sample%253Acreate_note",
-        "sample%2Fcreate_note",
-        "sample:create_note%2F",
-        "sample:create_note%00",
-        "sample%EF%BC%9Acreate_note",
-        "sample:%ff",
-        "%ff",
-        "SAMPLE:create_note",
-        "sample:create_note%20",
-        ":create_note",
-        "sample:",
-        "sample",
-    ] {
+    let others = "sample%253Acreate_note sample%2Fcreate_note sample:create_note%2F \
+        sample:create_note%00 sample%EF%BC%9Acreate_note sample:%ff %ff SAMPLE:create_note \
+        sample:create_note%20 :create_note sample: sample";
+    for id in others.split(' ') {
         let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
         let call = gateway.invoke(&who, id, json!({"title": "a", "text": "b"})).await;
 
@@ -179,17 +154,14 @@ async fn only_one_bearer_in_one_header_is_a_credential() {
     let get = || gateway.request(Method::GET, "/v1/mcps");
     let twice =
         get().bearer_auth(&who.token).header("authorization", format!("Bearer {}", who.token));
+    let in_query = format!("/v1/mcps?access_token={}", who.token);
     let cases = [
         ("two headers", "invalid_token", twice),
         ("basic", "invalid_token", get().basic_auth(&who.token, Some(&who.token))),
         ("no scheme", "invalid_token", get().header("authorization", &who.token)),
         ("two tokens", "invalid_token", get().bearer_auth(format!("{0} {0}", who.token))),
         ("a comma", "invalid_token", get().bearer_auth(format!("{0},{0}", who.token))),
-        (
-            "in the query",
-            "missing_token",
-            gateway.request(Method::GET, &format!("/v1/mcps?access_token={}", who.token)),
-        ),
+        ("in the query", "missing_token", gateway.request(Method::GET, &in_query)),
         ("in a cookie", "missing_token", get().header("cookie", format!("token={}", who.token))),
         ("another header", "missing_token", get().header("x-api-key", &who.token)),
     ];
@@ -199,11 +171,8 @@ async fn only_one_bearer_in_one_header_is_a_credential() {
         assert_eq!((answer.status.as_u16(), answer.code()), (401, code), "{what}: {}", answer.text);
         let challenge = answer.header("www-authenticate");
         assert!(challenge.starts_with("Bearer realm=\"portcullis\""), "{what}");
-        assert_eq!(
-            challenge.contains("error=\"invalid_token\""),
-            code == "invalid_token",
-            "{what}"
-        );
+        let invalid = challenge.contains("error=\"invalid_token\"");
+        assert_eq!(invalid, code == "invalid_token", "{what}");
     }
 
     let lower = get().header("authorization", format!("bearer {}", who.token));
@@ -226,14 +195,12 @@ async fn a_token_in_a_url_is_refused_also_when_it_is_not_needed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_is_judged_first_then_the_path_the_limit_the_scope_the_request_and_the_resource() {
     let gateway = gateway().sample().start();
-    let tight =
-        ["--plan", "enterprise", "--requests-per-minute", "1", "--invocations-per-minute", "1"];
-    let org = crate::given::org_with_time_left(&gateway, &tight).await;
+    let org = org_with_time_left(&gateway, &plan("1", "1")).await;
     let poor = gateway.service(&org, "providers:read");
     let weak = gateway.service(&gateway.org("other", &ENOUGH), "providers:read");
-    let strong = everybody(&gateway);
+    let strong = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     let bad = |who: &Principal, method, path: &str| {
-        gateway.request(method, path).bearer_auth(&who.token).header("content-type", "text/plain")
+        gateway.request_of(who, method, path).header("content-type", "text/plain")
     };
     let unknown = "/v1/mcps/sample:nothing?limit=x";
 
@@ -272,46 +239,40 @@ async fn a_body_is_one_json_object_without_doubts() {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         format!("{{\"input\":{{\"title\":\"a\",\"text\":\"b\",\"x\":{open}{close}}}}}")
     };
-    let cases: Vec<(&str, Vec<u8>)> = vec![
-        ("empty", b"".to_vec()),
-        ("white space", b" \n".to_vec()),
-        ("an array", b"[]".to_vec()),
-        ("a text", b"\"input\"".to_vec()),
-        ("null", b"null".to_vec()),
-        ("no input", b"{}".to_vec()),
-        ("input null", b"{\"input\":null}".to_vec()),
-        ("input an array", b"{\"input\":[]}".to_vec()),
-        ("input a text", b"{\"input\":\"{}\"}".to_vec()),
-        ("an unknown member", b"{\"input\":{},\"inputs\":{}}".to_vec()),
-        ("a duplicate", b"{\"input\":{},\"input\":{}}".to_vec()),
-        (
-            "a duplicate inside",
-            b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"title\":\"c\"}}".to_vec(),
-        ),
+    let deepest = deep(63);
+    let cases: [(&str, &[u8]); 23] = [
+        ("empty", b""),
+        ("white space", b" \n"),
+        ("an array", b"[]"),
+        ("a text", b"\"input\""),
+        ("null", b"null"),
+        ("no input", b"{}"),
+        ("input null", b"{\"input\":null}"),
+        ("input an array", b"{\"input\":[]}"),
+        ("input a text", b"{\"input\":\"{}\"}"),
+        ("an unknown member", b"{\"input\":{},\"inputs\":{}}"),
+        ("a duplicate", b"{\"input\":{},\"input\":{}}"),
+        ("a duplicate inside", b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"title\":\"c\"}}"),
         (
             "an escaped duplicate",
-            b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"t\\u0069tle\":\"c\"}}".to_vec(),
+            b"{\"input\":{\"title\":\"a\",\"text\":\"b\",\"t\\u0069tle\":\"c\"}}",
         ),
-        ("something behind", b"{\"input\":{}} {}".to_vec()),
-        ("a comma too many", b"{\"input\":{},}".to_vec()),
-        ("a comment", b"{\"input\":{}/**/}".to_vec()),
-        ("not a number", b"{\"input\":{\"a\":NaN}}".to_vec()),
-        ("a byte order mark", b"\xef\xbb\xbf{\"input\":{}}".to_vec()),
-        ("no UTF-8", b"{\"input\":{\"a\":\"\xff\"}}".to_vec()),
-        ("UTF-16", b"{\0\"\0}\0".to_vec()),
-        ("half a surrogate", b"{\"input\":{\"a\":\"\\ud800\"}}".to_vec()),
-        ("cut off", b"{\"input\":{\"a\":".to_vec()),
-        ("65 levels", deep(63).into_bytes()),
+        ("something behind", b"{\"input\":{}} {}"),
+        ("a comma too many", b"{\"input\":{},}"),
+        ("a comment", b"{\"input\":{}/**/}"),
+        ("not a number", b"{\"input\":{\"a\":NaN}}"),
+        ("a byte order mark", b"\xef\xbb\xbf{\"input\":{}}"),
+        ("no UTF-8", b"{\"input\":{\"a\":\"\xff\"}}"),
+        ("UTF-16", b"{\0\"\0}\0"),
+        ("half a surrogate", b"{\"input\":{\"a\":\"\\ud800\"}}"),
+        ("cut off", b"{\"input\":{\"a\":"),
+        ("65 levels", deepest.as_bytes()),
     ];
     for (what, body) in cases {
         let answer = refused(&gateway, &who, body).await;
 
-        assert_eq!(
-            (answer.status.as_u16(), answer.code()),
-            (400, "invalid_request"),
-            "{what}: {}",
-            answer.text
-        );
+        assert_eq!(answer.status, 400, "{what}: {}", answer.text);
+        assert_eq!(answer.code(), "invalid_request", "{what}");
         assert_eq!(answer.at("/error/details/executed"), "no", "{what}");
         assert_eq!(answer.at("/meta/outcome"), "invalid", "{what}");
         assert_framed(&answer, what);
@@ -357,12 +318,8 @@ async fn an_unknown_or_misplaced_parameter_is_named() {
     ] {
         let answer = gateway.get(&who, path).await;
 
-        assert_eq!(
-            (answer.status.as_u16(), answer.code()),
-            (400, "invalid_request"),
-            "{path}: {}",
-            answer.text
-        );
+        assert_eq!(answer.status, 400, "{path}: {}", answer.text);
+        assert_eq!(answer.code(), "invalid_request", "{path}");
         assert_eq!(answer.at("/error/details/parameter"), parameter, "{path}");
     }
 }

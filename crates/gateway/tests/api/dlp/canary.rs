@@ -77,18 +77,15 @@ async fn call_all(scene: &Scene) -> Vec<Answer> {
         answers.push(scene.post("echo", &body).await);
     }
     let gateway = &scene.gateway;
-    let with_headers = gateway
-        .request(Method::POST, &format!("/v1/mcps/up:echo/invoke?note={TOKEN}"))
-        .bearer_auth(&scene.who.token)
-        .header("content-type", "application/json")
-        .header("user-agent", TOKEN)
-        .header("traceparent", TOKEN)
-        .header("tracestate", format!("a={TOKEN}"))
-        .header("x-forwarded-for", TOKEN)
-        .header("cookie", format!("a={TOKEN}"))
-        .header("idempotency-key", TOKEN)
-        .body(r#"{"input":{}}"#);
-    answers.push(gateway.send(with_headers).await);
+    let path = format!("/v1/mcps/up:echo/invoke?note={TOKEN}");
+    let mut call = gateway.json(&scene.who, &path, r#"{"input":{}}"#);
+    for name in ["user-agent", "traceparent", "x-forwarded-for", "idempotency-key"] {
+        call = call.header(name, TOKEN);
+    }
+    for name in ["tracestate", "cookie"] {
+        call = call.header(name, format!("a={TOKEN}"));
+    }
+    answers.push(gateway.send(call).await);
     answers.push(gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(TOKEN)).await);
     answers.push(gateway.get(&scene.who, &format!("/v1/mcps?{TOKEN}=1")).await);
     answers
@@ -103,8 +100,7 @@ async fn look_back(scene: &Scene) -> Vec<Answer> {
     let unfit = json!({"tool": "up:typed", "input": {TOKEN: EMAIL}});
     let mut answers = Vec::new();
     for asked in [one, unfit, json!({"replay": {}})] {
-        let answer = gateway.post(&who, "/v1/policies/simulate", &asked.to_string()).await.ok();
-        answers.push(answer);
+        answers.push(gateway.post(&who, "/v1/policies/simulate", &asked.to_string()).await.ok());
     }
     let export = gateway.post(&who, "/v1/audit/export", "{}").await.ok();
     let id = export.at("/data/id").as_str().expect("an id").to_owned();

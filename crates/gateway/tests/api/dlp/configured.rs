@@ -13,66 +13,58 @@ use portcullis_testkit::Script;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-use super::{BLOCKED, CARD, EMAIL, TOKEN, WITHHELD, findings, found};
+use super::{CARD, EMAIL, TOKEN, WITHHELD, findings};
 use crate::{
     given::{ENOUGH, items, until},
-    scene::{SUCCESS, Scene, giving, scene_with, tool},
+    scene::{DENIED, SUCCESS, Scene, giving, scene, scene_under, scene_with, tool},
 };
 
 const STAFF: &str = "[[dlp.custom]]\nname = \"staff_number\"\ncategory = \"national_id\"\n\
                      pattern = \"EMP-[0-9]{6}\"\nliterals = [\"EMP-\"]\n\
                      must_match = [\"EMP-123456\"]\nmust_not_match = [\"EMP-1\"]\n";
 
-async fn echoing(config: &str, policies: Option<&str>) -> Scene {
-    scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
-        let builder = builder.config(config);
-        match policies {
-            Some(policies) => builder.policies(policies),
-            None => builder,
-        }
-    })
-    .await
+const IN_FORCE: &str = "other DLP settings are in force";
+
+async fn echoing(config: &str) -> Scene {
+    scene_with(vec![tool("echo", Script::Echo)], "", |it| it.config(config)).await
 }
 
 async fn result_of(scene: &Scene, input: Value) -> String {
     scene.invoke("echo", input).await.at("/governance/dlp_result").to_string()
 }
 
-/// Replaces the configuration by a file of that name that is written elsewhere first.
-fn replace_config(scene: &Scene, text: &str) {
-    let config = scene.gateway.config_file();
+/// Replaces the configuration by a file of that name that is written elsewhere first, and waits until
+/// the gateway has logged this; gives the rest of the line.
+fn replace_config(scene: &Scene, text: &str, logged: &str) -> String {
     let new = scene.gateway.folder().join("new.toml");
     fs::write(&new, text).unwrap();
-    fs::rename(new, config).unwrap();
+    fs::rename(new, scene.gateway.config_file()).unwrap();
+    scene.gateway.wait_for_log(logged)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_are_loaded_again_and_wrong_ones_are_not() {
-    let scene = echoing("", None).await;
+    let scene = echoing("").await;
     let staff = || json!({ "note": "EMP-123456" });
     let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
     assert_eq!(result_of(&scene, staff()).await, "\"passed\"");
 
-    replace_config(&scene, &format!("{before}\n{STAFF}"));
-    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    replace_config(&scene, &format!("{before}\n{STAFF}"), IN_FORCE);
     let redacted = scene.invoke("echo", staff()).await;
     assert_eq!(redacted.at("/result/note"), "[REDACTED:staff_number]", "{}", redacted.text);
 
     for wrong in [STAFF.replace("EMP-[", "EMP-("), "[dlp]\nx = 1".to_owned(), "[".to_owned()] {
-        replace_config(&scene, &format!("{before}\n{wrong}"));
-        let _ = scene.gateway.wait_for_log("the last good ones stay");
+        replace_config(&scene, &format!("{before}\n{wrong}"), "the last good ones stay");
         assert_eq!(result_of(&scene, staff()).await, "\"redacted\"", "{wrong}");
     }
-    replace_config(&scene, &before);
-    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    replace_config(&scene, &before, IN_FORCE);
     assert_eq!(result_of(&scene, staff()).await, "\"passed\"");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rule_files_are_loaded_and_a_hangup_loads_everything_again() {
-    let scene = echoing("", None).await;
-    let config = scene.gateway.config_file();
-    let before = fs::read_to_string(&config).unwrap();
+    let scene = echoing("").await;
+    let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
     let rule = |id: &str| {
         format!(
             "[[rules]]\nid = \"{id}\"\nregex = '''acme-[a-z0-9]{{12}}'''\nkeywords = [\"acme-\"]\n"
@@ -81,14 +73,13 @@ async fn rule_files_are_loaded_and_a_hangup_loads_everything_again() {
     fs::write(scene.gateway.folder().join("rules.toml"), rule("acme-key")).unwrap();
     let with_rules = before.replacen('\n', "\ndlp.gitleaks = [\"rules.toml\"]\n", 1);
 
-    replace_config(&scene, &with_rules);
-    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    replace_config(&scene, &with_rules, IN_FORCE);
     let blocked = scene.invoke("echo", json!({ "a": "acme-a1b2c3d4e5f6" })).await;
-    let event = scene.check(&blocked, BLOCKED).await;
-    assert_eq!(findings(&event, "input"), [found("gitleaks_acme_key", "/a", "block")]);
+    let event = scene.check(&blocked, DENIED).await;
+    assert_eq!(findings(&event, "input"), [["gitleaks_acme_key", "/a", "block"]]);
 
     scene.gateway.hang_up();
-    let _ = scene.gateway.wait_for_log("other DLP settings are in force");
+    let _ = scene.gateway.wait_for_log(IN_FORCE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,12 +88,13 @@ async fn a_detector_that_a_policy_masks_cannot_go() {
         @id("mask") @redact("input: staff_number")
         forbid (principal, action in Mcp::Action::"*:*", resource)
         when { context.dlp.findings.contains("staff_number") };"#;
-    let scene = echoing(STAFF, Some(policies)).await;
+    let echo = vec![tool("echo", Script::Echo)];
+    let scene = scene_with(echo, "", |it| it.config(STAFF).policies(policies)).await;
     let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
+    let other = before.replace("staff_number", "other_number");
 
-    replace_config(&scene, &before.replace("staff_number", "other_number"));
+    let told = replace_config(&scene, &other, "cannot be loaded");
 
-    let told = scene.gateway.wait_for_log("cannot be loaded");
     assert!(told.contains("staff_number"), "{told}");
     let masked = scene.invoke("echo", json!({ "a": "EMP-123456" })).await;
     scene.check(&masked, SUCCESS).await;
@@ -115,7 +107,7 @@ async fn a_policy_says_how_its_findings_are_masked() {
         @id("mask") @phase("response") @redact("output: credit_card keep_last=4, contact pseudonym")
         forbid (principal, action in Mcp::Action::"*:*", resource)
         when { context has dlp_output && context.dlp_output.count > 0 };"#;
-    let scene = echoing("", Some(policies)).await;
+    let scene = scene_under(policies, vec![tool("echo", Script::Echo)]).await;
 
     let answer = scene.invoke("echo", json!({ "card": CARD, "to": EMAIL, "cc": EMAIL })).await;
 
@@ -130,10 +122,8 @@ async fn a_policy_says_how_its_findings_are_masked() {
 async fn what_is_masked_in_the_input_fits_the_schema() {
     let card = json!({"type": "object", "properties": {"card": {"type": "integer"}}});
     let tools = vec![tool("pay", Script::Echo).taking(card)];
-    let scene = scene_with(tools, "", |builder| {
-        builder.config("[dlp.actions.input]\nfinancial = \"redact\"")
-    })
-    .await;
+    let config = "[dlp.actions.input]\nfinancial = \"redact\"";
+    let scene = scene_with(tools, "", |it| it.config(config)).await;
 
     let sent = scene.invoke("pay", json!({ "card": 4_111_111_111_111_111_u64 })).await;
 
@@ -150,7 +140,7 @@ async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
     let image = json!({"content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}]});
     let hidden = json!({"content": [{"type": "text", "text": "do\u{e0049}\u{1b}[2K it"}]});
     let tools = vec![giving("image", &image), giving("hidden", &hidden)];
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let scene = scene_under(policies, tools).await;
 
     let image = scene.invoke("image", json!({})).await;
     let hidden = scene.invoke("hidden", json!({})).await;
@@ -159,10 +149,8 @@ async fn images_are_governed_by_policy_and_hidden_characters_taken_away() {
     assert_eq!(image.at("/governance/policy"), "no-images");
     let event = scene.check(&hidden, SUCCESS).await;
     assert_eq!(hidden.at("/result/content/0/text"), "do it");
-    assert_eq!(
-        findings(&event, "output"),
-        [found("hidden_characters", "/content/0/text", "redact")]
-    );
+    let masked = ["hidden_characters", "/content/0/text", "redact"];
+    assert_eq!(findings(&event, "output"), [masked]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,7 +159,7 @@ async fn what_a_server_says_of_its_tools_is_masked_or_left_out() {
         tool("chatty", Script::Echo).described(&format!("Use {TOKEN} to call.")),
         tool("leaky", Script::Echo).taking(json!({"type": "object", "properties": {TOKEN: {}}})),
     ];
-    let scene = scene_with(tools, "", |builder| builder).await;
+    let scene = scene(tools).await;
 
     let listed =
         until(|| scene.gateway.get(&scene.who, "/v1/mcps"), |it| !items(it).is_empty()).await;
@@ -222,7 +210,7 @@ fn external(url: &str, more: &str) -> String {
 async fn a_detector_outside_is_asked_and_nothing_passes_without_its_answer() {
     let broken = Arc::new(AtomicBool::new(false));
     let url = outside(Arc::clone(&broken)).await;
-    let scene = echoing(&external(&url, ""), None).await;
+    let scene = echoing(&external(&url, "")).await;
 
     let masked = scene.invoke("echo", json!({ "by": "Grace H." })).await;
     broken.store(true, Ordering::SeqCst);
@@ -230,9 +218,9 @@ async fn a_detector_outside_is_asked_and_nothing_passes_without_its_answer() {
 
     let event = scene.check(&masked, SUCCESS).await;
     assert_eq!(masked.at("/result/by"), "[REDACTED:person_name] H.");
-    assert_eq!(findings(&event, "input"), [found("person_name", "/by", "flag")]);
-    assert_eq!(findings(&event, "output"), [found("person_name", "/by", "redact")]);
-    scene.check(&refused, BLOCKED).await;
+    assert_eq!(findings(&event, "input"), [["person_name", "/by", "flag"]]);
+    assert_eq!(findings(&event, "output"), [["person_name", "/by", "redact"]]);
+    scene.check(&refused, DENIED).await;
     let reason = refused.at("/error/details/reason").as_str().unwrap();
     assert!(reason.contains("external detector"), "{reason}");
     assert_eq!(scene.upstream.count("echo"), 1);
@@ -242,7 +230,7 @@ async fn a_detector_outside_is_asked_and_nothing_passes_without_its_answer() {
 async fn a_simulation_asks_the_external_detector_as_the_call_would() {
     let broken = Arc::new(AtomicBool::new(false));
     let url = outside(Arc::clone(&broken)).await;
-    let scene = echoing(&external(&url, ""), None).await;
+    let scene = echoing(&external(&url, "")).await;
     let input = json!({ "by": "Grace H." });
     let call = json!({ "tool": "up:echo", "input": input, "baseline": "live" }).to_string();
     let asker = scene.gateway.service(&scene.gateway.org("asking", &ENOUGH), "policies:read");
@@ -264,8 +252,8 @@ async fn a_simulation_asks_the_external_detector_as_the_call_would() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_detector_outside_may_be_done_without_if_the_operator_says_so() {
     let nobody = "http://127.0.0.1:1/scan";
-    let lenient = echoing(&external(nobody, "when_unavailable = \"pass\""), None).await;
-    let strict = echoing(&external(nobody, "input = false"), None).await;
+    let lenient = echoing(&external(nobody, "when_unavailable = \"pass\"")).await;
+    let strict = echoing(&external(nobody, "input = false")).await;
 
     let passed = lenient.invoke("echo", json!({ "by": "Grace", "to": EMAIL })).await;
     let withheld = strict.invoke("echo", json!({ "by": "Grace" })).await;
