@@ -17,21 +17,22 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, serve, until},
 };
 
+const LISTENING: &str = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+
 async fn spray(gateway: &Gateway) {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     for n in 0..10 {
         gateway.get(&who, &format!("/v1/mcps/sample:chosen_{n}")).await;
         gateway.get(&who, &format!("/v1/nothing/{n}")).await;
         let method = Method::from_bytes(format!("VERB{n}").as_bytes()).unwrap();
-        gateway.send(gateway.request(method, "/v1/mcps").bearer_auth(&who.token)).await;
+        gateway.send(gateway.request_of(&who, method, "/v1/mcps")).await;
     }
     gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_are_counted_by_route_method_and_status_and_by_nothing_a_caller_chooses() {
-    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
-    let gateway = gateway().config(config).sample().start();
+    let gateway = gateway().config(LISTENING).sample().start();
     spray(&gateway).await;
 
     let text = gateway.metrics().await;
@@ -239,8 +240,7 @@ fn every_alert_is_documented_and_tested_and_asks_for_metrics_that_there_are() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stage() {
-    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
-    let gateway = gateway().config(config).sample().start();
+    let gateway = gateway().config(LISTENING).sample().start();
     spray(&gateway).await;
     let who = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let found = json!({"title": "a", "text": "card 4111 1111 1111 1111"});
@@ -271,26 +271,16 @@ async fn what_is_exposed_has_the_kind_that_is_documented_and_times_of_every_stag
     let looked_up: Option<u32> = text.lines().find_map(looked_up);
     // Two tokens, and each once more if the connections of its org were made meanwhile.
     assert!(looked_up.is_some_and(|count| (2..=4).contains(&count)), "{looked_up:?}");
-    for stage in [
-        "authenticate",
-        "limits",
-        "body",
-        "validate",
-        "dlp_input",
-        "policy_input",
-        "connection",
-        "dlp_output",
-        "policy_output",
-        "outcome",
-    ] {
+    let stages = "authenticate limits body validate dlp_input policy_input connection dlp_output \
+        policy_output outcome";
+    for stage in stages.split(' ') {
         assert!(text.contains(&format!("stage_seconds_sum{{stage=\"{stage}\"}}")), "{stage}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_in_use_is_looked_up_again_once_something_changed() {
-    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
-    let (gateway, who) = serve(gateway().config(config).sample());
+    let (gateway, who) = serve(gateway().config(LISTENING).sample());
 
     // Longer than anything unconfirmed is trusted.
     let begun = Instant::now();

@@ -52,9 +52,8 @@ async fn a_used_installation_goes_on_in_postgresql_and_its_proofs_hold() {
     assert!(moved["tables"]["audit_events"].as_u64().unwrap() > 700, "{moved}");
     assert_eq!(moved["tables"]["orgs"], 2);
     for (log, who) in logs.iter().zip([&who, &other]) {
-        let told =
-            moved["logs"].as_array().unwrap().iter().find(|it| it["org"] == who.org.as_str());
-        let told = told.expect("a log");
+        let mut told = moved["logs"].as_array().unwrap().iter();
+        let told = told.find(|it| it["org"] == who.org.as_str()).expect("a log");
         assert!(told["size"].as_u64().unwrap() >= log.0, "{told} {log:?}");
         if told["size"] == log.0 {
             assert_eq!(told["root"], log.1.as_str());
@@ -77,24 +76,24 @@ async fn a_used_installation_goes_on_in_postgresql_and_its_proofs_hold() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_moved_while_a_gateway_serves_or_into_a_database_that_holds_something() {
     let Some(database) = PostgresDatabase::create("moving") else { return };
-    let mut source = gateway().sample().on_sqlite().start();
-    let who = source.service(&source.org("acme", &ENOUGH), ALL_SCOPES);
+    let (mut source, who) = serve(gateway().sample().on_sqlite());
     let answer = source.invoke(&who, "sample:list_items", json!({"limit": 1})).await;
     let from = source.folder().to_string_lossy().into_owned();
     let target = gateway().config(&database.config()).prepare();
 
-    let (_, serving) = failure(&target, &["migrate", "--from", &from]).await;
+    let refused = async |gateway: &Gateway, from: &str, part: &str| {
+        let (_, told) = failure(gateway, &["migrate", "--from", from]).await;
+        assert!(told.contains(part), "{part}: {told}");
+    };
+
+    refused(&target, &from, "serves from the data folder").await;
     source.stop();
     let sqlite = gateway().on_sqlite().prepare();
-    let (_, not_postgres) = failure(&sqlite, &["migrate", "--from", &from]).await;
-    let (_, missing) = failure(&target, &["migrate", "--from", "sqlite:/nowhere/p.db"]).await;
+    refused(&sqlite, &from, "only a PostgreSQL database").await;
+    refused(&target, "sqlite:/nowhere/p.db", "/nowhere/p.db").await;
     target.org("somebody", &[]);
-    let (_, full) = failure(&target, &["migrate", "--from", &from]).await;
-
-    assert!(serving.contains("serves from the data folder"), "{serving}");
-    assert!(not_postgres.contains("only a PostgreSQL database"), "{not_postgres}");
-    assert!(missing.contains("/nowhere/p.db"), "{missing}");
-    assert!(full.contains("not empty") && full.contains("`orgs`"), "{full}");
+    refused(&target, &from, "not empty").await;
+    refused(&target, &from, "`orgs`").await;
     assert_eq!(target.admin(&["org", "list"]).as_array().unwrap().len(), 1);
     source.start();
     let events =

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     gateway,
-    given::{run, serve, until},
+    given::{run, serve, until, words},
 };
 
 const POLICIES: &str = r#"@id("base")
@@ -57,11 +57,28 @@ impl Desk {
         fs::write(self.policies(name), text).unwrap();
     }
 
-    async fn policy(&self, command: &[&str]) -> Output {
-        let tools = self.tools.to_string_lossy().into_owned();
-        let command = [&["policy"], command, &["--tools", &tools]].concat();
-        run(&self.gateway, &command).await
+    async fn policy(&self, command: &str) -> Output {
+        let command = format!("policy {command} --tools {}", self.tools.display());
+        run(&self.gateway, &words(&command)).await
     }
+
+    /// What a command says, which has to end with this code and hold this part.
+    async fn says(&self, command: &str, code: i32, part: &str) -> String {
+        said(&self.policy(command).await, code, part)
+    }
+
+    /// What a command prints with `--json`.
+    async fn prints(&self, command: &str) -> Value {
+        let output = self.policy(&format!("{command} --json")).await;
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+fn said(output: &Output, code: i32, part: &str) -> String {
+    let (ended, text) = told(output);
+    assert_eq!(ended, code, "{text}");
+    assert!(text.contains(part), "`{part}` in {text}");
+    text
 }
 
 fn told(output: &Output) -> (i32, String) {
@@ -74,9 +91,7 @@ fn told(output: &Output) -> (i32, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn validate_tells_every_error_with_its_place() {
     let desk = Desk::with(POLICIES);
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("2 active, 0 shadow, 0 disabled"), "{text}");
+    desk.says("validate", 0, "2 active, 0 shadow, 0 disabled").await;
     assert!(!desk.gateway.folder().join("portcullis.db").exists(), "a dry run leaves nothing");
 
     desk.write(
@@ -88,14 +103,10 @@ async fn validate_tells_every_error_with_its_place() {
         "three.cedar",
         "@id(\"y\")\n@obligate(\"z\")\nforbid (principal, action, resource);",
     );
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-
-    assert_eq!(code, 1, "{text}");
     for place in ["one.cedar:3:", "two.cedar:1:", "three.cedar:2:1"] {
-        assert!(text.contains(place), "{place} in {text}");
+        desk.says("validate", 1, place).await;
     }
-    let json = desk.policy(&["validate", "--json"]).await;
-    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let json = desk.prints("validate").await;
     assert_eq!(json["valid"], false);
     assert!(json["errors"].as_array().unwrap().len() >= 3, "{json}");
 }
@@ -108,12 +119,9 @@ async fn the_schema_is_printed_for_editors_also_beside_broken_policies() {
         "[facts.\"sample:create_note\"]\nwords = { type = \"Long\", from = \"$.text | len\" }\n",
     );
 
-    let (code, text) = told(&desk.policy(&["schema"]).await);
-
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("action \"sample:list_items\"") && text.contains("words"), "{text}");
-    let json = desk.policy(&["schema", "--json"]).await;
-    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    let text = desk.says("schema", 0, "action \"sample:list_items\"").await;
+    assert!(text.contains("words"), "{text}");
+    let json = desk.prints("schema").await;
     let tool = &json["Mcp"]["actions"]["sample:create_note"];
     assert_eq!(tool["appliesTo"]["resourceTypes"][0], "Tool");
 }
@@ -126,11 +134,8 @@ async fn strict_validation_takes_warnings_for_errors() {
         "@id(\"silent\") forbid (principal is Mcp::Service, action, resource);",
     );
 
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("more.cedar:1: warning: `silent`"), "{text}");
-    let (code, _) = told(&desk.policy(&["validate", "--strict"]).await);
-    assert_eq!(code, 1);
+    desk.says("validate", 0, "more.cedar:1: warning: `silent`").await;
+    desk.says("validate --strict", 1, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,13 +143,11 @@ async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() 
     let named = "@id(\"hers\") permit (principal == Mcp::User::\"ana\", action, resource);";
     let desk = Desk::with(named);
 
-    let (code, unknown) = told(&desk.policy(&["validate"]).await);
+    let unknown = desk.says("validate", 0, "`Mcp::User::\"ana\"` is nobody's").await;
     desk.gateway.org("acme", &[]);
     let ana = desk.gateway.admin(&["principal", "create", "ana"]);
-    let (_, known) = told(&desk.policy(&["validate"]).await);
+    let (_, known) = told(&desk.policy("validate").await);
 
-    assert_eq!(code, 0, "{unknown}");
-    assert!(unknown.contains("`Mcp::User::\"ana\"` is nobody's"), "{unknown}");
     assert!(!unknown.contains("write"), "{unknown}");
     let advice = format!("write `Mcp::User::{}` in place of", ana["id"]);
     assert!(known.contains(&advice) && known.contains("org `acme`"), "{known}");
@@ -155,24 +158,19 @@ async fn test_runs_the_cases_of_the_folder_and_fails_when_one_is_not_as_expected
     let desk = Desk::with(POLICIES);
     desk.write("tests/lists.yaml", CASES);
 
-    let (code, text) = told(&desk.policy(&["test"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("2 passed, 0 failed"), "{text}");
+    desk.says("test", 0, "2 passed, 0 failed").await;
 
     desk.write(
         "tests/more.json",
         r#"{"cases": [{"tool": "sample:create_note",
         "input": {"title": "a", "text": "b"}, "expect": {"decision": "deny"}}]}"#,
     );
-    let (code, text) = told(&desk.policy(&["test"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("2 passed, 1 failed"), "{text}");
+    let text = desk.says("test", 1, "2 passed, 1 failed").await;
     assert!(text.contains("decision: expected `deny`, got `allow`"), "{text}");
 
     desk.write("tests/more.json", r#"{"cases": [{"tool": "sample:create_note"}]}"#);
-    let (code, text) = told(&desk.policy(&["test"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("more.json:1:") && text.contains("expects nothing"), "{text}");
+    let text = desk.says("test", 1, "more.json:1:").await;
+    assert!(text.contains("expects nothing"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,14 +178,10 @@ async fn validation_runs_the_cases_beside_the_policies() {
     let desk = Desk::with(POLICIES);
     desk.write("tests/lists.yaml", CASES);
 
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("2 cases passed, 0 not run"), "{text}");
+    desk.says("validate", 0, "2 cases passed, 0 not run").await;
 
     desk.write("tests/lists.yaml", &CASES.replace("policy: short-lists", "policy: other"));
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("tests/lists.yaml:9:"), "{text}");
+    let text = desk.says("validate", 1, "tests/lists.yaml:9:").await;
     assert!(text.contains("policy: expected `other`, got `short-lists`"), "{text}");
 }
 
@@ -200,33 +194,23 @@ async fn validation_warns_of_many_policies_that_every_call_meets() {
     };
     let desk = Desk::with(&(0..51).map(unscoped).collect::<String>());
 
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("51 policies name neither principals nor actions"), "{text}");
+    desk.says("validate", 0, "51 policies name neither principals nor actions").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn simulate_answers_like_the_api_also_for_a_draft() {
     let desk = Desk::with(POLICIES);
     let body = desk.gateway.folder().join("ask.yaml");
-    fs::write(
-        &body,
-        "tool: sample:list_items\ninput: {limit: 5}\npolicies: {remove: [base]}\nbaseline: live\n",
-    )
-    .unwrap();
+    let simulate = format!("simulate {}", body.display());
+    let draft = "input: {limit: 5}\npolicies: {remove: [base]}\nbaseline: live\n";
+    fs::write(&body, format!("tool: sample:list_items\n{draft}")).unwrap();
 
-    let (code, text) = told(&desk.policy(&["simulate", &body.to_string_lossy()]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("sample:list_items: deny by default-deny (default_deny)"), "{text}");
-    let json = desk.policy(&["simulate", &body.to_string_lossy(), "--json"]).await;
-    let json: Value = serde_json::from_slice(&json.stdout).unwrap();
+    desk.says(&simulate, 0, "sample:list_items: deny by default-deny (default_deny)").await;
+    let json = desk.prints(&simulate).await;
     assert_eq!(json["results"][0]["change"], "newly_denied");
 
     fs::write(&body, "tool: sample:list_items\ninputs: {}\n").unwrap();
-    let (code, text) = told(&desk.policy(&["simulate", &body.to_string_lossy()]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("/inputs"), "{text}");
+    desk.says(&simulate, 1, "/inputs").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -239,21 +223,12 @@ async fn diff_tells_what_another_folder_would_change() {
     fs::write(other.join("all.cedar"), changed.replace("@id(\"base\")", "@id(\"all\")")).unwrap();
     let other = other.to_string_lossy().into_owned();
 
-    let (code, text) = told(
-        &desk
-            .policy(&["diff", "--policies", &other, "--from", &desk.policies("").to_string_lossy()])
-            .await,
-    );
-    assert_eq!(code, 1, "{text}");
+    let same = desk.policies("").display().to_string();
     for line in ["+ all", "+ new", "~ short-lists", "- base"] {
-        assert!(text.contains(line), "{line} in {text}");
+        desk.says(&format!("diff --policies {other} --from {same}"), 1, line).await;
     }
-    let same = desk.policies("").to_string_lossy().into_owned();
-    let (code, text) = told(&desk.policy(&["diff", "--from", &same]).await);
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = told(&desk.policy(&["diff"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("ever in force"), "{text}");
+    desk.says(&format!("diff --from {same}"), 0, "").await;
+    desk.says("diff", 1, "ever in force").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -261,43 +236,31 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     let desk = Desk::with(POLICIES);
     fs::remove_file(desk.policies("test.cedar")).unwrap();
 
-    let (code, text) = told(&desk.policy(&["init"]).await);
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 0, "{text}");
-    let (code, text) = told(&desk.policy(&["test"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("0 failed") && !text.contains("0 passed"), "{text}");
+    desk.says("init", 0, "").await;
+    desk.says("validate", 0, "").await;
+    let text = desk.says("test", 0, "0 failed").await;
+    assert!(!text.contains("0 passed"), "{text}");
     let starter = fs::read_to_string(desk.policies("starter.cedar")).unwrap();
     assert!(starter.contains("sample:create_note"), "{starter}");
-    let (code, text) = told(&desk.policy(&["init"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("exists"), "{text}");
-    let (code, text) = told(&desk.policy(&["list"]).await);
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("sample-no-destruction-by-services"), "{text}");
+    desk.says("init", 1, "exists").await;
+    desk.says("list", 0, "sample-no-destruction-by-services").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_adds_a_provider_beside_what_is_there() {
     let desk = Desk::with(POLICIES);
 
-    let (code, text) = told(&desk.policy(&["init", "--add", "sample"]).await);
-    assert_eq!(code, 0, "{text}");
+    desk.says("init --add sample", 0, "").await;
     let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
     assert!(added.contains("// @id(\"sample-services-read\")"), "{added}");
     assert!(!added.contains("no-credentials-out"), "{added}");
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert_eq!(code, 0, "{text}");
+    desk.says("validate", 0, "").await;
     // What it comments on is a policy once the marks are taken away.
     let lines = added.lines().skip_while(|line| !line.contains("sample-services-read"));
     let permit: Vec<&str> = lines.map_while(|line| line.strip_prefix("// ")).collect();
     desk.write("services.cedar", &permit.join("\n"));
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-    assert!(code == 0 && text.contains("4 active"), "{text}");
-    let (code, text) = told(&desk.policy(&["init", "--add", "other"]).await);
-    assert_eq!(code, 1, "{text}");
-    assert!(text.contains("no tools of a provider `other`"), "{text}");
+    desk.says("validate", 0, "4 active").await;
+    desk.says("init --add other", 1, "no tools of a provider `other`").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -305,12 +268,8 @@ async fn a_policy_about_a_provider_that_is_gone_is_a_warning() {
     let gone = r#"@id("gone") permit (principal, action in [Mcp::Action::"old:*", Mcp::Action::"old:x"], resource);"#;
     let desk = Desk::with(&format!("{POLICIES}\n{gone}"));
 
-    let (code, text) = told(&desk.policy(&["validate"]).await);
-
-    assert_eq!(code, 0, "{text}");
-    assert!(text.contains("`old:*`: no such provider is configured"), "{text}");
-    let (code, text) = told(&desk.policy(&["validate", "--strict"]).await);
-    assert_eq!(code, 1, "{text}");
+    desk.says("validate", 0, "`old:*`: no such provider is configured").await;
+    desk.says("validate --strict", 1, "").await;
 }
 
 /// Puts another program in the place of the sample server.
@@ -335,18 +294,14 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     let wrong =
         r#"@id("typo") permit (principal, action == Mcp::Action::"sample:list_item", resource);"#;
 
-    let (code, text) = told(&run(&gateway, &["policy", "validate"]).await);
-    assert_eq!(code, 0, "{text}");
+    said(&run(&gateway, &["policy", "validate"]).await, 0, "");
     fs::write(&file, format!("{POLICIES}\n{wrong}")).unwrap();
-    let (code, text) = told(&run(&gateway, &["policy", "validate"]).await);
-    assert!(code == 1 && text.contains("no such tool"), "{text}");
+    said(&run(&gateway, &["policy", "validate"]).await, 1, "no such tool");
     fs::write(&file, POLICIES).unwrap();
-    let (code, text) = told(&run(&gateway, &["check"]).await);
-    assert!(code == 0 && text.contains("sample: known, "), "{text}");
-    let (code, text) = told(&run(&gateway, &["check", "--start"]).await);
-    assert!(code == 1 && text.contains("exit code 3"), "{text}");
-    let (code, text) = told(&run(&gateway, &["policy", "validate", "--ask"]).await);
-    assert!(code == 0 && text.contains("its tools are not known here"), "{text}");
+    said(&run(&gateway, &["check"]).await, 0, "sample: known, ");
+    said(&run(&gateway, &["check", "--start"]).await, 1, "exit code 3");
+    let ask = ["policy", "validate", "--ask"];
+    said(&run(&gateway, &ask).await, 0, "its tools are not known here");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -356,19 +311,14 @@ async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
     let set = || gateway.get(&who, "/v1/policies");
     until(set, |it| it.at("/data/policy_set/last_reload/status") == "failed").await;
 
-    let (code, text) = told(&run(&gateway, &["policy", "reload"]).await);
-    assert_eq!(code, 0, "{text}");
+    said(&run(&gateway, &["policy", "reload"]).await, 0, "");
     until(set, |it| it.at("/data/policy_set/active").as_u64() == Some(0)).await;
-    let (code, text) = told(&run(&gateway, &["policy", "diff"]).await);
-    assert_eq!(code, 0, "{text}");
+    said(&run(&gateway, &["policy", "diff"]).await, 0, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reload_says_when_nothing_serves() {
     let gateway = gateway().policies(POLICIES).prepare();
 
-    let (code, text) = told(&run(&gateway, &["policy", "reload"]).await);
-
-    assert_eq!(code, 1);
-    assert!(text.contains("nothing serves"), "{text}");
+    said(&run(&gateway, &["policy", "reload"]).await, 1, "nothing serves");
 }
