@@ -102,12 +102,14 @@ impl Driven {
 }
 
 /// Folder of the servers that `./test` installs.
-pub(crate) fn servers() -> PathBuf {
+pub fn servers() -> PathBuf {
     let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
-    PathBuf::from(folder.expect(
+    let folder = PathBuf::from(folder.expect(
         "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, which \
          installs the servers they need",
-    ))
+    ));
+    assert!(folder.join("node_modules").is_dir(), "no servers in {}", folder.display());
+    folder
 }
 
 /// A member of an answer that is a text.

@@ -37,6 +37,7 @@ pub use self::{
     balancer::LoadBalancer,
     database::DatabaseLock,
     disk::{SmallDisk, printing, unsignalled},
+    driven::servers,
     eventually::eventually,
     gateway::{Builder, Gateway, Principal},
     hostile::{Hostile, HostileCall, HostileTool, Script},

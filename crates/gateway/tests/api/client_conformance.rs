@@ -10,10 +10,8 @@ use std::{
     time::Duration,
 };
 
-use portcullis_testkit::PostgresDatabase;
+use portcullis_testkit::{PostgresDatabase, servers};
 use tokio::{process::Command, time::timeout};
-
-use crate::real_servers::servers;
 
 /// The longest that one scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -7,13 +7,12 @@ use std::{
     process::Command,
 };
 
-use portcullis_testkit::{Gateway, Hostile, Script};
+use portcullis_testkit::{Gateway, Hostile, Script, servers};
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH},
-    real_servers::servers,
     scene::tool,
 };
 

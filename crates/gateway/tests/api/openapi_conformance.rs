@@ -1,6 +1,7 @@
 //! The API held against its OpenAPI document by Schemathesis, which makes requests of its own: those
 //! that the document permits, and those that it does not.
 
+use portcullis_testkit::servers;
 use std::{
     fs,
     process::{Child, Command, Stdio},
@@ -9,7 +10,6 @@ use std::{
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH},
-    real_servers::servers,
 };
 
 /// Groups of operations. Each is examined from an address of its own, for strangers have a limit of

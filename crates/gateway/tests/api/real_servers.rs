@@ -1,32 +1,20 @@
 //! Real MCP servers of other people, driven through the API.
 
 use std::{
-    env, fs,
+    fs,
     io::{BufRead, BufReader},
     net::TcpListener,
-    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
-use portcullis_testkit::{Answer, Builder, Gateway, Principal};
+use portcullis_testkit::{Answer, Builder, Gateway, Principal, servers};
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
     given::serve_as,
-    scene::{Ending, SUCCESS, TOOL_ERROR, check},
+    scene::{SUCCESS, TIMED_OUT, TOOL_ERROR, check},
 };
-
-/// Folder in which `./test setup` put the servers.
-pub(crate) fn servers() -> PathBuf {
-    let folder = env::var_os("PORTCULLIS_TEST_SERVERS");
-    let folder = PathBuf::from(folder.expect(
-        "PORTCULLIS_TEST_SERVERS is not set: run the tests with `./test -- cargo test …`, which \
-         installs the MCP servers they need",
-    ));
-    assert!(folder.join("node_modules").is_dir(), "no servers in {}", folder.display());
-    folder
-}
 
 /// The entry point of an npm server.
 fn npm(server: &str) -> String {
@@ -113,13 +101,8 @@ async fn everything(gateway: &Gateway, who: &Principal) {
     let structured = gateway.invoke(who, "everything:get-structured-content", input).await;
     let wrong = gateway.invoke(who, "everything:get-structured-content", json!({})).await;
     let image = gateway.invoke(who, "everything:get-tiny-image", json!({})).await;
-    let failing = gateway
-        .invoke(
-            who,
-            "everything:get-resource-reference",
-            json!({"resourceType": "Text", "resourceId": -1}),
-        )
-        .await;
+    let input = json!({"resourceType": "Text", "resourceId": -1});
+    let failing = gateway.invoke(who, "everything:get-resource-reference", input).await;
 
     check(gateway, who, &echo, SUCCESS).await;
     assert_eq!(text(&echo), "Echo: hällo");
@@ -135,20 +118,9 @@ async fn everything(gateway: &Gateway, who: &Principal) {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_over_stdio() {
     let server = npm("server-everything");
-    let slow = "timeout_seconds = 2";
-    let (gateway, who) =
-        start(gateway().stdio("everything", &["node", &server, "stdio"], "").stdio(
-            "impatient",
-            &["node", &server, "stdio"],
-            slow,
-        ));
-    let late = Ending {
-        status: 504,
-        code: "upstream_timeout",
-        executed: "unknown",
-        decision: "allow",
-        outcome: "upstream_timeout",
-    };
+    let command = ["node", &server, "stdio"];
+    let builder = gateway().stdio("everything", &command, "");
+    let (gateway, who) = start(builder.stdio("impatient", &command, "timeout_seconds = 2"));
 
     everything(&gateway, &who).await;
     let long = |seconds: u32| json!({"duration": seconds, "steps": 2});
@@ -158,7 +130,7 @@ async fn everything_over_stdio() {
     let after = gateway.invoke(&who, "impatient:echo", json!({"message": "still here"})).await;
 
     check(&gateway, &who, &done, SUCCESS).await;
-    check(&gateway, &who, &given_up, late).await;
+    check(&gateway, &who, &given_up, TIMED_OUT).await;
     assert_eq!(given_up.at("/error/details/timeout_ms"), 2000);
     check(&gateway, &who, &after, SUCCESS).await;
 }
@@ -204,15 +176,12 @@ async fn files_stay_within_their_folder() {
     fs::write(root.join("note.txt"), "hello from a file").expect("a file");
     let (server, root) = (npm("server-filesystem"), root.to_string_lossy().into_owned());
     let (gateway, who) = start(gateway().stdio("files", &["node", &server, &root], ""));
-    let file = |path: String| json!({ "path": path });
+    let ask = |tool, path: &str| gateway.invoke(&who, tool, json!({ "path": path }));
 
-    let list = gateway.invoke(&who, "files:list_directory", file(root.clone())).await;
-    let inside =
-        gateway.invoke(&who, "files:read_text_file", file(format!("{root}/note.txt"))).await;
-    let outside =
-        gateway.invoke(&who, "files:read_text_file", file("/etc/passwd".to_owned())).await;
-    let escape = file(format!("{root}/../../etc/passwd"));
-    let escaping = gateway.invoke(&who, "files:read_text_file", escape).await;
+    let list = ask("files:list_directory", &root).await;
+    let inside = ask("files:read_text_file", &format!("{root}/note.txt")).await;
+    let outside = ask("files:read_text_file", "/etc/passwd").await;
+    let escaping = ask("files:read_text_file", &format!("{root}/../../etc/passwd")).await;
 
     check(&gateway, &who, &list, SUCCESS).await;
     assert!(list.text.contains("note.txt"), "{}", list.text);
@@ -262,12 +231,12 @@ async fn a_fastmcp_server_over_streamable_http() {
     "#;
     let (gateway, who) = start(gateway().policies(policies).http("weather", &url, ""));
 
-    let forecast =
-        gateway.invoke(&who, "weather:forecast", json!({"city": "Oslo", "days": 2})).await;
-    let contact = gateway.invoke(&who, "weather:contact", json!({"name": "ada"})).await;
-    let storm = gateway.invoke(&who, "weather:storm", json!({})).await;
-    let headers = gateway.invoke(&who, "weather:headers", json!({})).await;
-    let wrong = gateway.invoke(&who, "weather:forecast", json!({"city": 7})).await;
+    let ask = |tool, input| gateway.invoke(&who, tool, input);
+    let forecast = ask("weather:forecast", json!({"city": "Oslo", "days": 2})).await;
+    let contact = ask("weather:contact", json!({"name": "ada"})).await;
+    let storm = ask("weather:storm", json!({})).await;
+    let headers = ask("weather:headers", json!({})).await;
+    let wrong = ask("weather:forecast", json!({"city": 7})).await;
 
     check(&gateway, &who, &forecast, SUCCESS).await;
     assert_eq!(forecast.at("/result/days/1/sky"), "clear", "{}", forecast.text);

@@ -1,9 +1,9 @@
 //! Erasure, holds and looks at the log, on the real binary.
 
-use portcullis_testkit::{Answer, Script};
+use portcullis_testkit::{Answer, Principal, Script};
 use serde_json::{Value, json};
 
-use crate::scene::{SUCCESS, Scene, scene_with, tool};
+use crate::scene::{SUCCESS, Scene, list_of, scene_with, tool};
 
 async fn scene() -> Scene {
     let config = "[audit]\ncapture = \"full\"";
@@ -12,22 +12,12 @@ async fn scene() -> Scene {
 
 impl Scene {
     fn audit(&self, arguments: &[&str]) -> Value {
-        let mut all = vec!["audit"];
-        all.extend(arguments);
-        all.extend(["--org", self.who.org.as_str()]);
-        self.gateway.admin(&all)
+        self.gateway.admin(&[&["audit"], arguments, &["--org", &self.who.org]].concat())
     }
 
     /// All events of a type, whole, oldest first, as an auditor sees them.
-    async fn told(&self, auditor: &portcullis_testkit::Principal, kind: &str) -> Vec<Value> {
-        let path = format!("/v1/audit/events?type={kind}&order=asc&limit=200");
-        let page = self.gateway.get(auditor, &path).await;
-        let mut events = Vec::new();
-        for item in page.at("/data/items").as_array().expect("a list") {
-            let path = format!("/v1/audit/events/{}", item["id"].as_str().expect("an id"));
-            events.push(self.gateway.get(auditor, &path).await.at("/data").clone());
-        }
-        events
+    async fn told(&self, auditor: &Principal, kind: &str) -> Vec<Value> {
+        list_of(&self.gateway, auditor, kind, "").await
     }
 
     async fn event(&self, answer: &Answer) -> Value {
@@ -60,13 +50,11 @@ async fn an_erased_event_keeps_its_place_and_its_commitments() {
     assert_eq!(after["integrity"]["leaf_hash"], before["integrity"]["leaf_hash"]);
     let told = scene.told(&auditor, "audit.erased").await;
     assert_eq!(told.len(), 1);
-    assert_eq!(
-        told[0]["target"],
-        json!({
-            "type": "audit_event", "id": answer.event_id(), "credential": null, "provider_id": null,
-            "version": null,
-        })
-    );
+    let target = json!({
+        "type": "audit_event", "id": answer.event_id(), "credential": null, "provider_id": null,
+        "version": null,
+    });
+    assert_eq!(told[0]["target"], target);
     assert_eq!(told[0]["count"], 1);
     let details = &told[0]["detached"]["erasure"];
     assert_eq!(details["reason"], "Art. 17");

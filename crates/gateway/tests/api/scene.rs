@@ -168,7 +168,17 @@ pub(crate) async fn events(gateway: &Gateway, who: &Principal, request: &str) ->
 
 /// Every invocation event that this filter selects, whole, in the order of the log.
 pub(crate) async fn list(gateway: &Gateway, who: &Principal, filter: &str) -> Vec<Value> {
-    let path = format!("/v1/audit/events?type=mcp.invocation&order=asc&limit=200&{filter}");
+    list_of(gateway, who, "mcp.invocation", filter).await
+}
+
+/// The same for events of these types.
+pub(crate) async fn list_of(
+    gateway: &Gateway,
+    who: &Principal,
+    types: &str,
+    filter: &str,
+) -> Vec<Value> {
+    let path = format!("/v1/audit/events?type={types}&order=asc&limit=200&{filter}");
     let page = gateway.get(who, path.trim_end_matches('&')).await.ok();
     assert!(page.at("/meta/pagination/next_cursor").is_null(), "more than one page");
     let mut events = Vec::new();

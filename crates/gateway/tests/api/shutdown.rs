@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use portcullis_testkit::{Gateway, Principal};
-use reqwest::Method;
 use serde_json::Value;
 use tokio::{net::TcpStream, task::JoinSet, time::timeout};
 
@@ -15,10 +14,8 @@ use crate::{
 /// Begins a call that takes `seconds` and waits until it is under way.
 async fn slow_call(gateway: &Gateway, who: &Principal, seconds: u32) -> JoinSet<Value> {
     let mut calls = JoinSet::new();
-    let request = gateway
-        .request(Method::POST, "/v1/mcps/sample:slow_echo/invoke")
-        .bearer_auth(&who.token)
-        .body(format!(r#"{{"input":{{"seconds":{seconds},"text":"done"}}}}"#));
+    let body = format!(r#"{{"input":{{"seconds":{seconds},"text":"done"}}}}"#);
+    let request = gateway.json(who, "/v1/mcps/sample:slow_echo/invoke", &body);
     calls.spawn(async move {
         match request.send().await {
             Ok(answer) => serde_json::from_str(&answer.text().await.unwrap()).unwrap(),

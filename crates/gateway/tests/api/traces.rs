@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, failure},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, assert_fails},
     scene::{SUCCESS, Scene, scene_with, tool},
 };
 
@@ -34,8 +34,13 @@ async fn scene(receiver: &Receiver, script: Script, more: &str) -> Scene {
 }
 
 fn call(scene: &Scene, input: &Value) -> RequestBuilder {
-    let request = scene.gateway.request(Method::POST, "/v1/mcps/up:echo/invoke");
-    request.bearer_auth(&scene.who.token).body(json!({ "input": input }).to_string())
+    let body = json!({ "input": input }).to_string();
+    scene.gateway.json(&scene.who, "/v1/mcps/up:echo/invoke", &body)
+}
+
+/// The same in the trace of its caller.
+fn traced(scene: &Scene, input: &Value) -> RequestBuilder {
+    call(scene, input).header("traceparent", parent("01"))
 }
 
 fn parent(flags: &str) -> String {
@@ -88,10 +93,8 @@ const STAGES: [&str; 12] = [
 async fn a_call_is_one_trace_from_its_caller_through_every_stage_to_its_tool() {
     let receiver = Receiver::start().await;
     let scene = scene(&receiver, Script::Echo, "").await;
-    let call = call(&scene, &json!({"text": CANARY}))
-        .header("traceparent", parent("01"))
-        .header("tracestate", "acme=1")
-        .header("user-agent", CANARY);
+    let call = traced(&scene, &json!({"text": CANARY}));
+    let call = call.header("tracestate", "acme=1").header("user-agent", CANARY);
 
     let answer = scene.gateway.send(call).await;
 
@@ -125,11 +128,11 @@ async fn spans_tell_what_was_decided_and_nothing_of_what_was_said() {
     let scene = scene(&receiver, Script::Echo, "").await;
     let card = "4111 1111 1111 1111";
     let path = format!("/v1/mcps/{CANARY}:{CANARY}?view={CANARY}");
-    let lost = scene.gateway.request(Method::GET, &path).bearer_auth(&scene.who.token);
+    let lost = scene.gateway.request_of(&scene.who, Method::GET, &path);
     scene.gateway.send(lost.header("traceparent", parent("01"))).await;
 
-    let call = call(&scene, &json!({"text": CANARY, "card": card}));
-    let answer = scene.gateway.send(call.header("traceparent", parent("01"))).await;
+    let call = traced(&scene, &json!({"text": CANARY, "card": card}));
+    let answer = scene.gateway.send(call).await;
 
     let all = spans(&receiver, TRACE).await;
     let request = &all[ROUTE];
@@ -175,8 +178,7 @@ async fn a_tool_that_fails_makes_its_span_an_error() {
         let receiver = Receiver::start().await;
         let scene = scene(&receiver, script, "").await;
 
-        let answer =
-            scene.gateway.send(call(&scene, &json!({})).header("traceparent", parent("01"))).await;
+        let answer = scene.gateway.send(traced(&scene, &json!({}))).await;
 
         assert_eq!(answer.status, status);
         let spans = spans(&receiver, TRACE).await;
@@ -216,9 +218,8 @@ async fn whoever_began_the_trace_decides_and_otherwise_the_ratio() {
 async fn callers_decide_nothing_where_they_are_not_to_be_trusted_and_strangers_never() {
     let receiver = Receiver::start().await;
     let scene = scene(&receiver, Script::Echo, "ratio = 0.0\nfollow_callers = false").await;
-    let asked = call(&scene, &json!({})).header("traceparent", parent("01"));
 
-    let answer = scene.gateway.send(asked).await;
+    let answer = scene.gateway.send(traced(&scene, &json!({}))).await;
 
     scene.check(&answer, SUCCESS).await;
     let sent = scene.upstream.calls()[0].message["params"]["_meta"]["traceparent"].clone();
@@ -269,8 +270,7 @@ async fn what_is_not_sent_yet_is_sent_at_the_end_and_a_receiver_that_hangs_stops
         let receiver = Receiver::start().await;
         receiver.be(manner);
         let mut scene = scene(&receiver, Script::Echo, "").await;
-        let traced = call(&scene, &json!({})).header("traceparent", parent("01"));
-        assert_eq!(scene.gateway.send(traced).await.status, 200);
+        scene.gateway.send(traced(&scene, &json!({}))).await.ok();
 
         let begun = Instant::now();
         assert_eq!(scene.gateway.stop(), Some(0));
@@ -292,9 +292,6 @@ async fn traces_that_are_declared_wrong_are_refused_and_the_wrong_is_named() {
     ] {
         let gateway = gateway().config(&format!("[traces]\n{traces}")).prepare();
 
-        let (code, told) = failure(&gateway, &["serve"]).await;
-
-        assert_eq!(code, 1, "{told}");
-        assert!(told.contains(wanted), "{wanted}: {told}");
+        assert_fails(&gateway, &["serve"], 1, wanted).await;
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use portcullis_testkit::{Answer, Principal, eventually};
+use portcullis_testkit::{Answer, Principal, eventually, servers};
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
@@ -12,7 +12,6 @@ use super::{asking_scene_with, decide};
 use crate::{
     given::items,
     mcp::{clients::script, modern},
-    real_servers::servers,
     scene::{Scene, list},
 };
 

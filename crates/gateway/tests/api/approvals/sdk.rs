@@ -1,15 +1,13 @@
 //! An official SDK client that opens addresses for its user.
 
+use portcullis_testkit::servers;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
 use super::asking_scene;
-use crate::{
-    mcp::clients::{node, script},
-    real_servers::servers,
-};
+use crate::mcp::clients::{node, script};
 
 /// The longest that a client may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

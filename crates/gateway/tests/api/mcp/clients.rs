@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Output, time::Duration};
 
-use portcullis_testkit::Script;
+use portcullis_testkit::{Script, servers};
 use rmcp::{
     ClientLifecycleMode,
     model::{CallToolRequestParams, ProtocolVersion},
@@ -14,10 +14,7 @@ use rmcp::{
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 
-use crate::{
-    real_servers::servers,
-    scene::{Scene, scene, tool},
-};
+use crate::scene::{Scene, scene, tool};
 
 /// The longest that a client may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

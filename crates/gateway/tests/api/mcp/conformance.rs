@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_testkit::{Gateway, Principal};
+use portcullis_testkit::{Gateway, Principal, servers};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
     process::{Child, Command},
@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::clients::{node, script};
-use crate::{gateway, given::serve_as, real_servers::servers};
+use crate::{gateway, given::serve_as};
 
 /// The longest that a scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

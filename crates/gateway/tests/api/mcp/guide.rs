@@ -4,7 +4,7 @@ mod agent;
 
 use std::{fs, os::unix::fs::symlink, time::Duration};
 
-use portcullis_testkit::{Gateway, Hostile, Principal, Script};
+use portcullis_testkit::{Gateway, Hostile, Principal, Script, servers};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{process::Command, time::timeout};
@@ -14,7 +14,6 @@ use crate::{
     gateway,
     given::serve_as,
     policy_guide::blocks,
-    real_servers::servers,
     scene::{list, tool},
 };
 

@@ -1,7 +1,7 @@
 //! Definitions as servers write them, which clients and validators read otherwise or not at all: none takes
 //! the list away from the others.
 
-use portcullis_testkit::{Gateway, McpServer, Principal, tool};
+use portcullis_testkit::{Gateway, McpServer, Principal, servers, tool};
 use rmcp::{
     ClientLifecycleMode,
     model::ProtocolVersion,
@@ -17,7 +17,6 @@ use super::{ask, ask_legacy, clients, names};
 use crate::{
     gateway,
     given::{serve, until},
-    real_servers::servers,
 };
 
 /// Input schemas that can be used.
