@@ -13,7 +13,10 @@ use portcullis_testkit::{Gateway, Principal};
 use serde_json::json;
 
 pub(crate) use self::files::Files;
-use crate::{gateway, given::serve};
+use crate::{
+    gateway,
+    given::{run, serve},
+};
 
 /// The verifier keys of an org's log, oldest first, as the command prints them.
 pub(crate) fn keys(gateway: &Gateway, org: &str) -> Vec<VerifierKey> {
@@ -50,6 +53,21 @@ fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i3
     let mut command = std::process::Command::new("python3");
     command.arg(script).arg(file).arg(key.to_string()).args(since);
     told(command)
+}
+
+/// What `audit verify --org` tells, which has to end with this code and hold this part.
+async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
+    let output = run(gateway, &[&["audit", "verify", "--org", "acme"], more].concat()).await;
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    assert!(told.contains(part), "`{part}` in {told}");
+    told
+}
+
+/// Number of events that the signed checkpoint of now covers.
+async fn size(gateway: &Gateway, who: &Principal) -> u64 {
+    let note = gateway.get(who, "/v1/audit/checkpoint").await.text;
+    note.lines().nth(1).unwrap().parse().unwrap()
 }
 
 fn told(mut command: std::process::Command) -> (i32, String) {

@@ -9,10 +9,10 @@ mod storm;
 
 use std::{fs, path::PathBuf};
 
-use portcullis_testkit::{Builder, Gateway, PostgresDatabase, RedisServer, Wire};
+use portcullis_testkit::{Builder, Gateway, PostgresDatabase, Principal, RedisServer, Wire};
 use tempfile::TempDir;
 
-use crate::gateway;
+use crate::{gateway, given::until};
 
 /// Public address of the nodes, for browsers.
 pub(crate) const PUBLIC: &str = "https://gateway.acme.example";
@@ -69,6 +69,13 @@ impl Trio {
     /// Runs a statement past all nodes.
     fn sql(&self, statement: &str) {
         self.database.execute(statement);
+    }
+
+    /// Waits until every node answers 200 to a GET.
+    async fn until_found(&self, who: &Principal, path: &str) {
+        for node in &self.nodes {
+            until(|| node.get(who, path), |it| it.status == 200).await;
+        }
     }
 }
 

@@ -123,6 +123,11 @@ pub(crate) fn assert_enveloped(answer: &Answer, what: &str) {
     }
 }
 
+/// Number of answers with this status.
+pub(crate) fn count(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
 /// Returns true if `text` is this prefix and a ULID.
 pub(crate) fn is_id(text: &str, prefix: &str) -> bool {
     let ulid = text.strip_prefix(prefix).unwrap_or_default();

@@ -8,13 +8,10 @@ use serde_json::json;
 use crate::{
     gateway,
     given::{
-        ALL_SCOPES, assert_enveloped, assert_framed, items, now, org_with_time_left, plan, until,
+        ALL_SCOPES, assert_enveloped, assert_framed, count, items, now, org_with_time_left, plan,
+        until,
     },
 };
-
-fn count(answers: &[Answer], status: u16) -> usize {
-    answers.iter().filter(|answer| answer.status == status).count()
-}
 
 fn note() -> serde_json::Value {
     json!({"title": "a", "text": "b"})

@@ -1,8 +1,8 @@
 //! An official SDK client that opens addresses for its user.
 
-use portcullis_testkit::servers;
 use std::time::Duration;
 
+use portcullis_testkit::servers;
 use serde_json::{Value, json};
 use tokio::{process::Command, time::timeout};
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use portcullis_testkit::Answer;
-use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -14,13 +13,9 @@ use crate::{
 };
 
 async fn patient(scene: &Scene, seconds: u32) -> Answer {
-    let request = scene.gateway.request(Method::POST, "/v1/mcps/up:pay/invoke");
-    let request = request
-        .bearer_auth(&scene.who.token)
-        .header("prefer", format!("wait={seconds}"))
-        .header("content-type", "application/json")
-        .body(json!({"input": {"amount": 7}}).to_string());
-    scene.gateway.send(request).await
+    let body = r#"{"input":{"amount":7}}"#;
+    let request = scene.gateway.json(&scene.who, "/v1/mcps/up:pay/invoke", body);
+    scene.gateway.send(request.header("prefer", format!("wait={seconds}"))).await
 }
 
 /// Waits until there is an approval to decide about, and decides.
@@ -69,9 +64,7 @@ async fn a_token_that_is_revoked_while_its_caller_waits_opens_nothing() {
     let (scene, admin) = asking_scene().await;
     let revoked = async {
         until(|| scene.gateway.get(&admin, "/v1/approvals"), |it| !items(it).is_empty()).await;
-        let request = scene.gateway.request(Method::DELETE, "/v1/auth/token");
-        let answer = scene.gateway.send(request.bearer_auth(&scene.who.token)).await;
-        assert!(answer.status.is_success(), "{}", answer.text);
+        scene.gateway.delete(&scene.who, "/v1/auth/token").await.ok();
         decided(&scene, &admin, "approve").await;
     };
 

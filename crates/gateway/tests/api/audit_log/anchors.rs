@@ -6,13 +6,13 @@ use portcullis_core::audit::{
     checkpoint::Checkpoint,
     note::{KeyKind, SigningKey},
 };
-use portcullis_testkit::{Gateway, LogWitness, Principal, eventually};
+use portcullis_testkit::{Answer, Gateway, LogWitness, Principal, eventually};
 use tokio::time::Instant;
 
-use super::{Files, invoke, keys, verify};
+use super::{Files, invoke, keys, size, verify};
 use crate::{
     gateway,
-    given::{PATIENCE, serve, until},
+    given::{PATIENCE, failure, serve, until},
 };
 
 fn start(config: &str) -> (Gateway, Principal) {
@@ -31,11 +31,6 @@ fn witnessed(witness: &LogWitness) -> String {
 async fn seen(witness: &LogWitness, origin: &str, size: u64) {
     let seen = async || witness.seen(origin).filter(|seen| *seen >= size);
     eventually("a checkpoint of that size at the witness", seen).await;
-}
-
-async fn size(gateway: &Gateway, who: &Principal) -> u64 {
-    let note = gateway.get(who, "/v1/audit/checkpoint").await.text;
-    note.lines().nth(1).unwrap().parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,9 +101,8 @@ async fn a_witness_signs_what_continues_and_its_signature_is_in_the_proofs() {
 
     let path = format!("/v1/audit/events/{}/proof", ids[0]);
     let both = [key.clone(), witness.key()];
-    let answer =
-        until(|| gateway.get(&who, &path), |answer| answer.text.contains("witness.example/w1"))
-            .await;
+    let witnessed = |it: &Answer| it.text.contains("witness.example/w1");
+    let answer = until(|| gateway.get(&who, &path), witnessed).await;
 
     let note = answer.text.split_once("\n\n").unwrap().1;
     let (_, verified) = Checkpoint::open(note, &both).unwrap();
@@ -116,11 +110,8 @@ async fn a_witness_signs_what_continues_and_its_signature_is_in_the_proofs() {
     assert_eq!(witnessed.witnessed_at, Some(1_795_172_535));
     invoke(&gateway, &who).await;
     seen(&witness, &origin, size(&gateway, &who).await).await;
-    until(
-        || gateway.get(&who, "/v1/audit/checkpoint"),
-        |answer| Checkpoint::open(&answer.text, &both).is_ok_and(|(_, by)| by.len() == 2),
-    )
-    .await;
+    let signed = |it: &Answer| Checkpoint::open(&it.text, &both).is_ok_and(|(_, by)| by.len() == 2);
+    until(|| gateway.get(&who, "/v1/audit/checkpoint"), signed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,13 +160,11 @@ async fn a_witness_needs_a_witness_s_key() {
     let log = SigningKey::new("witness.example/w1", KeyKind::Log, &[1; 32]).unwrap();
     for (key, told) in [("nonsense", "name+hash+base64"), (&*log.verifier().to_string(), "type 4")]
     {
-        let gateway = gateway()
-            .config(&format!(
-                "[[audit.anchor.witnesses]]\nurl = \"https://witness.example\"\nkey = \"{key}\""
-            ))
-            .prepare();
+        let url = "url = \"https://witness.example\"";
+        let witness = format!("[[audit.anchor.witnesses]]\n{url}\nkey = \"{key}\"");
+        let gateway = gateway().config(&witness).prepare();
 
-        let (_, said) = crate::given::failure(&gateway, &["check"]).await;
+        let (_, said) = failure(&gateway, &["check"]).await;
 
         assert!(said.contains(told), "{said}");
     }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::{Trio, trio};
 use crate::{
     approvals::{POLICIES, approver, asked, decide},
-    given::{ENOUGH, until},
+    given::ENOUGH,
     scene::{list, tool},
 };
 
@@ -18,13 +18,6 @@ use crate::{
 const CALLERS: usize = 16;
 /// Rounds; a node is killed in every second one.
 const ROUNDS: usize = 6;
-
-/// Waits until every node decides by the policies.
-async fn in_force(trio: &Trio, who: &Principal) {
-    for node in &trio.nodes {
-        until(|| node.get(who, "/v1/policies/payouts"), |it| it.status == 200).await;
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
@@ -36,7 +29,7 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
     let who = trio.nodes[0].service(&org, "mcps:read mcps:invoke");
     let admin = approver(&trio.nodes[0], &org);
     trio.common.policies(POLICIES);
-    in_force(&trio, &admin).await;
+    trio.until_found(&admin, "/v1/policies/payouts").await;
 
     let mut used = Vec::new();
     for round in 0..ROUNDS {
@@ -46,13 +39,9 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
         let dies = round % 2 == 1;
 
         let calls = (0..CALLERS).map(async |n| {
-            let node = &trio.nodes[n % 3];
-            let request = node.request(reqwest::Method::POST, "/v1/mcps/up:pay/invoke");
             let body = json!({ "input": input }).to_string();
-            let request =
-                request.bearer_auth(&who.token).header("content-type", "application/json");
-            let sent = request.body(body).send().await.ok()?;
-            Some(sent.status().as_u16())
+            let request = trio.nodes[n % 3].json(&who, "/v1/mcps/up:pay/invoke", &body);
+            Some(request.send().await.ok()?.status().as_u16())
         });
         let killed = async {
             if dies {

@@ -1,13 +1,12 @@
 //! Nodes that may take part, and the fate of those that die.
 
 use portcullis_testkit::{Hostile, PostgresDatabase, RedisServer, Script};
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{Common, trio};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, until},
+    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, items, until},
     scene::tool,
 };
 
@@ -19,10 +18,9 @@ async fn a_second_node_of_the_same_name_is_refused_and_told_what_to_do() {
     let mut first = node().start();
     let second = node().prepare();
 
-    let (code, told) = failure(&second, &["serve", "--port", "0"]).await;
-
-    assert_eq!(code, 1);
-    assert!(told.contains("another node `twin`") && told.contains("server.node"), "{told}");
+    for part in ["another node `twin`", "server.node"] {
+        assert_fails(&second, &["serve", "--port", "0"], 1, part).await;
+    }
     first.kill();
     first.start();
 }
@@ -54,12 +52,8 @@ async fn what_a_dead_node_left_open_another_closes() {
         return;
     };
     let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
-    let request = trio.nodes[0]
-        .request(Method::POST, "/v1/mcps/up:slow/invoke")
-        .bearer_auth(&who.token)
-        .header("idempotency-key", "k")
-        .body(r#"{"input":{}}"#);
-    let call = request.send();
+    let request = trio.nodes[0].json(&who, "/v1/mcps/up:slow/invoke", r#"{"input":{}}"#);
+    let call = request.header("idempotency-key", "k").send();
     tokio::select! {
         answer = call => panic!("an answer of a tool that is silent: {answer:?}"),
         () = upstream.wait_for(1) => {}
@@ -67,20 +61,11 @@ async fn what_a_dead_node_left_open_another_closes() {
 
     trio.nodes[0].kill();
     let unknown = "/v1/audit/events?type=mcp.invocation&outcome=unknown";
-    let found = until(
-        || trio.nodes[1].get(&who, unknown),
-        |answer| answer.at("/data/items").as_array().is_some_and(|items| !items.is_empty()),
-    )
-    .await;
+    let found = until(|| trio.nodes[1].get(&who, unknown), |it| !items(it).is_empty()).await;
 
     let [event] = items(&found).as_slice() else { panic!("one event: {}", found.text) };
     assert_eq!(event["outcome"]["executed"], "unknown");
-    let again = trio.nodes[2]
-        .request(Method::POST, "/v1/mcps/up:slow/invoke")
-        .bearer_auth(&who.token)
-        .header("idempotency-key", "k")
-        .body(r#"{"input":{}}"#);
-    let again = trio.nodes[2].send(again).await;
+    let again = trio.nodes[2].invoke_keyed(&who, "up:slow", "k", &json!({})).await;
     assert_eq!((again.status.as_u16(), again.code()), (504, "upstream_timeout"), "{}", again.text);
     assert_eq!(upstream.calls().len(), 1);
     trio.nodes[0].start();

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use portcullis_testkit::{
-    Answer, CLIENT_SECRET, Condition, Gateway, Habits, Principal, Saas, eventually,
+    Answer, Builder, CLIENT_SECRET, Condition, Gateway, Habits, Principal, Saas, eventually,
 };
-use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -14,11 +13,6 @@ use crate::{
     given::{ALL_SCOPES, ENOUGH, until},
     v1::connect::{USER, code_on, come_back, connect, text},
 };
-
-async fn revoke(node: &Gateway, who: &Principal) {
-    let request = node.request(Method::DELETE, "/v1/auth/token").bearer_auth(&who.token);
-    assert_eq!(node.send(request).await.status, 200);
-}
 
 /// Waits until a node does not accept the token any more.
 async fn refused(node: &Gateway, who: &Principal) {
@@ -38,7 +32,7 @@ async fn a_revocation_is_known_everywhere_also_if_pushes_are_lost() {
         }
     }
 
-    revoke(a, &pushed).await;
+    a.delete(&pushed, "/v1/auth/token").await.ok();
     assert_eq!(a.get(&pushed, "/v1/mcps").await.code(), "token_revoked", "here at once");
     tokio::join!(refused(b, &pushed), refused(c, &pushed));
 
@@ -48,7 +42,7 @@ async fn a_revocation_is_known_everywhere_also_if_pushes_are_lost() {
     for node in [b, c] {
         assert_eq!(node.get(&lost, "/v1/mcps").await.status, 200);
     }
-    revoke(a, &lost).await;
+    a.delete(&lost, "/v1/auth/token").await.ok();
     tokio::join!(refused(b, &lost), refused(c, &lost));
 }
 
@@ -120,7 +114,7 @@ async fn a_connect_begun_on_one_node_comes_back_to_another_and_is_confirmed_on_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_spreads_with_its_files_and_events_tell_which_set_decided() {
-    let Some(trio) = trio("policies", portcullis_testkit::Builder::sample).await else { return };
+    let Some(trio) = trio("policies", Builder::sample).await else { return };
     let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
     let note = json!({"title": "a", "text": "b"});
     let call = async |node: &Gateway| node.invoke(&who, "sample:create_note", note.clone()).await;

@@ -5,7 +5,6 @@ use std::{
     collections::BTreeSet,
     env,
     net::SocketAddr,
-    process::Command,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -205,16 +204,8 @@ impl Storm {
         let path = self.nodes[0].folder().join(name);
         std::fs::write(&path, file).unwrap();
         let keys = keys(&self.nodes[0], &self.who.org);
-        let mut command: Command = self.nodes[0].command();
-        let verified = command
-            .args(["audit", "verify"])
-            .arg(&path)
-            .arg("--key")
-            .arg(keys[0].to_string())
-            .output()
-            .unwrap();
-        let told = String::from_utf8_lossy(&verified.stderr).into_owned();
-        assert!(verified.status.success(), "{told}");
+        let (path, key) = (path.to_string_lossy(), keys[0].to_string());
+        self.nodes[0].run(&["audit", "verify", &path, "--key", &key]);
     }
 }
 
