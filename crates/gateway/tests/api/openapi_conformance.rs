@@ -1,11 +1,12 @@
 //! The API held against its OpenAPI document by Schemathesis, which makes requests of its own: those
 //! that the document permits, and those that it does not.
 
-use portcullis_testkit::servers;
 use std::{
     fs,
     process::{Child, Command, Stdio},
 };
+
+use portcullis_testkit::servers;
 
 use crate::{
     gateway,

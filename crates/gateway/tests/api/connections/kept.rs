@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, PATIENCE, connect, exchange, serve},
+    given::{ALL_SCOPES, PATIENCE, connect, exchange, plan, serve},
 };
 
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
@@ -70,18 +70,15 @@ async fn goes_on(gateway: &Gateway, it: &Refused) -> Result<(), String> {
 }
 
 fn refusals(token: &str, poor: &str) -> Vec<Refused> {
+    let bearer = |token: &str| format!("authorization: Bearer {token}\r\n");
     let kinds = [
         ("no token", INVOKE, String::new()),
         ("no path", "/nothing", String::new()),
         ("no scheme", INVOKE, "authorization: Basic x\r\n".to_owned()),
         ("no credential", "/v1/auth/token", "authorization: Bearer x\r\n".to_owned()),
-        (
-            "no JSON",
-            INVOKE,
-            format!("authorization: Bearer {token}\r\ncontent-type: text/plain\r\n"),
-        ),
-        ("no permits", INVOKE, format!("authorization: Bearer {poor}\r\n")),
-        ("too large", "/v1/audit/export", format!("authorization: Bearer {token}\r\n")),
+        ("no JSON", INVOKE, format!("{}content-type: text/plain\r\n", bearer(token))),
+        ("no permits", INVOKE, bearer(poor)),
+        ("too large", "/v1/audit/export", bearer(token)),
     ];
     let mut all = Vec::new();
     for (what, path, more) in kinds {
@@ -109,9 +106,7 @@ fn refusals(token: &str, poor: &str) -> Vec<Refused> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_client_goes_on_or_is_told_that_the_connection_ends() {
     let (gateway, who) = serve(gateway().sample());
-    let tight =
-        ["--plan", "enterprise", "--requests-per-minute", "1", "--invocations-per-minute", "1"];
-    let poor = gateway.service(&gateway.org("poor", &tight), ALL_SCOPES);
+    let poor = gateway.service(&gateway.org("poor", &plan("1", "1")), ALL_SCOPES);
     gateway.get(&poor, "/v1/mcps").await;
     let all = refusals(&who.token, &poor.token);
     let many = all.iter().cycle().take(4 * all.len());
@@ -120,13 +115,8 @@ async fn a_refused_client_goes_on_or_is_told_that_the_connection_ends() {
         stream::iter(many).map(|it| goes_on(&gateway, it)).buffer_unordered(16).collect().await;
 
     let wrong: Vec<&String> = ended.iter().filter_map(|it| it.as_ref().err()).collect();
-    assert!(
-        wrong.is_empty(),
-        "{} of {}: {:#?}",
-        wrong.len(),
-        ended.len(),
-        &wrong[..wrong.len().min(5)]
-    );
+    let (some, count) = (&wrong[..wrong.len().min(5)], wrong.len());
+    assert!(wrong.is_empty(), "{count} of {}: {some:#?}", ended.len());
 }
 
 #[tokio::test(flavor = "multi_thread")]

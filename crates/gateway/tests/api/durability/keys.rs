@@ -2,7 +2,6 @@
 //! twice, and is free again where nothing was sent.
 
 use portcullis_testkit::{Answer, Gateway, Hostile, Principal, Script};
-use reqwest::{Method, RequestBuilder};
 use serde_json::json;
 
 use super::{Frail, assert_recorded_late, assert_unrecorded, frail};
@@ -12,16 +11,8 @@ use crate::{
     scene::{SUCCESS, check, list, tool},
 };
 
-fn request(gateway: &Gateway, who: &Principal, tool: &str) -> RequestBuilder {
-    gateway
-        .request(Method::POST, &format!("/v1/mcps/up:{tool}/invoke"))
-        .bearer_auth(&who.token)
-        .header("idempotency-key", "k")
-        .body(r#"{"input":{"limit":10}}"#)
-}
-
 async fn keyed(gateway: &Gateway, who: &Principal, tool: &str) -> Answer {
-    gateway.send(request(gateway, who, tool)).await
+    gateway.invoke_keyed(who, &format!("up:{tool}"), "k", &json!({"limit": 10})).await
 }
 
 impl Frail {
@@ -34,14 +25,9 @@ impl Frail {
 async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
     let upstream = Hostile::start(vec![tool("slow", Script::Silence)]).await;
     let (mut gateway, who) = serve_as("mcps:invoke", gateway().http("up", &upstream.url(), ""));
-    let cut = async {
-        upstream.wait_for(1).await;
-        gateway.url().to_owned()
-    };
-    let call = request(&gateway, &who, "slow").send();
     tokio::select! {
-        answer = call => panic!("an answer of a tool that is silent: {answer:?}"),
-        _ = cut => {}
+        answer = keyed(&gateway, &who, "slow") => panic!("the tool is silent: {answer:?}"),
+        () = upstream.wait_for(1) => {}
     }
     gateway.kill();
 

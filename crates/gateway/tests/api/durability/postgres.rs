@@ -5,7 +5,6 @@
 use portcullis_testkit::{
     Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script, eventually,
 };
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::assert_unrecorded;
@@ -42,13 +41,7 @@ async fn wired() -> Option<Wired> {
 
 impl Wired {
     async fn keyed(&self) -> Answer {
-        let request = self
-            .gateway
-            .request(Method::POST, "/v1/mcps/up:held/invoke")
-            .bearer_auth(&self.who.token)
-            .header("idempotency-key", "k")
-            .body(r#"{"input":{}}"#);
-        self.gateway.send(request).await
+        self.gateway.invoke_keyed(&self.who, "up:held", "k", &json!({})).await
     }
 
     /// A call without a key; it may meet a wire that is being mended.
@@ -103,10 +96,8 @@ impl Wired {
 
     async fn settled(&self) -> Vec<Value> {
         let events = list(&self.gateway, &self.who, "").await;
-        let mut outcomes: Vec<Value> =
-            events.iter().map(|event| event["outcome"].clone()).collect();
-        outcomes.retain(|it| it["http_status"] != 409);
-        outcomes
+        let outcomes = events.iter().map(|event| event["outcome"].clone());
+        outcomes.filter(|it| it["http_status"] != 409).collect()
     }
 }
 
@@ -187,9 +178,8 @@ async fn a_seal_that_fails_or_seems_to_is_made_once() {
             let file = scene.gateway.folder().join("export.jsonl");
             std::fs::write(&file, scene.file(&export).await).unwrap();
             let key = keys(&scene.gateway, &scene.who.org)[0].to_string();
-            let verify = ["audit", "verify", file.to_str().unwrap(), "--key", &key];
             // Panics when it refuses.
-            scene.gateway.run(&verify);
+            scene.gateway.run(&["audit", "verify", file.to_str().unwrap(), "--key", &key]);
         }
     }
 }

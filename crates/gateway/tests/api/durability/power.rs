@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::future::join_all;
 use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
-use reqwest::{Client, Method};
+use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::{gateway, given::serve_as, scene::tool};
@@ -98,12 +98,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     }
     // A client that asks again, also for what was cut off, is told its fate and reaches no tool.
     for key in counts.keys() {
-        let again = gateway
-            .request(Method::POST, "/v1/mcps/up:echo/invoke")
-            .bearer_auth(&who.token)
-            .header("idempotency-key", key)
-            .body(json!({"input": {"key": key}}).to_string());
-        let again = gateway.send(again).await;
+        let again = gateway.invoke_keyed(&who, "up:echo", key, &json!({ "key": key })).await;
         assert_eq!(again.header("idempotency-replayed"), "true", "{key}: {}", again.text);
         match answered.get(key) {
             Some(event) => assert_eq!(again.event_id(), event),

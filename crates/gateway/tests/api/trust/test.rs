@@ -189,11 +189,8 @@ fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
 
     let told = scene.told(&jwt, &[]);
 
-    assert!(
-        told.out.contains("claim       ref = \"a\\u001b]0;x\\u0007\\u{202e}b\""),
-        "{}",
-        told.out
-    );
+    let claim = "claim       ref = \"a\\u001b]0;x\\u0007\\u{202e}b\"";
+    assert!(told.out.contains(claim), "{}", told.out);
     assert!(!told.out.contains(['\u{1b}', '\u{7}', '\u{202e}']));
 }
 
