@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use crate::{
-    client_conformance::node,
     gateway,
     given::{items, org_with_time_left, plan, serve_as},
+    mcp::clients::node,
     policy_guide::{Block, blocks, contains},
 };
 

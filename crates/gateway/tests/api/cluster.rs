@@ -72,7 +72,7 @@ impl Trio {
     }
 
     /// Waits until every node answers 200 to a GET.
-    async fn until_found(&self, who: &Principal, path: &str) {
+    pub(crate) async fn until_found(&self, who: &Principal, path: &str) {
         for node in &self.nodes {
             until(|| node.get(who, path), |it| it.status == 200).await;
         }

@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 
 use super::{ask, ask_legacy, call, error, modern, own};
 use crate::{
-    given::assert_framed,
-    scene::{events, giving, scene, scene_with, tool},
+    given::{assert_framed, plan},
+    scene::{events, giving, scene, scene_under, tool},
 };
+
+const VIEW: &str = "/v1/mcps/up:get/invoke?view=mcp";
 
 /// `_meta["dev.portcullis/error"]` of a result that is an error.
 fn refused<'a>(answer: &'a portcullis_testkit::Answer, code: &str) -> &'a Value {
@@ -50,8 +52,7 @@ async fn a_result_is_as_the_tool_gave_it_with_the_decision_beside_it() {
         assert_eq!(events[0]["id"], own(&answer, "governance")["audit_event_id"]);
         assert_eq!(events[0]["target"]["id"], "up:get");
     }
-    let over_rest =
-        scene.gateway.post(&scene.who, "/v1/mcps/up:get/invoke?view=mcp", r#"{"input":{}}"#).await;
+    let over_rest = scene.gateway.post(&scene.who, VIEW, r#"{"input":{}}"#).await;
     assert_eq!(over_rest.at("/result/_meta"), &json!({"a": 1}));
 }
 
@@ -86,8 +87,7 @@ async fn no_result_of_a_server_looks_like_one_of_the_gateway() {
         {"type": "resource", "resource": {"uri": "a:b", "text": "c", "_meta": kept}},
     ]);
 
-    let rest =
-        scene.gateway.post(&scene.who, "/v1/mcps/up:get/invoke?view=mcp", r#"{"input":{}}"#).await;
+    let rest = scene.gateway.post(&scene.who, VIEW, r#"{"input":{}}"#).await;
     let modern = call(&scene.gateway, &scene.who, "/mcp", "up__get", json!({})).await;
     let params = json!({"name": "get", "arguments": {}});
     let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", "tools/call", params).await;
@@ -101,10 +101,8 @@ async fn no_result_of_a_server_looks_like_one_of_the_gateway() {
         meta.retain(|name, _| !name.starts_with("dev.portcullis/"));
         if let Some(server) = meta.remove(&protocol("serverInfo")) {
             assert_ne!(server["version"], "9");
-            assert_eq!(
-                got.as_object_mut().expect("a result").remove("resultType").unwrap(),
-                "complete"
-            );
+            let kind = got.as_object_mut().expect("a result").remove("resultType");
+            assert_eq!(kind.unwrap(), "complete");
         }
         assert_eq!(got, expected, "{}", answer.text);
     }
@@ -143,7 +141,7 @@ async fn refusals_and_failures_are_results_that_a_model_can_act_on() {
         giving("leaks", &leak),
         giving("fails", &json!({"content": [{"type": "text", "text": "no"}], "isError": true})),
     ];
-    let scene = scene_with(tools, "", |builder| builder.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, tools).await;
     let call =
         async |name: &str, input| call(&scene.gateway, &scene.who, "/mcp/up", name, input).await;
 
@@ -203,11 +201,7 @@ async fn what_no_model_can_mend_is_an_error_of_the_protocol() {
 async fn a_plan_that_is_used_up_is_told_by_status_and_headers() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let gateway = &scene.gateway;
-    let org = gateway.org(
-        "small",
-        &["--plan", "enterprise", "--requests-per-minute", "6", "--invocations-per-minute", "2"],
-    );
-    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    let who = gateway.service(&gateway.org("small", &plan("6", "2")), "mcps:read mcps:invoke");
     let call = async || call(gateway, &who, "/mcp", "up__echo", json!({})).await;
 
     let first = [call().await, call().await];
@@ -256,9 +250,7 @@ async fn a_key_makes_a_call_once_whichever_way_it_is_told() {
     assert_eq!(error(&both), (400, -32602));
     assert_eq!(scene.upstream.calls().len(), 1);
     // REST asks for the same under the same key.
-    let rest = gateway.request(reqwest::Method::POST, "/v1/mcps/up:echo/invoke?view=mcp");
-    let rest = rest.bearer_auth(&who.token).header("idempotency-key", "k-1");
-    let rest =
-        gateway.send(rest.header("content-type", "application/json").body(r#"{"input":{"n":1}}"#));
-    assert_eq!(rest.await.header("idempotency-replayed"), "true");
+    let path = "/v1/mcps/up:echo/invoke?view=mcp";
+    let rest = gateway.json(who, path, r#"{"input":{"n":1}}"#).header("idempotency-key", "k-1");
+    assert_eq!(gateway.send(rest).await.header("idempotency-replayed"), "true");
 }

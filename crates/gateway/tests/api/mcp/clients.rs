@@ -4,9 +4,10 @@ use std::{path::PathBuf, process::Output, time::Duration};
 
 use portcullis_testkit::{Script, servers};
 use rmcp::{
-    ClientLifecycleMode,
+    ClientLifecycleMode, RoleClient, Service,
     model::{CallToolRequestParams, ProtocolVersion},
     serve_client_with_lifecycle,
+    service::RunningService,
     transport::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
@@ -57,12 +58,31 @@ fn assert_spoken(said: &Value, tool: &str, what: &str) {
     assert_eq!(governance["decision"], "allow", "{what}: {said}");
 }
 
-fn programs(era: &str) -> [(Command, &'static str); 2] {
+/// Programs with the official SDKs that speak this era.
+pub(super) fn programs(era: &str) -> [(Command, &'static str); 2] {
     let mut typescript = Command::new(node());
     typescript.arg(script("client.mjs")).arg(era);
     let mut python = Command::new(servers().join("venv/bin/python"));
     python.arg(script("client.py")).arg(if era == "modern" { "2026-07-28" } else { era });
     [(typescript, "TypeScript"), (python, "Python")]
+}
+
+/// The beginning of the stateless era in the Rust SDK.
+pub(super) fn stateless() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
+}
+
+/// A client with the Rust SDK that is connected.
+pub(super) async fn rust_sdk<S: Service<RoleClient>>(
+    service: S,
+    url: &str,
+    token: &str,
+    lifecycle: ClientLifecycleMode,
+) -> RunningService<RoleClient, S> {
+    let config = StreamableHttpClientTransportConfig::with_uri(url).auth_header(token);
+    let transport = StreamableHttpClientTransport::from_config(config);
+    let client = serve_client_with_lifecycle(service, transport, lifecycle).await;
+    client.unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,16 +104,10 @@ async fn the_official_sdks_list_and_call_at_both_addresses_in_both_eras() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rust_sdk_lists_and_calls_at_both_addresses_in_both_eras() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let stateless =
-        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    for lifecycle in [ClientLifecycleMode::Initialize, stateless] {
+    for lifecycle in [ClientLifecycleMode::Initialize, stateless()] {
         for (path, name) in [("/mcp", "up__echo"), ("/mcp/up", "echo")] {
             let url = format!("{}{path}", scene.gateway.url());
-            let config = StreamableHttpClientTransportConfig::with_uri(url)
-                .auth_header(scene.who.token.clone());
-            let transport = StreamableHttpClientTransport::from_config(config);
-            let client = serve_client_with_lifecycle((), transport, lifecycle.clone()).await;
-            let client = client.unwrap_or_else(|error| panic!("{path}: {error}"));
+            let client = rust_sdk((), &url, &scene.who.token, lifecycle.clone()).await;
 
             let tools = client.list_all_tools().await.expect("a list");
             let input = json!({"n": 3}).as_object().cloned().expect("an object");

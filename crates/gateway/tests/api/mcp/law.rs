@@ -4,7 +4,7 @@ use portcullis_testkit::{Answer, HostileCall, Script};
 use serde_json::{Value, json};
 
 use super::{ask_legacy, call, modern, own};
-use crate::scene::{Scene, events, giving, scene_with, tool};
+use crate::scene::{Scene, events, giving, scene_under, tool};
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -87,24 +87,27 @@ struct Ending {
     event: Value,
 }
 
+impl Ending {
+    /// The end that an answer over REST tells.
+    async fn of(scene: &Scene, answer: &Answer) -> Self {
+        Self {
+            result: answer.at("/result").clone(),
+            error: without_ids(answer.at("/error").clone()),
+            governance: without_ids(answer.at("/governance").clone()),
+            event: without_ids(event(scene, answer).await),
+        }
+    }
+}
+
 /// Members that differ from call to call.
 fn without_ids(mut value: Value) -> Value {
-    const OWN: [&str; 8] = [
-        "sequence",
-        "occurred_at",
-        "recorded_at",
-        "audit_event_id",
-        "request",
-        "integrity",
-        "commitments",
-        "retry_after",
-    ];
+    const OWN: &str = "sequence occurred_at recorded_at audit_event_id request integrity \
+        commitments retry_after";
     match &mut value {
         Value::Object(members) => {
             let is_event = |value: &Value| value.as_str().is_some_and(|id| id.starts_with("evt_"));
-            members.retain(|name, value| {
-                !(OWN.contains(&name.as_str()) || name == "id" && is_event(value))
-            });
+            let is_own = |name: &str| OWN.split(' ').any(|own| own == name);
+            members.retain(|name, it| !(is_own(name) || name == "id" && is_event(it)));
             members.values_mut().for_each(|member| *member = without_ids(member.take()));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| *item = without_ids(item.take())),
@@ -132,12 +135,7 @@ async fn over_rest(scene: &Scene, tool: &str, input: &Value) -> Ending {
     let path = format!("/v1/mcps/up:{id}/invoke?view=mcp");
     let answer =
         scene.gateway.post(&scene.who, &path, &json!({ "input": input }).to_string()).await;
-    Ending {
-        result: answer.at("/result").clone(),
-        error: without_ids(answer.at("/error").clone()),
-        governance: without_ids(answer.at("/governance").clone()),
-        event: without_ids(event(scene, &answer).await),
-    }
+    Ending::of(scene, &answer).await
 }
 
 async fn over_mcp(scene: &Scene, answer: Answer) -> Ending {
@@ -161,7 +159,7 @@ async fn over_mcp(scene: &Scene, answer: Answer) -> Ending {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
-    let scene = scene_with(tools(), "", |builder| builder.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, tools()).await;
     for (tool, input) in calls() {
         let rest = over_rest(&scene, tool, &input).await;
         let modern = call(&scene.gateway, &scene.who, "/mcp/up", tool, input.clone()).await;
@@ -238,17 +236,11 @@ async fn mcp_leg(
 
 /// End of a leg over REST, and its state.
 async fn rest_end(scene: &Scene, answer: Answer) -> (Ending, Option<String>) {
-    let mut result = answer.at("/result").clone();
-    let state = result["interaction"]["state"].as_str().map(str::to_owned);
+    let mut ending = Ending::of(scene, &answer).await;
+    let state = ending.result["interaction"]["state"].as_str().map(str::to_owned);
     if state.is_some() {
-        result["interaction"]["state"] = json!("sealed");
+        ending.result["interaction"]["state"] = json!("sealed");
     }
-    let ending = Ending {
-        result,
-        error: without_ids(answer.at("/error").clone()),
-        governance: without_ids(answer.at("/governance").clone()),
-        event: without_ids(event(scene, &answer).await),
-    };
     (ending, state)
 }
 
@@ -265,7 +257,7 @@ async fn mcp_end(scene: &Scene, answer: Answer) -> (Ending, Option<String>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_and_answers_end_in_the_same_way_through_rest_and_mcp() {
-    let scene = scene_with(tools(), "", |builder| builder.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, tools()).await;
     let yes = |text: &str| json!({"q": {"action": "accept", "content": {"text": text}}});
     let mut state = String::new();
     for tool in ["asks", "asks-mail", "asks-key", "asks-mute", "asks-much"] {

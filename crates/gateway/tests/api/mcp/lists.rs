@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{ask, ask_legacy, call, error, names, own};
 use crate::{
     gateway,
-    given::{ENOUGH, serve_as, until},
-    scene::{events, scene, scene_with, tool},
+    given::{ENOUGH, members, serve_as, until},
+    scene::{events, scene, scene_under, scene_with, tool},
 };
 
 const POLICIES: &str = r#"
@@ -51,7 +51,7 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
     assert_eq!(legacy.at("/result/ttlMs"), &Value::Null);
     // It is what REST shows.
     let rest = scene.gateway.get(&scene.who, "/v1/mcps?access=allow,conditional&provider=up").await;
-    assert_eq!(crate::given::members(&rest, "name"), ["sometimes", "zebra"]);
+    assert_eq!(members(&rest, "name"), ["sometimes", "zebra"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,9 +69,8 @@ async fn the_operator_says_for_how_long_a_list_may_be_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn names_fit_model_apis_and_lead_to_their_tools() {
     let long = "x".repeat(100);
-    let tools =
-        vec![tool("a.b", Script::Echo), tool("plain", Script::Echo), tool(&long, Script::Echo)];
-    let scene = scene(tools).await;
+    let tools = ["a.b", "plain", &long].map(|name| tool(name, Script::Echo));
+    let scene = scene(tools.to_vec()).await;
     let list = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
 
     let tools = list.at("/result/tools").as_array().unwrap();
@@ -102,7 +101,7 @@ async fn names_of_servers_that_keep_to_no_alphabet_are_mapped_and_encoded() {
     let tools = named.iter().map(|(name, _, _)| tool(name, Script::Echo)).collect();
     let policies = "@id(\"permit\") permit (principal, action, resource);\n\
         @id(\"no-db\") forbid (principal, action == Mcp::Action::\"up:db:read all\", resource);";
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let scene = scene_under(policies, tools).await;
     let list = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
     let own_list = ask(&scene.gateway, &scene.who, "/mcp/up", "tools/list", json!({})).await;
 
@@ -158,7 +157,7 @@ async fn no_server_gives_the_name_of_a_tool_to_another() {
 async fn a_tool_is_called_by_the_name_that_is_listed_and_by_no_other() {
     let long = "l".repeat(100);
     let tools = ["a.b", "never", "plain", &long].map(|name| tool(name, Script::Echo));
-    let scene = scene_with(tools.to_vec(), "", |builder| builder.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, tools.to_vec()).await;
     let calls = async |name: &str| {
         let direct = call(&scene.gateway, &scene.who, "/mcp", name, json!({"n": 1})).await;
         if name.contains(':') {
@@ -194,14 +193,9 @@ async fn a_tool_is_called_by_the_name_that_is_listed_and_by_no_other() {
 async fn a_thousand_tools_are_one_list_and_more_are_pages() {
     let tools = || (0..700).map(|number| tool(&format!("t{number:04}"), Script::Echo)).collect();
     let (one, other) = (Hostile::start(tools()).await, Hostile::start(tools()).await);
-    let (gateway, who) = serve_as(
-        "mcps:read mcps:invoke",
-        gateway().config("[mcp]\ntools = \"list\"").http("one", &one.url(), "").http(
-            "two",
-            &other.url(),
-            "",
-        ),
-    );
+    let builder = gateway().http("one", &one.url(), "").http("two", &other.url(), "");
+    let (gateway, who) =
+        serve_as("mcps:read mcps:invoke", builder.config("[mcp]\ntools = \"list\""));
     let list = async |cursor: Option<&str>| {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         ask(&gateway, &who, "/mcp", "tools/list", params).await
@@ -247,7 +241,7 @@ async fn no_caller_is_given_the_list_of_another() {
             principal in Mcp::Role::"member", action == Mcp::Action::"up:danger", resource
         );"#;
     let tools = vec![tool("danger", Script::Echo), tool("safe", Script::Echo)];
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let scene = scene_under(policies, tools).await;
     let member = scene.gateway.user(&scene.who.org, "member", "mcps:read");
     let admin = scene.gateway.user(&scene.who.org, "admin", "mcps:read");
     let other = scene.gateway.user(&scene.gateway.org("other", &ENOUGH), "member", "mcps:read");
@@ -260,11 +254,8 @@ async fn no_caller_is_given_the_list_of_another() {
             let of_all = ask(&scene.gateway, who, "/mcp", "tools/list", json!({})).await;
             let legacy = ask_legacy(&scene.gateway, who, "/mcp/up", "tools/list", json!({})).await;
 
-            let (own, unique): (&[_], &[_]) = if may {
-                (&["danger", "safe"], &["up__danger", "up__safe"])
-            } else {
-                (&["safe"], &["up__safe"])
-            };
+            let own: &[&str] = if may { &["danger", "safe"] } else { &["safe"] };
+            let unique: Vec<String> = own.iter().map(|name| format!("up__{name}")).collect();
             assert_eq!((names(&of_one), names(&legacy)), (own.to_vec(), own.to_vec()), "{round}");
             assert_eq!(names(&of_all), unique, "{round}");
             assert_eq!(of_one.header("content-length"), of_one.text.len().to_string());

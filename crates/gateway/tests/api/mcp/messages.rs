@@ -83,8 +83,7 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
         assert_eq!(error(&modern), (404, -32601), "{method}");
     }
     for method in [Method::GET, Method::DELETE] {
-        let request = gateway.request(method, "/mcp/sample").bearer_auth(&who.token);
-        let answer = gateway.send(request).await;
+        let answer = gateway.send(gateway.request_of(&who, method, "/mcp/sample")).await;
         assert_eq!((error(&answer).0, answer.header("allow")), (405, "POST"));
     }
     let elsewhere = ask(&gateway, &who, "/mcp/nowhere", "tools/list", json!({})).await;
@@ -94,15 +93,16 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_clients_write_for_nothing_is_taken_for_nothing() {
     let (gateway, who) = start();
-    for message in [
-        json!({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": null}}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": ""}}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": null}}),
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": "sample__list_items", "arguments": null, "_meta": {"progressToken": null},
-        }}),
+    let meta = json!({"progressToken": null});
+    let call = json!({"name": "sample__list_items", "arguments": null, "_meta": meta});
+    for (method, params) in [
+        ("ping", json!(null)),
+        ("tools/list", json!({"cursor": null})),
+        ("tools/list", json!({"cursor": ""})),
+        ("tools/list", json!({"_meta": null})),
+        ("tools/call", call),
     ] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let answer = gateway.send(raw(&gateway, &who, "/mcp", &message.to_string())).await;
 
         assert_eq!(answer.status, 200, "{message}: {}", answer.text);
@@ -146,8 +146,8 @@ async fn a_bearer_that_is_no_token_is_told_what_it_is() {
         ("%TOKEN%", "placeholder"),
         ("hello", "not valid here."),
     ] {
-        let answer =
-            gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(bearer)).await;
+        let request = gateway.request(Method::GET, "/v1/mcps").bearer_auth(bearer);
+        let answer = gateway.send(request).await;
 
         assert_eq!((answer.status.as_u16(), answer.code()), (401, "invalid_token"), "{bearer}");
         let message = answer.at("/error/message").as_str().unwrap();

@@ -2,18 +2,14 @@
 //! the list away from the others.
 
 use portcullis_testkit::{Gateway, McpServer, Principal, servers, tool};
-use rmcp::{
-    ClientLifecycleMode,
-    model::ProtocolVersion,
-    serve_client_with_lifecycle,
-    transport::{
-        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
-};
+use rmcp::ClientLifecycleMode;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
-use super::{ask, ask_legacy, clients, names};
+use super::{
+    ask, ask_legacy,
+    clients::{programs, rust_sdk, stateless},
+    names,
+};
 use crate::{
     gateway,
     given::{serve, until},
@@ -162,15 +158,7 @@ async fn no_odd_definition_takes_the_list_away_from_a_client() {
     let Odd { gateway, who, _servers } = odd().await;
     let url = format!("{}/mcp?tools=list", gateway.url());
     for era in ["legacy", "modern"] {
-        let mut typescript = Command::new(clients::node());
-        typescript.arg(clients::script("client.mjs")).arg(era);
-        let mut python = Command::new(servers().join("venv/bin/python"));
-        python.arg(clients::script("client.py")).arg(if era == "modern" {
-            "2026-07-28"
-        } else {
-            era
-        });
-        for (mut client, language) in [(typescript, "TypeScript"), (python, "Python")] {
+        for (mut client, language) in programs(era) {
             client.arg(&url).args(["in__good", "{\"n\":3}"]);
             client.env("TOKEN", &who.token).env("PORTCULLIS_TEST_SERVERS", servers());
 
@@ -186,13 +174,8 @@ async fn no_odd_definition_takes_the_list_away_from_a_client() {
             assert!(text.contains("\"n\":3"), "{language}, {era}: {said}");
         }
     }
-    let stateless =
-        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    for lifecycle in [ClientLifecycleMode::Initialize, stateless] {
-        let config = StreamableHttpClientTransportConfig::with_uri(url.clone())
-            .auth_header(who.token.clone());
-        let transport = StreamableHttpClientTransport::from_config(config);
-        let client = serve_client_with_lifecycle((), transport, lifecycle).await.unwrap();
+    for lifecycle in [ClientLifecycleMode::Initialize, stateless()] {
+        let client = rust_sdk((), &url, &who.token, lifecycle).await;
 
         let listed = client.list_all_tools().await.expect("a list");
 
@@ -239,8 +222,8 @@ async fn what_is_listed_is_what_clients_read_and_what_is_pinned_is_the_original(
     let why = lost.at("/data/output_schema_error").as_str().unwrap();
     assert!(why.contains("not a valid JSON Schema"), "{why}");
     let pinned = gateway.admin(&["tool", "list", "--provider", "out"]);
-    let of =
-        |id: &str| pinned.as_array().unwrap().iter().find(|it| it["id"] == id).unwrap().clone();
+    let pins = pinned.as_array().unwrap();
+    let of = |id: &str| pins.iter().find(|it| it["id"] == id).unwrap().clone();
     let same = [of("out:odd_4"), of("out:odd_5")].map(|it| it["version"].clone());
     assert_ne!(same[0], same[1], "their names differ");
     assert_eq!(lost.at("/data/version"), &of("out:odd_0")["version"]);

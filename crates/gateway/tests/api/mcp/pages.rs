@@ -1,18 +1,18 @@
 //! Pages of other origins that the operator lists: preflights, and headers that they may read.
 
-use portcullis_testkit::{Answer, Gateway};
+use portcullis_testkit::{Answer, Builder, Gateway};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed},
+    given::{assert_framed, serve},
 };
 
 const PAGE: &str = "http://localhost:6274";
 
-fn start() -> Gateway {
-    gateway().config(&format!("[mcp]\norigins = [\"{PAGE}\"]")).sample().start()
+fn builder() -> Builder {
+    gateway().config(&format!("[mcp]\norigins = [\"{PAGE}\"]")).sample()
 }
 
 async fn preflight(gateway: &Gateway, origin: &str, headers: &str) -> Answer {
@@ -23,7 +23,7 @@ async fn preflight(gateway: &Gateway, origin: &str, headers: &str) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often() {
-    let gateway = start();
+    let gateway = builder().start();
     let asked = "Authorization, content-type, mcp-protocol-version, x-evil";
 
     // More often than a stranger may fail.
@@ -34,17 +34,15 @@ async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often(
         assert_framed(&answer, "preflight");
         assert_eq!(answer.header("access-control-allow-origin"), PAGE);
         assert_eq!(answer.header("access-control-allow-methods"), "POST");
-        assert_eq!(
-            answer.header("access-control-allow-headers"),
-            "authorization, content-type, mcp-protocol-version"
-        );
+        let allowed = "authorization, content-type, mcp-protocol-version";
+        assert_eq!(answer.header("access-control-allow-headers"), allowed);
         assert!(answer.header("vary").contains("Origin"));
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_origin_is_told_nothing() {
-    let gateway = start();
+    let gateway = builder().start();
 
     for origin in ["https://evil.example", "http://localhost:6275", "null"] {
         let answer = preflight(&gateway, origin, "authorization").await;
@@ -58,8 +56,7 @@ async fn a_page_of_another_origin_is_told_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_listed_page_can_read_answers_and_refusals() {
-    let gateway = start();
-    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let (gateway, who) = serve(builder());
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let post = || {
         let request = gateway.request(Method::POST, "/mcp").header("origin", PAGE);
@@ -76,8 +73,6 @@ async fn a_listed_page_can_read_answers_and_refusals() {
         assert!(exposed.contains("www-authenticate") && exposed.contains("x-ratelimit-limit"));
     }
     let own = gateway.send(gateway.request(Method::GET, "/healthz").header("origin", PAGE)).await;
-    assert!(
-        !own.headers.contains_key("access-control-allow-origin"),
-        "elsewhere there are no pages"
-    );
+    // Elsewhere there are no pages.
+    assert!(!own.headers.contains_key("access-control-allow-origin"));
 }

@@ -3,7 +3,7 @@
 
 use std::{fmt::Write, fs, path::Path, time::Duration};
 
-use portcullis_testkit::{Gateway, McpServer, Principal, Script};
+use portcullis_testkit::{Gateway, McpServer, Principal, Script, eventually};
 use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
@@ -12,7 +12,7 @@ use super::{clients::script, error, modern, own, raw};
 use crate::{
     gateway,
     given::{PATIENCE, serve_as},
-    scene::{Scene, list, scene_with, tool},
+    scene::{Scene, list, scene_under, scene_with, tool},
 };
 
 /// The answer in a body that was read to its end: JSON, or the last event of a stream. `None` if it
@@ -108,18 +108,19 @@ fn bytes_of(gateway: &Gateway, request: reqwest::RequestBuilder) -> (String, Str
     (address, head, body)
 }
 
+/// The events that this filter selects, once there are so many.
+async fn events_of(gateway: &Gateway, who: &Principal, filter: &str, wanted: usize) -> Vec<Value> {
+    eventually("the events of calls", async || {
+        Some(list(gateway, who, filter).await).filter(|events| events.len() >= wanted)
+    })
+    .await
+}
+
 /// The one event of the calls of this tool.
 async fn event_of(gateway: &Gateway, who: &Principal, tool: &str) -> Value {
-    let found = async {
-        loop {
-            let mut events = list(gateway, who, &format!("target=up:{tool}")).await;
-            if let Some(event) = events.pop() {
-                assert!(events.is_empty(), "{events:#?}");
-                return event;
-            }
-        }
-    };
-    timeout(PATIENCE, found).await.expect("an event in time")
+    let mut events = events_of(gateway, who, &format!("target=up:{tool}"), 1).await;
+    assert_eq!(events.len(), 1, "{events:#?}");
+    events.remove(0)
 }
 
 /// A call of another tool finds its place within a moment.
@@ -232,17 +233,12 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
     let told = events.next().await.expect("progress");
     drop(events);
 
-    assert_eq!(
-        told["params"],
-        json!({
-            "progressToken": "caller", "progress": 1, "message": "begun",
-        })
-    );
+    let begun = json!({"progressToken": "caller", "progress": 1, "message": "begun"});
+    assert_eq!(told["params"], begun);
     let cancelled = async { while upstream.count("notifications/cancelled") == 0 {} };
     timeout(PATIENCE, cancelled).await.expect("the server is told");
     let seen = upstream.seen();
-    let of =
-        |method: &str| seen.iter().find(|(_, it)| it["method"] == method).expect("it").1.clone();
+    let of = |method: &str| &seen.iter().find(|(_, it)| it["method"] == method).expect("it").1;
     assert_eq!(of("notifications/cancelled")["params"]["requestId"], of("tools/call")["id"]);
     let event = event_of(&gateway, &who, "work").await;
     assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
@@ -262,10 +258,8 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         let folder = tempfile::tempdir().expect("a folder");
         let diary = folder.path().join("diary");
         let program = [&script("working.py"), era, diary.to_str().expect("UTF-8")];
-        let (gateway, who) = serve_as(
-            "mcps:read mcps:invoke",
-            gateway().stdio("up", &[&["python3"][..], &program].concat(), ""),
-        );
+        let program = gateway().stdio("up", &[&["python3"][..], &program].concat(), "");
+        let (gateway, who) = serve_as("mcps:read mcps:invoke", program);
         let end = async || gateway.invoke(&who, "up:work", json!({"end": true})).await;
         let before = end().await;
         let mut events = Events::of(asking(&gateway, &who, "work", &json!("caller"))).await;
@@ -285,21 +279,9 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         assert!(calls[1]["params"]["_meta"]["progressToken"].is_u64(), "{era}: {}", calls[1]);
         let ends = written(&diary, "notifications/cancelled");
         assert_eq!((ends.len(), &ends[0]["params"]["requestId"]), (1, &calls[1]["id"]), "{era}");
-        let recorded = async {
-            loop {
-                let event =
-                    list(&gateway, &who, "target=up:work&outcome=upstream_error").await.pop();
-                if let Some(event) = event {
-                    return event;
-                }
-            }
-        };
-        let event = timeout(PATIENCE, recorded).await.expect("its event");
-        assert_eq!(event["outcome"]["executed"], "unknown", "{era}: {event}");
-        assert_eq!(
-            (before.status, after.status),
-            (200.try_into().unwrap(), 200.try_into().unwrap())
-        );
+        let event = events_of(&gateway, &who, "target=up:work&outcome=upstream_error", 1).await;
+        assert_eq!(event[0]["outcome"]["executed"], "unknown", "{era}: {event:?}");
+        assert_eq!((before.status.as_u16(), after.status.as_u16()), (200, 200), "{era}");
         assert_eq!(before.at("/result"), after.at("/result"), "{era}: the program goes on");
     }
 }
@@ -316,15 +298,9 @@ async fn a_client_that_never_reads_holds_no_place_of_its_provider() {
         stream.write_all(head.as_bytes()).await.expect("a head sent");
         stream.write_all(&body).await.expect("a body sent");
         deaf.push(stream);
-        let done = async {
-            loop {
-                let events = list(&scene.gateway, &scene.who, "target=up:work").await;
-                if events.len() == deaf.len() {
-                    return events;
-                }
-            }
-        };
-        for event in timeout(PATIENCE, done).await.expect("their events") {
+        let events = events_of(&scene.gateway, &scene.who, "target=up:work", deaf.len()).await;
+        assert_eq!(events.len(), deaf.len(), "{events:#?}");
+        for event in events {
             assert_eq!(event["outcome"]["status"], "success", "{event}");
         }
     }
@@ -335,8 +311,7 @@ async fn a_client_that_never_reads_holds_no_place_of_its_provider() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_before_the_call_is_answered_as_json() {
     let none = "@id(\"none\") forbid (principal, action, resource);";
-    let tools = vec![tool("work", Script::Echo)];
-    let scene = scene_with(tools, "", |builder| builder.policies(none)).await;
+    let scene = scene_under(none, vec![tool("work", Script::Echo)]).await;
     let ask = async |token: &Value| {
         scene.gateway.send(asking(&scene.gateway, &scene.who, "work", token)).await
     };

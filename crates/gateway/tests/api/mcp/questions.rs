@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{error, modern, own};
 use crate::{
     given::ENOUGH,
-    scene::{Ending, SUCCESS, Scene, events, giving, scene, scene_with, tool},
+    scene::{Ending, SUCCESS, Scene, events, giving, scene, scene_under, tool},
 };
 
 /// An error of a server that asks only clients that declared to be able to answer.
@@ -61,6 +61,17 @@ pub(super) async fn leg(
         params["inputResponses"] = responses;
     }
     gateway.send(modern(gateway, who, "/mcp/up", "tools/call", &params)).await
+}
+
+/// The first leg of a call by a client that can fill in forms.
+async fn first_leg(scene: &Scene, tool: &str) -> Answer {
+    leg(&scene.gateway, &scene.who, tool, &json!({"elicitation": {}}), FORM, None).await
+}
+
+/// A leg that goes on from a state with these responses.
+async fn next_leg(scene: &Scene, tool: &str, state: &str, responses: Value) -> Answer {
+    let earlier = Some((state, responses));
+    leg(&scene.gateway, &scene.who, tool, &json!({"elicitation": {}}), FORM, earlier).await
 }
 
 /// The same over REST.
@@ -128,14 +139,7 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
     let declared = json!({"capabilities": {"elicitation": {}, "roots": {}}});
 
     let asked = rest_leg(&scene, "asks", Some(declared)).await;
-    let ending = Ending {
-        status: 200,
-        code: "",
-        executed: "yes",
-        decision: "allow",
-        outcome: "input_required",
-    };
-    scene.check(&asked, ending).await;
+    scene.check(&asked, Ending { outcome: "input_required", ..SUCCESS }).await;
     assert_eq!(asked.at("/result/interaction/requests"), &form("Your name?"));
     let state = asked.at("/result/interaction/state").clone();
     let again = json!({"state": state, "responses": answers()});
@@ -210,7 +214,7 @@ async fn a_state_is_worth_nothing_elsewhere() {
     let stranger = scene.gateway.service(&org, "mcps:read mcps:invoke");
     let (gateway, who) = (&scene.gateway, &scene.who);
     let declared = json!({"elicitation": {}});
-    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
+    let state = state_of(&first_leg(&scene, "asks").await);
     let changed = |at: usize| {
         let mut bytes = state.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -222,7 +226,7 @@ async fn a_state_is_worth_nothing_elsewhere() {
     for state in
         [&changed(0), &changed(state.len() / 2), &changed(state.len() - 2), half, "theirs", ""]
     {
-        let answer = leg(gateway, who, "asks", &declared, FORM, Some((state, answers()))).await;
+        let answer = next_leg(&scene, "asks", state, answers()).await;
         assert_eq!(error(&answer), (400, -32602), "{}", answer.text);
     }
     for (who, tool, input) in
@@ -237,7 +241,7 @@ async fn a_state_is_worth_nothing_elsewhere() {
     assert_eq!((rest.status.as_u16(), rest.code()), (400, "invalid_request"), "{}", rest.text);
     assert_eq!(rest.at("/meta/outcome"), "invalid");
     // Its owner still goes on with it.
-    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    let done = next_leg(&scene, "asks", &state, answers()).await;
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
 }
 
@@ -276,24 +280,22 @@ async fn secrets_leave_neither_with_questions_nor_with_answers() {
         "inputRequests": form(&format!("Is {KEY} yours?")),
     });
     let tools = vec![asks(&asking()), giving("leaks", &secret)];
-    let scene = scene_with(tools, "", |builder| builder.policies(MASKING)).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
-    let declared = json!({"elicitation": {}});
+    let scene = scene_under(MASKING, tools).await;
 
-    let asked = leg(gateway, who, "leaks", &declared, FORM, None).await;
+    let asked = first_leg(&scene, "leaks").await;
     assert!(!asked.text.contains(KEY), "{}", asked.text);
     let dlp = &own(&asked, "governance")["dlp_result"];
     assert!(dlp == "redacted" || dlp == "blocked", "{}", asked.text);
 
-    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
-    let blocked = leg(gateway, who, "asks", &declared, FORM, Some((&state, answering(KEY)))).await;
+    let state = state_of(&first_leg(&scene, "asks").await);
+    let blocked = next_leg(&scene, "asks", &state, answering(KEY)).await;
     assert_eq!(own(&blocked, "error")["code"], "policy_denied", "{}", blocked.text);
     let found = &own(&blocked, "error")["details"]["dlp"]["findings"][0]["path"];
     assert_eq!(found, "/responses/name/content/name", "{}", blocked.text);
     assert_eq!(statuses(&scene, &blocked).await.0, "denied");
     assert_eq!(scene.upstream.count("asks"), 1);
 
-    let masked = leg(gateway, who, "asks", &declared, FORM, Some((&state, answering(MAIL)))).await;
+    let masked = next_leg(&scene, "asks", &state, answering(MAIL)).await;
     assert_eq!(own(&masked, "governance")["dlp_result"], "redacted", "{}", masked.text);
     let told = masked.at("/result/structuredContent/responses/name");
     assert_eq!(told["action"], "accept", "{}", masked.text);
@@ -314,17 +316,15 @@ forbid (principal, action == Mcp::Action::"up:mute", resource);
 when { context has dlp && context.dlp.findings.contains("email") };
 "#;
     let tools = vec![asks(&asking()), giving("mute", &asking())];
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
-    let declared = json!({"elicitation": {}});
+    let scene = scene_under(policies, tools).await;
 
-    let mute = leg(gateway, who, "mute", &declared, FORM, None).await;
+    let mute = first_leg(&scene, "mute").await;
     assert_eq!(own(&mute, "error")["details"]["policy"], "unasked", "{}", mute.text);
     assert!(!mute.text.contains("Your name?"));
 
-    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
+    let state = state_of(&first_leg(&scene, "asks").await);
     let answers = answering("ada@acme.example");
-    let denied = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers))).await;
+    let denied = next_leg(&scene, "asks", &state, answers).await;
     assert_eq!(own(&denied, "error")["details"]["policy"], "no-mail", "{}", denied.text);
     assert_eq!(scene.upstream.count("asks"), 1);
 }
@@ -332,16 +332,14 @@ when { context has dlp && context.dlp.findings.contains("email") };
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_asks_for_ever_is_given_up() {
     let scene = scene(vec![giving("again", &asking())]).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
-    let declared = json!({"elicitation": {}});
-    let mut answer = leg(gateway, who, "again", &declared, FORM, None).await;
+    let mut answer = first_leg(&scene, "again").await;
     for _ in 1..31 {
         let state = state_of(&answer);
-        answer = leg(gateway, who, "again", &declared, FORM, Some((&state, answers()))).await;
+        answer = next_leg(&scene, "again", &state, answers()).await;
     }
     let state = state_of(&answer);
 
-    let last = leg(gateway, who, "again", &declared, FORM, Some((&state, answers()))).await;
+    let last = next_leg(&scene, "again", &state, answers()).await;
 
     assert_eq!(own(&last, "error")["details"]["reason"], "interaction_required", "{}", last.text);
     assert_eq!(scene.upstream.count("again"), 32);
@@ -384,8 +382,6 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_to_nothing_are_ignored_whatever_they_are() {
     let scene = scene(vec![asks(&asking())]).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
-    let declared = json!({"elicitation": {}});
     let mut more = answers();
     for (at, other) in
         [json!(7), json!(null), json!([1]), json!("x"), json!({"a": 1})].iter().enumerate()
@@ -393,8 +389,8 @@ async fn answers_to_nothing_are_ignored_whatever_they_are() {
         more[format!("unknown-{at}")] = other.clone();
     }
 
-    let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
-    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, more.clone()))).await;
+    let state = state_of(&first_leg(&scene, "asks").await);
+    let done = next_leg(&scene, "asks", &state, more.clone()).await;
     let rest = rest_leg(&scene, "asks", None).await;
     let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
     let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
@@ -402,24 +398,21 @@ async fn answers_to_nothing_are_ignored_whatever_they_are() {
     assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
     assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
     // What was asked has to be answered by an object.
-    let wrong =
-        leg(gateway, who, "asks", &declared, FORM, Some((&state, json!({"name": 7})))).await;
+    let wrong = next_leg(&scene, "asks", &state, json!({"name": 7})).await;
     assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
-    let wrong = leg(gateway, who, "asks", &declared, FORM, Some((&state, json!([])))).await;
+    let wrong = next_leg(&scene, "asks", &state, json!([])).await;
     assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_between_two_legs_loses_nothing() {
     let mut scene = scene(vec![asks(&asking())]).await;
-    let declared = json!({"elicitation": {}});
-    let asked = leg(&scene.gateway, &scene.who, "asks", &declared, FORM, None).await;
+    let asked = first_leg(&scene, "asks").await;
 
     scene.gateway.kill();
     scene.gateway.start();
     let state = state_of(&asked);
-    let (gateway, who) = (&scene.gateway, &scene.who);
-    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;
+    let done = next_leg(&scene, "asks", &state, answers()).await;
 
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
     assert_eq!(statuses(&scene, &asked).await.0, "input_required");

@@ -4,7 +4,7 @@ use portcullis_testkit::Script;
 use serde_json::{Value, json};
 
 use super::{ask, call, error, names, own};
-use crate::scene::{events, scene_with, tool};
+use crate::scene::{Scene, events, scene_under, tool};
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -14,7 +14,7 @@ forbid (principal, action == Mcp::Action::"up:count_issues", resource)
 when { context.input has n && context.input.n > 10 };
 "#;
 
-async fn scene(many: usize) -> crate::scene::Scene {
+async fn scene(many: usize) -> Scene {
     let number = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let mut tools = vec![
         tool("create_issue", Script::Echo).described("Opens an issue in a repository."),
@@ -23,7 +23,7 @@ async fn scene(many: usize) -> crate::scene::Scene {
         tool("weather", Script::Echo).described("The sky tomorrow."),
     ];
     tools.extend((0..many).map(|number| tool(&format!("filler{number}"), Script::Echo)));
-    scene_with(tools, "", |builder| builder.policies(POLICIES)).await
+    scene_under(POLICIES, tools).await
 }
 
 /// The ids that were found.
@@ -94,7 +94,7 @@ async fn a_call_by_id_is_governed_like_any_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_tools_are_listed_by_the_tools_to_find_them_with() {
     let (few, many) = tokio::join!(scene(37), scene(38));
-    let list = async |scene: &crate::scene::Scene, path: &str| {
+    let list = async |scene: &Scene, path: &str| {
         ask(&scene.gateway, &scene.who, path, "tools/list", json!({})).await
     };
 

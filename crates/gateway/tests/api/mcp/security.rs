@@ -2,7 +2,7 @@
 //! another thing than the body.
 
 use portcullis_testkit::{Answer, Script};
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use super::{call, error, modern, raw};
@@ -26,12 +26,19 @@ fn message() -> Value {
     })
 }
 
+/// The headers that belong to it.
+const GOOD: [(&str, &str); 3] = [
+    ("mcp-protocol-version", "2026-07-28"),
+    ("mcp-method", "tools/call"),
+    ("mcp-name", "up__echo"),
+];
+
+fn with(request: RequestBuilder, headers: &[(&str, &str)]) -> RequestBuilder {
+    headers.iter().fold(request, |request, (name, value)| request.header(*name, *value))
+}
+
 async fn send(scene: &Scene, body: &str, headers: &[(&str, &str)]) -> Answer {
-    let mut request = raw(&scene.gateway, &scene.who, "/mcp", body);
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    scene.gateway.send(request).await
+    scene.gateway.send(with(raw(&scene.gateway, &scene.who, "/mcp", body), headers)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,11 +76,8 @@ async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
     let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway().config(config).sample());
     let params = json!({});
     let ask = async |headers: &[(&str, &str)]| {
-        let mut request = modern(&gateway, &who, "/mcp", "server/discover", &params);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        gateway.send(request).await
+        let request = modern(&gateway, &who, "/mcp", "server/discover", &params);
+        gateway.send(with(request, headers)).await
     };
     let authority = gateway.url().split_once("://").unwrap().1.to_owned();
 
@@ -96,12 +100,9 @@ async fn a_page_of_another_site_is_refused_before_its_token_is_looked_at() {
     let request = gateway.request(Method::POST, "/mcp").header("origin", "https://evil.example");
     assert_eq!(gateway.send(request.body("{}")).await.status, 403, "without a token");
     // The name of the page's site was made to resolve here.
-    let rebound = exchange(
-        &gateway,
-        b"POST /mcp HTTP/1.1\r\nhost: evil.example\r\norigin: http://evil.example\r\n\
-          content-length: 0\r\nconnection: close\r\n\r\n",
-    );
-    assert!(rebound.await.starts_with("HTTP/1.1 403"));
+    let rebound = b"POST /mcp HTTP/1.1\r\nhost: evil.example\r\norigin: http://evil.example\r\n\
+                    content-length: 0\r\nconnection: close\r\n\r\n";
+    assert!(exchange(&gateway, rebound).await.starts_with("HTTP/1.1 403"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,36 +114,28 @@ async fn headers_and_body_say_the_same_or_the_request_is_refused() {
     let tools = vec![tool("echo", Script::Echo), tool("query", Script::Echo).taking(region)];
     let scene = scene(tools).await;
     let body = message().to_string();
-    let good = [
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "up__echo"),
-    ];
-    let with = |place: usize, value: &'static str| {
-        let mut all = good;
+    let changed = |place: usize, value: &'static str| {
+        let mut all = GOOD;
         all[place].1 = value;
         all
     };
-    assert_eq!(send(&scene, &body, &good).await.status, 200);
-    for headers in [with(0, "2025-11-25"), with(1, "tools/list"), with(2, "up__query")] {
+    assert_eq!(send(&scene, &body, &GOOD).await.status, 200);
+    for headers in [changed(0, "2025-11-25"), changed(1, "tools/list"), changed(2, "up__query")] {
         let answer = send(&scene, &body, &headers).await;
         assert_eq!((error(&answer), answer.at("/id")), ((400, -32020), &json!(1)), "{headers:?}");
     }
     for missing in 0..3 {
-        let mut headers = good.to_vec();
+        let mut headers = GOOD.to_vec();
         headers.remove(missing);
         assert_eq!(error(&send(&scene, &body, &headers).await), (400, -32020), "{missing}");
     }
-    let twice = [good[0], good[1], good[2], ("mcp-name", "up__query")];
+    let twice = [GOOD[0], GOOD[1], GOOD[2], ("mcp-name", "up__query")];
     assert_eq!(error(&send(&scene, &body, &twice).await), (400, -32020));
 
     let query = async |input: Value, headers: &[(&str, &str)]| {
         let params = json!({"name": "query", "arguments": input});
-        let mut request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        scene.gateway.send(request).await
+        let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
+        scene.gateway.send(with(request, headers)).await
     };
     let both = json!({"region": "a", "n": 1});
     let told = [("mcp-param-region", "a"), ("mcp-param-n", "1.0"), ("mcp-param-other", "x")];
@@ -174,11 +167,6 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
         message["params"]["_meta"] = meta;
         message.to_string()
     };
-    let good = [
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "up__echo"),
-    ];
     let large = format!("{{\"x\":\"{}\"}}", "y".repeat(1 << 20));
     let batch = format!("[{},{}]", message(), message());
     let twice = message().to_string().replacen('{', "{\"id\":2,", 1);
@@ -192,7 +180,7 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
         (&*meta(json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"})), (400, -32602)),
         (&*meta(json!({"io.modelcontextprotocol/clientCapabilities": {}})), (400, -32602)),
     ] {
-        let answer = send(&scene, body, &good).await;
+        let answer = send(&scene, body, &GOOD).await;
 
         let shown: String = body.chars().take(80).collect();
         assert_eq!(error(&answer), expected, "{shown}: {}", answer.text);
@@ -202,7 +190,7 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
     let unspoken = send(&scene, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, &old).await;
     assert_eq!(error(&unspoken), (400, -32022));
     assert_eq!(unspoken.at("/error/data/supported/0"), "2026-07-28");
-    let typed = scene.gateway.request(Method::POST, "/mcp").bearer_auth(&scene.who.token);
+    let typed = scene.gateway.request_of(&scene.who, Method::POST, "/mcp");
     let typed = typed.header("content-type", "text/plain").body(message().to_string());
     assert_eq!(error(&scene.gateway.send(typed).await), (415, -32600));
     assert!(scene.upstream.calls().is_empty());

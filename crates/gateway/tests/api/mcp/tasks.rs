@@ -11,7 +11,7 @@ use super::{ask, ask_legacy, error, modern, own};
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
     given::{items, until},
-    scene::{Scene, events, scene_with, tool},
+    scene::{Scene, events, scene_under, tool},
 };
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -42,6 +42,13 @@ async fn call_as(
 /// Calls `up:pay` or another tool of the scene, and gives the answer with the task.
 async fn begun(scene: &Scene, name: &str, input: Value) -> Answer {
     call_as(&scene.gateway, &scene.who, "/mcp/up", name, input, &tasks()).await
+}
+
+/// The same once an admin has approved the call.
+async fn approved(scene: &Scene, admin: &Principal, name: &str, input: Value) -> Answer {
+    let task = begun(scene, name, input).await;
+    decide(&scene.gateway, admin, &approval_of(&task), "approve").await;
+    task
 }
 
 fn id_of(answer: &Answer) -> String {
@@ -113,10 +120,9 @@ async fn a_call_that_waits_is_a_task_and_runs_once_it_is_approved() {
     assert!(task["content"].is_null() && task["isError"].is_null(), "{task}");
     let message = task["statusMessage"].as_str().expect("a sentence");
     let url = format!("{}/approvals/{approval}", scene.gateway.url());
-    assert!(
-        message.contains("Payouts need a second person") && message.contains(&url),
-        "{message}"
-    );
+    for part in ["Payouts need a second person", &url] {
+        assert!(message.contains(part), "{message}");
+    }
     assert_eq!(task["_meta"]["io.modelcontextprotocol/model-immediate-response"], message);
     let event = events(&scene.gateway, &scene.who, begun.header("x-request-id")).await.remove(0);
     assert_eq!(event["outcome"]["status"], "approval_pending");
@@ -168,8 +174,7 @@ async fn an_answer_that_was_given_is_given_again_and_the_tool_is_called_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_takes_one_use_and_leaves_the_others_to_calls() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "export", json!({"n": 1})).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let task = approved(&scene, &admin, "export", json!({"n": 1})).await;
 
     for _ in 0..3 {
         assert_eq!(disposition(&got(&scene, &id_of(&task)).await), "approved-executed");
@@ -263,11 +268,10 @@ async fn a_call_by_the_tool_that_calls_others_and_one_with_progress_are_tasks_to
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_takes_long_is_asked_for_again() {
     let held = Script::Held(json!({"content": [], "structuredContent": {"n": 1}}).to_string());
-    let scene = scene_with(vec![tool("pay", held)], "", |it| it.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, vec![tool("pay", held)]).await;
     let admin = approver(&scene.gateway, &scene.who.org);
-    let task = begun(&scene, "pay", json!({})).await;
+    let task = approved(&scene, &admin, "pay", json!({})).await;
     let id = id_of(&task);
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
 
     let calling = got(&scene, &id).await;
     let still = got(&scene, &id).await;

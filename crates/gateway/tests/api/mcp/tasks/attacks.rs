@@ -2,16 +2,16 @@
 
 use futures_util::future::join_all;
 use portcullis_testkit::{Hostile, Script};
-use reqwest::Method;
 use serde_json::json;
 
 use super::{
-    about, approval_of, begun, call_as, disposition, error, got, id_of, modern, status, tasks,
+    about, approval_of, approved, begun, call_as, disposition, error, got, id_of, modern, status,
+    tasks,
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
     cluster::trio,
-    given::{ENOUGH, until},
+    given::ENOUGH,
     scene::tool,
 };
 
@@ -44,9 +44,8 @@ async fn a_task_is_of_its_caller_and_its_address() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_that_was_made_up_or_changed_is_none() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    let task = approved(&scene, &admin, "pay", json!({"amount": 7})).await;
     let id = id_of(&task);
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
     let flipped = |at: usize| {
         let mut bytes = id.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -60,8 +59,7 @@ async fn an_id_that_was_made_up_or_changed_is_none() {
         let answer = got(&scene, &id).await;
         assert_eq!(error(&answer), (400, -32602), "{id}: {}", answer.text);
     }
-    for params in [json!({}), json!({"taskId": 7})] {
-        let mut params = params;
+    for mut params in [json!({}), json!({"taskId": 7})] {
         params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": tasks()});
         let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tasks/get", &params);
         let answer = scene.gateway.send(request).await;
@@ -78,9 +76,8 @@ async fn an_id_that_was_made_up_or_changed_is_none() {
 async fn many_who_ask_at_once_are_given_one_call() {
     let (scene, admin) = asking_scene().await;
     for (round, tool) in ["pay", "export", "pay", "export"].into_iter().enumerate() {
-        let task = begun(&scene, tool, json!({ "round": round })).await;
+        let task = approved(&scene, &admin, tool, json!({ "round": round })).await;
         let id = id_of(&task);
-        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
         let before = scene.upstream.calls().len();
 
         let answers = join_all((0..16).map(|_| got(&scene, &id))).await;
@@ -100,9 +97,8 @@ async fn many_who_ask_at_once_are_given_one_call() {
 async fn cancelling_and_asking_at_once_end_in_one_of_both() {
     let (scene, admin) = asking_scene().await;
     for round in 0..8 {
-        let task = begun(&scene, "pay", json!({ "round": round })).await;
+        let task = approved(&scene, &admin, "pay", json!({ "round": round })).await;
         let id = id_of(&task);
-        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
         let before = scene.upstream.calls().len();
 
         let asks = join_all((0..4).map(|_| got(&scene, &id)));
@@ -119,11 +115,8 @@ async fn cancelling_and_asking_at_once_end_in_one_of_both() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_revoked_meanwhile_asks_for_nothing() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({})).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
-    let request = scene.gateway.request(Method::DELETE, "/v1/auth/token");
-    let revoked = scene.gateway.send(request.bearer_auth(&scene.who.token)).await;
-    assert!(revoked.status.is_success(), "{}", revoked.text);
+    let task = approved(&scene, &admin, "pay", json!({})).await;
+    scene.gateway.delete(&scene.who, "/v1/auth/token").await.ok();
 
     let answer = got(&scene, &id_of(&task)).await;
 
@@ -163,9 +156,7 @@ async fn any_node_makes_the_call_of_a_task_and_one_of_them_does() {
     let who = one.service(&org, "mcps:read mcps:invoke");
     let admin = approver(one, &org);
     trio.common.policies(POLICIES);
-    for node in &trio.nodes {
-        until(|| node.get(&admin, "/v1/policies/payouts"), |it| it.status == 200).await;
-    }
+    trio.until_found(&admin, "/v1/policies/payouts").await;
     let task = call_as(one, &who, "/mcp/up", "pay", json!({"n": 1}), &tasks()).await;
     let id = id_of(&task);
     decide(&trio.nodes[1], &admin, &approval_of(&task), "approve").await;

@@ -6,13 +6,13 @@ use portcullis_testkit::{Script, eventually};
 use serde_json::json;
 
 use super::{
-    about, approval_of, assert_not_called, assert_replayed, begun, call_as, cancelled, disposition,
-    got, id_of, status, tasks,
+    about, approval_of, approved, assert_not_called, assert_replayed, begun, call_as, cancelled,
+    disposition, got, id_of, status, tasks,
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
-    given::until,
-    scene::{Scene, events, giving, scene_with, tool},
+    given::{plan, until},
+    scene::{Scene, events, giving, scene_under, tool},
 };
 
 /// Puts other policies in force, and waits until `seen` is one of them.
@@ -39,10 +39,8 @@ async fn a_call_that_people_denied_ends_its_task_for_good() {
         assert!(text.contains("was denied"), "{text}");
     }
     let event = events(&scene.gateway, &scene.who, first.header("x-request-id")).await.remove(0);
-    assert_eq!(
-        (&event["type"], &event["outcome"]["status"]),
-        (&json!("mcp.invocation"), &json!("denied"))
-    );
+    assert_eq!(event["type"], "mcp.invocation");
+    assert_eq!(event["outcome"]["status"], "denied");
     assert_eq!(event["governance"]["policy"], "payouts");
     assert_replayed(&scene, &admin, &again).await;
     assert!(scene.upstream.calls().is_empty());
@@ -81,8 +79,7 @@ async fn a_task_that_is_cancelled_is_never_called() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_has_its_answer_cannot_be_cancelled() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "export", json!({})).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let task = approved(&scene, &admin, "export", json!({})).await;
     got(&scene, &id_of(&task)).await;
 
     cancelled(&scene, &id_of(&task)).await;
@@ -95,8 +92,7 @@ async fn a_task_that_has_its_answer_cannot_be_cancelled() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_another_policy_denies_meanwhile_stays_denied() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({"amount": 7})).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let task = approved(&scene, &admin, "pay", json!({"amount": 7})).await;
     let stricter = format!(
         "{POLICIES} @id(\"closed\") @reason(\"Closed\") forbid (principal, action, resource);"
     );
@@ -119,8 +115,7 @@ async fn a_policy_that_is_edited_or_removed_meanwhile_ends_the_task() {
     let edited = POLICIES.replace("ttl=15m", "ttl=20m").replace("\"all\"", "\"three\"");
     for (cedar, seen) in [(removed, "two"), (&*edited, "three")] {
         in_force(&scene, &admin, POLICIES, "payouts").await;
-        let task = begun(&scene, "pay", json!({ "before": seen })).await;
-        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+        let task = approved(&scene, &admin, "pay", json!({ "before": seen })).await;
         in_force(&scene, &admin, cedar, seen).await;
 
         let answer = got(&scene, &id_of(&task)).await;
@@ -146,7 +141,7 @@ async fn a_call_that_failed_hides_no_effect() {
     let policies = r#"
         @id("all") permit (principal, action, resource);
         @id("second") @require_approval("approvers=finance") forbid (principal, action, resource);"#;
-    let scene = scene_with(tools, "", |builder| builder.policies(policies)).await;
+    let scene = scene_under(policies, tools).await;
     let admin = approver(&scene.gateway, &scene.who.org);
     for (name, expected) in [
         ("fails", "outcome-unknown"),
@@ -154,8 +149,7 @@ async fn a_call_that_failed_hides_no_effect() {
         ("wrong", "execution-error"),
         ("asks", "outcome-unknown"),
     ] {
-        let task = begun(&scene, name, json!({})).await;
-        decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+        let task = approved(&scene, &admin, name, json!({})).await;
         let before = scene.upstream.calls().len();
 
         let first = got(&scene, &id_of(&task)).await;
@@ -173,8 +167,7 @@ async fn a_call_that_failed_hides_no_effect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_that_another_call_used_up_leaves_none_to_the_task() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({"amount": 7})).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+    let task = approved(&scene, &admin, "pay", json!({"amount": 7})).await;
     scene.invoke("pay", json!({"amount": 7})).await.ok();
 
     assert_not_called(&got(&scene, &id_of(&task)).await);
@@ -184,11 +177,10 @@ async fn an_approval_that_another_call_used_up_leaves_none_to_the_task() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_a_crash_cut_off_is_not_made_again() {
     let held = Script::Held(json!({"content": []}).to_string());
-    let mut scene = scene_with(vec![tool("pay", held)], "", |it| it.policies(POLICIES)).await;
+    let mut scene = scene_under(POLICIES, vec![tool("pay", held)]).await;
     let admin = approver(&scene.gateway, &scene.who.org);
-    let task = begun(&scene, "pay", json!({})).await;
+    let task = approved(&scene, &admin, "pay", json!({})).await;
     let id = id_of(&task);
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
 
     {
         let asks = got(&scene, &id);
@@ -214,9 +206,7 @@ async fn a_call_that_a_crash_cut_off_is_not_made_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_that_is_exceeded_holds_a_task_up_and_ends_it_not() {
     let (scene, _) = asking_scene().await;
-    let plan =
-        ["--plan", "enterprise", "--requests-per-minute", "100", "--invocations-per-minute", "1"];
-    let org = scene.gateway.org("small", &plan);
+    let org = scene.gateway.org("small", &plan("100", "1"));
     let who = scene.gateway.service(&org, "mcps:read mcps:invoke");
     let admin = approver(&scene.gateway, &org);
     let task = call_as(&scene.gateway, &who, "/mcp/up", "pay", json!({}), &tasks()).await;

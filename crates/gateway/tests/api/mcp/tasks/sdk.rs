@@ -2,23 +2,19 @@
 
 use portcullis_testkit::eventually;
 use rmcp::{
-    ClientLifecycleMode, RoleClient,
+    RoleClient,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
-        ClientConfig, CreateTaskResult, GetTaskParams, Implementation, ProtocolVersion,
-        TaskPayload, TaskStatus,
+        ClientConfig, CreateTaskResult, GetTaskParams, Implementation, TaskPayload, TaskStatus,
     },
-    serve_client_with_lifecycle,
     service::RunningService,
-    transport::{
-        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
 };
 use serde_json::json;
 
 use crate::{
     approvals::{asking_scene, decide},
     given::items,
+    mcp::clients::{rust_sdk, stateless},
     scene::Scene,
 };
 
@@ -26,16 +22,9 @@ type Client = RunningService<RoleClient, ClientConfig>;
 
 async fn client(scene: &Scene) -> Client {
     let url = format!("{}/mcp", scene.gateway.url());
-    let config =
-        StreamableHttpClientTransportConfig::with_uri(url).auth_header(scene.who.token.clone());
-    let transport = StreamableHttpClientTransport::from_config(config);
-    let about = ClientConfig::new(
-        ClientCapabilities::builder().enable_tasks().build(),
-        Implementation::new("test", "1"),
-    );
-    let stateless =
-        ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] };
-    serve_client_with_lifecycle(about, transport, stateless).await.expect("a client that connects")
+    let capabilities = ClientCapabilities::builder().enable_tasks().build();
+    let about = ClientConfig::new(capabilities, Implementation::new("test", "1"));
+    rust_sdk(about, &url, &scene.who.token, stateless()).await
 }
 
 /// Calls the tool, which waits for people.
