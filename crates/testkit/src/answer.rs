@@ -41,6 +41,12 @@ impl Answer {
         self.at("/error/code").as_str().unwrap_or_default()
     }
 
+    /// Status and `error.code`.
+    #[must_use]
+    pub fn refusal(&self) -> (u16, &str) {
+        (self.status.as_u16(), self.code())
+    }
+
     /// A header as text; empty when it is absent.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {

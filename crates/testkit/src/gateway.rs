@@ -450,6 +450,11 @@ impl Gateway {
         self.send(self.request_of(who, Method::GET, path)).await
     }
 
+    /// An event of the log.
+    pub async fn event(&self, who: &Principal, id: &str) -> Answer {
+        self.get(who, &format!("/v1/audit/events/{id}")).await
+    }
+
     /// DELETE with a token.
     pub async fn delete(&self, who: &Principal, path: &str) -> Answer {
         self.send(self.request_of(who, Method::DELETE, path)).await

@@ -159,7 +159,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
 
     for (id, vote) in waiting.iter().zip(["approve", "deny"]) {
         let decided = decide(&scene.gateway, &admin, id, vote).await;
-        assert_eq!((decided.status.as_u16(), decided.code()), (409, "approval_settled"), "{vote}");
+        assert_eq!(decided.refusal(), (409, "approval_settled"), "{vote}");
         assert_eq!(decided.at("/error/details/status"), "expired", "{}", decided.text);
         assert!(decided.at("/error/message").as_str().unwrap().contains("policy"));
         let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{id}")).await;

@@ -145,7 +145,7 @@ async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
         let request = gateway.request(Method::POST, "/v1/mcps/sample:create_note/invoke");
         let answer = gateway.send(request.bearer_auth(&who.token).body(body)).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (413, "payload_too_large"));
+        assert_eq!(answer.refusal(), (413, "payload_too_large"));
         assert_eq!(answer.at("/error/details/limit_bytes").to_string(), "1048576");
     }
 }

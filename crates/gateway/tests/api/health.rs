@@ -40,7 +40,7 @@ async fn a_node_whose_database_is_locked_says_so_and_waits_for_no_lock() {
     }
 
     for answer in answers {
-        assert_eq!((answer.status.as_u16(), answer.code()), (503, "unavailable"), "{answer:?}");
+        assert_eq!(answer.refusal(), (503, "unavailable"), "{answer:?}");
         assert_eq!(answer.at("/error/details/reason"), "audit", "{}", answer.text);
     }
     assert!(gateway.log().contains("the database is locked"), "{}", gateway.log());

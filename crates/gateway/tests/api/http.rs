@@ -102,9 +102,9 @@ async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
         let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
         let call = gateway.invoke(&who, id, json!({"title": "a", "text": "b"})).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"), "{id}");
+        assert_eq!(answer.refusal(), (404, "not_found"), "{id}");
         assert_eq!(answer.at("/error/details/resource"), "mcp", "{id}");
-        assert_eq!((call.status.as_u16(), call.code()), (404, "not_found"), "{id}");
+        assert_eq!(call.refusal(), (404, "not_found"), "{id}");
         assert_framed(&call, id);
     }
 }
@@ -168,7 +168,7 @@ async fn only_one_bearer_in_one_header_is_a_credential() {
     for (what, code, request) in cases {
         let answer = gateway.send(request).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (401, code), "{what}: {}", answer.text);
+        assert_eq!(answer.refusal(), (401, code), "{what}: {}", answer.text);
         let challenge = answer.header("www-authenticate");
         assert!(challenge.starts_with("Bearer realm=\"portcullis\""), "{what}");
         let invalid = challenge.contains("error=\"invalid_token\"");
@@ -186,7 +186,7 @@ async fn a_token_in_a_url_is_refused_also_when_it_is_not_needed() {
     for name in ["access_token", "token", "bearer_token"] {
         let answer = gateway.get(&who, &format!("/v1/mcps?{name}={}", who.token)).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{name}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{name}");
         assert_eq!(answer.at("/error/details/parameter"), name);
         assert!(!answer.text.contains(&who.token), "{name}: {}", answer.text);
     }

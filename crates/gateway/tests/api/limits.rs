@@ -72,7 +72,7 @@ async fn a_429_tells_when_to_come_back_and_costs_nothing() {
     for (answer, resource, limit) in
         [(&invocations, "invocations", 1), (&requests, "requests", 3), (&again, "requests", 3)]
     {
-        assert_eq!((answer.status.as_u16(), answer.code()), (429, "rate_limited"));
+        assert_eq!(answer.refusal(), (429, "rate_limited"));
         assert_framed(answer, resource);
         assert_enveloped(answer, resource);
         let details = answer.at("/error/details");

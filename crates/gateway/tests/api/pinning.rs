@@ -92,7 +92,7 @@ async fn a_changed_tool_is_not_called_until_the_operator_accepts_it() {
     }
     assert_eq!(held.at("/data/access"), "deny");
     let denied = scene.invoke("other:a").await;
-    assert_eq!((denied.status.as_u16(), denied.code()), (403, "policy_denied"));
+    assert_eq!(denied.refusal(), (403, "policy_denied"));
     assert_eq!(denied.at("/error/details/policy"), "tool-pinning");
     assert_eq!(denied.at("/error/details/executed"), "no");
     let governance = json!({"decision": "deny", "policy": "tool-pinning", "dlp_result": "skipped"});

@@ -4,7 +4,10 @@
 use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Principal, Script};
 use serde_json::Value;
 
-use crate::{gateway, given::serve_as};
+use crate::{
+    gateway,
+    given::{items, members, serve_as, until},
+};
 
 /// Gateway, upstream and caller of a test.
 pub(crate) struct Scene {
@@ -181,11 +184,21 @@ pub(crate) async fn list_of(
     let path = format!("/v1/audit/events?type={types}&order=asc&limit=200&{filter}");
     let page = gateway.get(who, path.trim_end_matches('&')).await.ok();
     assert!(page.at("/meta/pagination/next_cursor").is_null(), "more than one page");
+    whole(gateway, who, &page).await
+}
+
+/// The listed events, whole.
+pub(crate) async fn whole(gateway: &Gateway, who: &Principal, listed: &Answer) -> Vec<Value> {
     let mut events = Vec::new();
-    for listed in page.at("/data/items").as_array().expect("a list") {
-        let id = listed["id"].as_str().expect("an id");
-        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await.ok();
-        events.push(event.at("/data").clone());
+    for id in members(listed, "id") {
+        events.push(gateway.event(who, id).await.ok().at("/data").clone());
     }
     events
+}
+
+/// Every event of this type, whole, once there is one.
+pub(crate) async fn told(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
+    let path = format!("/v1/audit/events?type={kind}");
+    let listed = until(|| gateway.get(who, &path), |it| !items(it).is_empty()).await;
+    whole(gateway, who, &listed).await
 }

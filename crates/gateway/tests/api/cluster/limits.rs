@@ -136,7 +136,7 @@ async fn without_its_counters_a_node_refuses_and_recovers_by_itself() {
 
 /// Fails unless it says that limits cannot be counted, and when to come back.
 fn assert_uncounted(answer: &Answer) {
-    assert_eq!((answer.status.as_u16(), answer.code()), (503, "unavailable"), "{answer:?}");
+    assert_eq!(answer.refusal(), (503, "unavailable"), "{answer:?}");
     assert_eq!(answer.at("/error/details/reason"), "limits");
     assert_framed(answer, "uncounted");
     assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);

@@ -134,7 +134,7 @@ async fn an_outcome_that_fails_is_recorded_later_and_its_key_says_so() {
     let again = until(|| scene.keyed(), |it| it.code() != "idempotency_in_progress").await;
 
     assert_unrecorded(&refused, "yes");
-    assert_eq!((again.status.as_u16(), again.code()), (503, "unavailable"), "{}", again.text);
+    assert_eq!(again.refusal(), (503, "unavailable"), "{}", again.text);
     assert_eq!(again.at("/error/details/executed"), "yes");
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(scene.upstream.calls().len(), 1);

@@ -149,7 +149,7 @@ async fn a_bearer_that_is_no_token_is_told_what_it_is() {
         let request = gateway.request(Method::GET, "/v1/mcps").bearer_auth(bearer);
         let answer = gateway.send(request).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (401, "invalid_token"), "{bearer}");
+        assert_eq!(answer.refusal(), (401, "invalid_token"), "{bearer}");
         let message = answer.at("/error/message").as_str().unwrap();
         assert!(message.contains(told), "{bearer}: {message}");
         assert!(!answer.text.contains(bearer), "{bearer}");

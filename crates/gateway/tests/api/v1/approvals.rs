@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::{
     gateway,
     given::{ENOUGH, items, until},
-    scene::tool,
+    scene::{tool, whole},
 };
 
 const AUDIENCE: &str = "https://gateway.acme.example";
@@ -59,6 +59,13 @@ impl Waiting {
         gateway.configure(&oidc.trust("people", &org, AUDIENCE, &people));
         gateway.start();
         Self { gateway, upstream, oidc, org, agent }
+    }
+
+    /// Somebody who asks, and somebody who may decide.
+    async fn with_two() -> (Self, Principal, Principal) {
+        let it = Self::start().await;
+        let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+        (it, ana, ben)
     }
 
     /// Logs in with one factor.
@@ -127,14 +134,8 @@ impl Waiting {
         let name = format!("auditor of {id}");
         let who = self.gateway.principal(&self.org, &name, &["--role", "auditor"], &scopes);
         let path = format!("/v1/audit/events?target={id}&order=asc");
-        let listed =
-            until(|| self.gateway.get(&who, &path), |answer| items(answer).len() >= count).await;
-        let mut events = Vec::new();
-        for event in items(&listed) {
-            let path = format!("/v1/audit/events/{}", event["id"].as_str().expect("an id"));
-            events.push(self.gateway.get(&who, &path).await.at("/data").clone());
-        }
-        events
+        let listed = until(|| self.gateway.get(&who, &path), |it| items(it).len() >= count).await;
+        whole(&self.gateway, &who, &listed).await
     }
 }
 
@@ -146,8 +147,4 @@ fn approval_of(answer: &Answer) -> String {
 
 fn types(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|event| event["type"].as_str()).collect()
-}
-
-fn told(answer: &Answer) -> (u16, &str) {
-    (answer.status.as_u16(), answer.code())
 }

@@ -12,13 +12,9 @@ mod real;
 mod refresh;
 
 use portcullis_testkit::{Answer, Builder, CLIENT_SECRET, Gateway, Habits, Principal, Saas};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ENOUGH, items},
-};
+use crate::{gateway, given::ENOUGH, scene::list_of};
 
 pub(crate) const USER: &str = "mcps:read mcps:invoke providers:read providers:write";
 
@@ -51,8 +47,7 @@ pub(crate) async fn connect(
 }
 
 async fn delete(gateway: &Gateway, who: &Principal, id: &str) -> Answer {
-    let request = gateway.request(Method::DELETE, &format!("/v1/providers/{id}"));
-    gateway.send(request.bearer_auth(&who.token)).await
+    gateway.delete(who, &format!("/v1/providers/{id}")).await
 }
 
 /// Follows a browser's way back to the gateway; gives what it is shown.
@@ -96,8 +91,7 @@ impl Scene {
         if let Some(owner) = body.get("owner") {
             confirm["owner"] = owner.clone();
         }
-        let done = connect(&self.gateway, who, "saas", &confirm).await.ok();
-        done
+        connect(&self.gateway, who, "saas", &confirm).await.ok()
     }
 
     async fn whoami(&self, who: &Principal) -> Answer {
@@ -112,23 +106,9 @@ impl Scene {
             &["--role", "auditor"],
             &["--scopes", "audit:read"],
         );
-        let types = [
-            "connect_failed",
-            "connect_started",
-            "connected",
-            "disconnected",
-            "needs_auth",
-            "refreshed",
-        ];
-        let types = types.map(|kind| format!("provider.{kind}")).join(",");
-        let path = format!("/v1/audit/events?order=asc&limit=200&type={types}");
-        let page = self.gateway.get(&auditor, &path).await;
-        let mut found = Vec::new();
-        for item in items(&page) {
-            let path = format!("/v1/audit/events/{}", item["id"].as_str().unwrap());
-            found.push(self.gateway.get(&auditor, &path).await.at("/data").clone());
-        }
-        found
+        let types = "provider.connect_failed,provider.connect_started,provider.connected,\
+                     provider.disconnected,provider.needs_auth,provider.refreshed";
+        list_of(&self.gateway, &auditor, types, "").await
     }
 }
 

@@ -149,14 +149,14 @@ async fn what_cannot_be_exported_is_refused_and_the_wrong_is_named() {
     ] {
         let answer = ask(&gateway, &who, &body).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{body}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{body}");
         assert_eq!(answer.at("/error/details/violations/0/path"), path, "{}", answer.text);
     }
     for text in ["[]", "{", "{\"format\":\"csv\",\"format\":\"csv\"}"] {
         assert_eq!(gateway.post(&who, EXPORT, text).await.status, 400, "{text}");
     }
     let unknown = gateway.get(&who, "/v1/audit/exports/exp_x").await;
-    assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "not_found"));
+    assert_eq!(unknown.refusal(), (404, "not_found"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +169,7 @@ async fn a_fourth_export_at_once_is_refused_until_another_ends() {
     store.fail_export(who.org.parse().unwrap(), running[0], "enough").await.unwrap();
     let taken = export(&gateway, &who, &json!({})).await;
 
-    assert_eq!((refused.status.as_u16(), refused.code()), (429, "rate_limited"));
+    assert_eq!(refused.refusal(), (429, "rate_limited"));
     assert_framed(&refused, "too many exports");
     assert_eq!(refused.at("/error/details/resource"), "exports");
     assert_eq!(refused.at("/error/details/limit"), 3);
@@ -231,7 +231,7 @@ async fn the_same_request_with_the_same_key_is_the_same_export() {
     assert!(all.iter().all(|answer| answer.at("/data/id") == id), "{all:?}");
     let begun = all.iter().filter(|answer| answer.header("idempotency-replayed").is_empty());
     assert_eq!(begun.count(), 1, "one of them began it");
-    assert_eq!((reused.status.as_u16(), reused.code()), (400, "idempotency_key_reused"));
+    assert_eq!(reused.refusal(), (400, "idempotency_key_reused"));
     assert_eq!(others.header("idempotency-replayed"), "", "{}", others.text);
     assert_ne!(others.at("/data/id"), id);
     assert_eq!(wrong.at("/error/details/parameter"), "Idempotency-Key", "{}", wrong.text);

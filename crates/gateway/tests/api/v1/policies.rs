@@ -3,11 +3,12 @@
 use std::fs;
 
 use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, serve, until},
+    scene::list_of,
 };
 
 const POLICIES: &str = r#"@id("base")
@@ -35,17 +36,40 @@ forbid (principal, action, resource);
 const BUILTINS: [&str; 5] =
     ["default-deny", "dlp-default", "policy-error", "token-scopes", "tool-pinning"];
 
-fn write(gateway: &Gateway, text: &str) {
+pub(super) fn write(gateway: &Gateway, text: &str) {
     fs::write(gateway.folder().join("policies/test.cedar"), text).unwrap();
 }
 
-async fn set(gateway: &Gateway, who: &Principal) -> Answer {
+/// The policies in force.
+pub(super) async fn set(gateway: &Gateway, who: &Principal) -> Answer {
     gateway.get(who, "/v1/policies").await
 }
 
+/// The same, once a policy of this name is one of them.
+pub(super) async fn set_with(gateway: &Gateway, who: &Principal, id: &str) -> Answer {
+    until(|| set(gateway, who), |it| members(it, "id").contains(&id)).await
+}
+
+/// The same, once the last reading of the folder ended like this.
+pub(super) async fn set_read(gateway: &Gateway, who: &Principal, status: &str) -> Answer {
+    until(|| set(gateway, who), |it| it.at("/data/policy_set/last_reload/status") == status).await
+}
+
+/// Admins of two orgs, on a gateway with the policies that `policies` makes of them.
+pub(super) fn of_two_orgs(
+    policies: impl FnOnce(&Principal, &Principal) -> String,
+) -> (Gateway, Principal, Principal) {
+    let mut gateway = gateway().sample().policies("").prepare();
+    let [ours, theirs] = ["acme", "other"]
+        .map(|name| gateway.user(&gateway.org(name, &ENOUGH), "admin", ALL_SCOPES));
+    write(&gateway, &policies(&ours, &theirs));
+    gateway.start();
+    (gateway, ours, theirs)
+}
+
 async fn note(gateway: &Gateway, who: &Principal) -> String {
-    let answer =
-        gateway.invoke(who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+    let input = json!({"title": "a", "text": "b"});
+    let answer = gateway.invoke(who, "sample:create_note", input).await;
     let policy = answer.at("/governance/policy").as_str().unwrap_or("none").to_owned();
     format!("{} {policy}", answer.status.as_u16())
 }
@@ -54,20 +78,11 @@ async fn note(gateway: &Gateway, who: &Principal) -> String {
 async fn policies_are_listed_by_id_and_filtered() {
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let person = gateway.user(&who.org, "auditor", "policies:read");
-    let all = [
-        "base",
-        "default-deny",
-        "dlp-default",
-        "no-notes",
-        "policy-error",
-        "short-lists",
-        "switched-off",
-        "token-scopes",
-        "tool-pinning",
-    ];
+    let all = "base default-deny dlp-default no-notes policy-error short-lists switched-off \
+               token-scopes tool-pinning";
 
     for (query, wanted) in [
-        ("", all.join(" ").as_str()),
+        ("", all),
         ("?status=shadow,disabled", "short-lists switched-off"),
         ("?effect=permit", "base"),
         ("?tag=writes", "no-notes"),
@@ -85,9 +100,9 @@ async fn policies_are_listed_by_id_and_filtered() {
     let page = gateway.get(&who, "/v1/policies?limit=4").await;
     let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
     let rest = gateway.get(&who, &format!("/v1/policies?cursor={cursor}")).await;
-    assert_eq!([members(&page, "id"), members(&rest, "id")].concat(), all);
+    assert_eq!([members(&page, "id"), members(&rest, "id")].concat().join(" "), all);
     let unknown = gateway.get(&who, "/v1/policies?tool=sample:nothing").await;
-    assert_eq!((unknown.status.as_u16(), unknown.code()), (404, "not_found"));
+    assert_eq!(unknown.refusal(), (404, "not_found"));
     let set = page.at("/data/policy_set");
     let numbers = json!([set["active"], set["shadow"], set["disabled"]]);
     assert_eq!(numbers.to_string(), "[2,1,1]", "{set}");
@@ -113,12 +128,12 @@ async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
     assert_eq!(record["origin"]["line"].to_string(), "5");
     assert_eq!((&record["builtin"], &record["validation"]["valid"]), (&json!(false), &json!(true)));
     assert!(record["source"].as_str().unwrap().starts_with("@id(\"no-notes\")"), "{record}");
-    let denied =
-        gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
-    assert_eq!((denied.status.as_u16(), denied.code()), (403, "policy_denied"));
+    let note = json!({"title": "a", "text": "b"});
+    let denied = gateway.invoke(&who, "sample:create_note", note).await;
+    assert_eq!(denied.refusal(), (403, "policy_denied"));
     assert_eq!(denied.at("/error/details/policy"), "no-notes");
     assert_eq!(denied.at("/error/details/reason"), "Services do not write notes");
-    let event = gateway.get(&who, &format!("/v1/audit/events/{}", denied.event_id())).await;
+    let event = gateway.event(&who, denied.event_id()).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap();
     assert_eq!(record["version"], version);
     let list = set(&gateway, &who).await;
@@ -162,18 +177,11 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
     let fine = "@id(\"fine\")\npermit (principal, action, resource);\n";
     let off = "@id(\"off\") @mode(\"disabled\")\npermit (principal, action, resource);\n";
     write(&gateway, &format!("{fine}{off}"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"fine")).await;
+    set_with(&gateway, &who, "fine").await;
     assert_eq!(note(&gateway, &who).await, "200 fine");
 
-    write(
-        &gateway,
-        "@id(\"fine\")\npermit (principal, action, resource);\n\n@id(\"bad\")\npermit (principal,\n  oops\n",
-    );
-    let broken = until(
-        || set(&gateway, &who),
-        |it| it.at("/data/policy_set/last_reload/status") == "failed",
-    );
-    let broken = broken.await;
+    write(&gateway, &format!("{fine}\n@id(\"bad\")\npermit (principal,\n  oops\n"));
+    let broken = set_read(&gateway, &who, "failed").await;
     let error = broken.at("/data/policy_set/last_reload/errors/0");
     assert_eq!(error["path"], "test.cedar", "{error}");
     let place = (error["line"].as_u64().unwrap(), error["column"].as_u64().unwrap());
@@ -184,20 +192,14 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
 
     write(&gateway, POLICIES);
     // The set is in force a moment before it is told that it was read.
-    let fixed =
-        until(|| set(&gateway, &who), |it| it.at("/data/policy_set/last_reload/status") == "ok");
-    let fixed = fixed.await;
+    let fixed = set_read(&gateway, &who, "ok").await;
     assert!(members(&fixed, "id").contains(&"no-notes"));
     assert_eq!(fixed.at("/data/policy_set/last_reload/errors"), &json!([]));
     assert_eq!(fixed.at("/data/policy_set/version"), before.at("/data/policy_set/version"));
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
-    let events = gateway.get(&who, "/v1/audit/events?type=policy.changed&order=asc");
-    let targets: Vec<Value> = crate::given::items(&events.await)
-        .iter()
-        .map(|event| event["target"]["id"].clone())
-        .collect();
-    assert_eq!(targets.len(), 2, "two sets came into force: {targets:?}");
-    assert_eq!(&targets[1], before.at("/data/policy_set/version"));
+    let changes = list_of(&gateway, &who, "policy.changed", "").await;
+    assert_eq!(changes.len(), 2, "two sets came into force: {changes:?}");
+    assert_eq!(&changes[1]["target"]["id"], before.at("/data/policy_set/version"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -205,8 +207,7 @@ async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
-    let status = "/data/policy_set/last_reload/status";
-    let refused = until(|| set(&gateway, &who), |it| it.at(status) == "failed").await;
+    let refused = set_read(&gateway, &who, "failed").await;
     let error = refused.at("/data/policy_set/last_reload/errors/0");
     assert_eq!(error["code"], "too_few_policies", "{error}");
     assert_eq!(note(&gateway, &who).await, "403 no-notes", "the last good set stays");
@@ -226,12 +227,9 @@ async fn files_come_and_go_in_folders_and_those_of_editors_are_not_looked_at() {
     fs::write(policies.join(".hidden.cedar"), "permit (").unwrap();
     fs::create_dir(policies.join("team")).unwrap();
 
-    fs::write(
-        policies.join("team/more.cedar"),
-        "@id(\"more\")\nforbid (principal, action, resource);\n",
-    )
-    .unwrap();
-    let more = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"more")).await;
+    let more = "@id(\"more\")\nforbid (principal, action, resource);\n";
+    fs::write(policies.join("team/more.cedar"), more).unwrap();
+    let more = set_with(&gateway, &who, "more").await;
     assert_eq!(more.at("/data/policy_set/last_reload/status"), "ok", "{}", more.text);
     let record = gateway.get(&who, "/v1/policies/more").await;
     assert_eq!(record.at("/data/origin/path"), "policies/team/more.cedar");
@@ -247,18 +245,11 @@ async fn two_policies_of_one_name_are_refused() {
 
     let twice = "@id(\"base\")\nforbid (principal, action, resource);\n";
     fs::write(gateway.folder().join("policies/twice.cedar"), twice).unwrap();
-    let failed = until(
-        || set(&gateway, &who),
-        |it| it.at("/data/policy_set/last_reload/status") == "failed",
-    );
 
-    let failed = failed.await;
+    let failed = set_read(&gateway, &who, "failed").await;
     let error = failed.at("/data/policy_set/last_reload/errors/0");
-    assert_eq!(
-        (&error["path"], &error["policy"]),
-        (&json!("twice.cedar"), &json!("base")),
-        "{error}"
-    );
+    assert_eq!(error["path"], "twice.cedar", "{error}");
+    assert_eq!(error["policy"], "base", "{error}");
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
 }
 
@@ -299,57 +290,44 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     let policies = r#"@id("base") permit (principal, action, resource);
         @id("limit") forbid (principal, action == Mcp::Action::"other:a", resource)
         when { context has input && context.input has limit && context.input.limit > 100 };"#;
-    let (gateway, who) = serve(
-        gateway()
-            .http("other", &server.url(), "protocol = \"legacy\"\npin = \"off\"")
-            .policies(policies),
-    );
+    let more = "protocol = \"legacy\"\npin = \"off\"";
+    let (gateway, who) = serve(gateway().http("other", &server.url(), more).policies(policies));
     assert_eq!(gateway.invoke(&who, "other:a", json!({"limit": 5})).await.status, 200);
 
     strict["inputSchema"]["properties"]["limit"]["type"] = json!("string");
     server.change_tools(vec![strict, tool("b")]);
-    let valid = "/data/validation/valid";
-    let record =
-        until(|| gateway.get(&who, "/v1/policies/limit"), |it| it.at(valid) == false).await;
+    let limit = || gateway.get(&who, "/v1/policies/limit");
+    let record = until(limit, |it| it.at("/data/validation/valid") == false).await;
 
-    assert!(
-        record.at("/data/validation/errors/0").to_string().contains("other:a"),
-        "{}",
-        record.text
-    );
+    let error = record.at("/data/validation/errors/0").to_string();
+    assert!(error.contains("other:a"), "{}", record.text);
     let call = gateway.invoke(&who, "other:a", json!({"limit": "5"})).await;
-    assert_eq!(
-        (call.status.as_u16(), call.at("/governance/policy")),
-        (403, &json!("policy-error"))
-    );
+    assert_eq!(call.status, 403);
+    assert_eq!(call.at("/governance/policy"), "policy-error");
     assert_eq!(gateway.invoke(&who, "other:b", json!({})).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_and_statistics_of_another_org_are_nobody_elses() {
-    let mut gateway = gateway().sample().policies("").prepare();
-    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
-    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
-    let policies = format!(
-        "@id(\"everybody\") permit (principal, action, resource);\n\
-         @id(\"their-org\") permit (principal in Mcp::Org::\"{other}\", action, resource);\n\
-         @id(\"their-user\") forbid (principal == Mcp::User::\"{user}\", \
-             action == Mcp::Action::\"sample:create_note\", resource);\n\
-         @id(\"their-condition\") permit (principal, action, resource) \
-             when {{ principal in Mcp::Org::\"{other}\" }};\n\
-         @id(\"our-org\") permit (principal in Mcp::Org::\"{own}\", action, resource);\n\
-         @id(\"our-user\") permit (principal == Mcp::User::\"{me}\", action, resource);",
-        other = orgs[1],
-        user = theirs.id,
-        own = orgs[0],
-        me = ours.id,
-    );
-    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
-    gateway.start();
+    let (gateway, ours, theirs) = of_two_orgs(|ours, theirs| {
+        format!(
+            "@id(\"everybody\") permit (principal, action, resource);\n\
+             @id(\"their-org\") permit (principal in Mcp::Org::\"{other}\", action, resource);\n\
+             @id(\"their-user\") forbid (principal == Mcp::User::\"{user}\", \
+                 action == Mcp::Action::\"sample:create_note\", resource);\n\
+             @id(\"their-condition\") permit (principal, action, resource) \
+                 when {{ principal in Mcp::Org::\"{other}\" }};\n\
+             @id(\"our-org\") permit (principal in Mcp::Org::\"{own}\", action, resource);\n\
+             @id(\"our-user\") permit (principal == Mcp::User::\"{me}\", action, resource);",
+            other = theirs.org,
+            user = theirs.id,
+            own = ours.org,
+            me = ours.id,
+        )
+    });
     let listed = async |who: &Principal| {
         let answer = gateway.get(who, "/v1/policies").await;
-        let all = members(&answer, "id").into_iter();
-        let all = all.filter(|id| !BUILTINS.contains(id));
+        let all = members(&answer, "id").into_iter().filter(|id| !BUILTINS.contains(id));
         all.map(str::to_owned).collect::<Vec<_>>()
     };
 
@@ -360,7 +338,7 @@ async fn policies_and_statistics_of_another_org_are_nobody_elses() {
     let path = |id: &str| format!("/v1/policies/{id}");
     for id in &of_theirs[1..] {
         let hidden = gateway.get(&ours, &path(id)).await;
-        assert_eq!((hidden.status.as_u16(), hidden.code()), (404, "not_found"), "{id}");
+        assert_eq!(hidden.refusal(), (404, "not_found"), "{id}");
         let shown = gateway.get(&theirs, &path(id)).await;
         assert_eq!(shown.status, 200, "{id}: {}", shown.text);
         let version = shown.at("/data/version").as_str().unwrap();
@@ -381,16 +359,13 @@ async fn policies_and_statistics_of_another_org_are_nobody_elses() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_simulation_tells_nothing_of_another_orgs_policies() {
-    let mut gateway = gateway().sample().policies("").prepare();
-    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
-    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
-    let policies = format!(
-        "@id(\"everybody\") permit (principal, action, resource);\n\
-         @id(\"their-secret\") forbid (principal == Mcp::User::\"{}\", action, resource);",
-        theirs.id
-    );
-    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
-    gateway.start();
+    let (gateway, ours, theirs) = of_two_orgs(|_, theirs| {
+        format!(
+            "@id(\"everybody\") permit (principal, action, resource);\n\
+             @id(\"their-secret\") forbid (principal == Mcp::User::\"{}\", action, resource);",
+            theirs.id
+        )
+    });
     let body = json!({
         "requests": [{
             "tool": "sample:list_items", "input": {},

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run, serve, until},
+    given::{ALL_SCOPES, ENOUGH, assert_fails, items, members, run, serve, until, words},
 };
 
 const POLICIES: &str = r#"@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
@@ -75,8 +75,8 @@ fn summary(explanation: &Value) -> String {
 
 /// Adds the suggested permit to the folder and waits until it is in force.
 async fn add_permit(gateway: &Gateway, who: &Principal, explanation: &Value) {
-    let permit =
-        explanation["suggested_permit"].as_str().unwrap_or_else(|| panic!("{explanation}"));
+    let permit = explanation["suggested_permit"].as_str();
+    let permit = permit.unwrap_or_else(|| panic!("{explanation}"));
     let id = permit.split('"').nth(1).expect("an id").to_owned();
     fs::write(gateway.folder().join(format!("policies/{id}.cedar")), permit).unwrap();
     let path = format!("/v1/policies/{id}");
@@ -87,14 +87,11 @@ async fn add_permit(gateway: &Gateway, who: &Principal, explanation: &Value) {
 async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call() {
     let (gateway, who) = start(POLICIES);
     let other = gateway.service(&who.org, "mcps:invoke");
+    let quoted = json!({"title": "a \"quoted\" one", "text": "b\n\u{202e}"});
+    let plain = json!({"title": "a", "text": "b"});
     for (tool, input, another, differs) in [
         // No permit is for this tool and principal.
-        (
-            "sample:create_note",
-            json!({"title": "a \"quoted\" one", "text": "b\n\u{202e}"}),
-            json!({"title": "a", "text": "b"}),
-            "principal",
-        ),
+        ("sample:create_note", quoted, plain, "principal"),
         // The head of a permit matches and its condition does not hold.
         ("sample:list_items", json!({"limit": 5}), json!({"limit": 6}), "condition"),
         ("sample:list_items", json!({}), json!({"limit": 7}), "condition"),
@@ -112,9 +109,8 @@ async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call() {
         add_permit(&gateway, &who, &explanation).await;
         let allowed = gateway.invoke(&who, tool, input.clone()).await;
         assert_eq!(allowed.status, 200, "{}\n{context}", allowed.text);
-        for denied in
-            [gateway.invoke(&who, tool, another).await, gateway.invoke(&other, tool, input).await]
-        {
+        for (who, input) in [(&who, another), (&other, input)] {
+            let denied = gateway.invoke(who, tool, input).await;
             assert_eq!(denied.at("/governance/policy"), "default-deny", "{context}");
         }
     }
@@ -207,10 +203,8 @@ async fn of_a_permitted_call_the_permit_is_told_and_of_an_undecided_one_that_nob
     let unasked = explained(&gateway, &who, undecided).await;
 
     assert!(summary(&permitted).contains("`short-lists` permits it: nothing has to be added."));
-    assert_eq!(
-        (&permitted["permit_helps"], &permitted["near_misses"]),
-        (&json!(false), &json!([]))
-    );
+    assert_eq!(permitted["permit_helps"], false);
+    assert_eq!(permitted["near_misses"], json!([]));
     assert_eq!(misfit.status, 400, "{}", misfit.text);
     let unasked = unasked.at("/data/explanation");
     assert!(summary(unasked).contains("No policy was asked"), "{unasked}");
@@ -226,9 +220,8 @@ async fn another_set_and_parts_that_were_erased_are_said_to_be_so() {
     until(|| gateway.get(&who, "/v1/policies/five"), |it| it.status == 200).await;
 
     let now = explanation(&gateway, &who, &denied, 403).await;
-    let erase =
-        ["audit", "erase", "--org", "acme", "--event", denied.event_id(), "--reason", "asked"];
-    assert!(run(&gateway, &erase).await.status.success());
+    let erase = format!("audit erase --org acme --event {} --reason asked", denied.event_id());
+    assert!(run(&gateway, &words(&erase)).await.status.success());
     let erased = explanation(&gateway, &who, &denied, 403).await;
 
     assert!(summary(&now).contains("It was denied by `default-deny`"), "{now}");
@@ -284,18 +277,18 @@ async fn an_explanation_is_for_those_who_may_read_event_and_policies() {
     let denied = gateway.invoke(&caller, "sample:list_items", json!({"limit": 5})).await;
     let id = denied.event_id();
     let logins = gateway.get(&who, "/v1/audit/events?type=token.issued").await;
-    let login = items(&logins)[0]["id"].as_str().unwrap().to_owned();
+    let login = members(&logins, "id")[0];
 
     let unscoped = explained(&gateway, &caller, id).await;
     let unseen = [explained(&gateway, &reader, id).await, explained(&gateway, &stranger, id).await];
     let unknown = gateway.get(&who, &format!("/v1/audit/events/{id}?explain=yes")).await;
-    let no_call = explained(&gateway, &who, &login).await;
-    let plain = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+    let no_call = explained(&gateway, &who, login).await;
+    let plain = gateway.event(&who, id).await;
     let not_asked = gateway.get(&caller, &format!("/v1/audit/events/{id}?explain=0")).await;
 
-    assert_eq!((unscoped.status.as_u16(), unscoped.code()), (403, "insufficient_scope"));
+    assert_eq!(unscoped.refusal(), (403, "insufficient_scope"));
     assert!(unseen.iter().all(|answer| answer.status == 404));
-    assert_eq!((unknown.status.as_u16(), unknown.code()), (400, "invalid_request"));
+    assert_eq!(unknown.refusal(), (400, "invalid_request"));
     assert_eq!(unknown.at("/error/details/parameter"), "explain");
     for answer in [plain, not_asked, no_call] {
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -329,12 +322,8 @@ async fn the_operator_explains_a_call_from_the_shell() {
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["suggested_permit"], by_api["suggested_permit"]);
     assert!(String::from_utf8_lossy(&off.stdout).contains("No permit is true for it."));
-    let login = items(&page)[0]["id"].as_str().unwrap();
-    for (event, told) in
-        [(login, "token.issued"), ("evt_01M7W9Y2TK0000000000000000", "no event `evt_")]
-    {
-        let (code, message) = failure(&gateway, &["policy", "explain", event]).await;
-        assert_eq!(code, 1, "{message}");
-        assert!(message.contains(told), "{message}");
-    }
+    let login = members(&page, "id")[0];
+    assert_fails(&gateway, &["policy", "explain", login], 1, "token.issued").await;
+    let unknown = "evt_01M7W9Y2TK0000000000000000";
+    assert_fails(&gateway, &["policy", "explain", unknown], 1, "no event `evt_").await;
 }

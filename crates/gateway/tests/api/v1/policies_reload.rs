@@ -9,11 +9,13 @@ use std::{
 };
 
 use portcullis_testkit::{Answer, Gateway, Principal, eventually};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::policies::{set, set_read, set_with, write};
 use crate::{
     gateway,
-    given::{failure, items, members, run, serve, until},
+    given::{failure, items, run, serve},
+    scene::{list_of, told},
 };
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
@@ -27,52 +29,34 @@ fn short(name: &str) -> String {
     )
 }
 
-fn write(gateway: &Gateway, text: &str) {
-    fs::write(gateway.folder().join("policies/test.cedar"), text).unwrap();
-}
-
-async fn set(gateway: &Gateway, who: &Principal) -> Answer {
-    gateway.get(who, "/v1/policies").await
-}
-
-async fn list(gateway: &Gateway, who: &Principal, limit: u64) -> Answer {
+/// Asks for a list of this length.
+pub(super) async fn list(gateway: &Gateway, who: &Principal, limit: u64) -> Answer {
     gateway.invoke(who, "sample:list_items", json!({"limit": limit})).await
 }
 
 /// The policy that decided and the set it stood in, as the event says.
 async fn recorded(gateway: &Gateway, who: &Principal, answer: &Answer) -> (String, String) {
-    let event = gateway.get(who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+    let event = gateway.event(who, answer.event_id()).await;
     let text = |name: &str| {
         event.at(&format!("/data/governance/{name}")).as_str().unwrap_or_default().to_owned()
     };
     (text("policy"), text("policy_set"))
 }
 
-async fn details(gateway: &Gateway, who: &Principal, kind: &str, member: &str) -> Vec<Value> {
-    let list = gateway.get(who, &format!("/v1/audit/events?type={kind}&order=asc")).await;
-    let mut found = Vec::new();
-    for event in items(&list) {
-        let id = event["id"].as_str().unwrap();
-        let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
-        found.push(event.at(&format!("/data/detached/{member}")).clone());
-    }
-    found
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
     let (mut gateway, who) = serve(gateway().sample().policies(&short("short")));
     let denied = list(&gateway, &who, 50).await;
-    let event = gateway.get(&who, &format!("/v1/audit/events/{}", denied.event_id())).await;
+    let event = gateway.event(&who, denied.event_id()).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap().to_owned();
 
     write(&gateway, &format!("{BASE}@id(\"other\") permit (principal, action, resource);"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"other")).await;
+    set_with(&gateway, &who, "other").await;
     gateway.stop();
     gateway.start();
 
     let gone = gateway.get(&who, "/v1/policies/short").await;
-    assert_eq!((gone.status.as_u16(), gone.code()), (404, "not_found"));
+    assert_eq!(gone.refusal(), (404, "not_found"));
     let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await.ok();
     assert_eq!(kept.at("/data/version"), version.as_str());
     assert_eq!(kept.at("/data/reason"), "Lists are short");
@@ -88,24 +72,20 @@ async fn the_log_says_what_changed_and_what_was_not_taken() {
     let before = set(&gateway, &who).await;
 
     write(&gateway, &short("shorter"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"shorter")).await;
+    set_with(&gateway, &who, "shorter").await;
     write(&gateway, "permit (principal");
-    let failed = "/data/policy_set/last_reload/status";
-    until(|| set(&gateway, &who), |it| it.at(failed) == "failed").await;
+    set_read(&gateway, &who, "failed").await;
 
-    let told = until(
-        || gateway.get(&who, "/v1/audit/events?type=policy.reload_failed"),
-        |it| !items(it).is_empty(),
-    );
-    told.await;
-    let changes = details(&gateway, &who, "policy.changed", "change").await;
+    let failures = told(&gateway, &who, "policy.reload_failed").await;
+    let changes = list_of(&gateway, &who, "policy.changed", "").await;
     assert_eq!(changes.len(), 1, "{changes:?}");
-    assert_eq!(changes[0]["added"], json!(["shorter"]));
-    assert_eq!(changes[0]["removed"], json!(["short"]));
-    assert_eq!(&changes[0]["previous"], before.at("/data/policy_set/version"));
-    let failures = details(&gateway, &who, "policy.reload_failed", "reload").await;
-    assert_eq!(failures[0]["errors"][0]["path"], "test.cedar", "{failures:?}");
-    assert_eq!(failures[0]["errors"][0]["code"], "syntax");
+    let change = &changes[0]["detached"]["change"];
+    assert_eq!(change["added"], json!(["shorter"]));
+    assert_eq!(change["removed"], json!(["short"]));
+    assert_eq!(&change["previous"], before.at("/data/policy_set/version"));
+    let error = &failures.last().unwrap()["detached"]["reload"]["errors"][0];
+    assert_eq!(error["path"], "test.cedar", "{failures:?}");
+    assert_eq!(error["code"], "syntax");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,17 +94,16 @@ async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is
     let policies = gateway.folder().join("policies");
 
     fs::remove_dir_all(&policies).unwrap();
-    let status = "/data/policy_set/last_reload/status";
-    until(|| set(&gateway, &who), |it| it.at(status) == "failed").await;
+    set_read(&gateway, &who, "failed").await;
     let denied = list(&gateway, &who, 50).await;
     assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("short")));
 
     fs::create_dir(&policies).unwrap();
     write(&gateway, &short("back"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"back")).await;
+    set_with(&gateway, &who, "back").await;
     // The new folder is watched like the old one.
     write(&gateway, &short("again"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"again")).await;
+    set_with(&gateway, &who, "again").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,7 +122,7 @@ async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
     assert_eq!(shown.at("/data/policy_set/last_reload/status"), "failed");
     assert_eq!(shown.at("/data/policy_set/last_reload/errors/0/path"), "test.cedar");
     write(&gateway, &short("mended"));
-    until(|| set(&gateway, &who), |it| members(it, "id").contains(&"mended")).await;
+    set_with(&gateway, &who, "mended").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +179,7 @@ async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_sa
     let (gateway, who) = serve(gateway().sample().policies(&short("a")));
     let first = set(&gateway, &who).await.at("/data/policy_set/version").clone();
     write(&gateway, &short("b"));
-    let second = until(|| set(&gateway, &who), |it| members(it, "id").contains(&"b")).await;
+    let second = set_with(&gateway, &who, "b").await;
     let second = second.at("/data/policy_set/version").clone();
     let done = Arc::new(AtomicBool::new(false));
     let (stop, file) = (Arc::clone(&done), gateway.folder().join("policies/test.cedar"));

@@ -2,14 +2,14 @@
 
 mod long_work;
 
-use std::fs;
-
 use portcullis_testkit::{Answer, Gateway, Principal};
 use serde_json::{Value, json};
 
+use super::policies::of_two_orgs;
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, serve, serve_as},
+    given::{assert_enveloped, items, serve, serve_as},
+    scene::list_of,
 };
 
 const PATH: &str = "/v1/policies/simulate";
@@ -45,6 +45,17 @@ fn call(limit: u64) -> Value {
     json!({"tool": "sample:list_items", "input": {"limit": limit}})
 }
 
+/// The same with this member.
+fn call_with(limit: u64, member: &str, value: Value) -> Value {
+    let mut call = call(limit);
+    call[member] = value;
+    call
+}
+
+fn note(text: &str) -> Value {
+    json!({"tool": "sample:create_note", "input": {"title": "a", "text": text}})
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn null_stands_for_absent() {
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
@@ -74,9 +85,7 @@ async fn a_call_that_nobody_could_approve_is_told_as_denied() {
     for more in ["", " hidden=true"] {
         let (gateway, who) = serve(gateway().sample().policies(&asking(more)));
         for title in ["hello", "hel\u{e0041}\u{e007f}lo"] {
-            let call =
-                json!({"tool": "sample:create_note", "input": {"title": title, "text": "x"}});
-            let answer = simulate(&gateway, &who, &call).await;
+            let answer = simulate(&gateway, &who, &note(title)).await;
             let reason = answer.at("/data/results/0/reason").as_str().unwrap_or_default();
             said_of.push((said(&answer).remove(0), reason.contains("would not see")));
         }
@@ -103,12 +112,10 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
     assert_eq!(denied.at("/data/simulated"), true);
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
     assert!(items(&events).is_empty(), "{}", events.text);
-    let events = gateway.get(&who, "/v1/audit/events?type=policy.simulated&order=asc").await;
-    assert_eq!(items(&events).len(), 2);
-    let id = items(&events)[1]["id"].as_str().unwrap();
-    let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
-    assert_eq!(event.at("/data/detached/simulation/summary/deny").to_string(), "1");
-    assert_eq!(event.at("/data/target/type"), "policy_set");
+    let events = list_of(&gateway, &who, "policy.simulated", "").await;
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[1]["detached"]["simulation"]["summary"]["deny"].to_string(), "1");
+    assert_eq!(events[1]["target"]["type"], "policy_set");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,8 +182,7 @@ async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectati
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expectation_that_is_not_met_says_what_was_got() {
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    let mut body = call(50);
-    body["expect"] = json!({"decision": "allow", "cause": "permit"});
+    let body = call_with(50, "expect", json!({"decision": "allow", "cause": "permit"}));
 
     let answer = simulate(&gateway, &who, &body).await;
 
@@ -191,20 +197,17 @@ async fn a_draft_is_laid_over_the_set_in_force() {
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let stricter = r#"@id("short-lists") @reason("x") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
         when { context has input && context.input has limit && context.input.limit > 3 };"#;
+    let mine = "@id(\"mine\") permit (principal, action, resource);";
     for (policies, wanted) in [
         (json!({"upsert": [{"source": stricter}]}), "deny short-lists"),
         (json!({"remove": ["base"]}), "deny default-deny"),
         (json!({"remove": ["short-lists"]}), "allow base"),
         (json!({"base": "empty"}), "deny default-deny"),
-        (
-            json!({"base": "empty", "upsert": [{"source": "@id(\"mine\") permit (principal, action, resource);"}]}),
-            "allow mine",
-        ),
+        (json!({"base": "empty", "upsert": [{"source": mine}]}), "allow mine"),
         (json!({"set_status": {"base": "disabled"}}), "deny default-deny"),
         (json!({"set_status": {"base": "shadow"}}), "deny default-deny"),
     ] {
-        let mut body = call(5);
-        body["policies"] = policies.clone();
+        let body = call_with(5, "policies", policies.clone());
 
         let answer = simulate(&gateway, &who, &body).await;
 
@@ -212,8 +215,7 @@ async fn a_draft_is_laid_over_the_set_in_force() {
     }
     let live = gateway.get(&who, "/v1/policies").await;
     let version = live.at("/data/policy_set/version").as_str().unwrap();
-    let mut body = call(50);
-    body["policies"] = json!({"base": version});
+    let body = call_with(50, "policies", json!({"base": version}));
     let kept = simulate(&gateway, &who, &body).await;
     assert_eq!(said(&kept), ["deny short-lists"]);
     assert_eq!(kept.at("/data/policy_set/candidate/version"), version);
@@ -222,35 +224,25 @@ async fn a_draft_is_laid_over_the_set_in_force() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_that_does_not_load_is_refused_with_the_places() {
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
+    let upsert = |source: &str| json!({"upsert": [{"source": source}]});
+    let mistyped = "@id(\"a\")\npermit (principal, action, resource)\nwhen { context.inptu.x };";
+    let unknown = json!({"set_status": {"nothing": "active"}});
     for (policies, place, said) in [
-        (
-            json!({"upsert": [{"source": "permit (principal"}]}),
-            "/policies/upsert/0/source",
-            "line 1",
-        ),
-        (
-            json!({"upsert": [{"source": "@id(\"a\")\npermit (principal, action, resource)\nwhen { context.inptu.x };"}]}),
-            "/policies/upsert/0/source",
-            "line 3",
-        ),
-        (json!({"remove": ["nothing"]}), "/policies/remove/0", "is no policy"),
-        (json!({"remove": ["default-deny"]}), "/policies/remove/0", "is no policy"),
-        (
-            json!({"set_status": {"nothing": "active"}}),
-            "/policies/set_status/nothing",
-            "is no policy",
-        ),
-        (json!({"base": "sha256:00"}), "/policies/base", "ever in force"),
-        (json!({"bas": "live"}), "/policies/bas", "is not known"),
+        (upsert("permit (principal"), "upsert/0/source", "line 1"),
+        (upsert(mistyped), "upsert/0/source", "line 3"),
+        (json!({"remove": ["nothing"]}), "remove/0", "is no policy"),
+        (json!({"remove": ["default-deny"]}), "remove/0", "is no policy"),
+        (unknown, "set_status/nothing", "is no policy"),
+        (json!({"base": "sha256:00"}), "base", "ever in force"),
+        (json!({"bas": "live"}), "bas", "is not known"),
     ] {
-        let mut body = call(5);
-        body["policies"] = policies.clone();
+        let body = call_with(5, "policies", policies.clone());
 
         let answer = simulate(&gateway, &who, &body).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{policies}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{policies}");
         let violation = answer.at("/error/details/violations/0");
-        assert_eq!(violation["path"], place, "{}", answer.text);
+        assert_eq!(violation["path"], format!("/policies/{place}"), "{}", answer.text);
         assert!(violation["message"].as_str().unwrap().contains(said), "{}", answer.text);
     }
 }
@@ -258,15 +250,13 @@ async fn a_draft_that_does_not_load_is_refused_with_the_places() {
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_as_somebody_else_needs_admin() {
     let (gateway, who) = serve_as("policies:read", gateway().sample().policies(POLICIES));
-    let mut body = call(5);
-
     for (principal, status) in [
         (Value::Null, 200),
         (json!({"id": who.id}), 200),
         (json!({"id": who.id, "groups": ["staff"]}), 403),
         (json!({"type": "user", "id": "ana"}), 403),
     ] {
-        body["principal"] = principal.clone();
+        let body = call_with(5, "principal", principal.clone());
 
         let answer = simulate(&gateway, &who, &body).await;
 
@@ -283,7 +273,7 @@ async fn a_tool_that_is_not_there_is_not_found() {
 
     let answer = simulate(&gateway, &who, &json!({"tool": "sample:nothing"})).await;
 
-    assert_eq!((answer.status.as_u16(), answer.code()), (404, "not_found"));
+    assert_eq!(answer.refusal(), (404, "not_found"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -292,8 +282,6 @@ async fn findings_can_be_imagined_and_are_otherwise_looked_for() {
         @id("no-mail") @reason("No addresses") forbid (principal, action, resource)
         when { context has dlp && context.dlp.findings.contains("email") };"#;
     let (gateway, who) = serve(gateway().sample().policies(policies));
-    let note =
-        |text: &str| json!({"tool": "sample:create_note", "input": {"title": "a", "text": text}});
 
     let plain = simulate(&gateway, &who, &note("hello")).await;
     let mut imagined = note("hello");
@@ -313,13 +301,13 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
         when { context.input has limit && context.input.limit <= 3 };
         @id("notes") permit (principal, action == Mcp::Action::"sample:create_note", resource);"#;
     let (gateway, who) = serve(gateway().sample().policies(policies));
-    let mut body = call(5);
+    let explained = async |how: &str| {
+        simulate(&gateway, &who, &call_with(5, "options", json!({"explain": how}))).await
+    };
 
-    let plain = simulate(&gateway, &who, &body).await;
-    body["options"] = json!({"explain": "full"});
-    let full = simulate(&gateway, &who, &body).await;
-    body["options"] = json!({"explain": "none"});
-    let none = simulate(&gateway, &who, &body).await;
+    let plain = simulate(&gateway, &who, &call(5)).await;
+    let full = explained("full").await;
+    let none = explained("none").await;
 
     assert_eq!(said(&plain), ["deny default-deny"]);
     assert_eq!(plain.at("/data/results/0/cause"), "default_deny");
@@ -338,33 +326,26 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_explanation_names_no_policy_that_can_only_concern_another_org() {
-    let mut gateway = gateway().sample().policies("").prepare();
-    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
-    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
-    let policies = format!(
-        "@id(\"theirs\") permit (principal == Mcp::User::\"{}\", action, resource);\n\
-         @id(\"ours\") permit (principal == Mcp::User::\"usr_nobody\", action, resource);\n\
-         @id(\"inside\") permit (principal, action, resource) when {{ principal in Mcp::Org::\"{}\" }};",
-        theirs.id, orgs[1],
-    );
-    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
-    gateway.start();
-    let mut body = call(5);
-    body["options"] = json!({"explain": "full"});
+    let (gateway, ours, theirs) = of_two_orgs(|_, theirs| {
+        format!(
+            "@id(\"theirs\") permit (principal == Mcp::User::\"{}\", action, resource);\n\
+             @id(\"ours\") permit (principal == Mcp::User::\"usr_nobody\", action, resource);\n\
+             @id(\"inside\") permit (principal, action, resource) \
+                 when {{ principal in Mcp::Org::\"{}\" }};",
+            theirs.id, theirs.org,
+        )
+    });
+    let body = call_with(5, "options", json!({"explain": "full"}));
 
     let answer = simulate(&gateway, &ours, &body).await;
 
     let explained = answer.at("/data/results/0/explain");
     assert_eq!(explained["near_misses"][0]["permits"], json!([{"policy": "ours"}]), "{explained}");
-    assert_eq!(
-        (&explained["candidates"], explained["considered"].to_string()),
-        (&json!([]), "0".into())
-    );
-    assert!(
-        !answer.text.contains(&theirs.id) && !answer.text.contains(&orgs[1]),
-        "{}",
-        answer.text
-    );
+    assert_eq!(explained["candidates"], json!([]));
+    assert_eq!(explained["considered"].to_string(), "0");
+    for foreign in [&theirs.id, &theirs.org] {
+        assert!(!answer.text.contains(foreign), "{}", answer.text);
+    }
 }
 
 /// The answer without what is of this request alone, and with one name in the place of the other.
@@ -388,17 +369,15 @@ fn told_of(answer: &Answer, id: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
-    let mut gateway = gateway().sample().policies("").prepare();
-    let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
-    let [ours, theirs] = orgs.each_ref().map(|org| gateway.user(org, "admin", ALL_SCOPES));
-    let policies = format!(
-        "@id(\"base\") permit (principal, action, resource);\n\
-         @id(\"x-org\") permit (principal in Mcp::Org::\"{}\", action, resource);\n\
-         @id(\"x-user\") @mode(\"shadow\") forbid (principal == Mcp::User::\"{}\", action, resource);",
-        orgs[1], theirs.id,
-    );
-    fs::write(gateway.folder().join("policies/orgs.cedar"), policies).unwrap();
-    gateway.start();
+    let (gateway, ours, theirs) = of_two_orgs(|_, theirs| {
+        format!(
+            "@id(\"base\") permit (principal, action, resource);\n\
+             @id(\"x-org\") permit (principal in Mcp::Org::\"{}\", action, resource);\n\
+             @id(\"x-user\") @mode(\"shadow\") \
+                 forbid (principal == Mcp::User::\"{}\", action, resource);",
+            theirs.org, theirs.id,
+        )
+    });
     let source = |id: &str| {
         format!(
             "@id(\"{id}\") @reason(\"no\") forbid (principal, \
@@ -419,9 +398,7 @@ async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
     for known in ["x-org", "x-user"] {
         for (draft, same) in drafts(known).into_iter().zip(drafts("y-none")) {
             let asked = async |draft: &Value| {
-                let mut body = call(5);
-                body["policies"] = draft.clone();
-                simulate(&gateway, &ours, &body).await
+                simulate(&gateway, &ours, &call_with(5, "policies", draft.clone())).await
             };
 
             let (theirs, nobodys) = (asked(&draft).await, asked(&same).await);
@@ -429,8 +406,7 @@ async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
             assert_eq!(told_of(&theirs, known), told_of(&nobodys, "y-none"), "{draft}");
         }
     }
-    let mut body = call(5);
-    body["policies"] = json!({"remove": ["x-org"]});
+    let body = call_with(5, "policies", json!({"remove": ["x-org"]}));
     let owner = simulate(&gateway, &theirs, &body).await;
     assert_eq!(said(&owner), ["allow base"], "to whom it belongs it is there");
 }

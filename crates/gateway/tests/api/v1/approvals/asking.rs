@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Waiting, approval_of, told, types};
+use super::{Waiting, approval_of, types};
 use crate::{
     given::{is_id, until},
     scene::{Ending, PENDING, SUCCESS, check},
@@ -10,8 +10,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_runs_once_after_somebody_else_approved_it() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
 
     let first = it.invoke(&ana, "pay", json!({"amount": 7, "to": "DE"})).await;
 
@@ -58,8 +57,7 @@ async fn a_call_runs_once_after_somebody_else_approved_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn anything_else_is_another_call() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7, "to": "DE"})).await;
     it.approve(&ben, &id).await;
 
@@ -83,8 +81,7 @@ async fn anything_else_is_another_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_call_stays_denied_until_its_time_is_over() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
 
     let no = it.decide(&ben, &id, json!({"decision": "deny", "comment": "Not this month"})).await;
@@ -102,14 +99,13 @@ async fn a_denied_call_stays_denied_until_its_time_is_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_ends_when_its_time_is_over() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
 
     it.gateway.tamper("UPDATE approvals SET expires_at = created_at + 1");
 
     let late = it.decide(&ben, &id, json!({"decision": "approve"})).await;
-    assert_eq!(told(&late), (409, "approval_settled"), "{}", late.text);
+    assert_eq!(late.refusal(), (409, "approval_settled"), "{}", late.text);
     assert_eq!(late.at("/error/details/status"), "expired");
     let ended = until(|| it.get(&ana, &id), |answer| answer.status == 200).await;
     assert_eq!(ended.at("/data/status"), "expired");
@@ -119,15 +115,14 @@ async fn a_request_ends_when_its_time_is_over() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_principal_has_twenty_pending_requests_at_most() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     for amount in 0..20 {
         it.ask(&ana, "pay", json!({ "amount": amount })).await;
     }
 
     let more = it.invoke(&ana, "pay", json!({"amount": 20})).await;
 
-    assert_eq!(told(&more), (403, "policy_denied"), "{}", more.text);
+    assert_eq!(more.refusal(), (403, "policy_denied"), "{}", more.text);
     assert!(more.at("/error/details/approval").is_null(), "{}", more.text);
     assert!(more.at("/error/details/retry_after").is_u64(), "{}", more.text);
     let same = it.ask(&ana, "pay", json!({"amount": 3})).await;
@@ -143,7 +138,7 @@ async fn a_call_that_nobody_could_read_is_not_asked_for() {
 
     let large = it.invoke(&ana, "pay", json!({"note": "many words ".repeat(6_000)})).await;
 
-    assert_eq!(told(&large), (403, "policy_denied"), "{}", large.text);
+    assert_eq!(large.refusal(), (403, "policy_denied"), "{}", large.text);
     assert!(large.at("/error/details/approval").is_null(), "{}", large.text);
     assert!(large.at("/error/details/reason").as_str().unwrap().contains("64 KiB"));
 }

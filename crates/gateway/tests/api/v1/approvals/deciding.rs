@@ -3,7 +3,7 @@
 use portcullis_testkit::eventually;
 use serde_json::json;
 
-use super::{Waiting, told};
+use super::Waiting;
 use crate::given::{ALL_SCOPES, ENOUGH};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,9 +34,9 @@ async fn only_people_of_its_groups_and_admins_decide_and_never_about_calls_of_th
     ];
     for (who, principal, id, expected) in table {
         let answer = it.decide(principal, id, json!({"decision": "approve"})).await;
-        assert_eq!(told(&answer), expected, "{who}: {}", answer.text);
+        assert_eq!(answer.refusal(), expected, "{who}: {}", answer.text);
     }
-    assert_eq!(told(&it.get(&other, &hers).await), (404, "not_found"));
+    assert_eq!(it.get(&other, &hers).await.refusal(), (404, "not_found"));
     assert_eq!(it.get(&ana, &hers).await.at("/data/decisions"), &json!([]));
 
     it.approve(&ben, &hers).await;
@@ -56,11 +56,11 @@ async fn several_people_with_two_factors_approve_a_call_for_several_runs() {
     let id = it.ask(&ana, "wire", json!({"amount": 9})).await;
 
     let refused = it.decide(&weak, &id, json!({"decision": "approve"})).await;
-    assert_eq!(told(&refused), (403, "policy_denied"), "{}", refused.text);
+    assert_eq!(refused.refusal(), (403, "policy_denied"), "{}", refused.text);
     assert!(refused.at("/error/details/reason").as_str().unwrap().contains("second factor"));
     it.approve(&ben, &id).await;
     let twice = it.decide(&ben, &id, json!({"decision": "approve"})).await;
-    assert_eq!(told(&twice), (409, "approval_settled"), "{}", twice.text);
+    assert_eq!(twice.refusal(), (409, "approval_settled"), "{}", twice.text);
     assert_eq!(twice.at("/error/details/status"), "pending");
     assert_eq!(twice.at("/error/details/approval_id"), id.as_str());
     assert_eq!(it.ask(&ana, "wire", json!({"amount": 9})).await, id);
@@ -75,8 +75,7 @@ async fn several_people_with_two_factors_approve_a_call_for_several_runs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     assert_eq!(it.get(&ben, &id).await.status, 200);
 
@@ -84,7 +83,7 @@ async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
 
     for token in [&ben, &newest] {
         let answer = it.decide(token, &id, json!({"decision": "approve"})).await;
-        assert_eq!(told(&answer), (404, "not_found"), "{}", answer.text);
+        assert_eq!(answer.refusal(), (404, "not_found"), "{}", answer.text);
     }
     assert_eq!(it.get(&ana, &id).await.at("/data/status"), "pending");
 }
@@ -104,7 +103,7 @@ async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_o
     seen_by(200).await;
     it.gateway.admin(&["principal", "set-groups", &ben.id, "--none"]);
     let late = it.decide(&ben, &id, json!({"decision": "approve"})).await;
-    assert_eq!(told(&late), (404, "not_found"), "at once, for it is about rights: {}", late.text);
+    assert_eq!(late.refusal(), (404, "not_found"), "rights count at once: {}", late.text);
     it.gateway.admin(&["principal", "set-groups", &ben.id, "staff", "treasury"]);
     seen_by(200).await;
 
@@ -114,8 +113,7 @@ async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_o
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_is_made_once_about_the_call_that_was_read() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let other = format!("sha256:{}", "0".repeat(64));
 
@@ -128,16 +126,16 @@ async fn a_decision_is_made_once_about_the_call_that_was_read() {
         json!({"decision": "approve", "comment": "\u{1b}[2J"}),
     ] {
         let answer = it.decide(&ben, &id, wrong.clone()).await;
-        assert_eq!(told(&answer), (400, "invalid_request"), "{wrong}: {}", answer.text);
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{wrong}: {}", answer.text);
     }
     for unknown in ["apr_01M754BKTK9TG1TCT7SPYHDJTD", "apr_", "up:pay", "%00"] {
         let answer = it.decide(&ben, unknown, json!({"decision": "approve"})).await;
-        assert_eq!(told(&answer), (404, "not_found"), "{unknown}: {}", answer.text);
+        assert_eq!(answer.refusal(), (404, "not_found"), "{unknown}: {}", answer.text);
     }
     it.approve(&ben, &id).await;
     for decision in ["approve", "deny"] {
         let replayed = it.decide(&ben, &id, json!({ "decision": decision })).await;
-        assert_eq!(told(&replayed), (409, "approval_settled"), "{}", replayed.text);
+        assert_eq!(replayed.refusal(), (409, "approval_settled"), "{}", replayed.text);
         assert_eq!(replayed.at("/error/details/status"), "approved");
     }
     assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
@@ -145,8 +143,7 @@ async fn a_decision_is_made_once_about_the_call_that_was_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comment_is_text_and_secrets_in_it_are_masked() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
     let comment = format!("<img src=x onerror=alert(1)>\nkey {secret}");

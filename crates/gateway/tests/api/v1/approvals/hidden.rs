@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Waiting, approval_of, told};
+use super::{Waiting, approval_of};
 use crate::given::{items, run};
 
 /// A half of a payment that only the tool would read.
@@ -22,7 +22,7 @@ async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
     ] {
         let answer = it.invoke(&ana, "pay", input.clone()).await;
 
-        assert_eq!(told(&answer), (403, "policy_denied"), "{input}: {}", answer.text);
+        assert_eq!(answer.refusal(), (403, "policy_denied"), "{input}: {}", answer.text);
         let details = answer.at("/error/details");
         assert_eq!((&details["policy"], &details["executed"]), (&json!("payouts"), &json!("no")));
         assert!(details.get("approval").is_none(), "{details}");
@@ -40,8 +40,7 @@ async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let input = json!({"note": SMUGGLED, "k\u{200b}ey": "say [U+E0061]", "mail": "a@acme.example"});
 
     let id = it.ask(&ana, "write", input.clone()).await;
@@ -69,10 +68,7 @@ async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
     let printed = run(&it.gateway, &["approval", "show", &id]).await;
     let printed = String::from_utf8(printed.stdout).unwrap();
     assert!(printed.contains(&format!("DE89{tags}")), "{printed}");
-    assert!(
-        printed.contains("say [U+005B]U+E0061]"),
-        "what only looks like one differs: {printed}"
-    );
+    assert!(printed.contains("say [U+005B]U+E0061]"), "what looks like one differs: {printed}");
     assert!(!printed.contains(|it: char| it as u32 >= 0xE0000 || it == '\u{200b}'), "{printed:?}");
 
     let digest = shown.at("/data/digest");

@@ -2,13 +2,12 @@
 
 use serde_json::json;
 
-use super::{Waiting, told};
+use super::Waiting;
 use crate::given::members;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_lists_what_they_asked_for_and_what_they_may_decide() {
-    let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+    let (it, ana, ben) = Waiting::with_two().await;
     let cat = it.person("cat", &["sales"]).await;
     let auditor = it.login("aud", &["auditors"], &["pwd"], "approvals:read").await;
     let mut ids = Vec::new();
@@ -59,7 +58,7 @@ async fn a_list_takes_only_what_it_knows() {
     let ana = it.person("ana", &[]).await;
     for query in ["status=open", "status=pending,denied", "state=pending", "limit=0", "cursor=x"] {
         let answer = it.gateway.get(&ana, &format!("/v1/approvals?{query}")).await;
-        assert_eq!(told(&answer), (400, "invalid_request"), "{query}: {}", answer.text);
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{query}: {}", answer.text);
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Waiting, types};
-use crate::given::failure;
+use crate::given::assert_fails;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_lists_shows_and_decides() {
@@ -54,8 +54,6 @@ async fn the_operator_is_told_what_cannot_be_decided() {
         (&["approval", "list", "--status", "open"], 2, "pending"),
         (&["approval", "list", "--org", "nobody"], 1, "no org `nobody`"),
     ] {
-        let (status, told) = failure(&it.gateway, command).await;
-        assert_eq!(status, code, "{command:?}: {told}");
-        assert!(told.contains(expected), "{command:?}: {told}");
+        assert_fails(&it.gateway, command, code, expected).await;
     }
 }

@@ -5,19 +5,20 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    second, status,
-    trusting::{AUDIENCE, Trusting, job_claims, list_items, post, text},
+    lineage::without_people,
+    second,
+    trusting::{AUDIENCE, Trusting, exchange, get, job_claims, list_items, revoke, text},
 };
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, serve_as, until},
+    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, serve_as, until},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() {
     let it = Trusting::start("");
-    let body =
-        json!({"scope": "mcps:read mcps:invoke", "expires_in": 600, "label": "nightly-deploy"});
+    let scope = "mcps:read mcps:invoke";
+    let body = json!({"scope": scope, "expires_in": 600, "label": "nightly-deploy"});
 
     let answer = it.exchange(&it.job(), &body).await.ok();
 
@@ -33,11 +34,8 @@ async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() 
     assert_eq!(data["label"], "nightly-deploy");
     assert_eq!(data.get("refresh_token"), None, "services exchange again");
     let token = text(&answer, "/data/access_token");
-    let invoke = list_items(&it.gateway, &token);
-    assert_eq!(invoke.await.status, 200);
-    let events =
-        it.gateway.request(Method::GET, "/v1/audit/events?type=token.issued").bearer_auth(&token);
-    let events = it.gateway.send(events).await;
+    list_items(&it.gateway, &token).await.ok();
+    let events = get(&it.gateway, &token, "/v1/audit/events?type=token.issued").await;
     let event = &items(&events)[0];
     assert_eq!(event["target"]["id"], data["token_id"]);
     assert_eq!(event["actor"]["auth"], json!({"method": "oidc", "trust": "ci"}));
@@ -57,8 +55,8 @@ async fn what_is_not_asked_for_has_defaults_and_what_is_asked_too_much_is_cut_or
     assert_eq!(plain.at("/data/expires_in"), 900);
     assert_eq!(plain.at("/data/scope"), "mcps:invoke mcps:read");
     assert_eq!(greedy.at("/data/expires_in"), 1800, "the rule's max_ttl");
-    assert_eq!(status(&endless), (400, "invalid_request"));
-    assert_eq!(status(&beyond), (400, "invalid_scope"), "the service account may not");
+    assert_eq!(endless.refusal(), (400, "invalid_request"));
+    assert_eq!(beyond.refusal(), (400, "invalid_scope"), "the service account may not");
     assert_eq!(beyond.at("/error/details"), &json!({"scope": "policies:read"}));
     assert_eq!(unknown.at("/error/details"), &json!({"scope": "mcps:write"}));
 }
@@ -68,6 +66,7 @@ async fn a_bad_body_is_refused_and_named() {
     let it = Trusting::start("");
     let token = text(&it.exchange(&it.job(), &Value::Null).await, "/data/access_token");
 
+    let saml = "urn:ietf:params:oauth:token-type:saml2";
     for (body, path) in [
         (json!({"scopes": "mcps:read"}), "/scopes"),
         (json!({"scope": ["mcps:read"]}), "/scope"),
@@ -79,31 +78,28 @@ async fn a_bad_body_is_refused_and_named() {
         (json!({"label": "a\nb"}), "/label"),
         (json!({"org_id": "acme"}), "/org_id"),
         (json!({"grant_type": "client_credentials"}), "/grant_type"),
-        (
-            json!({"subject_token_type": "urn:ietf:params:oauth:token-type:saml2"}),
-            "/subject_token_type",
-        ),
+        (json!({"subject_token_type": saml}), "/subject_token_type"),
         (json!({"subject_token": "x".repeat(16 * 1024 + 1)}), "/subject_token"),
     ] {
         let answer = it.exchange(&token, &body).await;
 
-        assert_eq!(status(&answer), (400, "invalid_request"), "{body}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{body}");
         assert_eq!(answer.at("/error/details/violations/0/path"), path, "{body}");
         assert_eq!(answer.header("x-ratelimit-resource"), "unauthenticated");
     }
     let wrong_type = json!({"subject_token_type": "urn:ietf:params:oauth:token-type:jwt"});
-    assert_eq!(status(&it.exchange(&token, &wrong_type).await), (400, "invalid_request"));
+    assert_eq!(it.exchange(&token, &wrong_type).await.refusal(), (400, "invalid_request"));
     let other_org = json!({"org_id": "org_01M754BKTKX1YB8Q05NMW9TP4G"});
-    assert_eq!(status(&it.exchange(&token, &other_org).await), (400, "invalid_request"));
+    assert_eq!(it.exchange(&token, &other_org).await.refusal(), (400, "invalid_request"));
     let two = it.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&token);
     let two = it.gateway.send(two.header("authorization", "Bearer x")).await;
-    assert_eq!(status(&two), (400, "invalid_request"));
+    assert_eq!(two.refusal(), (400, "invalid_request"));
     let typed = it.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&token);
     let typed = it.gateway.send(typed.header("content-type", "text/plain").body("{}")).await;
-    assert_eq!(status(&typed), (415, "unsupported_media_type"));
+    assert_eq!(typed.refusal(), (415, "unsupported_media_type"));
     let grant = json!({"grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
         "subject_token_type": "urn:ietf:params:oauth:token-type:access_token"});
-    assert_eq!(it.exchange(&token, &grant).await.status, 200);
+    it.exchange(&token, &grant).await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,7 +114,7 @@ async fn a_jwt_that_is_not_right_is_refused_by_the_class_of_its_fault() {
     let mut forged = it.job();
     forged.replace_range(forged.len() - 20..forged.len() - 16, "AAAA");
     let once = it.job();
-    assert_eq!(it.exchange(&once, &Value::Null).await.status, 200);
+    it.exchange(&once, &Value::Null).await.ok();
 
     for (jwt, check) in [
         (expired, "time"),
@@ -136,10 +132,8 @@ async fn a_jwt_that_is_not_right_is_refused_by_the_class_of_its_fault() {
         let what = format!("{check}: {}", answer.text);
         assert_eq!(answer.code(), "invalid_credential", "{what}");
         assert_eq!(answer.at("/error/details/check"), check, "{what}");
-        assert_eq!(
-            answer.header("www-authenticate"),
-            "Bearer realm=\"portcullis\", error=\"invalid_token\""
-        );
+        let challenge = "Bearer realm=\"portcullis\", error=\"invalid_token\"";
+        assert_eq!(answer.header("www-authenticate"), challenge);
         assert_framed(&answer, &what);
     }
 }
@@ -149,7 +143,7 @@ async fn what_an_issuer_signed_and_was_refused_is_in_the_log_once_a_minute() {
     let it = Trusting::start("");
     let admin = it.gateway.user(&it.org, "admin", ALL_SCOPES);
     let once = it.job();
-    assert_eq!(it.exchange(&once, &Value::Null).await.status, 200);
+    it.exchange(&once, &Value::Null).await.ok();
 
     for _ in 0..3 {
         let elsewhere = it.oidc.service_token(&Wanted::new("https://other.example"));
@@ -172,7 +166,7 @@ async fn what_an_issuer_signed_and_was_refused_is_in_the_log_once_a_minute() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_that_rotate_are_followed_and_an_outage_is_outlived() {
     let it = Trusting::start("");
-    assert_eq!(it.exchange(&it.job(), &Value::Null).await.status, 200);
+    it.exchange(&it.job(), &Value::Null).await.ok();
 
     it.oidc.rotate(OldKeys::Withdrawn);
     let rotated = it.exchange(&it.job(), &Value::Null).await;
@@ -194,7 +188,7 @@ async fn without_the_issuers_keys_the_answer_is_come_back_later() {
 
     let answer = it.exchange(&job, &Value::Null).await;
 
-    assert_eq!(status(&answer), (503, "unavailable"));
+    assert_eq!(answer.refusal(), (503, "unavailable"));
     assert_eq!(answer.at("/error/details/reason"), "issuer_keys");
     assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
 }
@@ -203,23 +197,15 @@ async fn without_the_issuers_keys_the_answer_is_come_back_later() {
 async fn a_person_is_made_at_the_first_login_and_has_todays_role() {
     let it = Trusting::start("");
 
-    let first = it.exchange(&it.person("ana", &["mcp-admins"]), &Value::Null).await;
+    let first = it.logged_in("ana", &["mcp-admins"]).await;
     let asked = json!({"scope": "admin audit:read"});
     let admin = it.exchange(&it.person("ana", &["mcp-admins"]), &asked).await;
     let token = text(&admin, "/data/access_token");
-    assert_eq!(
-        it.gateway
-            .send(
-                it.gateway
-                    .request(Method::GET, "/v1/policies")
-                    .bearer_auth(text(&first, "/data/access_token"))
-            )
-            .await
-            .status,
-        200
-    );
-    let demoted = it.exchange(&it.person("ana", &[]), &Value::Null).await;
-    let other = it.exchange(&it.person("bob", &[]), &Value::Null).await;
+    let policies =
+        async || get(&it.gateway, &text(&first, "/data/access_token"), "/v1/policies").await;
+    policies().await.ok();
+    let demoted = it.logged_in("ana", &[]).await;
+    let other = it.logged_in("bob", &[]).await;
 
     assert!(text(&first, "/data/access_token").starts_with("mcp_live_"));
     assert_eq!(first.at("/data/expires_in"), 3600);
@@ -229,11 +215,7 @@ async fn a_person_is_made_at_the_first_login_and_has_todays_role() {
     assert_eq!(admin.at("/data/scope"), "admin audit:read");
     assert_eq!(first.at("/data/principal/id"), demoted.at("/data/principal/id"));
     assert_ne!(first.at("/data/principal/id"), other.at("/data/principal/id"));
-    let still = it
-        .gateway
-        .request(Method::GET, "/v1/policies")
-        .bearer_auth(text(&first, "/data/access_token"));
-    assert_eq!(status(&it.gateway.send(still).await), (403, "insufficient_scope"), "at once");
+    assert_eq!(policies().await.refusal(), (403, "insufficient_scope"), "at once");
     assert_eq!(it.status(&token).await, 200);
     let changes = it.gateway.admin(&["principal", "list", "--org", &it.org]);
     let people = changes.as_array().unwrap().iter().filter(|p| p["role"] == "member").count();
@@ -257,20 +239,20 @@ async fn many_first_logins_at_once_make_one_person() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_person_or_org_can_not_log_in() {
     let it = Trusting::start("");
-    let first = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let first = it.logged_in("ana", &[]).await;
     let id = text(&first, "/data/principal/id");
 
     it.gateway.admin(&["principal", "disable", &id]);
-    let refused = it.exchange(&it.person("ana", &[]), &Value::Null).await;
-    let other = it.exchange(&it.person("bob", &[]), &Value::Null).await;
+    let refused = it.logged_in("ana", &[]).await;
+    let other = it.logged_in("bob", &[]).await;
     it.gateway.admin(&["principal", "enable", &id]);
-    let again = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let again = it.logged_in("ana", &[]).await;
     it.gateway.admin(&["org", "disable", &it.org]);
-    let closed = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let closed = it.logged_in("ana", &[]).await;
 
-    assert_eq!(status(&refused), (401, "invalid_credential"));
+    assert_eq!(refused.refusal(), (401, "invalid_credential"));
     assert_eq!((other.status.as_u16(), again.status.as_u16()), (200, 200));
-    assert_eq!(status(&closed), (401, "invalid_credential"));
+    assert_eq!(closed.refusal(), (401, "invalid_credential"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,15 +261,10 @@ async fn a_rule_that_is_taken_away_takes_its_tokens_along() {
     let (access, refresh) = it.login("ana", &[]).await;
     assert_eq!(it.status(&access).await, 200);
 
-    it.gateway.stop();
-    let file = it.gateway.config_file();
-    let config = std::fs::read_to_string(&file).unwrap();
-    let without = config.split("[[trust]]\nname = \"people\"").next().unwrap();
-    std::fs::write(&file, without).unwrap();
-    it.gateway.start();
+    without_people(&mut it);
 
     assert_eq!(it.status(&access).await, 401);
-    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+    assert_eq!(it.refresh(&refresh).await.refusal(), (401, "token_revoked"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -295,10 +272,7 @@ async fn a_token_buys_a_narrower_one_and_never_a_wider_or_longer_one() {
     let gateway = gateway().sample().start();
     let org = gateway.org("acme", &ENOUGH);
     let parent = gateway.service(&org, "mcps:read mcps:invoke audit:read audit:export");
-    let ask = |body: Value| {
-        let (gateway, token) = (&gateway, parent.token.clone());
-        async move { post(gateway, "/v1/auth/token", &token, &body).await }
-    };
+    let ask = async |body: Value| exchange(&gateway, &parent.token, &body).await;
 
     let narrow = ask(json!({"scope": "mcps:read", "expires_in": 60})).await;
     let plain = ask(Value::Null).await;
@@ -308,18 +282,16 @@ async fn a_token_buys_a_narrower_one_and_never_a_wider_or_longer_one() {
     assert_eq!(narrow.at("/data/scope"), "mcps:read");
     assert_eq!(narrow.at("/data/expires_in"), 60);
     assert_eq!(plain.at("/data/scope"), "audit:read mcps:invoke mcps:read", "export by name only");
-    assert_eq!(
-        plain.at("/data/principal"),
-        &json!({"type": "service", "id": parent.id, "via": null})
-    );
+    let principal = json!({"type": "service", "id": parent.id, "via": null});
+    assert_eq!(plain.at("/data/principal"), &principal);
     assert_eq!(plain.at("/data/expires_at"), long.at("/data/expires_at"), "the parent's rest");
-    assert_eq!(status(&wide), (400, "invalid_scope"));
+    assert_eq!(wide.refusal(), (400, "invalid_scope"));
     assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
     let child = text(&narrow, "/data/access_token");
-    let again = post(&gateway, "/v1/auth/token", &child, &json!({"scope": "mcps:invoke"})).await;
-    assert_eq!(status(&again), (400, "invalid_scope"), "what is gone does not come back");
-    let invoke = list_items(&gateway, &child);
-    assert_eq!(status(&invoke.await), (403, "insufficient_scope"));
+    let again = exchange(&gateway, &child, &json!({"scope": "mcps:invoke"})).await;
+    assert_eq!(again.refusal(), (400, "invalid_scope"), "what is gone does not come back");
+    let invoked = list_items(&gateway, &child).await;
+    assert_eq!(invoked.refusal(), (403, "insufficient_scope"));
     let known = gateway.admin(&["token", "inspect", &text(&narrow, "/data/token_id")]);
     assert_eq!(known["parent_id"], parent.token_id.as_str());
     assert_eq!((&known["state"], &known["method"]), (&json!("live"), &json!("token")));
@@ -332,14 +304,13 @@ async fn a_secret_in_a_label_is_masked_wherever_the_label_goes() {
     let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
 
     let label = format!("deploy {secret}");
-    let made = post(&gateway, "/v1/auth/token", &parent.token, &json!({"label": label})).await;
+    let made = exchange(&gateway, &parent.token, &json!({"label": label})).await;
     let events = gateway.get(&parent, "/v1/audit/events?type=token.issued").await;
 
     assert_eq!(made.status, 200, "{}", made.text);
     assert!(text(&made, "/data/label").starts_with("deploy "), "{}", made.text);
     let known = gateway.admin(&["token", "inspect", &text(&made, "/data/token_id")]);
-    let event = format!("/v1/audit/events/{}", items(&events)[0]["id"].as_str().unwrap());
-    let event = gateway.get(&parent, &event).await;
+    let event = gateway.event(&parent, members(&events, "id")[0]).await;
     for place in [&made.text, &known.to_string(), &event.text] {
         assert!(!place.contains(secret), "{place}");
     }
@@ -349,20 +320,19 @@ async fn a_secret_in_a_label_is_masked_wherever_the_label_goes() {
 async fn revoking_a_token_ends_what_was_bought_with_it_and_nothing_is_bought_after() {
     let gateway = gateway().start();
     let parent = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    let first = post(&gateway, "/v1/auth/token", &parent.token, &Value::Null).await;
+    let first = exchange(&gateway, &parent.token, &Value::Null).await;
     let child = text(&first, "/data/access_token");
-    let second = post(&gateway, "/v1/auth/token", &child, &Value::Null).await;
+    let second = exchange(&gateway, &child, &Value::Null).await;
     let grandchild = text(&second, "/data/access_token");
 
-    let request = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&child);
-    let revoked = gateway.send(request).await;
+    let revoked = revoke(&gateway, &child, None).await;
 
     assert_eq!(revoked.at("/data/descendants_revoked"), 1, "{}", revoked.text);
     for token in [&child, &grandchild] {
-        let answer = post(&gateway, "/v1/auth/token", token, &Value::Null).await;
-        assert_eq!(status(&answer), (401, "token_revoked"));
+        let answer = exchange(&gateway, token, &Value::Null).await;
+        assert_eq!(answer.refusal(), (401, "token_revoked"));
     }
-    assert_eq!(post(&gateway, "/v1/auth/token", &parent.token, &Value::Null).await.status, 200);
+    assert_eq!(exchange(&gateway, &parent.token, &Value::Null).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -371,21 +341,21 @@ async fn an_exchange_only_token_opens_nothing_but_the_exchange_and_gives_short_t
     let only = second(&gateway, &who, &["--exchange-only"]);
 
     let used = gateway.get(&only, "/v1/mcps").await;
-    let exchanged = post(&gateway, "/v1/auth/token", &only.token, &Value::Null).await;
-    let long = post(&gateway, "/v1/auth/token", &only.token, &json!({"expires_in": 864_000})).await;
+    let exchanged = exchange(&gateway, &only.token, &Value::Null).await;
+    let long = exchange(&gateway, &only.token, &json!({"expires_in": 864_000})).await;
 
-    assert_eq!(status(&used), (401, "invalid_token"));
+    assert_eq!(used.refusal(), (401, "invalid_token"));
     assert!(used.at("/error/message").as_str().unwrap().contains("/v1/auth/token"));
     assert_eq!(exchanged.at("/data/expires_in"), 900);
     assert_eq!(long.at("/data/expires_in"), 43_200);
     let token = text(&exchanged, "/data/access_token");
-    gateway.send(gateway.request(Method::GET, "/v1/mcps").bearer_auth(&token)).await.ok();
+    get(&gateway, &token, "/v1/mcps").await.ok();
     let events = || gateway.get(&who, "/v1/audit/events?type=auth.rejected");
     let events = until(events, |answer| !items(answer).is_empty()).await;
     assert_eq!(items(&events)[0]["actor"]["token_id"], only.token_id.as_str());
     assert_eq!(items(&events)[0]["outcome"]["error_code"], "invalid_token");
-    let ended = gateway.request(Method::DELETE, "/v1/auth/token").bearer_auth(&only.token);
-    assert_eq!(gateway.send(ended).await.status, 200, "whoever holds a token may end it");
+    let ended = revoke(&gateway, &only.token, None).await;
+    assert_eq!(ended.status, 200, "whoever holds a token may end it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -402,7 +372,7 @@ async fn what_is_bought_with_a_bound_token_is_bound_to_the_same_networks() {
     let child = from("/v1/auth/token", &bound, "203.0.113.9", Method::POST).await;
     let child = text(&child, "/data/access_token");
 
-    assert_eq!(status(&refused), (401, "invalid_token"));
+    assert_eq!(refused.refusal(), (401, "invalid_token"));
     assert_eq!(from("/v1/mcps", &child, "203.0.113.9", Method::GET).await.status, 200);
     assert_eq!(from("/v1/mcps", &child, "198.51.100.1", Method::GET).await.status, 401);
 }
@@ -416,9 +386,9 @@ async fn a_successful_exchange_costs_the_org_and_a_failed_one_the_source() {
         answer.header("x-ratelimit-remaining").parse().unwrap()
     };
 
-    let one = post(&gateway, "/v1/auth/token", &who.token, &Value::Null).await;
-    let failed = post(&gateway, "/v1/auth/token", "svc_live_x", &Value::Null).await;
-    let two = post(&gateway, "/v1/auth/token", &who.token, &Value::Null).await;
+    let one = exchange(&gateway, &who.token, &Value::Null).await;
+    let failed = exchange(&gateway, "svc_live_x", &Value::Null).await;
+    let two = exchange(&gateway, &who.token, &Value::Null).await;
 
     assert_eq!((left(&one), left(&two)), (59, 58));
     assert_eq!(failed.header("x-ratelimit-resource"), "unauthenticated");

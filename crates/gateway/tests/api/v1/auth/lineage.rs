@@ -2,14 +2,9 @@
 
 use std::fs;
 
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{
-    status,
-    trusting::{Trusting, list_items, post, text},
-};
+use super::trusting::{Trusting, exchange, get, list_items, operators, revoke, text};
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, items, members, until},
@@ -26,11 +21,6 @@ async fn acted(it: &Trusting, from: &str, actor: &str) -> String {
     made(it, actor, &json!({"subject_token": from})).await.0
 }
 
-fn operators(gateway: &Gateway, principal: &str) -> String {
-    let made = gateway.admin(&["token", "create", "--principal", principal]);
-    made["token"].as_str().unwrap().to_owned()
-}
-
 /// Starts the gateway again with another configuration.
 fn reconfigured(it: &mut Trusting, change: impl FnOnce(String) -> String) {
     it.gateway.stop();
@@ -40,20 +30,17 @@ fn reconfigured(it: &mut Trusting, change: impl FnOnce(String) -> String) {
     it.gateway.start();
 }
 
+/// Starts the gateway again without the rule `people`.
+pub(super) fn without_people(it: &mut Trusting) {
+    let rule = "[[trust]]\nname = \"people\"";
+    reconfigured(it, |config| config.split(rule).next().unwrap().to_owned());
+}
+
 /// The configuration with another text in the rule `people`, which comes last.
 fn in_people(config: &str, from: &str, to: &str) -> String {
     let (before, rule) = config.split_once("[[trust]]\nname = \"people\"").unwrap();
     assert!(rule.contains(from), "{rule}");
     format!("{before}[[trust]]\nname = \"people\"{}", rule.replace(from, to))
-}
-
-async fn revoke(gateway: &Gateway, bearer: &str, token_id: &str) -> Answer {
-    let path = format!("/v1/auth/token?token_id={token_id}");
-    gateway.send(gateway.request(Method::DELETE, &path).bearer_auth(bearer)).await
-}
-
-async fn get(gateway: &Gateway, bearer: &str, path: &str) -> Answer {
-    gateway.send(gateway.request(Method::GET, path).bearer_auth(bearer)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,14 +57,12 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
         assert_eq!(it.status(token).await, 200);
     }
 
-    reconfigured(&mut it, |config| {
-        config.split("[[trust]]\nname = \"people\"").next().unwrap().to_owned()
-    });
+    without_people(&mut it);
 
     for token in chain {
         assert_eq!(it.status(token).await, 401);
         let more = it.exchange(token, &Value::Null).await;
-        assert_eq!(status(&more), (401, "token_revoked"), "it buys nothing");
+        assert_eq!(more.refusal(), (401, "token_revoked"), "it buys nothing");
     }
     assert_eq!(it.status(&agent).await, 200);
 }
@@ -91,18 +76,14 @@ async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
     let (third, _) = made(&it, &second, &scope).await;
     assert_eq!(list_items(&it.gateway, &third).await.status, 200);
 
-    reconfigured(&mut it, |config| {
-        config.replace(
-            "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]",
-            "scopes = [\"mcps:read\"]",
-        )
-    });
+    let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
+    reconfigured(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
 
     for token in [&first, &second, &third] {
         let call = list_items(&it.gateway, token).await;
-        assert_eq!(status(&call), (403, "insufficient_scope"));
+        assert_eq!(call.refusal(), (403, "insufficient_scope"));
         let more = it.exchange(token, &json!({"scope": "mcps:invoke"})).await;
-        assert_eq!(status(&more), (400, "invalid_scope"), "{}", more.text);
+        assert_eq!(more.refusal(), (400, "invalid_scope"), "{}", more.text);
         let rest = it.exchange(token, &Value::Null).await;
         assert_eq!(rest.at("/data/scope"), "mcps:read", "{}", rest.text);
     }
@@ -120,7 +101,7 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
 
     for subject in [&first, &second, &third, &through, &narrowed] {
         let refused = it.exchange(&ci, &json!({"subject_token": subject})).await;
-        assert_eq!(status(&refused), (403, "insufficient_scope"), "{}", refused.text);
+        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
     }
 
     let delegation = format!("delegation = [\"{}\"]", it.agent);
@@ -132,7 +113,7 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
         assert_eq!(it.status(token).await, wanted);
     }
     let refused = it.exchange(&agent, &json!({"subject_token": second})).await;
-    assert_eq!(status(&refused), (403, "insufficient_scope"), "{}", refused.text);
+    assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,8 +134,8 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     assert_eq!(twice.at("/data/principal/act"), &chain);
     let token = text(&twice, "/data/access_token");
     let invoked = list_items(&it.gateway, &token).await.ok();
-    let event = text(&invoked, "/governance/audit_event_id");
-    let event = get(&it.gateway, &token, &format!("/v1/audit/events/{event}")).await;
+    let path = format!("/v1/audit/events/{}", invoked.event_id());
+    let event = get(&it.gateway, &token, &path).await;
     assert_eq!(event.at("/data/actor/act"), &chain);
     let known = it.gateway.admin(&["token", "inspect", &text(&twice, "/data/token_id")]);
     assert_eq!(known["lineage"]["actors"], json!([other, one]));
@@ -169,7 +150,7 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
 async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_beside() {
     let it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
-    let answer = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let answer = it.logged_in("ana", &[]).await;
     let (root, root_id) = (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"));
     let (child, child_id) = made(&it, &root, &Value::Null).await;
     let (sibling, sibling_id) = made(&it, &root, &Value::Null).await;
@@ -185,15 +166,19 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
         (&delegated, &grandchild_id),
         (&delegated, &root_id),
     ] {
-        let refused = revoke(&it.gateway, bearer, above).await;
-        assert_eq!(status(&refused), (404, "not_found"), "{}", refused.text);
+        let refused = revoke(&it.gateway, bearer, Some(above)).await;
+        assert_eq!(refused.refusal(), (404, "not_found"), "{}", refused.text);
     }
-    assert_eq!(revoke(&it.gateway, &child, &grandchild_id).await.status, 200);
+    assert_eq!(revoke(&it.gateway, &child, Some(&grandchild_id)).await.status, 200);
     assert_eq!(it.status(&grandchild).await, 401);
-    assert_eq!(revoke(&it.gateway, &child, &child_id).await.status, 200);
+    assert_eq!(revoke(&it.gateway, &child, Some(&child_id)).await.status, 200);
     assert_eq!((it.status(&child).await, it.status(&delegated).await), (401, 401));
     assert_eq!((it.status(&root).await, it.status(&sibling).await), (200, 200));
-    assert_eq!(revoke(&it.gateway, &root, &sibling_id).await.status, 200, "its principal's own");
+    assert_eq!(
+        revoke(&it.gateway, &root, Some(&sibling_id)).await.status,
+        200,
+        "its principal's own"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +188,7 @@ async fn an_agent_ends_what_was_delegated_to_it() {
     let (root, _) = it.login("ana", &[]).await;
     let answer = it.exchange(&agent, &json!({"subject_token": root})).await;
 
-    revoke(&it.gateway, &agent, &text(&answer, "/data/token_id")).await.ok();
+    revoke(&it.gateway, &agent, answer.at("/data/token_id").as_str()).await.ok();
 
     assert_eq!(it.status(&text(&answer, "/data/access_token")).await, 401);
     assert_eq!(it.status(&root).await, 200);
@@ -216,7 +201,7 @@ async fn a_token_that_was_handed_on_shows_what_was_done_with_it() {
     let parent = gateway.service(&org, "mcps:read mcps:invoke audit:export");
     let auditor = gateway.user(&org, "admin", ALL_SCOPES);
     let narrow = async |from: &str, scope: &str| {
-        let answer = post(&gateway, "/v1/auth/token", from, &json!({"scope": scope})).await;
+        let answer = exchange(&gateway, from, &json!({"scope": scope})).await;
         text(&answer, "/data/access_token")
     };
     let done =

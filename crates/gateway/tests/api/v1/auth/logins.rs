@@ -1,10 +1,9 @@
 //! Claims of an issuer at a login, and their effect on policies.
 
 use portcullis_testkit::{Answer, Gateway, Wanted};
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::trusting::{AUDIENCE, Trusting, list_items, post, text};
+use super::trusting::{AUDIENCE, Trusting, get, list_items, operators, post, text};
 use crate::given::items;
 
 const POLICIES: &str = r#"@id("staff-eu") permit (principal in Mcp::Group::"staff", action, resource)
@@ -52,8 +51,8 @@ async fn login(it: &Trusting, subject: &str, claims: &Wanted) -> Person {
 
 async fn admin(it: &Trusting) -> String {
     let jwt = it.oidc.user_token("root", &claims(&["mcp-admins"]));
-    let answer =
-        it.exchange(&jwt, &json!({"scope": "admin mcps:read policies:read audit:read"})).await;
+    let scope = "admin mcps:read policies:read audit:read";
+    let answer = it.exchange(&jwt, &json!({"scope": scope})).await;
     text(&answer, "/data/access_token")
 }
 
@@ -64,10 +63,6 @@ async fn note(gateway: &Gateway, token: &str) -> Answer {
 
 fn said(answer: &Answer) -> (u16, String) {
     (answer.status.as_u16(), text(answer, "/governance/policy"))
-}
-
-async fn get(gateway: &Gateway, token: &str, path: &str) -> Answer {
-    gateway.send(gateway.request(Method::GET, path).bearer_auth(token)).await
 }
 
 async fn accesses(gateway: &Gateway, token: &str) -> Vec<Value> {
@@ -116,11 +111,10 @@ async fn tokens_that_come_of_a_login_keep_what_was_said_at_it_until_the_next() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_actor_of_a_delegation_brings_none_of_its_own() {
     let it = Trusting::governed_by(POLICIES);
-    let agent = it.gateway.admin(&["token", "create", "--principal", &it.agent]);
-    let agent = agent["token"].as_str().unwrap();
+    let agent = operators(&it.gateway, &it.agent);
     let delegated = async |subject: &str, claims: &Wanted| {
         let body = json!({"subject_token": it.oidc.user_token(subject, claims)});
-        text(&it.exchange(agent, &body).await, "/data/access_token")
+        text(&it.exchange(&agent, &body).await, "/data/access_token")
     };
 
     let of_staff = delegated("ana", &staff()).await;
@@ -158,19 +152,12 @@ async fn somebody_else_is_simulated_with_what_was_said_at_the_last_login() {
     let it = Trusting::governed_by(POLICIES);
     let ana = login(&it, "ana", &staff().claim("amr", vec!["mfa"])).await;
     let root = admin(&it).await;
-    let ask = |principal: Value| {
+    let ask = async |principal: Value| {
         let body = json!({"tool": "sample:list_items", "input": {}, "principal": principal});
-        let root = &root;
-        let gateway = &it.gateway;
-        async move {
-            let answer = post(gateway, "/v1/policies/simulate", root, &body).await;
-            let result = answer.at("/data/results/0").clone();
-            format!(
-                "{} {}",
-                result["decision"].as_str().unwrap(),
-                result["policy"].as_str().unwrap()
-            )
-        }
+        let answer = post(&it.gateway, "/v1/policies/simulate", &root, &body).await;
+        ["decision", "policy"]
+            .map(|name| text(&answer, &format!("/data/results/0/{name}")))
+            .join(" ")
     };
 
     assert_eq!(ask(json!({"id": ana.id})).await, "allow staff-eu");
@@ -186,26 +173,20 @@ async fn events_keep_of_the_claims_what_policies_read_and_replay_knows_no_more()
     let ana = login(&it, "ana", &staff().claim("department", "sales")).await;
     let called = list_items(&it.gateway, &ana.access).await;
     let root = admin(&it).await;
-    let event = text(&called, "/governance/audit_event_id");
+    let path = format!("/v1/audit/events/{}", called.event_id());
 
-    let event = get(&it.gateway, &root, &format!("/v1/audit/events/{event}")).await;
+    let event = get(&it.gateway, &root, &path).await;
     let inputs = event.at("/data/detached/decision_inputs");
-    let replay = |policy: &str| {
+    let replay = async |tag: &str, value: &str| {
+        let policy = format!(
+            "@id(\"staff-eu\") permit (principal in Mcp::Group::\"staff\", action, resource) when \
+             {{ principal.hasTag(\"{tag}\") && principal.getTag(\"{tag}\").contains(\"{value}\") }};"
+        );
         let body = json!({"replay": {}, "policies": {"upsert": [{"source": policy}]}});
-        let (gateway, root) = (&it.gateway, &root);
-        async move { post(gateway, "/v1/policies/simulate", root, &body).await }
+        post(&it.gateway, "/v1/policies/simulate", &root, &body).await
     };
-    let head =
-        "@id(\"staff-eu\") permit (principal in Mcp::Group::\"staff\", action, resource) when";
-    let reads = |tag: &str, value: &str| {
-        format!(
-            "{head} {{ principal.hasTag(\"{tag}\") && principal.getTag(\"{tag}\").contains(\"{value}\") }};"
-        )
-    };
-    let known = reads("region", "us");
-    let known = replay(&known).await;
-    let unknown = reads("department", "it");
-    let unknown = replay(&unknown).await;
+    let known = replay("region", "us").await;
+    let unknown = replay("department", "it").await;
 
     assert_eq!(inputs["principal"]["groups"], json!(["staff"]), "{inputs}");
     assert_eq!(inputs["principal"]["claims"], json!({"region": ["eu"]}));

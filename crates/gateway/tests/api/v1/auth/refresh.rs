@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::Method;
+use portcullis_testkit::Answer;
 use serde_json::{Value, json};
 
-use super::{
-    status,
-    trusting::{Trusting, post, text},
-};
+use super::trusting::{Trusting, get, post, revoke, text};
 use crate::given::{assert_framed, items, now, store};
 
-fn pair(answer: &portcullis_testkit::Answer) -> (String, String) {
+async fn refreshed(it: &Trusting, bearer: &str, body: &Value) -> Answer {
+    post(&it.gateway, "/v1/auth/refresh", bearer, body).await
+}
+
+fn pair(answer: &Answer) -> (String, String) {
     assert_eq!(answer.status, 200, "{}", answer.text);
     (text(answer, "/data/access_token"), text(answer, "/data/refresh_token"))
 }
@@ -32,8 +33,7 @@ async fn a_refresh_token_buys_the_next_pair_and_the_access_token_lives_on() {
     assert!(next != refresh && second != first);
     assert_eq!((it.status(&first).await, it.status(&second).await), (200, 200));
     pair(&it.refresh(&next).await);
-    let request = it.gateway.request(Method::GET, "/v1/audit/events?type=token.refreshed");
-    let events = it.gateway.send(request.bearer_auth(&second)).await;
+    let events = get(&it.gateway, &second, "/v1/audit/events?type=token.refreshed").await;
     assert_eq!(items(&events).len(), 2, "{}", events.text);
 }
 
@@ -78,24 +78,23 @@ async fn of_many_refreshes_at_once_all_get_the_same_pair() {
 async fn a_spent_token_that_comes_back_ends_everything_that_came_of_the_login() {
     let it = Trusting::start("");
     let (access, refresh) = it.login("ana", &[]).await;
-    let child =
-        text(&it.exchange(&access, &json!({"scope": "mcps:read"})).await, "/data/access_token");
+    let child = it.exchange(&access, &json!({"scope": "mcps:read"})).await;
+    let child = text(&child, "/data/access_token");
     let (second, next) = pair(&it.refresh(&refresh).await);
     let (third, last) = pair(&it.refresh(&next).await);
     let (other, _) = it.login("ana", &[]).await;
 
     let reused = it.refresh(&refresh).await;
 
-    assert_eq!(status(&reused), (401, "token_reused"), "{}", reused.text);
+    assert_eq!(reused.refusal(), (401, "token_reused"), "{}", reused.text);
     assert_framed(&reused, "reuse");
     for token in [&access, &child, &second, &third] {
         assert_eq!(it.status(token).await, 401);
     }
-    assert_eq!(status(&it.refresh(&last).await), (401, "token_revoked"));
-    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+    assert_eq!(it.refresh(&last).await.refusal(), (401, "token_revoked"));
+    assert_eq!(it.refresh(&refresh).await.refusal(), (401, "token_revoked"));
     assert_eq!(it.status(&other).await, 200, "another login is another grant");
-    let request = it.gateway.request(Method::GET, "/v1/audit/events?type=token.reuse_detected");
-    let events = it.gateway.send(request.bearer_auth(&other)).await;
+    let events = get(&it.gateway, &other, "/v1/audit/events?type=token.reuse_detected").await;
     assert_eq!(items(&events).len(), 1, "{}", events.text);
 }
 
@@ -106,13 +105,12 @@ async fn after_half_a_minute_a_retry_is_a_replay() {
     let (second, _) = pair(&it.refresh(&refresh).await);
 
     // Time is the machine's: what is moved is the moment the token was spent.
-    let store = store(&it.gateway).await;
-    let forgotten =
-        store.forget_sealed_pairs(now(&it.gateway).await.plus_seconds(31)).await.unwrap();
+    let later = now(&it.gateway).await.plus_seconds(31);
+    let forgotten = store(&it.gateway).await.forget_sealed_pairs(later).await.unwrap();
     let reused = it.refresh(&refresh).await;
 
     assert_eq!(forgotten, 1);
-    assert_eq!(status(&reused), (401, "token_reused"));
+    assert_eq!(reused.refusal(), (401, "token_reused"));
     assert_eq!(it.status(&second).await, 401);
 }
 
@@ -120,16 +118,15 @@ async fn after_half_a_minute_a_retry_is_a_replay() {
 async fn a_refresh_may_narrow_and_not_widen_and_the_next_has_all_again() {
     let it = Trusting::start("");
     let person = it.person("ana", &["mcp-admins"]);
-    let login =
-        it.exchange(&person, &json!({"scope": "mcps:read audit:read", "expires_in": 600})).await;
+    let body = json!({"scope": "mcps:read audit:read", "expires_in": 600});
+    let login = it.exchange(&person, &body).await;
     let refresh = text(&login, "/data/refresh_token");
 
-    let wide = post(&it.gateway, "/v1/auth/refresh", &refresh, &json!({"scope": "admin"})).await;
-    let narrow =
-        post(&it.gateway, "/v1/auth/refresh", &refresh, &json!({"scope": "mcps:read"})).await;
+    let wide = refreshed(&it, &refresh, &json!({"scope": "admin"})).await;
+    let narrow = refreshed(&it, &refresh, &json!({"scope": "mcps:read"})).await;
     let whole = it.refresh(&text(&narrow, "/data/refresh_token")).await;
 
-    assert_eq!(status(&wide), (400, "invalid_scope"));
+    assert_eq!(wide.refusal(), (400, "invalid_scope"));
     assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
     assert_eq!(narrow.at("/data/scope"), "mcps:read");
     assert_eq!(narrow.at("/data/expires_in"), 600, "as long as the login asked for");
@@ -143,21 +140,16 @@ async fn a_bearer_beside_the_refresh_token_is_of_the_same_grant() {
     let (foreign, _) = it.login("ana", &[]).await;
     let body = json!({"refresh_token": refresh});
 
-    let other = post(&it.gateway, "/v1/auth/refresh", &foreign, &body).await;
-    let garbage = post(&it.gateway, "/v1/auth/refresh", "mcp_live_x", &body).await;
-    let none = post(&it.gateway, "/v1/auth/refresh", "", &json!({})).await;
-    let own = post(&it.gateway, "/v1/auth/refresh", &access, &body).await;
-    let alone = post(
-        &it.gateway,
-        "/v1/auth/refresh",
-        "",
-        &json!({"refresh_token": text(&own, "/data/refresh_token")}),
-    )
-    .await;
+    let other = refreshed(&it, &foreign, &body).await;
+    let garbage = refreshed(&it, "mcp_live_x", &body).await;
+    let none = refreshed(&it, "", &json!({})).await;
+    let own = refreshed(&it, &access, &body).await;
+    let body = json!({"refresh_token": own.at("/data/refresh_token")});
+    let alone = refreshed(&it, "", &body).await;
 
-    assert_eq!(status(&other), (401, "invalid_token"));
-    assert_eq!(status(&garbage), (401, "invalid_token"));
-    assert_eq!(status(&none), (401, "missing_token"));
+    assert_eq!(other.refusal(), (401, "invalid_token"));
+    assert_eq!(garbage.refusal(), (401, "invalid_token"));
+    assert_eq!(none.refusal(), (401, "missing_token"));
     assert_eq!((own.status.as_u16(), alone.status.as_u16()), (200, 200), "{}", own.text);
 }
 
@@ -175,17 +167,17 @@ async fn only_refresh_tokens_are_refreshed_and_they_open_nothing_else() {
         ("x.y.z", ""),
     ] {
         let answer = it.refresh(token).await;
-        assert_eq!(status(&answer), (401, "invalid_token"), "{token}");
+        assert_eq!(answer.refusal(), (401, "invalid_token"), "{token}");
         assert!(text(&answer, "/error/message").contains(hint), "{}", answer.text);
     }
     let exchanged = it.exchange(&refresh, &Value::Null).await;
-    assert_eq!(status(&exchanged), (401, "invalid_token"));
+    assert_eq!(exchanged.refusal(), (401, "invalid_token"));
     assert!(text(&exchanged, "/error/message").contains("/v1/auth/refresh"));
     assert_eq!(it.status(&refresh).await, 401);
-    for body in [json!({"token": refresh}), json!({"refresh_token": 7}), json!({"expires_in": 60})]
-    {
-        let answer = post(&it.gateway, "/v1/auth/refresh", &refresh, &body).await;
-        assert_eq!(status(&answer), (400, "invalid_request"), "{body}");
+    let token = json!({"token": refresh});
+    for body in [token, json!({"refresh_token": 7}), json!({"expires_in": 60})] {
+        let answer = refreshed(&it, &refresh, &body).await;
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{body}");
     }
 }
 
@@ -202,7 +194,7 @@ async fn a_refresh_token_that_was_idle_for_too_long_or_whose_login_is_over_has_e
 
     let expired = it.refresh(&next).await;
 
-    assert_eq!(status(&expired), (401, "token_expired"), "{}", expired.text);
+    assert_eq!(expired.refusal(), (401, "token_expired"), "{}", expired.text);
     assert!(expired.at("/error/details/expired_at").is_string());
 }
 
@@ -213,23 +205,20 @@ async fn whoever_holds_a_refresh_token_can_end_its_login_and_nobody_elses() {
     let (other, _) = it.login("bob", &[]).await;
     let bobs = it.gateway.admin(&["token", "list", "--org", &it.org]);
     let bobs = bobs.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
-    let delete = |path: String| {
-        it.gateway.send(it.gateway.request(Method::DELETE, &path).bearer_auth(&refresh))
-    };
 
-    let foreign = delete(format!("/v1/auth/token?token_id={bobs}")).await;
-    let own = delete("/v1/auth/token".to_owned()).await;
+    let foreign = revoke(&it.gateway, &refresh, Some(&bobs)).await;
+    let own = revoke(&it.gateway, &refresh, None).await;
 
-    assert_eq!(status(&foreign), (404, "not_found"), "a refresh token carries no scope");
+    assert_eq!(foreign.refusal(), (404, "not_found"), "a refresh token carries no scope");
     assert_eq!(own.at("/data/descendants_revoked"), 1, "{}", own.text);
     assert_eq!((it.status(&access).await, it.status(&other).await), (401, 200));
-    assert_eq!(status(&it.refresh(&refresh).await), (401, "token_revoked"));
+    assert_eq!(it.refresh(&refresh).await.refusal(), (401, "token_revoked"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_person_can_not_refresh_and_nothing_is_lost_by_it() {
     let it = Trusting::start("");
-    let login = it.exchange(&it.person("ana", &[]), &Value::Null).await;
+    let login = it.logged_in("ana", &[]).await;
     let (id, refresh) = (text(&login, "/data/principal/id"), text(&login, "/data/refresh_token"));
 
     it.gateway.admin(&["principal", "disable", &id]);
@@ -237,6 +226,6 @@ async fn a_disabled_person_can_not_refresh_and_nothing_is_lost_by_it() {
     it.gateway.admin(&["principal", "enable", &id]);
     let again = it.refresh(&refresh).await;
 
-    assert_eq!(status(&refused), (401, "token_revoked"));
+    assert_eq!(refused.refusal(), (401, "token_revoked"));
     pair(&again);
 }

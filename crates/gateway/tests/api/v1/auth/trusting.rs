@@ -1,12 +1,13 @@
 //! A gateway that trusts a real OpenID provider.
 
-use std::fs;
-
 use portcullis_testkit::{Answer, Builder, Gateway, Oidc, Wanted};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{gateway, given::ENOUGH};
+use crate::{
+    gateway,
+    given::{ENOUGH, words},
+};
 
 /// Audience that JWTs have to be for.
 pub(super) const AUDIENCE: &str = "https://gateway.acme.example";
@@ -50,11 +51,8 @@ impl Trusting {
              roles = {{ \"mcp-admins\" = \"admin\", \"mcp-auditors\" = \"auditor\", \
              \"*\" = \"member\" }}\ndelegation = [\"{agent}\"]"
         );
-        let rules = [
-            oidc.trust("ci", &org, AUDIENCE, &ci_rule),
-            oidc.trust("people", &org, AUDIENCE, &people),
-        ];
-        append(&gateway, &rules.concat());
+        gateway.configure(&oidc.trust("ci", &org, AUDIENCE, &ci_rule));
+        gateway.configure(&oidc.trust("people", &org, AUDIENCE, &people));
         gateway.start();
         Self { gateway, oidc, org, ci, agent }
     }
@@ -74,12 +72,17 @@ impl Trusting {
 
     /// `POST /v1/auth/token` with a Bearer and a body.
     pub(super) async fn exchange(&self, bearer: &str, body: &Value) -> Answer {
-        post(&self.gateway, "/v1/auth/token", bearer, body).await
+        exchange(&self.gateway, bearer, body).await
+    }
+
+    /// Logs in as a person.
+    pub(super) async fn logged_in(&self, subject: &str, groups: &[&str]) -> Answer {
+        self.exchange(&self.person(subject, groups), &Value::Null).await
     }
 
     /// Logs in as a person: the answer's tokens.
     pub(super) async fn login(&self, subject: &str, groups: &[&str]) -> (String, String) {
-        let answer = self.exchange(&self.person(subject, groups), &Value::Null).await.ok();
+        let answer = self.logged_in(subject, groups).await.ok();
         (text(&answer, "/data/access_token"), text(&answer, "/data/refresh_token"))
     }
 
@@ -90,8 +93,7 @@ impl Trusting {
 
     /// The status of a request with this token.
     pub(super) async fn status(&self, token: &str) -> u16 {
-        let request = self.gateway.request(Method::GET, "/v1/audit/events").bearer_auth(token);
-        self.gateway.send(request).await.status.as_u16()
+        get(&self.gateway, token, "/v1/audit/events").await.status.as_u16()
     }
 }
 
@@ -111,6 +113,28 @@ pub(super) async fn post(gateway: &Gateway, path: &str, bearer: &str, body: &Val
     gateway.send(request).await
 }
 
+pub(super) async fn get(gateway: &Gateway, bearer: &str, path: &str) -> Answer {
+    gateway.send(gateway.request(Method::GET, path).bearer_auth(bearer)).await
+}
+
+/// Ends a token of this id; the Bearer itself without one.
+pub(super) async fn revoke(gateway: &Gateway, bearer: &str, token_id: Option<&str>) -> Answer {
+    let query = token_id.map(|token_id| format!("?token_id={token_id}")).unwrap_or_default();
+    let path = format!("/v1/auth/token{query}");
+    gateway.send(gateway.request(Method::DELETE, &path).bearer_auth(bearer)).await
+}
+
+/// `POST /v1/auth/token` with a Bearer and a body.
+pub(super) async fn exchange(gateway: &Gateway, bearer: &str, body: &Value) -> Answer {
+    post(gateway, "/v1/auth/token", bearer, body).await
+}
+
+/// A token that the operator makes for a principal.
+pub(super) fn operators(gateway: &Gateway, principal: &str) -> String {
+    let made = gateway.admin(&["token", "create", "--principal", principal]);
+    made["token"].as_str().unwrap().to_owned()
+}
+
 /// Calls a tool of the sample server.
 pub(super) async fn list_items(gateway: &Gateway, token: &str) -> Answer {
     let input = json!({"input": {}});
@@ -121,15 +145,8 @@ pub(super) fn text(answer: &Answer, pointer: &str) -> String {
     answer.at(pointer).as_str().unwrap_or_else(|| panic!("{pointer} in {}", answer.text)).to_owned()
 }
 
-/// Adds to the configuration of a gateway that does not run.
-pub(super) fn append(gateway: &Gateway, toml: &str) {
-    let file = gateway.config_file();
-    let before = fs::read_to_string(&file).unwrap();
-    fs::write(file, format!("{before}\n{toml}")).unwrap();
-}
-
 fn service(gateway: &Gateway, org: &str, name: &str, scopes: &str) -> String {
-    let create =
-        ["principal", "create", name, "--org", org, "--type", "service", "--scopes", scopes];
-    gateway.admin(&create)["id"].as_str().unwrap().to_owned()
+    let create = format!("principal create {name} --org {org} --type service --scopes");
+    let made = gateway.admin(&[&words(&create)[..], &[scopes]].concat());
+    made["id"].as_str().unwrap().to_owned()
 }

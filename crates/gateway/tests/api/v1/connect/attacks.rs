@@ -30,7 +30,7 @@ async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
     assert_eq!(scene.whoami(&attacker).await.code(), "not_found");
     // The victim has the code and not the Bearer of who began.
     let other = connect(gateway, victim, "saas", &json!({ "confirm": code })).await;
-    assert_eq!((other.status.as_u16(), other.code()), (400, "invalid_request"));
+    assert_eq!(other.refusal(), (400, "invalid_request"));
     let colleague = gateway.principal(&org, "eve", &["--role", "member"], &["--scopes", USER]);
     let third = connect(gateway, &colleague, "saas", &json!({ "confirm": code })).await;
     assert_eq!(third.status, 400, "not even a colleague of the attacker");
@@ -165,7 +165,7 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
 
         let answer = connect(&gateway, &who, "found", &json!({})).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+        assert_eq!(answer.refusal(), (502, "upstream_error"), "{what}");
         assert!(!answer.text.contains("evil") && !answer.text.contains("169.254"), "{what}");
         assert!(saas.token_requests().is_empty(), "{what}");
         let registered = saas.received().iter().any(|it| it.starts_with("POST /register"));
@@ -194,7 +194,7 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
 
         let answer = connect(&gateway, &who, "found", &json!({})).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"), "{what}");
+        assert_eq!(answer.refusal(), (502, "upstream_error"), "{what}");
     }
 }
 
@@ -214,7 +214,7 @@ async fn documents_without_an_end_are_read_to_the_cap_or_for_ten_seconds() {
         let begun = Instant::now();
         let answer = connect(&gateway, &who, "found", &json!({})).await;
 
-        assert_eq!((answer.status.as_u16(), answer.code()), (status, code), "{}", answer.text);
+        assert_eq!(answer.refusal(), (status, code), "{}", answer.text);
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     }
 }

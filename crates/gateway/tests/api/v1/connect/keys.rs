@@ -117,7 +117,7 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
 
     let refused = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
 
-    assert_eq!((refused.status.as_u16(), refused.code()), (400, "invalid_request"));
+    assert_eq!(refused.refusal(), (400, "invalid_request"));
     assert_eq!(refused.at("/error/details/reason"), "rejected_by_provider");
     assert!(!refused.text.contains(KEY));
     let all = gateway.get(&who, "/v1/providers?status=pending,connected,needs_auth,error").await;
@@ -134,7 +134,7 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     assert_eq!(headers["x-key"], format!("key={KEY}"));
     server.fail(Some(StatusCode::UNAUTHORIZED));
     let call = gateway.invoke(&who, "keyed:a", json!({})).await;
-    assert_eq!((call.status.as_u16(), call.code()), (409, "provider_auth_required"));
+    assert_eq!(call.refusal(), (409, "provider_auth_required"));
     assert_eq!(call.at("/error/details/connect"), "/v1/providers/keyed/connect");
     assert_eq!(call.at("/error/details/executed"), "no");
     until(
@@ -146,7 +146,7 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     assert_eq!(members(&tools, "status"), ["unavailable"]);
     server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
     let down = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
-    assert_eq!((down.status.as_u16(), down.code()), (502, "upstream_error"));
+    assert_eq!(down.refusal(), (502, "upstream_error"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,9 +220,9 @@ async fn what_means_nothing_for_a_provider_is_refused() {
         assert!(!answer.text.contains(KEY), "{}", answer.text);
     }
     let own = connect(&gateway, &service, "keyed", &json!({"api_key": KEY, "owner": "me"})).await;
-    assert_eq!((own.status.as_u16(), own.code()), (400, "invalid_request"));
+    assert_eq!(own.refusal(), (400, "invalid_request"));
     let orgs = connect(&gateway, &service, "keyed", &json!({"api_key": KEY})).await;
-    assert_eq!((orgs.status.as_u16(), orgs.code()), (403, "insufficient_scope"));
+    assert_eq!(orgs.refusal(), (403, "insufficient_scope"));
     let unknown = connect(&gateway, &user, "githb", &json!({})).await;
     let details =
         json!({"resource": "provider_slug", "id": "githb", "available": ["keyed", "open"]});
@@ -239,13 +239,13 @@ async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
     let all = gateway.get(&user, "/v1/providers").await;
     let id = items(&all)[0]["id"].as_str().unwrap().to_owned();
     let refresh = gateway.post(&admin, &format!("/v1/providers/{id}/refresh"), "").await;
-    assert_eq!((refresh.status.as_u16(), refresh.code()), (409, "not_refreshable"));
+    assert_eq!(refresh.refusal(), (409, "not_refreshable"));
     assert_eq!(refresh.at("/error/details/auth_type"), "none");
 
     let forbidden = delete(&gateway, &user, &id).await;
     let gone = delete(&gateway, &admin, &id).await;
 
-    assert_eq!((forbidden.status.as_u16(), forbidden.code()), (403, "insufficient_scope"));
+    assert_eq!(forbidden.refusal(), (403, "insufficient_scope"));
     assert_eq!(gone.status, 200, "{}", gone.text);
     assert_eq!(gateway.invoke(&user, "open:a", json!({})).await.status, 404);
     gateway.stop();

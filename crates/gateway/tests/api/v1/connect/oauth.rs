@@ -115,7 +115,7 @@ async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_frame
     assert_eq!(status.at("/data/status"), "connected", "what was there stays");
     for bad in ["https://evil.example/", "http://app.acme.example/", "javascript:x", ""] {
         let answer = connect(gateway, who, "saas", &json!({ "return_to": bad })).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{bad}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{bad}");
     }
 }
 
@@ -127,7 +127,7 @@ async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
 
     for wrong in ["K7QX-2M9P-4TBR-HW3N", "x", "", "0000-0000-0000-0000", "🦀"] {
         let answer = connect(gateway, who, "saas", &json!({ "confirm": wrong })).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{wrong}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{wrong}");
     }
 
     let late = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
@@ -273,7 +273,7 @@ async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_one
     assert_eq!(scene.saas.foreign(), Vec::<String>::new(), "sessions are not shared");
     for scopes in [json!(["admin"]), json!(["read", "x y"]), json!("read"), json!([7])] {
         let answer = connect(gateway, who, "saas", &json!({ "scopes": scopes })).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"));
+        assert_eq!(answer.refusal(), (400, "invalid_request"));
     }
     let superseded = connect(gateway, who, "saas", &json!({})).await;
     let old = scene.saas.consent(&text(&superseded, "/data/authorization_url"), "octocat").await;

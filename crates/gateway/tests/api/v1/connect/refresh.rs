@@ -77,14 +77,14 @@ async fn a_refused_token_is_renewed_once_and_the_call_is_made() {
     assert_eq!((renewals(&scene), scene.saas.calls().len()), (1, 9), "one renewal, no call twice");
     scene.saas.end_all("octocat");
     let lost = scene.whoami(who).await;
-    assert_eq!((lost.status.as_u16(), lost.code()), (409, "provider_auth_required"));
+    assert_eq!(lost.refusal(), (409, "provider_auth_required"));
     assert_eq!(lost.at("/error/details/provider_id"), &json!(id));
     assert_eq!(lost.at("/error/details/executed"), "no");
     let asked = renewals(&scene);
     let still = scene.whoami(who).await;
     assert_eq!((still.code(), renewals(&scene)), ("provider_auth_required", asked));
     let wish = refresh(&scene, &id).await;
-    assert_eq!((wish.status.as_u16(), wish.code()), (409, "provider_auth_required"));
+    assert_eq!(wish.refusal(), (409, "provider_auth_required"));
     assert_eq!(wish.at("/error/details/connect"), "/v1/providers/saas/connect");
     let record = scene.gateway.get(who, &format!("/v1/providers/{id}")).await;
     assert_eq!(record.at("/data/status"), "needs_auth", "{}", record.text);
@@ -113,7 +113,7 @@ async fn a_provider_that_is_down_is_asked_again_and_heals() {
             .await;
 
     assert!(broken.at("/data/last_error").is_string(), "{}", broken.text);
-    assert_eq!((call.status.as_u16(), call.code()), (502, "upstream_error"), "{}", call.text);
+    assert_eq!(call.refusal(), (502, "upstream_error"), "{}", call.text);
     assert_eq!(healed.at("/data/last_error"), &serde_json::Value::Null);
     assert_eq!(scene.whoami(who).await.status, 200);
 }
@@ -125,7 +125,7 @@ async fn without_a_refresh_token_there_is_nothing_to_refresh_with() {
 
     let answer = refresh(&scene, &text(&done, "/data/id")).await;
 
-    assert_eq!((answer.status.as_u16(), answer.code()), (409, "not_refreshable"));
+    assert_eq!(answer.refusal(), (409, "not_refreshable"));
     assert_eq!(answer.at("/error/details/auth_type"), "oauth2");
 }
 
@@ -141,7 +141,7 @@ async fn a_provider_that_asks_for_more_scopes_says_which() {
     let all = refused.at("/error/details/scopes");
     scene.connected(who, &json!({"scopes": all}), "octocat").await;
 
-    assert_eq!((refused.status.as_u16(), refused.code()), (409, "provider_auth_required"));
+    assert_eq!(refused.refusal(), (409, "provider_auth_required"));
     assert_eq!(all, &json!(["read", "write"]), "{}", refused.text);
     assert_eq!(record.at("/data/status"), "connected");
     assert!(text(&record, "/data/last_error").contains("write"), "{}", record.text);

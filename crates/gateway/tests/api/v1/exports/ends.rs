@@ -84,7 +84,7 @@ async fn what_a_crash_left_behind_has_failed_and_is_cleared_away() {
         assert!(data["error"].as_str().unwrap().contains("restarted"), "{data}");
         assert_eq!((&data["file"], &data["sha256"]), (&Value::Null, &Value::Null));
         let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
-        assert_eq!((file.status.as_u16(), file.code()), (404, "not_found"));
+        assert_eq!(file.refusal(), (404, "not_found"));
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     let next = export(&gateway, &who, &json!({})).await;
@@ -105,7 +105,7 @@ async fn a_file_on_another_node_is_said_to_be_there() {
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
 
     assert_eq!((answered, &data["status"]), (200, &json!("ready")));
-    assert_eq!((file.status.as_u16(), file.code()), (503, "unavailable"));
+    assert_eq!(file.refusal(), (503, "unavailable"));
     assert_eq!(file.at("/error/details/reason"), "file_elsewhere");
 }
 
@@ -169,7 +169,7 @@ async fn an_export_makes_way_for_calls_says_how_far_it_is_and_ends_with_its_node
     assert!(progress["total"].as_i64() >= Some(8_000), "{progress}");
     assert!(progress["percent"].as_i64() < Some(100), "{progress}");
     let early = gateway.get(&who, &format!("{path}/file")).await;
-    assert_eq!((early.status.as_u16(), early.code()), (404, "not_found"));
+    assert_eq!(early.refusal(), (404, "not_found"));
     drop(calls);
     gateway.stop();
     gateway.start();
@@ -252,7 +252,7 @@ async fn an_org_that_has_its_exports_is_told_when_there_is_room_again() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!((refused.status.as_u16(), refused.code()), (429, "rate_limited"));
+    assert_eq!(refused.refusal(), (429, "rate_limited"));
     assert_eq!(refused.at("/error/details/resource"), "export_files");
     assert_eq!(refused.at("/error/details/limit"), 2);
     assert!(refused.at("/error/details/retry_after").as_i64().unwrap() > 80_000);
@@ -278,7 +278,7 @@ async fn exports_are_refused_and_calls_are_not_while_little_is_free() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!((refused.status.as_u16(), refused.code()), (503, "unavailable"), "{}", refused.text);
+    assert_eq!(refused.refusal(), (503, "unavailable"), "{}", refused.text);
     assert_eq!(refused.at("/error/details/reason"), "space");
     let call = json!({"title": "a", "text": "b"});
     assert_eq!(gateway.invoke(&who, "sample:create_note", call).await.status, 200);

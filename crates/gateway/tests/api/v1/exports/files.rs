@@ -95,7 +95,7 @@ async fn a_file_comes_whole_in_part_or_compressed_and_is_always_the_same() {
     assert_eq!(fetch(&gateway, &who, &path, &changed).await.status(), 200);
     let request = gateway.request(Method::GET, &path).bearer_auth(&who.token);
     let behind = gateway.send(request.header("range", format!("bytes={}-", whole.len()))).await;
-    assert_eq!((behind.status.as_u16(), behind.code()), (416, "range_not_satisfiable"));
+    assert_eq!(behind.refusal(), (416, "range_not_satisfiable"));
     assert_framed(&behind, "a range behind the end");
     assert_eq!(behind.header("content-range"), format!("bytes */{}", whole.len()));
     let head = gateway.request(Method::HEAD, &path).bearer_auth(&who.token).send().await.unwrap();
@@ -119,7 +119,7 @@ async fn a_file_is_for_the_org_and_those_who_may_export() {
             assert_eq!(answer.status, wanted, "{path}: {}", answer.text);
         }
         let nobody = gateway.send(gateway.request(Method::GET, path)).await;
-        assert_eq!((nobody.status.as_u16(), nobody.code()), (401, "missing_token"));
+        assert_eq!(nobody.refusal(), (401, "missing_token"));
         let token = format!("{path}?access_token={}", who.token);
         assert_eq!(gateway.get(&who, &token).await.status, 400);
     }

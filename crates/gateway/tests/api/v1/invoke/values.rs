@@ -58,13 +58,13 @@ async fn numbers_beyond_a_double_are_the_fault_of_whoever_sends_them() {
 
     for number in ["1e400", "-1e309", "1e-9990"] {
         let answer = scene.post("echo", &format!(r#"{{"input":{{"a":[1,{number}]}}}}"#)).await;
-        assert_eq!((answer.status.as_u16(), answer.code()), (400, "invalid_request"), "{number}");
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{number}");
         let message = answer.at("/error/message").as_str().expect("a message");
         assert!(message.contains("beyond the range of a double at line 1"), "{message}");
     }
     assert_eq!(scene.upstream.calls().len(), 0);
     let answer = scene.invoke("answers", json!({})).await;
-    assert_eq!((answer.status.as_u16(), answer.code()), (502, "upstream_error"));
+    assert_eq!(answer.refusal(), (502, "upstream_error"));
     assert_eq!(answer.at("/error/details/reason"), "protocol_error");
 }
 

@@ -4,12 +4,15 @@
 use std::fs;
 
 use portcullis_testkit::{Gateway, Hostile, Principal, Script, eventually};
-use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{PATH, POLICIES, admin, call, said, simulate};
-use crate::{gateway, given::PATIENCE, scene::tool};
+use super::{PATH, POLICIES, call, call_with, said, simulate};
+use crate::{
+    gateway,
+    given::{PATIENCE, serve},
+    scene::tool,
+};
 
 /// A draft of so many policies that concern every tool.
 fn draft(policies: usize) -> Value {
@@ -22,8 +25,13 @@ fn draft(policies: usize) -> Value {
         texts.last_mut().unwrap().push_str(&policy);
     }
     let upsert: Vec<Value> = texts.iter().map(|text| json!({"source": text})).collect();
-    let mut body = call(5);
-    body["policies"] = json!({"upsert": upsert});
+    call_with(5, "policies", json!({"upsert": upsert}))
+}
+
+/// The same of 18,000, which takes so many milliseconds at most.
+fn slow(timeout_ms: u32) -> Value {
+    let mut body = draft(18_000);
+    body["options"] = json!({"timeout_ms": timeout_ms});
     body
 }
 
@@ -46,8 +54,7 @@ async fn until_long_work(gateway: &Gateway, count: usize) {
 
 /// Begins a simulation that takes a minute; the client leaves when the set is dropped.
 fn begun(gateway: &Gateway, who: &Principal, body: &Value) -> JoinSet<Option<u16>> {
-    let request = gateway.request(Method::POST, PATH).bearer_auth(&who.token);
-    let request = request.body(body.to_string());
+    let request = gateway.json(who, PATH, &body.to_string());
     let mut running = JoinSet::new();
     running.spawn(async move { request.send().await.ok().map(|it| it.status().as_u16()) });
     running
@@ -55,12 +62,9 @@ fn begun(gateway: &Gateway, who: &Principal, body: &Value) -> JoinSet<Option<u16
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_leaves_stops_its_simulation_and_only_then_frees_its_slot() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 60_000});
-    let mut hurried = call(5);
-    hurried["options"] = json!({"timeout_ms": 50});
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
+    let slow = slow(60_000);
+    let hurried = call_with(5, "options", json!({"timeout_ms": 50}));
 
     // An org alone has both slots; a third simulation waits as long as its time lasts.
     let left = [begun(&gateway, &who, &slow), begun(&gateway, &who, &slow)];
@@ -79,12 +83,9 @@ async fn a_client_that_leaves_stops_its_simulation_and_only_then_frees_its_slot(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_time_limit_covers_the_loading_of_a_draft() {
-    let gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 300});
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
-    let late = simulate(&gateway, &who, &slow).await;
+    let late = simulate(&gateway, &who, &slow(300)).await;
 
     assert_eq!(late.status, 400, "{}", late.text);
     assert_eq!(late.at("/error/details/violations/0/path"), "/options/timeout_ms");
@@ -96,8 +97,7 @@ async fn a_draft_of_too_many_checks_is_refused_with_the_figures() {
     let tools: Vec<_> = (0..300).map(|n| tool(&format!("t{n}"), Script::Echo)).collect();
     let upstream = Hostile::start(tools).await;
     let all = "@id(\"all\") permit (principal, action, resource);";
-    let gateway = gateway().policies(all).http("up", &upstream.url(), "").start();
-    let who = admin(&gateway);
+    let (gateway, who) = serve(gateway().policies(all).http("up", &upstream.url(), ""));
     let simulated = async |policies: usize| {
         let policies = draft(policies)["policies"].clone();
         let call = json!({"tool": "up:t0", "input": {}, "policies": policies});
@@ -118,10 +118,8 @@ async fn a_draft_of_too_many_checks_is_refused_with_the_figures() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_is_obeyed_while_a_large_draft_is_loaded() {
-    let mut gateway = gateway().sample().policies(POLICIES).start();
-    let who = admin(&gateway);
-    let mut slow = draft(18_000);
-    slow["options"] = json!({"timeout_ms": 60_000});
+    let (mut gateway, who) = serve(gateway().sample().policies(POLICIES));
+    let slow = slow(60_000);
     assert!(slow.to_string().len() > 850_000);
     let mut running = begun(&gateway, &who, &slow);
     until_long_work(&gateway, 1).await;
