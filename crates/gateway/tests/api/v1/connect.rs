@@ -18,11 +18,12 @@ use crate::{gateway, given::ENOUGH, scene::list_of};
 
 pub(crate) const USER: &str = "mcps:read mcps:invoke providers:read providers:write";
 
-/// A service, a gateway that knows it as `saas`, and a user.
+/// A service, a gateway that knows it as `slug`, and a user.
 struct Scene {
     saas: Saas,
     gateway: Gateway,
     who: Principal,
+    slug: &'static str,
 }
 
 async fn scene(habits: Habits) -> Scene {
@@ -31,10 +32,17 @@ async fn scene(habits: Habits) -> Scene {
 
 async fn scene_with(habits: Habits, change: impl FnOnce(Builder) -> Builder) -> Scene {
     let saas = Saas::start(habits).await;
-    let builder = gateway().env("SAAS_SECRET", CLIENT_SECRET);
-    let gateway = change(builder.http("saas", &saas.mcp(), &saas.oauth())).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    Scene { saas, gateway, who }
+    let builder = gateway().http("saas", &saas.mcp(), &saas.oauth());
+    Scene::of(saas, "saas", change(builder))
+}
+
+/// A provider whose service has to be found out about.
+const UNKNOWN: &str = "auth = \"oauth2\"\nprotocol = \"legacy\"";
+
+/// A scene whose gateway has to find out about the service.
+fn finding(saas: Saas) -> Scene {
+    let builder = gateway().http("found", &saas.mcp(), UNKNOWN);
+    Scene::of(saas, "found", builder)
 }
 
 pub(crate) async fn connect(
@@ -72,13 +80,33 @@ pub(crate) fn text(answer: &Answer, pointer: &str) -> String {
 }
 
 impl Scene {
+    fn of(saas: Saas, slug: &'static str, builder: Builder) -> Self {
+        let gateway = builder.env("SAAS_SECRET", CLIENT_SECRET).start();
+        let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+        Self { saas, gateway, who, slug }
+    }
+
+    async fn connect(&self, who: &Principal, body: &Value) -> Answer {
+        connect(&self.gateway, who, self.slug, body).await
+    }
+
+    /// Consents as `account` to what was begun; gives the browser's way back.
+    async fn consent(&self, begun: &Answer, account: &str) -> String {
+        self.saas.consent(&text(begun, "/data/authorization_url"), account).await
+    }
+
+    /// Begins, consents as `account`, and gives the page that the browser is shown.
+    async fn page(&self, account: &str) -> String {
+        let begun = self.connect(&self.who, &json!({})).await;
+        assert_eq!(begun.status, 202, "{}", begun.text);
+        come_back(&self.consent(&begun, account).await).await.text().await.unwrap()
+    }
+
     /// Begins, consents as `account`, and gives the code that the browser was shown.
     async fn consented(&self, who: &Principal, body: &Value, account: &str) -> (Answer, String) {
-        let begun = connect(&self.gateway, who, "saas", body).await;
+        let begun = self.connect(who, body).await;
         assert_eq!(begun.status, 202, "{}", begun.text);
-        let url = text(&begun, "/data/authorization_url");
-        let back = self.saas.consent(&url, account).await;
-        let shown = come_back(&back).await;
+        let shown = come_back(&self.consent(&begun, account).await).await;
         assert_eq!(shown.status(), 200);
         let page = shown.text().await.unwrap();
         (begun, code_on(&page))
@@ -91,11 +119,18 @@ impl Scene {
         if let Some(owner) = body.get("owner") {
             confirm["owner"] = owner.clone();
         }
-        connect(&self.gateway, who, "saas", &confirm).await.ok()
+        self.connect(who, &confirm).await.ok()
     }
 
     async fn whoami(&self, who: &Principal) -> Answer {
-        self.gateway.invoke(who, "saas:whoami", json!({})).await
+        self.gateway.invoke(who, &format!("{}:whoami", self.slug), json!({})).await
+    }
+
+    /// Connects the user, and calls as them.
+    async fn connected_and_called(&self) {
+        self.connected(&self.who, &json!({}), "octocat").await;
+        let call = self.whoami(&self.who).await;
+        assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
     }
 
     /// Types and details of the connection events of the org, in order.

@@ -2,15 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use portcullis_testkit::{CLIENT_SECRET, Habits, Saas};
+use portcullis_testkit::{Habits, Saas};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{USER, come_back, connect, scene, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items},
-};
+use super::{USER, come_back, connect, finding, scene, text};
+use crate::given::{ALL_SCOPES, ENOUGH, items};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
@@ -41,8 +38,8 @@ async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
 async fn a_state_is_good_for_one_callback_and_a_code_for_its_own_attempt() {
     let scene = scene(Habits::default()).await;
     let (gateway, who) = (&scene.gateway, &scene.who);
-    let begun = connect(gateway, who, "saas", &json!({})).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let begun = scene.connect(who, &json!({})).await;
+    let back = scene.consent(&begun, "octocat").await;
     assert_eq!(come_back(&back).await.status(), 200);
 
     let again = come_back(&back).await;
@@ -68,41 +65,26 @@ async fn a_state_is_good_for_one_callback_and_a_code_for_its_own_attempt() {
 
     // A code that was granted to another attempt is of no use in this one: PKCE.
     let admin = gateway.user(&who.org, "admin", ALL_SCOPES);
-    let theirs = connect(gateway, &admin, "saas", &json!({})).await;
-    let stolen = scene.saas.consent(&text(&theirs, "/data/authorization_url"), "victim").await;
-    let stolen = stolen.split("code=").nth(1).unwrap().split('&').next().unwrap().to_owned();
-    let mine = connect(gateway, who, "saas", &json!({})).await;
-    let own = scene.saas.consent(&text(&mine, "/data/authorization_url"), "octocat").await;
-    let code = own.split("code=").nth(1).unwrap().split('&').next().unwrap();
-    let injected = come_back(&own.replace(code, &stolen)).await;
+    let code_in =
+        |back: &str| back.split("code=").nth(1).unwrap().split('&').next().unwrap().to_owned();
+    let theirs = scene.connect(&admin, &json!({})).await;
+    let stolen = code_in(&scene.consent(&theirs, "victim").await);
+    let mine = scene.connect(who, &json!({})).await;
+    let own = scene.consent(&mine, "octocat").await;
+    let injected = come_back(&own.replace(&code_in(&own), &stolen)).await;
     let page = injected.text().await.unwrap();
     assert!(page.contains("not connected") && !page.contains("<code>"), "{page}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_in_another_issuers_name_redeems_nothing() {
-    let scene = scene(Habits { iss: Some("https://evil.example".to_owned()), ..Habits::default() });
-    let scene = scene.await;
-    let begun = connect(&scene.gateway, &scene.who, "saas", &json!({})).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let iss = Some("https://evil.example".to_owned());
+    let scene = scene(Habits { iss, ..Habits::default() }).await;
 
-    let shown = come_back(&back).await.text().await.unwrap();
+    let shown = scene.page("octocat").await;
 
     assert!(shown.contains("issuer_mismatch"), "{shown}");
     assert!(scene.saas.token_requests().is_empty(), "no code went anywhere");
-}
-
-/// A gateway whose provider has to be discovered at `saas`, and a user.
-async fn discovering(
-    habits: Habits,
-    more: &str,
-) -> (Saas, portcullis_testkit::Gateway, portcullis_testkit::Principal) {
-    let saas = Saas::start(habits).await;
-    let provider = format!("auth = \"oauth2\"\nprotocol = \"legacy\"\n{more}");
-    let gateway =
-        gateway().env("SAAS_SECRET", CLIENT_SECRET).http("found", &saas.mcp(), &provider).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    (saas, gateway, who)
 }
 
 /// The documents of a well-behaved server at this origin.
@@ -153,7 +135,8 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
         ("nobody authorizes", |_, resource, _| resource["authorization_servers"] = json!([])),
     ];
     for (what, lie) in lies {
-        let (saas, gateway, who) = discovering(Habits::default(), "").await;
+        let scene = finding(Saas::start(Habits::default()).await);
+        let saas = &scene.saas;
         let (mut resource, mut server) = documents(&saas.origin());
         lie(&saas.origin(), &mut resource, &mut server);
         saas.change(|habits| {
@@ -163,14 +146,15 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
             ]);
         });
 
-        let answer = connect(&gateway, &who, "found", &json!({})).await;
+        let answer = scene.connect(&scene.who, &json!({})).await;
 
         assert_eq!(answer.refusal(), (502, "upstream_error"), "{what}");
         assert!(!answer.text.contains("evil") && !answer.text.contains("169.254"), "{what}");
         assert!(saas.token_requests().is_empty(), "{what}");
         let registered = saas.received().iter().any(|it| it.starts_with("POST /register"));
         assert!(!registered, "{what}");
-        let all = gateway.get(&who, "/v1/providers?status=pending,connected").await;
+        let path = "/v1/providers?status=pending,connected";
+        let all = scene.gateway.get(&scene.who, path).await;
         assert!(items(&all).is_empty(), "{what}: nothing is left");
     }
 }
@@ -185,14 +169,14 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
         ("two names", 200, "{\"resource\":\"a\",\"resource\":\"b\"}".to_owned()),
         ("depth", 200, format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))),
     ] {
-        let (saas, gateway, who) = discovering(Habits::default(), "").await;
-        saas.change(|habits| {
+        let scene = finding(Saas::start(Habits::default()).await);
+        scene.saas.change(|habits| {
             for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
                 habits.documents.insert(path.to_owned(), (status, body.clone()));
             }
         });
 
-        let answer = connect(&gateway, &who, "found", &json!({})).await;
+        let answer = scene.connect(&scene.who, &json!({})).await;
 
         assert_eq!(answer.refusal(), (502, "upstream_error"), "{what}");
     }
@@ -204,15 +188,15 @@ async fn documents_without_an_end_are_read_to_the_cap_or_for_ten_seconds() {
         (Duration::ZERO, 502, "upstream_error"),
         (Duration::from_millis(50), 504, "upstream_timeout"),
     ] {
-        let (saas, gateway, who) = discovering(Habits::default(), "").await;
-        saas.change(|habits| {
+        let scene = finding(Saas::start(Habits::default()).await);
+        scene.saas.change(|habits| {
             for path in [RESOURCE, "/.well-known/oauth-protected-resource"] {
                 habits.unending.insert(path.to_owned(), pause);
             }
         });
 
         let begun = Instant::now();
-        let answer = connect(&gateway, &who, "found", &json!({})).await;
+        let answer = scene.connect(&scene.who, &json!({})).await;
 
         assert_eq!(answer.refusal(), (status, code), "{}", answer.text);
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());

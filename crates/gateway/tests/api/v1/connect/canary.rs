@@ -71,7 +71,7 @@ async fn no_credential_is_written_or_told_anywhere() {
     let events = members(told.last().unwrap(), "id");
     let events: Vec<String> = events.into_iter().map(str::to_owned).collect();
     for event in events {
-        told.push(gateway.get(&admin, &format!("/v1/audit/events/{event}")).await);
+        told.push(gateway.event(&admin, &event).await);
     }
     told.push(delete(&gateway, &who, &id).await);
 

@@ -3,30 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Gateway, Habits, Principal, Saas};
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas, eventually};
 use serde_json::{Value, json};
 
-use super::{USER, attacks::documents, code_on, come_back, connect, text};
-use crate::{
-    gateway,
-    given::{ENOUGH, failure, until},
-};
+use super::{Scene, attacks::documents, finding, text};
+use crate::given::{failure, until};
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-/// A service, a gateway that finds out about it, and a user.
-struct Found {
-    saas: Saas,
-    gateway: Gateway,
-    who: Principal,
-}
-
 type Documents = BTreeMap<String, (u16, String)>;
 
-/// With the documents that `change` makes of those of a well-behaved server.
-async fn found(habits: Habits, change: impl FnOnce(&str, &mut Documents)) -> Found {
+/// A scene of discovery, with the documents that `change` makes of those of a well-behaved server.
+async fn found(habits: Habits, change: impl FnOnce(&str, &mut Documents)) -> Scene {
     let saas = Saas::start(habits).await;
     let origin = saas.origin();
     let (resource, server) = documents(&origin);
@@ -41,31 +31,25 @@ async fn found(habits: Habits, change: impl FnOnce(&str, &mut Documents)) -> Fou
     ]);
     change(&origin, &mut documents);
     saas.change(|habits| habits.documents = documents);
-    let provider = "auth = \"oauth2\"\nprotocol = \"legacy\"";
-    let gateway = gateway().http("found", &saas.mcp(), provider).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    Found { saas, gateway, who }
+    finding(saas)
 }
 
-impl Found {
-    /// Begins a connect, consents, and gives the page that the browser is shown.
-    async fn consented(&self) -> String {
-        let begun = connect(&self.gateway, &self.who, "found", &json!({})).await;
-        assert_eq!(begun.status, 202, "{}", begun.text);
-        let back = self.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
-        come_back(&back).await.text().await.unwrap()
-    }
+fn registered(found: &Scene) -> usize {
+    found.saas.received().iter().filter(|it| it.starts_with("POST /register")).count()
+}
 
-    async fn connected(&self) {
-        let code = code_on(&self.consented().await);
-        connect(&self.gateway, &self.who, "found", &json!({ "confirm": code })).await.ok();
-        let call = self.gateway.invoke(&self.who, "found:whoami", json!({})).await;
-        assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
-    }
+/// Lets the service forget the gateway, until [`remember`].
+fn forget(found: &Scene) {
+    let forgotten = json!({"error": "invalid_client"}).to_string();
+    found.saas.change(|habits| {
+        habits.documents.insert("/token".to_owned(), (401, forgotten));
+    });
+}
 
-    fn registered(&self) -> usize {
-        self.saas.received().iter().filter(|it| it.starts_with("POST /register")).count()
-    }
+fn remember(found: &Scene) {
+    found.saas.change(|habits| {
+        habits.documents.remove("/token");
+    });
 }
 
 fn changed(documents: &mut Documents, path: &str, member: &str, value: Value) {
@@ -87,11 +71,11 @@ async fn an_issuer_without_a_path_is_the_same_with_and_without_the_last_slash() 
         let iss = |slash: &str| Some(format!("{}{slash}", found.saas.origin()));
         found.saas.change(|habits| habits.iss = iss(own));
 
-        found.connected().await;
+        found.connected_and_called().await;
 
         // In the callback it is the server's own name, and to the letter.
         found.saas.change(|habits| habits.iss = iss(if own.is_empty() { "/" } else { "" }));
-        let page = found.consented().await;
+        let page = found.page("octocat").await;
         assert!(page.contains("issuer_mismatch"), "{page}");
     }
 }
@@ -107,10 +91,10 @@ async fn an_issuer_with_a_path_is_taken_to_the_letter() {
     })
     .await;
 
-    let begun = connect(&found.gateway, &found.who, "found", &json!({})).await;
+    let begun = found.connect(&found.who, &json!({})).await;
 
     assert_eq!(begun.status, 502, "{}", begun.text);
-    assert_eq!(found.registered(), 0);
+    assert_eq!(registered(&found), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +114,7 @@ async fn errors_and_pages_at_one_place_do_not_end_the_search() {
         habits.challenge = Some("Bearer resource_metadata=\"/about\", scope=\"read\"".to_owned());
     });
 
-    found.connected().await;
+    found.connected_and_called().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -144,45 +128,40 @@ async fn a_challenge_may_name_its_document_by_a_path() {
         habits.challenge = Some("Bearer resource_metadata=\"/about\"".to_owned());
     });
 
-    found.connected().await;
+    found.connected_and_called().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_forgot_the_gateway_is_registered_with_anew() {
     let found = found(Habits::default(), |_, _| {}).await;
-    let forgotten = json!({"error": "invalid_client"}).to_string();
-    found.saas.change(|habits| {
-        habits.documents.insert("/token".to_owned(), (401, forgotten));
-    });
+    forget(&found);
 
-    let page = found.consented().await;
-    found.saas.change(|habits| {
-        habits.documents.remove("/token");
-    });
-    found.connected().await;
-    found.connected().await;
+    let page = found.page("octocat").await;
+    remember(&found);
+    found.connected_and_called().await;
+    found.connected_and_called().await;
 
     assert!(page.contains("code_not_redeemed"), "{page}");
-    assert_eq!(found.registered(), 2, "once more, and then no more");
+    assert_eq!(registered(&found), 2, "once more, and then no more");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn where_only_a_page_says_that_the_client_is_unknown_the_status_says_what_to_do() {
     let found = found(Habits::default(), |_, _| {}).await;
-    let begun = connect(&found.gateway, &found.who, "found", &json!({})).await;
+    let begun = found.connect(&found.who, &json!({})).await;
     let id = text(&begun, "/data/provider/id");
 
     let waiting = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;
     let registered = found.gateway.admin(&["provider", "register", "--again", "found"]);
     let (_, unknown) = failure(&found.gateway, &["provider", "register", "other"]).await;
-    found.connected().await;
+    found.connected_and_called().await;
 
     let told = waiting.at("/data/last_error").as_str().unwrap();
     assert!(told.contains("portcullis provider register --again found"), "{told}");
     assert_eq!(registered["client_id"], CLIENT_ID);
     assert_eq!(registered["issuer"], found.saas.origin());
     assert!(unknown.contains("no provider `other` is declared"), "{unknown}");
-    assert_eq!(found.registered(), 2);
+    assert_eq!(registered(&found), 2);
     let after = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;
     assert_eq!(after.at("/data/last_error"), &Value::Null, "{}", after.text);
     let listed = found.gateway.admin(&["provider", "list"]);
@@ -192,39 +171,32 @@ async fn where_only_a_page_says_that_the_client_is_unknown_the_status_says_what_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_that_is_refused_because_of_a_forgotten_client_needs_a_person_and_a_new_client() {
     let found = found(Habits { expires_in: Some(3), ..Habits::default() }, |_, _| {}).await;
-    found.connected().await;
-    let forgotten = json!({"error": "invalid_client"}).to_string();
-    found.saas.change(|habits| {
-        habits.documents.insert("/token".to_owned(), (401, forgotten));
-    });
+    found.connected_and_called().await;
+    forget(&found);
 
-    let status = |it: &portcullis_testkit::Answer| it.at("/data/items/0/status") == "needs_auth";
-    until(|| found.gateway.get(&found.who, "/v1/providers"), status).await;
-    found.saas.change(|habits| {
-        habits.documents.remove("/token");
-        habits.expires_in = Some(3_600);
-    });
-    found.connected().await;
+    let listed = || found.gateway.get(&found.who, "/v1/providers");
+    until(listed, |it| it.at("/data/items/0/status") == "needs_auth").await;
+    remember(&found);
+    found.saas.change(|habits| habits.expires_in = Some(3_600));
+    found.connected_and_called().await;
 
-    assert_eq!(found.registered(), 2);
+    assert_eq!(registered(&found), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_renewal_that_is_refused_for_its_resource_is_asked_for_without_and_that_is_remembered() {
     let habits = Habits { expires_in: Some(2), refuses_resource: true, ..Habits::default() };
     let found = found(habits, |_, _| {}).await;
-    found.connected().await;
+    found.connected_and_called().await;
 
-    let renewals = || {
-        let all = found.saas.token_requests();
-        all.into_iter().filter(|it| it["grant_type"] == "refresh_token").collect::<Vec<_>>()
-    };
-    portcullis_testkit::eventually("a third renewal", async || {
-        (renewals().len() >= 3).then_some(())
+    let named = eventually("a third renewal", async || {
+        let mut renewals = found.saas.token_requests();
+        renewals.retain(|it| it["grant_type"] == "refresh_token");
+        let named: Vec<bool> = renewals.iter().map(|it| it.contains_key("resource")).collect();
+        (named.len() >= 3).then_some(named)
     })
     .await;
 
-    let named: Vec<bool> = renewals().iter().map(|it| it.contains_key("resource")).collect();
     assert_eq!(named[..3], [true, false, false]);
-    found.gateway.invoke(&found.who, "found:whoami", json!({})).await.ok();
+    found.whoami(&found.who).await.ok();
 }

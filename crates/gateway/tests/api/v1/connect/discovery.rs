@@ -7,11 +7,8 @@ use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{USER, attacks::documents, code_on, come_back, connect, text};
-use crate::{
-    gateway,
-    given::{ENOUGH, run},
-};
+use super::{UNKNOWN, attacks::documents, finding, text};
+use crate::{gateway, given::run};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway_registers() {
@@ -36,29 +33,22 @@ async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway
             ("/register".to_owned(), (201, registration.to_string())),
         ]);
     });
-    let provider = "auth = \"oauth2\"\nprotocol = \"legacy\"";
-    let gateway = gateway().http("found", &saas.mcp(), provider).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    let scene = finding(saas);
 
-    let begun = connect(&gateway, &who, "found", &json!({})).await;
-    assert_eq!(begun.status, 202, "{}", begun.text);
+    let (begun, code) = scene.consented(&scene.who, &json!({}), "octocat").await;
     let url = text(&begun, "/data/authorization_url");
-    let back = saas.consent(&url, "octocat").await;
-    let code = code_on(&come_back(&back).await.text().await.unwrap());
-    connect(&gateway, &who, "found", &json!({ "confirm": code })).await.ok();
+    scene.connect(&scene.who, &json!({ "confirm": code })).await.ok();
 
     let escaped = format!("{origin}/mcp").replace(':', "%3A").replace('/', "%2F");
     assert!(url.contains(&format!("resource={escaped}")), "{url}");
     assert!(url.contains("scope=read") && url.contains(CLIENT_ID), "{url}");
-    let asked = saas.token_requests();
+    let asked = scene.saas.token_requests();
     assert_eq!(asked[0]["resource"], format!("{origin}/mcp"), "{asked:?}");
-    let call = gateway.invoke(&who, "found:whoami", json!({})).await;
+    let call = scene.whoami(&scene.who).await;
     assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
     // Without its name in the callback, what this server sends is not believed (RFC 9207).
-    saas.change(|habits| habits.iss = None);
-    let begun = connect(&gateway, &who, "found", &json!({})).await;
-    let back = saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
-    let shown = come_back(&back).await.text().await.unwrap();
+    scene.saas.change(|habits| habits.iss = None);
+    let shown = scene.page("octocat").await;
     assert!(shown.contains("issuer_mismatch"), "{shown}");
 }
 
@@ -67,8 +57,7 @@ async fn check_looks_for_who_authorizes() {
     let saas = Saas::start(Habits::default()).await;
     let origin = saas.origin();
     let (resource, server) = documents(&origin);
-    let provider = "auth = \"oauth2\"\nprotocol = \"legacy\"";
-    let gateway = gateway().http("found", &saas.mcp(), provider).prepare();
+    let gateway = gateway().http("found", &saas.mcp(), UNKNOWN).prepare();
 
     let lost = run(&gateway, &["check"]).await;
     saas.change(|habits| {

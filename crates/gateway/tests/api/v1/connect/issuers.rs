@@ -7,10 +7,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_testkit::{Builder, CLIENT_ID, CLIENT_SECRET, Gateway, Habits, Saas};
 use serde_json::{Value, json};
 
-use super::{USER, attacks::documents, code_on, come_back, connect, delete, text};
+use super::{Scene, attacks::documents, connect, delete, text};
 use crate::{
     gateway,
-    given::{ENOUGH, failure, items, run},
+    given::{failure, items, run},
+    scene::list_of,
 };
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
@@ -40,6 +41,12 @@ fn publish(server: &Saas, resource: &Value, issuer: &Value) {
     });
 }
 
+/// A scene whose provider is the MCP server at `server`, with a client at the issuer `origin`.
+fn bound(server: Saas, origin: &str) -> Scene {
+    let builder = client_of(&server, &format!("issuer = \"{origin}\""));
+    Scene::of(server, "found", builder)
+}
+
 /// A gateway whose provider is the MCP server at `server`, with a client of `more`.
 fn client_of(server: &Saas, more: &str) -> Builder {
     let provider = format!(
@@ -47,10 +54,6 @@ fn client_of(server: &Saas, more: &str) -> Builder {
          client_secret = {{ env = \"SAAS_SECRET\" }}\ntoken_auth = \"client_secret_post\"\n{more}"
     );
     gateway().env("SAAS_SECRET", CLIENT_SECRET).http("found", &server.mcp(), &provider)
-}
-
-fn bound_to(issuer: &Saas) -> String {
-    format!("issuer = \"{}\"", issuer.origin())
 }
 
 /// Fails if the secret came there in any form.
@@ -64,13 +67,7 @@ fn never_had_the_secret(server: &Saas) {
 async fn failed_connects(gateway: &Gateway, org: &str) -> Vec<Value> {
     let auditor =
         gateway.principal(org, "auditor", &["--role", "auditor"], &["--scopes", "audit:read"]);
-    let page = gateway.get(&auditor, "/v1/audit/events?type=provider.connect_failed").await;
-    let mut found = Vec::new();
-    for item in items(&page) {
-        let path = format!("/v1/audit/events/{}", item["id"].as_str().unwrap());
-        found.push(gateway.get(&auditor, &path).await.at("/data/detached/connection").clone());
-    }
-    found
+    list_of(gateway, &auditor, "provider.connect_failed", "").await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,35 +94,34 @@ async fn a_hostile_server_that_is_true_to_itself_gets_neither_the_secret_nor_a_c
             described["authorization_endpoint"] = json!(authorize);
         }
         publish(&hostile, &naming(&hostile, &[&hostile]), &described);
-        let gateway = client_of(&hostile, &bound_to(&real)).start();
-        let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+        let scene = bound(hostile, &real.origin());
+        let (gateway, who) = (&scene.gateway, &scene.who);
 
-        let answer = connect(&gateway, &who, "found", &json!({})).await;
+        let answer = scene.connect(who, &json!({})).await;
 
         assert_eq!(answer.refusal(), (502, "upstream_error"));
         assert_eq!(answer.at("/error/details/reason"), "issuer_mismatch", "{}", answer.text);
-        assert!(items(&gateway.get(&who, "/v1/providers?status=pending").await).is_empty());
-        let events = failed_connects(&gateway, &who.org).await;
-        assert_eq!(events[0]["reason"], "issuer_mismatch", "{events:?}");
-        never_had_the_secret(&hostile);
+        assert!(items(&gateway.get(who, "/v1/providers?status=pending").await).is_empty());
+        let events = failed_connects(gateway, &who.org).await;
+        let connection = &events[0]["detached"]["connection"];
+        assert_eq!(connection["reason"], "issuer_mismatch", "{events:?}");
+        never_had_the_secret(&scene.saas);
         assert!(real.token_requests().is_empty());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_several_issuers_the_configured_one_is_asked_and_no_other() {
-    let (real, hostile) =
-        (Saas::start(Habits::default()).await, Saas::start(Habits::default()).await);
+    let real = Saas::start(Habits::default()).await;
+    let hostile = Saas::start(Habits::default()).await;
     publish(&real, &naming(&real, &[&hostile, &real]), &describing(&real));
     publish(&hostile, &naming(&hostile, &[&hostile]), &describing(&hostile));
-    let gateway = client_of(&real, &bound_to(&real)).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    let origin = real.origin();
+    let scene = bound(real, &origin);
 
-    let begun = connect(&gateway, &who, "found", &json!({})).await;
-    let back = real.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
-    let code = code_on(&come_back(&back).await.text().await.unwrap());
-    connect(&gateway, &who, "found", &json!({ "confirm": code })).await.ok();
+    scene.connected(&scene.who, &json!({}), "octocat").await;
 
+    let real = &scene.saas;
     assert_eq!(real.token_requests()[0]["client_secret"], CLIENT_SECRET);
     assert_eq!(real.token_requests()[0]["resource"], real.mcp(), "as the server names itself");
     assert!(hostile.received().is_empty(), "{:?}", hostile.received());
@@ -137,13 +133,11 @@ async fn a_server_that_names_another_issuer_later_gets_no_token_and_check_says_s
     let (real, hostile) = (Saas::start(habits).await, Saas::start(Habits::default()).await);
     publish(&real, &naming(&real, &[&real]), &describing(&real));
     publish(&hostile, &naming(&hostile, &[&hostile]), &describing(&hostile));
-    let mut gateway = client_of(&real, &bound_to(&real)).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    let begun = connect(&gateway, &who, "found", &json!({})).await;
-    let back = real.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
-    let code = code_on(&come_back(&back).await.text().await.unwrap());
-    let done = connect(&gateway, &who, "found", &json!({ "confirm": code })).await;
+    let origin = real.origin();
+    let scene = bound(real, &origin);
+    let done = scene.connected(&scene.who, &json!({}), "octocat").await;
     let id = text(&done, "/data/id");
+    let Scene { saas: real, mut gateway, who, .. } = scene;
     gateway.stop();
     let before = run(&gateway, &["check"]).await;
 

@@ -1,14 +1,17 @@
 //! Connections with a key, and with nothing.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use portcullis_core::clock::Timestamp;
-use portcullis_testkit::{Gateway, McpServer, Principal, eventually, tool};
+use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually, tool};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::{USER, connect, delete, text};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, store, until},
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, store, until},
+    scene::told,
 };
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"\n\
@@ -16,18 +19,28 @@ const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header =
 const KEY: &str = "the-key-of-ana-0123456789";
 const OTHER: &str = "the-key-of-the-org-0123456789";
 
+/// Connects with this key.
+async fn give(gateway: &Gateway, who: &Principal, key: &str) -> Answer {
+    connect(gateway, who, "keyed", &json!({ "api_key": key })).await
+}
+
+fn start(server: &McpServer) -> (Gateway, String) {
+    let gateway = gateway().http("keyed", &server.url(), KEYED).start();
+    let org = gateway.org("acme", &ENOUGH);
+    (gateway, org)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let gateway = gateway().http("keyed", &server.url(), KEYED).start();
-    let org = gateway.org("acme", &ENOUGH);
+    let (gateway, org) = start(&server);
     let admin = gateway.service(&org, ALL_SCOPES);
     let ana = gateway.user(&org, "member", USER);
     let ben = gateway.principal(&org, "ben", &["--role", "member"], &["--scopes", USER]);
     assert_eq!(gateway.invoke(&ana, "keyed:a", json!({})).await.code(), "not_found");
 
-    let mine = connect(&gateway, &ana, "keyed", &json!({"api_key": KEY})).await;
-    let orgs = connect(&gateway, &admin, "keyed", &json!({"api_key": OTHER})).await;
+    let mine = give(&gateway, &ana, KEY).await;
+    let orgs = give(&gateway, &admin, OTHER).await;
 
     assert_eq!((mine.status.as_u16(), orgs.status.as_u16()), (200, 200), "{}", mine.text);
     assert_eq!(mine.at("/data/owner"), &json!({"type": "user", "id": ana.id}));
@@ -49,7 +62,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
     let credentials: Vec<_> = items(&event).iter().map(|it| &it["target"]["credential"]).collect();
     assert_eq!(credentials[..3], [&json!("org"), &json!("org"), &json!("own")]);
     let id = text(&mine, "/data/id");
-    let again = connect(&gateway, &ana, "keyed", &json!({"api_key": "another-key"})).await;
+    let again = give(&gateway, &ana, "another-key").await;
     assert_eq!(text(&again, "/data/id"), id, "to connect again keeps the id");
     let gone = delete(&gateway, &ana, &id).await.ok();
     assert_eq!(gone.at("/data/upstream_revocation"), "unsupported");
@@ -69,12 +82,11 @@ async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
         vec![tool]
     };
     let server = McpServer::start(taking("x")).await;
-    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
-    let org = gateway.org("acme", &ENOUGH);
+    let (mut gateway, org) = start(&server);
     let ana = gateway.user(&org, "member", USER);
     let ben = gateway.principal(&org, "ben", &["--role", "member"], &["--scopes", USER]);
     for who in [&ana, &ben] {
-        assert_eq!(connect(&gateway, who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+        give(&gateway, who, KEY).await.ok();
     }
     let call = async |gateway: &Gateway, who: &Principal, member: &str| {
         gateway.invoke(who, "keyed:a", json!({ member: 1 })).await
@@ -83,7 +95,7 @@ async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
 
     // Ben's connection finds out; from then on no member of the org calls it, also after a restart.
     server.change_tools(taking("y"));
-    assert_eq!(connect(&gateway, &ben, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    give(&gateway, &ben, KEY).await.ok();
     for _ in 0..2 {
         for who in [&ana, &ben] {
             let held = call(&gateway, who, "x").await;
@@ -95,15 +107,12 @@ async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
     gateway.admin(&["tool", "accept", "keyed:a"]);
 
     for who in [&ana, &ben] {
-        let judged = until(
-            || call(&gateway, who, "y"),
-            |it| {
-                let held = it.at("/error/details/policy") == "tool-pinning";
-                assert!(held || it.status == 200, "judged by what was there before: {}", it.text);
-                it.status == 200
-            },
-        );
-        judged.await;
+        let judged = |it: &Answer| {
+            let held = it.at("/error/details/policy") == "tool-pinning";
+            assert!(held || it.status == 200, "judged by what was there before: {}", it.text);
+            it.status == 200
+        };
+        until(|| call(&gateway, who, "y"), judged).await;
         assert_eq!(call(&gateway, who, "x").await.code(), "invalid_input");
     }
 }
@@ -111,11 +120,11 @@ async fn an_accepted_tool_is_taken_over_by_all_connections_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let gateway = gateway().http("keyed", &server.url(), KEYED).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
+    let (gateway, org) = start(&server);
+    let who = gateway.user(&org, "member", USER);
     server.fail(Some(StatusCode::UNAUTHORIZED));
 
-    let refused = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
+    let refused = give(&gateway, &who, KEY).await;
 
     assert_eq!(refused.refusal(), (400, "invalid_request"));
     assert_eq!(refused.at("/error/details/reason"), "rejected_by_provider");
@@ -123,9 +132,9 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     let all = gateway.get(&who, "/v1/providers?status=pending,connected,needs_auth,error").await;
     assert!(items(&all).is_empty(), "{}", all.text);
     server.fail(None);
-    assert_eq!(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    give(&gateway, &who, KEY).await.ok();
     server.fail(Some(StatusCode::UNAUTHORIZED));
-    let worse = connect(&gateway, &who, "keyed", &json!({"api_key": "worse"})).await;
+    let worse = give(&gateway, &who, "worse").await;
     assert_eq!(worse.status, 400);
     server.fail(None);
     assert_eq!(gateway.invoke(&who, "keyed:a", json!({})).await.status, 200);
@@ -137,25 +146,21 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     assert_eq!(call.refusal(), (409, "provider_auth_required"));
     assert_eq!(call.at("/error/details/connect"), "/v1/providers/keyed/connect");
     assert_eq!(call.at("/error/details/executed"), "no");
-    until(
-        || gateway.get(&who, "/v1/providers"),
-        |answer| members(answer, "status") == ["needs_auth"],
-    )
-    .await;
+    let listed = || gateway.get(&who, "/v1/providers");
+    until(listed, |answer| members(answer, "status") == ["needs_auth"]).await;
     let tools = gateway.get(&who, "/v1/mcps").await;
     assert_eq!(members(&tools, "status"), ["unavailable"]);
     server.fail(Some(StatusCode::INTERNAL_SERVER_ERROR));
-    let down = connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await;
+    let down = give(&gateway, &who, KEY).await;
     assert_eq!(down.refusal(), (502, "upstream_error"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_forgotten() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
-    let org = gateway.org("acme", &ENOUGH);
+    let (mut gateway, org) = start(&server);
     let (admin, ana) = (gateway.service(&org, ALL_SCOPES), gateway.user(&org, "member", USER));
-    assert_eq!(connect(&gateway, &ana, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    give(&gateway, &ana, KEY).await.ok();
     let with = std::fs::read_to_string(gateway.config_file()).unwrap();
     let without = with.replace("slug = \"keyed\"", "slug = \"other\"");
     let secrets = |gateway: &Gateway| gateway.admin(&["key", "list"])[0]["secrets"].clone();
@@ -180,12 +185,10 @@ async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_f
     std::fs::write(gateway.config_file(), at_once).unwrap();
     gateway.start();
 
-    let path = "/v1/audit/events?type=provider.disconnected";
-    let told = until(|| gateway.get(&admin, path), |it| items(it).len() == 1).await;
-    let event = format!("/v1/audit/events/{}", items(&told)[0]["id"].as_str().unwrap());
-    let event = gateway.get(&admin, &event).await;
-    assert_eq!(event.at("/data/actor/type"), "system");
-    assert_eq!(event.at("/data/detached/connection/reason"), "provider_not_configured");
+    let events = told(&gateway, &admin, "provider.disconnected").await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert_eq!(events[0]["actor"]["type"], "system");
+    assert_eq!(events[0]["detached"]["connection"]["reason"], "provider_not_configured");
     assert_eq!(secrets(&gateway), 0);
     let all = gateway.get(&ana, "/v1/providers?status=pending,connected,needs_auth,error").await;
     assert!(members(&all, "slug").iter().all(|slug| *slug != "keyed"), "{}", all.text);
@@ -221,11 +224,11 @@ async fn what_means_nothing_for_a_provider_is_refused() {
     }
     let own = connect(&gateway, &service, "keyed", &json!({"api_key": KEY, "owner": "me"})).await;
     assert_eq!(own.refusal(), (400, "invalid_request"));
-    let orgs = connect(&gateway, &service, "keyed", &json!({"api_key": KEY})).await;
+    let orgs = give(&gateway, &service, KEY).await;
     assert_eq!(orgs.refusal(), (403, "insufficient_scope"));
     let unknown = connect(&gateway, &user, "githb", &json!({})).await;
-    let details =
-        json!({"resource": "provider_slug", "id": "githb", "available": ["keyed", "open"]});
+    let available = ["keyed", "open"];
+    let details = json!({"resource": "provider_slug", "id": "githb", "available": available});
     assert_eq!((unknown.status.as_u16(), unknown.at("/error/details")), (404, &details));
 }
 
@@ -237,7 +240,7 @@ async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
     let admin = gateway.service(&org, ALL_SCOPES);
     let user = gateway.user(&org, "member", USER);
     let all = gateway.get(&user, "/v1/providers").await;
-    let id = items(&all)[0]["id"].as_str().unwrap().to_owned();
+    let id = members(&all, "id")[0].to_owned();
     let refresh = gateway.post(&admin, &format!("/v1/providers/{id}/refresh"), "").await;
     assert_eq!(refresh.refusal(), (409, "not_refreshable"));
     assert_eq!(refresh.at("/error/details/auth_type"), "none");
@@ -263,9 +266,9 @@ async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_rotate_while_the_gateway_runs_and_without_them_it_does_not_start() {
     let server = McpServer::start(vec![tool("a")]).await;
-    let mut gateway = gateway().http("keyed", &server.url(), KEYED).start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    assert_eq!(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await.status, 200);
+    let (mut gateway, org) = start(&server);
+    let who = gateway.user(&org, "member", USER);
+    give(&gateway, &who, KEY).await.ok();
     let before = gateway.admin(&["key", "list"]);
 
     let rotated = gateway.admin(&["key", "rotate"]);
@@ -275,17 +278,16 @@ async fn keys_rotate_while_the_gateway_runs_and_without_them_it_does_not_start()
     assert_eq!((&after[0]["id"], &after[0]["secrets"]), (&rotated["id"], &json!(1)));
     assert_eq!((&after[1]["id"], &after[1]["secrets"]), (&before[0]["id"], &json!(0)));
     let ben = gateway.principal(&who.org, "ben", &["--role", "member"], &["--scopes", USER]);
-    assert_eq!(connect(&gateway, &ben, "keyed", &json!({"api_key": OTHER})).await.status, 200);
+    give(&gateway, &ben, OTHER).await.ok();
     gateway.stop();
     gateway.start();
     assert_eq!(gateway.invoke(&who, "keyed:a", json!({})).await.status, 200);
     gateway.admin(&["key", "rotate", "--rewrap-only"]);
     gateway.stop();
     let ring = gateway.folder().join("vault.keys");
-    let mode =
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&ring).unwrap().permissions());
+    let mode = std::fs::metadata(&ring).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     std::fs::remove_file(ring).unwrap();
-    let (_, told) = crate::given::failure(&gateway, &["serve", "--port", "0"]).await;
+    let (_, told) = failure(&gateway, &["serve", "--port", "0"]).await;
     assert!(told.contains(rotated["id"].as_str().unwrap()), "{told}");
 }

@@ -1,11 +1,16 @@
 //! Consent in two halves, towards a plain OAuth 2.0 service with habits of its own.
 
 use portcullis_testkit::Habits;
-use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{USER, code_on, come_back, connect, delete, scene, scene_with, text, types};
+use super::{Scene, USER, code_on, come_back, delete, scene, scene_with, text, types};
 use crate::given::{ALL_SCOPES, ENOUGH, items, members, until};
+
+/// A scene whose connects are configured like this.
+async fn configured(connect: &str) -> Scene {
+    let config = format!("[connect]\n{connect}");
+    scene_with(Habits::default(), |builder| builder.config(&config)).await
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_connects_calls_and_disconnects() {
@@ -18,7 +23,7 @@ async fn a_user_connects_calls_and_disconnects() {
     let url = text(&begun, "/data/authorization_url");
     let pending = gateway.get(who, &format!("/v1/providers/{id}")).await;
     let listed = gateway.get(who, "/v1/providers").await;
-    let done = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    let done = scene.connect(who, &json!({ "confirm": code })).await;
 
     assert_eq!(begun.at("/data/provider/status"), "pending");
     for part in ["response_type=code", "scope=read", "prompt=consent", "audience=api", "S256"] {
@@ -37,17 +42,15 @@ async fn a_user_connects_calls_and_disconnects() {
     assert_eq!(record["tools"], 1);
     let call = scene.whoami(who).await;
     assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
-    let again = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    let again = scene.connect(who, &json!({ "confirm": code })).await;
     assert_eq!(again.status, 400, "a code is good for once");
     let gone = delete(gateway, who, &id).await;
     assert_eq!(gone.at("/data/upstream_revocation"), "done", "{}", gone.text);
     assert_eq!(scene.saas.revoked().len(), 2, "refresh and access token");
     assert_eq!(scene.whoami(who).await.code(), "not_found");
     let events = scene.events(who).await;
-    assert_eq!(
-        types(&events),
-        ["provider.connect_started", "provider.connected", "provider.disconnected"]
-    );
+    let kinds = types(&events).join(" ");
+    assert_eq!(kinds, "provider.connect_started provider.connected provider.disconnected");
     for event in &events {
         assert_eq!((&event["actor"]["id"], &event["target"]["id"]), (&json!(who.id), &json!(id)));
         assert_eq!(event["target"]["credential"], "own");
@@ -74,15 +77,12 @@ async fn a_provider_that_revokes_nothing_keeps_nobody_connected() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_framed() {
-    let scene = scene_with(Habits::default(), |builder| {
-        builder.config("[connect]\nreturn_to = [\"https://app.acme.example\"]")
-    })
-    .await;
+    let scene = configured("return_to = [\"https://app.acme.example\"]").await;
     let (gateway, who) = (&scene.gateway, &scene.who);
     let there = "https://app.acme.example/done?x=1";
 
-    let begun = connect(gateway, who, "saas", &json!({ "return_to": there })).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let begun = scene.connect(who, &json!({ "return_to": there })).await;
+    let back = scene.consent(&begun, "octocat").await;
     let shown = come_back(&back).await;
 
     assert_eq!(shown.status(), 302);
@@ -100,21 +100,19 @@ async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_frame
     let policy = shown.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.starts_with("default-src 'none'"), "{policy}");
     let code = location.split("confirm=").nth(1).unwrap();
-    assert_eq!(connect(gateway, who, "saas", &json!({ "confirm": code })).await.status, 200);
+    assert_eq!(scene.connect(who, &json!({ "confirm": code })).await.status, 200);
 
-    let begun = connect(gateway, who, "saas", &json!({ "return_to": there })).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "nobody").await;
+    let begun = scene.connect(who, &json!({ "return_to": there })).await;
+    let back = scene.consent(&begun, "nobody").await;
     let shown = come_back(&back).await;
     let location = shown.headers()["location"].to_str().unwrap();
     assert!(location.ends_with(&format!("provider_id={id}&error=access_denied")), "{location}");
-    let begun = connect(gateway, who, "saas", &json!({})).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "nobody").await;
-    let page = come_back(&back).await.text().await.unwrap();
+    let page = scene.page("nobody").await;
     assert!(page.contains("access_denied") && !page.contains("script"), "{page}");
     let status = gateway.get(who, &format!("/v1/providers/{id}")).await;
     assert_eq!(status.at("/data/status"), "connected", "what was there stays");
     for bad in ["https://evil.example/", "http://app.acme.example/", "javascript:x", ""] {
-        let answer = connect(gateway, who, "saas", &json!({ "return_to": bad })).await;
+        let answer = scene.connect(who, &json!({ "return_to": bad })).await;
         assert_eq!(answer.refusal(), (400, "invalid_request"), "{bad}");
     }
 }
@@ -126,11 +124,11 @@ async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
     let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
 
     for wrong in ["K7QX-2M9P-4TBR-HW3N", "x", "", "0000-0000-0000-0000", "🦀"] {
-        let answer = connect(gateway, who, "saas", &json!({ "confirm": wrong })).await;
+        let answer = scene.connect(who, &json!({ "confirm": wrong })).await;
         assert_eq!(answer.refusal(), (400, "invalid_request"), "{wrong}");
     }
 
-    let late = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    let late = scene.connect(who, &json!({ "confirm": code })).await;
     assert_eq!(late.status, 400, "{}", late.text);
     assert_eq!(scene.saas.revoked().len(), 2);
     let id = text(&begun, "/data/provider/id");
@@ -141,9 +139,7 @@ async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_confirms_is_revoked_and_forgotten() {
-    let scene =
-        scene_with(Habits::default(), |builder| builder.config("[connect]\nattempt_seconds = 5"))
-            .await;
+    let scene = configured("attempt_seconds = 5").await;
     let (gateway, who) = (&scene.gateway, &scene.who);
     let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
     let path = format!("/v1/providers/{}", text(&begun, "/data/provider/id"));
@@ -151,7 +147,7 @@ async fn what_nobody_confirms_is_revoked_and_forgotten() {
     until(|| gateway.get(who, &path), |answer| answer.status == 404).await;
 
     assert_eq!(scene.saas.revoked().len(), 2);
-    let late = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    let late = scene.connect(who, &json!({ "confirm": code })).await;
     assert_eq!(late.status, 400);
     let events = scene.events(who).await;
     assert_eq!(types(&events), ["provider.connect_started", "provider.connect_failed"]);
@@ -160,12 +156,9 @@ async fn what_nobody_confirms_is_revoked_and_forgotten() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_confirmation_the_callback_completes_the_connection() {
-    let scene = scene_with(Habits::default(), |builder| {
-        builder.config("[connect]\nconfirmation = \"off\"")
-    })
-    .await;
-    let begun = connect(&scene.gateway, &scene.who, "saas", &json!({})).await;
-    let back = scene.saas.consent(&text(&begun, "/data/authorization_url"), "octocat").await;
+    let scene = configured("confirmation = \"off\"").await;
+    let begun = scene.connect(&scene.who, &json!({})).await;
+    let back = scene.consent(&begun, "octocat").await;
 
     let shown = come_back(&back).await;
 
@@ -179,8 +172,8 @@ async fn sessions_of_many_at_once_are_never_shared() {
     let scene = scene(Habits::default()).await;
     let elsewhere = scene.gateway.org("elsewhere", &ENOUGH);
     let mut people = Vec::new();
-    for (number, org) in [&scene.who.org, &elsewhere, &scene.who.org, &elsewhere].iter().enumerate()
-    {
+    let orgs = [&scene.who.org, &elsewhere, &scene.who.org, &elsewhere];
+    for (number, org) in orgs.iter().enumerate() {
         let name = format!("person {number}");
         let who = scene.gateway.principal(org, &name, &["--role", "member"], &["--scopes", USER]);
         let account = format!("account-{number}");
@@ -236,12 +229,11 @@ async fn ones_own_connection_wins_and_an_admin_sees_everybodys() {
     let path = format!("/v1/providers?owner={}", ana.id);
     assert_eq!(gateway.get(&ben, &path).await.code(), "insufficient_scope");
     let foreign = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
-    for (who, status) in [(&ben, 404), (&foreign, 404)] {
-        assert_eq!(gateway.get(who, &format!("/v1/providers/{id}")).await.status, status);
-        assert_eq!(delete(gateway, who, &id).await.status, status);
-        let refresh = gateway.request(Method::POST, &format!("/v1/providers/{id}/refresh"));
-        let refresh = gateway.send(refresh.bearer_auth(&who.token)).await;
-        assert_eq!(refresh.status, status, "{}", refresh.text);
+    for who in [&ben, &foreign] {
+        assert_eq!(gateway.get(who, &format!("/v1/providers/{id}")).await.status, 404);
+        assert_eq!(delete(gateway, who, &id).await.status, 404);
+        let refresh = gateway.post(who, &format!("/v1/providers/{id}/refresh"), "").await;
+        assert_eq!(refresh.status, 404, "{}", refresh.text);
     }
     assert_eq!(delete(gateway, &ben, &org_id).await.code(), "insufficient_scope");
     let page = gateway.get(&admin, "/v1/providers?limit=1").await;
@@ -261,7 +253,7 @@ async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_one
 
     let (begun, code) = scene.consented(who, &json!({"scopes": ["write"]}), "hubot").await;
     let meanwhile = scene.whoami(who).await;
-    let done = connect(gateway, who, "saas", &json!({ "confirm": code })).await;
+    let done = scene.connect(who, &json!({ "confirm": code })).await;
 
     assert_eq!(text(&begun, "/data/provider/id"), text(&first, "/data/id"));
     assert_eq!(begun.at("/data/provider/status"), "connected");
@@ -272,12 +264,12 @@ async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_one
     assert_eq!(scene.whoami(who).await.at("/result/account"), "hubot");
     assert_eq!(scene.saas.foreign(), Vec::<String>::new(), "sessions are not shared");
     for scopes in [json!(["admin"]), json!(["read", "x y"]), json!("read"), json!([7])] {
-        let answer = connect(gateway, who, "saas", &json!({ "scopes": scopes })).await;
+        let answer = scene.connect(who, &json!({ "scopes": scopes })).await;
         assert_eq!(answer.refusal(), (400, "invalid_request"));
     }
-    let superseded = connect(gateway, who, "saas", &json!({})).await;
-    let old = scene.saas.consent(&text(&superseded, "/data/authorization_url"), "octocat").await;
-    connect(gateway, who, "saas", &json!({})).await;
+    let superseded = scene.connect(who, &json!({})).await;
+    let old = scene.consent(&superseded, "octocat").await;
+    scene.connect(who, &json!({})).await;
     assert_eq!(come_back(&old).await.status(), 400, "an earlier attempt has ended");
     assert_eq!(code_on("<code>x</code>"), "x");
 }

@@ -67,9 +67,7 @@ async fn two_users_of_two_orgs_never_call_with_each_others_credential() {
                 if step == 0 {
                     let all = gateway.get(who, "/v1/providers").await;
                     let id = all.at("/data/items/0/id").as_str().unwrap_or_default().to_owned();
-                    let refreshed =
-                        gateway.request(Method::POST, &format!("/v1/providers/{id}/refresh"));
-                    gateway.send(refreshed.bearer_auth(&who.token)).await.ok();
+                    gateway.post(who, &format!("/v1/providers/{id}/refresh"), "").await.ok();
                 } else {
                     let input = json!({"claims_to_be": name, "pause": 0.001});
                     let call = gateway.invoke(who, "guarded:whoami", input).await.ok();
@@ -84,11 +82,8 @@ async fn two_users_of_two_orgs_never_call_with_each_others_credential() {
     tokio::task::block_in_place(|| authorizer.end("ben"));
     let [(_, ana), (_, ben)] = &people;
     let input = |name: &str| json!({"claims_to_be": name});
-    let lost = until(
-        || gateway.invoke(ben, "guarded:whoami", input("ben")),
-        |answer| answer.status == 409,
-    )
-    .await;
+    let bens = || gateway.invoke(ben, "guarded:whoami", input("ben"));
+    let lost = until(bens, |answer| answer.status == 409).await;
     assert_eq!(lost.code(), "provider_auth_required");
     let call = gateway.invoke(ana, "guarded:whoami", input("ana")).await;
     assert_eq!(call.at("/result/subject"), "ana", "{}", call.text);
@@ -106,8 +101,7 @@ async fn the_gateway_names_itself_by_its_metadata_document() {
         .http("guarded", &guarded.url(), FOUND)
         .start();
     let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", USER);
-    let document = gateway.request(Method::GET, "/oauth/client-metadata.json");
-    let document = gateway.send(document).await;
+    let document = gateway.send(gateway.request(Method::GET, "/oauth/client-metadata.json")).await;
     authorizer.set_document(&format!("{public}/oauth/client-metadata.json"), &document.text);
 
     let begun = connect(&gateway, &who, "guarded", &json!({})).await;
