@@ -2,6 +2,7 @@
 //! invocation has to be like.
 
 use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Principal, Script};
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 use crate::{
@@ -110,6 +111,11 @@ impl Scene {
         self.gateway.invoke(&self.who, &format!("up:{tool}"), input).await
     }
 
+    /// A request to invoke a tool of the scripted upstream, to be completed and sent.
+    pub(crate) fn request(&self, tool: &str) -> RequestBuilder {
+        self.gateway.request_of(&self.who, Method::POST, &format!("/v1/mcps/up:{tool}/invoke"))
+    }
+
     /// Sends this body to a tool of the scripted upstream.
     pub(crate) async fn post(&self, tool: &str, body: &str) -> Answer {
         self.gateway.post(&self.who, &format!("/v1/mcps/up:{tool}/invoke"), body).await
@@ -199,6 +205,7 @@ pub(crate) async fn whole(gateway: &Gateway, who: &Principal, listed: &Answer) -
 /// Every event of this type, whole, once there is one.
 pub(crate) async fn told(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
     let path = format!("/v1/audit/events?type={kind}");
-    let listed = until(|| gateway.get(who, &path), |it| !items(it).is_empty()).await;
+    let there = |it: &Answer| it.status == 200 && !items(it).is_empty();
+    let listed = until(|| gateway.get(who, &path), there).await;
     whole(gateway, who, &listed).await
 }

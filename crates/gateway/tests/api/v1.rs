@@ -5,7 +5,7 @@ mod auth;
 mod checkpoint;
 pub(crate) mod connect;
 mod events;
-mod exports;
+pub(crate) mod exports;
 mod invoke;
 mod mcps;
 mod policies;

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::{files::write, invoke, keys, live, logged, size, verify, verify_in_python};
 use crate::{
     gateway,
-    given::{items, run, serve, until},
+    given::{items, run, serve},
     planted::plant,
+    v1::exports::export,
 };
 
 /// Waits until a checkpoint of `size` events of this org is in the anchor file.
@@ -205,10 +206,7 @@ async fn the_end_of_a_log_that_somebody_cut_off_is_missed() {
         live(&gateway, since, 13, &missing).await;
     }
     // Nor does an export pass for complete that ends where the log was cut.
-    let made = gateway.post(&who, "/v1/audit/export", "{}").await;
-    let path = format!("/v1/audit/exports/{}", made.at("/data/id").as_str().unwrap());
-    let made =
-        until(|| gateway.get(&who, &path), |made| made.at("/data/status") != "pending").await;
+    let made = export(&gateway, &who, &json!({})).await;
     assert_eq!(made.at("/data/status"), "failed", "{}", made.text);
 }
 
@@ -307,14 +305,11 @@ async fn exports_say_so(gateway: &Gateway, who: &Principal, changed: &str) {
         ("csv", ",mismatch: leaf"),
         ("ocsf", "\"integrity_mismatch\":[\"leaf\"]"),
     ] {
-        let body = json!({ "format": format }).to_string();
-        let made = gateway.post(who, "/v1/audit/export", &body).await;
-        let path = format!("/v1/audit/exports/{}", made.at("/data/id").as_str().unwrap());
-        let made =
-            until(|| gateway.get(who, &path), |made| made.at("/data/status") == "ready").await;
+        let body = json!({ "format": format });
+        let made = export(gateway, who, &body).await;
         assert_eq!(made.at("/data/mismatched"), 2, "{}", made.text);
 
-        let text = gateway.get(who, &format!("{path}/file")).await.text;
+        let text = gateway.get(who, made.at("/data/file").as_str().unwrap()).await.text;
 
         let line = text.lines().find(|line| line.contains(changed)).unwrap();
         assert!(line.contains(mark), "{format}: {line}");

@@ -12,7 +12,7 @@ mod idempotency;
 mod isolation;
 mod notices;
 mod obligations;
-mod records;
+pub(super) mod records;
 mod remarks;
 mod results;
 mod upstream;

@@ -2,9 +2,12 @@
 
 use std::fs;
 
-use portcullis_core::id::{ExportId, OrgId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{ExportId, OrgId},
+};
 use portcullis_store::{ExportBegan, ExportQuota, NewExport, Store};
-use portcullis_testkit::{Builder, Gateway, Principal, unsignalled};
+use portcullis_testkit::{Answer, Builder, Gateway, Principal, unsignalled};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -14,12 +17,7 @@ use crate::{
     planted::plant,
 };
 
-fn new(
-    who: &Principal,
-    node: &str,
-    number: u32,
-    created: portcullis_core::clock::Timestamp,
-) -> NewExport {
+fn new(who: &Principal, node: &str, number: u32, created: Timestamp) -> NewExport {
     NewExport {
         id: format!("exp_01M7W9Y2TK{number:016}").parse().unwrap(),
         org_id: who.org.parse().unwrap(),
@@ -46,12 +44,7 @@ pub(super) async fn pending(
 ) -> Vec<ExportId> {
     let mut ids = Vec::new();
     for number in 0..count {
-        let export = new(
-            who,
-            node,
-            number,
-            portcullis_core::clock::Timestamp::from_micros(4_000_000_000_000_000),
-        );
+        let export = new(who, node, number, Timestamp::from_micros(4_000_000_000_000_000));
         let begun = store.create_export(&export, MANY).await.unwrap();
         assert_eq!(begun, ExportBegan::Begun);
         ids.push(export.id);
@@ -97,9 +90,8 @@ async fn a_file_on_another_node_is_said_to_be_there() {
     let open = store(&gateway).await;
     let org: OrgId = who.org.parse().unwrap();
     let id = pending(&open, &who, "node-2", 1).await[0];
-    assert!(
-        open.finish_export(org, id, r#"{"events":0,"bytes":0,"sha256":"00"}"#, 0).await.unwrap()
-    );
+    let result = r#"{"events":0,"bytes":0,"sha256":"00"}"#;
+    assert!(open.finish_export(org, id, result, 0).await.unwrap());
 
     let (answered, data) = status(&gateway, &who, &id).await;
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
@@ -136,10 +128,8 @@ async fn after_a_day_an_export_is_gone_with_its_file() {
 fn load(gateway: &Gateway, who: &Principal) -> JoinSet<()> {
     let mut calls = JoinSet::new();
     for _ in 0..4 {
-        let request = gateway
-            .request(reqwest::Method::POST, "/v1/mcps/sample:create_note/invoke")
-            .bearer_auth(&who.token)
-            .body(r#"{"input":{"title":"a","text":"b"}}"#);
+        let path = "/v1/mcps/sample:create_note/invoke";
+        let request = gateway.json(who, path, r#"{"input":{"title":"a","text":"b"}}"#);
         calls.spawn(async move {
             while let Ok(answer) = request.try_clone().unwrap().send().await {
                 assert_eq!(answer.status(), 200);
@@ -158,11 +148,8 @@ async fn an_export_makes_way_for_calls_says_how_far_it_is_and_ends_with_its_node
     let begun = ask(&gateway, &who, &json!({"include": ["payloads"]})).await;
     let id: ExportId = begun.at("/data/id").as_str().unwrap().parse().unwrap();
     let path = format!("/v1/audit/exports/{id}");
-    let under_way = until(
-        || gateway.get(&who, &path),
-        |answer| answer.at("/data/progress/scanned").as_i64() > Some(0),
-    )
-    .await;
+    let moved = |it: &Answer| it.at("/data/progress/scanned").as_i64() > Some(0);
+    let under_way = until(|| gateway.get(&who, &path), moved).await;
 
     assert_eq!((begun.status.as_u16(), begun.at("/data/status")), (202, &json!("pending")));
     let progress = under_way.at("/data/progress");
@@ -204,8 +191,8 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     let binary = unsignalled(env!("CARGO_BIN_EXE_portcullis"), program.path());
     let (gateway, who) = serve(Builder::new(binary).sample());
     plant(&gateway, &who, 3_000).await;
-    let body =
-        json!({"format": "ocsf", "from": "2026-01-01T00:00:00Z", "to": "2026-12-31T00:00:00Z"});
+    let (from, to) = ("2026-01-01T00:00:00Z", "2026-12-31T00:00:00Z");
+    let body = json!({"format": "ocsf", "from": from, "to": to});
     let before = export(&gateway, &who, &body).await;
     let size = before.at("/data/bytes").as_u64().unwrap();
     // The file does not fit; the database and its log do.
@@ -225,15 +212,12 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     assert_eq!(beside.at("/data/status"), "ready", "{}", beside.text);
     content(&gateway, &who, &after).await;
     let id = failed.at("/data/id").as_str().unwrap();
-    let left = fs::read_dir(gateway.folder().join("exports")).unwrap();
-    assert!(
-        left.map(|it| it.unwrap().file_name()).all(|name| !name.to_string_lossy().contains(id))
-    );
+    for left in fs::read_dir(gateway.folder().join("exports")).unwrap() {
+        assert!(!left.unwrap().file_name().to_string_lossy().contains(id));
+    }
     let told = gateway.get(&who, "/v1/audit/events?type=audit.exported&limit=200").await;
-    assert!(
-        items(&told).iter().all(|event| event["target"]["id"] != id),
-        "a failed export is none"
-    );
+    let mut events = items(&told).iter();
+    assert!(events.all(|event| event["target"]["id"] != id), "a failed export is none");
 }
 
 /// A gateway with these limits of exports.

@@ -21,7 +21,7 @@ async fn fetch(
     path: &str,
     headers: &[(&str, &str)],
 ) -> Response {
-    let mut request = gateway.request(Method::GET, path).bearer_auth(&who.token);
+    let mut request = gateway.request_of(who, Method::GET, path);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -93,12 +93,12 @@ async fn a_file_comes_whole_in_part_or_compressed_and_is_always_the_same() {
     }
     let changed = [("range", "bytes=0-9"), ("if-range", "\"another\"")];
     assert_eq!(fetch(&gateway, &who, &path, &changed).await.status(), 200);
-    let request = gateway.request(Method::GET, &path).bearer_auth(&who.token);
+    let request = gateway.request_of(&who, Method::GET, &path);
     let behind = gateway.send(request.header("range", format!("bytes={}-", whole.len()))).await;
     assert_eq!(behind.refusal(), (416, "range_not_satisfiable"));
     assert_framed(&behind, "a range behind the end");
     assert_eq!(behind.header("content-range"), format!("bytes */{}", whole.len()));
-    let head = gateway.request(Method::HEAD, &path).bearer_auth(&who.token).send().await.unwrap();
+    let head = gateway.request_of(&who, Method::HEAD, &path).send().await.unwrap();
     assert_eq!((head.status().as_u16(), header(&head, "etag")), (200, &*tag));
 }
 

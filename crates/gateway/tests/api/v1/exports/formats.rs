@@ -43,18 +43,15 @@ async fn a_complete_file_verifies_and_without_one_line_it_does_not() {
     assert_eq!((&all[0]["kind"], &all[0]["complete"]), (&json!("manifest"), &json!(true)));
     assert_eq!(all.last().unwrap()["kind"], "checkpoint");
     for (sequence, line) in all[1..all.len() - 1].iter().enumerate() {
-        assert_eq!(
-            (&line["kind"], &line["event"]["sequence"]),
-            (&json!("event"), &json!(sequence))
-        );
+        assert_eq!(line["kind"], "event");
+        assert_eq!(line["event"]["sequence"], sequence);
         assert!(line["event"]["integrity"].get("salts").is_none());
         assert!(line["event"]["detached"].get("input").is_none());
     }
-    let shorter: Vec<&str> =
-        file.lines().enumerate().filter(|(at, _)| *at != 7).map(|(_, line)| line).collect();
     let keys = vec![all[0]["keys"][0].as_str().unwrap().parse().unwrap()];
     let mut verifier = Verifier::new(keys, None);
-    let read = shorter.iter().try_for_each(|line| verifier.line(line.as_bytes()));
+    let mut shorter = file.lines().enumerate().filter(|(at, _)| *at != 7);
+    let read = shorter.try_for_each(|(_, line)| verifier.line(line.as_bytes()));
     assert!(read.and_then(|()| verifier.finish()).is_err());
 }
 
@@ -178,25 +175,16 @@ async fn every_line_for_a_siem_has_what_ocsf_demands_of_its_class() {
         }
     }
     assert!(kinds.len() >= 17, "{kinds:?}");
-    for wanted in [
-        ("action_id", 1),
-        ("action_id", 2),
-        ("action_id", 3),
-        ("action_id", 4),
-        ("disposition_id", 1),
-        ("disposition_id", 2),
-        ("disposition_id", 11),
-        ("disposition_id", 17),
-        ("disposition_id", 26),
-        ("status_id", 0),
-        ("status_id", 1),
-        ("status_id", 2),
-        ("severity_id", 4),
-        ("activity_id", 99),
-        ("activity_id", 1),
-        ("activity_id", 4),
+    for (name, values) in [
+        ("action_id", &[1, 2, 3, 4][..]),
+        ("disposition_id", &[1, 2, 11, 17, 26]),
+        ("status_id", &[0, 1, 2]),
+        ("severity_id", &[4]),
+        ("activity_id", &[1, 4, 99]),
     ] {
-        assert!(seen.contains(&wanted), "{wanted:?} in {seen:?}");
+        for value in values {
+            assert!(seen.contains(&(name, *value)), "{name} {value} in {seen:?}");
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Endings before any decision: nothing reaches the upstream, `governance` is absent, and there
 //! is one event all the same.
 
-use portcullis_testkit::Script;
-use reqwest::Method;
+use portcullis_testkit::{Builder, Script};
 use serde_json::json;
 
-use crate::scene::{Ending, INVALID, SUCCESS, Scene, check, scene, scene_with, tool};
+use crate::{
+    given::count,
+    scene::{DENIED, Ending, INVALID, NOT_FOUND, SUCCESS, Scene, check, scene, scene_with, tool},
+};
 
 async fn echoing() -> Scene {
     scene(vec![tool("echo", Script::Echo)]).await
@@ -15,13 +17,7 @@ async fn echoing() -> Scene {
 async fn a_token_without_the_scope_is_denied_by_token_scopes() {
     let scene = echoing().await;
     let reader = scene.gateway.service(&scene.who.org, "mcps:read");
-    let ending = Ending {
-        status: 403,
-        code: "insufficient_scope",
-        executed: "no",
-        decision: "deny",
-        outcome: "denied",
-    };
+    let ending = Ending { code: "insufficient_scope", ..DENIED };
 
     // The scope is judged before the body and before the tool.
     for (path, body) in [
@@ -99,46 +95,31 @@ async fn a_body_over_the_limit_or_of_another_type_is_refused_and_recorded() {
     let scene = echoing().await;
     let too_large = Ending { status: 413, code: "payload_too_large", ..INVALID };
     let not_json = Ending { status: 415, code: "unsupported_media_type", ..INVALID };
-    let path = "/v1/mcps/up:echo/invoke";
     let body = json!({"input": {"text": "x".repeat(1 << 20)}}).to_string();
 
     let answer = scene.post("echo", &body).await;
 
     scene.check(&answer, too_large).await;
     assert_eq!(answer.at("/error/details/limit_bytes"), 1 << 20);
-    for kind in
-        ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16"]
-    {
-        let request = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
-        let request = request.header("content-type", kind).body(r#"{"input":{}}"#);
+    let form = "application/x-www-form-urlencoded";
+    for kind in ["text/plain", form, "application/json; charset=utf-16"] {
+        let request = scene.request("echo").header("content-type", kind).body(r#"{"input":{}}"#);
 
         let answer = scene.gateway.send(request).await;
 
         scene.check(&answer, not_json).await;
     }
-    let untyped = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
-    let answer = scene.gateway.send(untyped.body(r#"{"input":{}}"#)).await;
+    let untyped = scene.request("echo").body(r#"{"input":{}}"#);
+    let answer = scene.gateway.send(untyped).await;
     scene.check(&answer, SUCCESS).await;
     assert_eq!(scene.upstream.calls().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_names_no_visible_tool_is_not_found_and_recorded() {
-    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
-        builder.http(
-            "elsewhere",
-            "http://127.0.0.1:9/mcp",
-            "org = \"org_01M754BKTKX1YB8Q05NMW9TP4G\"",
-        )
-    })
-    .await;
-    let ending = Ending {
-        status: 404,
-        code: "not_found",
-        executed: "no",
-        decision: "",
-        outcome: "not_found",
-    };
+    let org = "org = \"org_01M754BKTKX1YB8Q05NMW9TP4G\"";
+    let elsewhere = |it: Builder| it.http("elsewhere", "http://127.0.0.1:9/mcp", org);
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", elsewhere).await;
 
     for id in [
         "up:nothing",
@@ -157,7 +138,7 @@ async fn what_names_no_visible_tool_is_not_found_and_recorded() {
         let path = format!("/v1/mcps/{id}/invoke");
         let answer = scene.gateway.post(&scene.who, &path, r#"{"input":{}}"#).await;
 
-        let event = scene.check(&answer, ending).await;
+        let event = scene.check(&answer, NOT_FOUND).await;
         assert_eq!(answer.at("/error/details/resource"), "mcp", "{id}");
         assert!(event["target"]["provider_id"].is_null(), "{id}: {event}");
     }
@@ -170,19 +151,12 @@ async fn the_eleventh_invocation_of_a_free_org_is_limited_and_recorded() {
     let scene = echoing().await;
     let org = scene.gateway.org("small", &["--plan", "free"]);
     let who = scene.gateway.service(&org, "mcps:invoke");
-    let ending = Ending {
-        status: 429,
-        code: "rate_limited",
-        executed: "no",
-        decision: "",
-        outcome: "rate_limited",
-    };
-    let invoke = || scene.gateway.invoke(&who, "up:echo", json!({}));
+    let ending = Ending { status: 429, code: "rate_limited", outcome: "rate_limited", ..INVALID };
 
     // A window may end in between: then the count starts anew.
     let mut answers = Vec::new();
     for _ in 0..22 {
-        answers.push(invoke().await);
+        answers.push(scene.gateway.invoke(&who, "up:echo", json!({})).await);
     }
     let limited = answers.iter().find(|answer| answer.status == 429).expect("a limit");
 
@@ -190,8 +164,7 @@ async fn the_eleventh_invocation_of_a_free_org_is_limited_and_recorded() {
     assert_eq!(limited.at("/error/details/resource"), "invocations");
     assert_eq!(limited.at("/error/details/limit"), 10);
     assert_eq!(limited.header("x-ratelimit-resource"), "invocations");
-    let passed = answers.iter().filter(|answer| answer.status == 200).count();
-    assert_eq!(scene.upstream.calls().len(), passed);
+    assert_eq!(scene.upstream.calls().len(), count(&answers, 200));
     // What is malformed or not visible costs no invocation and is told apart from the limit.
     let answer = scene.gateway.invoke(&who, "up:nothing", json!({})).await;
     assert_eq!(answer.status, 404, "{}", answer.text);

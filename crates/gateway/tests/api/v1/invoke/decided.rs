@@ -3,7 +3,7 @@
 use portcullis_testkit::Script;
 use serde_json::json;
 
-use crate::scene::{DENIED, Ending, SUCCESS, scene_with, tool};
+use crate::scene::{DENIED, Ending, OVERLOADED, SUCCESS, scene_with, tool};
 
 const POLICIES: &str = r#"
 @id("open") permit (principal, action == Mcp::Action::"up:open", resource);
@@ -65,20 +65,13 @@ async fn a_denial_names_its_policy_and_touches_nothing() {
 async fn an_upstream_that_refuses_our_credential_asks_for_a_new_connection() {
     let tools = vec![tool("closed", Script::Status(401)), tool("open", Script::Echo)];
     let scene = scene_with(tools, "", |builder| builder).await;
-    let ending = Ending {
-        status: 409,
-        code: "provider_auth_required",
-        executed: "no",
-        decision: "allow",
-        outcome: "unavailable",
-    };
+    let ending = Ending { status: 409, code: "provider_auth_required", ..OVERLOADED };
 
     let answer = scene.invoke("closed", json!({})).await;
 
     scene.check(&answer, ending).await;
     assert_eq!(answer.at("/error/details/provider"), "up");
     assert_eq!(answer.at("/error/details/connect"), "/v1/providers/up/connect");
-    assert!(
-        answer.at("/error/details/provider_id").as_str().is_some_and(|id| id.starts_with("prv_"))
-    );
+    let id = answer.at("/error/details/provider_id").as_str();
+    assert!(id.is_some_and(|id| id.starts_with("prv_")), "{}", answer.text);
 }

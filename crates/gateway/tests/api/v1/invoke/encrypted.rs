@@ -92,13 +92,12 @@ async fn an_upstream_is_called_under_tls_if_somebody_trusted_vouches_for_it() {
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let plain: reqwest::Url = upstream.url().parse().unwrap();
     let behind = plain.socket_addrs(|| None).unwrap()[0];
-    let (vouched, unknown) =
-        (Front::start(&known, behind).await, Front::start(&known, behind).await);
+    let vouched = Front::start(&known, behind).await;
+    let unknown = Front::start(&known, behind).await;
     let started = |front: &Front, trust: &Path| {
         let url = format!("https://{}{}", front.address, plain.path());
         let gateway = gateway().http("up", &url, "").env("SSL_CERT_FILE", &trust.to_string_lossy());
-        let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway);
-        (gateway, who)
+        serve_as("mcps:read mcps:invoke", gateway)
     };
 
     let (trusting, who) = started(&vouched, &known_file);

@@ -4,15 +4,15 @@ use std::cell::Cell;
 
 use axum::{Router, routing::post};
 use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Principal, Script};
+use portcullis_testkit::{Answer, Builder, Principal, Script};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    given::ENOUGH,
-    scene::{Ending, OVERLOADED, SUCCESS, Scene, check, scene_with, tool},
+    given::{ENOUGH, count},
+    scene::{Ending, OVERLOADED, SUCCESS, Scene, check, scene, scene_with, tool},
 };
 
 /// Input that makes the tool fail.
@@ -25,8 +25,7 @@ fn other(scene: &Scene, name: &str) -> Principal {
 }
 
 fn reason(answer: &Answer) -> String {
-    let reason = answer.json.pointer("/error/details/reason").and_then(Value::as_str);
-    reason.unwrap_or_default().to_owned()
+    answer.at("/error/details/reason").as_str().unwrap_or_default().to_owned()
 }
 
 async fn call_of(scene: &Scene, who: &Principal, tool: &str, input: Value) -> Answer {
@@ -36,7 +35,7 @@ async fn call_of(scene: &Scene, who: &Principal, tool: &str, input: Value) -> An
 #[tokio::test(flavor = "multi_thread")]
 async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
     let tools = vec![tool("lookup", Script::EchoUnless(POISON))];
-    let scene = scene_with(tools, "", |builder| builder).await;
+    let scene = scene(tools).await;
     let other = other(&scene, "other");
 
     let (mut failed, mut refused) = (0, 0);
@@ -57,7 +56,7 @@ async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn orgs_whose_calls_fail_alike_speak_for_all() {
     let tools = vec![tool("breaks", Script::Status(500))];
-    let scene = scene_with(tools, "", |builder| builder).await;
+    let scene = scene(tools).await;
     let (second, third) = (other(&scene, "second"), other(&scene, "third"));
 
     // Side by side, so that both circuits are still open when the third one comes.
@@ -95,8 +94,7 @@ async fn an_org_that_fills_a_provider_leaves_a_slot_to_the_others() {
 
     assert!(beside.iter().all(|answer| answer.status == 200), "{beside:?}");
     let overloaded = flood.iter().filter(|answer| reason(answer) == "overloaded").count();
-    let answered = flood.iter().filter(|answer| answer.status == 200).count();
-    assert_eq!((answered, overloaded), (3, 5), "{flood:?}");
+    assert_eq!((count(&flood, 200), overloaded), (3, 5), "{flood:?}");
 }
 
 /// A detector that does not answer to texts that mention this.
@@ -130,10 +128,8 @@ async fn a_detector_that_hangs_takes_no_place_from_another_org() {
          output = false\n[dlp.external.detectors]\nperson_name = \"contact\"\n"
     );
     // One call is judged at a time, and no call may wait.
-    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| {
-        builder.config(&config).env("PORTCULLIS_SERVER__MAX_CALLS", "1")
-    })
-    .await;
+    let narrow = |it: Builder| it.config(&config).env("PORTCULLIS_SERVER__MAX_CALLS", "1");
+    let scene = scene_with(vec![tool("echo", Script::Echo)], "", narrow).await;
     let other = other(&scene, "other");
 
     let ended = Cell::new(false);
@@ -164,7 +160,7 @@ async fn a_detector_that_hangs_takes_no_place_from_another_org() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scan_that_takes_long_lets_others_have_their_turn() {
-    let scene = scene_with(vec![tool("echo", Script::Echo)], "", |builder| builder).await;
+    let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let other = other(&scene, "other");
     // Names without a value that could be a secret: looked at, and never found.
     let costly = format!("{{\"input\":{{\"q\":\"{}\"}}}}", "secret-token:x1y2 ".repeat(55_000));
@@ -200,7 +196,7 @@ fn large() -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
     let tools = vec![tool("echo", Script::Echo)];
-    let scene = scene_with(tools, "", |builder| builder).await;
+    let scene = scene(tools).await;
     let (other, body) = (other(&scene, "other"), large());
     let ended = Cell::new(false);
     let flood = async {
@@ -222,7 +218,7 @@ async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
     let (large, answered) = tokio::join!(flood, beside);
 
     for answer in &large {
-        let length = answer.json.pointer("/result/texts").and_then(Value::as_array).map(Vec::len);
+        let length = answer.at("/result/texts").as_array().map(Vec::len);
         assert_eq!((answer.status.as_u16(), length), (200, Some(TEXTS)), "{:.200}", answer.text);
     }
     assert!(answered >= 6, "{answered} small calls were answered before six large ones");

@@ -1,27 +1,13 @@
 //! Forms that a server of the older era presents while a call runs: refused by default, answered with
 //! their own defaults where the operator says so.
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal};
+use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually};
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use crate::{
     gateway,
     given::serve_as,
-    scene::{Ending, SUCCESS, check},
-};
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The end of a call whose form is refused.
-const REFUSED: Ending = Ending {
-    status: 502,
-    code: "upstream_error",
-    executed: "unknown",
-    decision: "allow",
-    outcome: "upstream_error",
+    scene::{Ending, FAILED, SUCCESS, check},
 };
 
 struct Presented {
@@ -34,8 +20,8 @@ impl Presented {
     /// A gateway whose provider is declared with `more`.
     async fn with(more: &str) -> Self {
         let upstream = McpServer::start(vec![portcullis_testkit::tool("work")]).await;
-        let (gateway, who) =
-            serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), more));
+        let builder = gateway().http("up", &upstream.url(), more);
+        let (gateway, who) = serve_as("mcps:read mcps:invoke", builder);
         Self { upstream, gateway, who }
     }
 
@@ -86,7 +72,7 @@ async fn by_default_no_form_is_answered_and_who_insists_fails() {
     let event = scene.check(&told, SUCCESS).await;
     assert_eq!(told.at("/result/replies/0/error/code"), -32601, "{}", told.text);
     assert!(event["detached"].get("forms").is_none(), "{event}");
-    let event = scene.check(&insists, REFUSED).await;
+    let event = scene.check(&insists, FAILED).await;
     assert_eq!(insists.at("/error/details/reason"), "interaction_required");
     assert!(event["detached"].get("forms").is_none(), "{event}");
     assert!(scene.replies().iter().all(|reply| reply["error"]["code"] == -32601));
@@ -116,31 +102,29 @@ async fn a_form_that_needs_a_person_ends_its_call() {
     let url =
         json!({"mode": "url", "url": "https://a.example", "message": "?", "elicitationId": "1"});
     let hostile = [
-        (form(&json!({"name": {"type": "string"}}), &["name"]), json!("cancel")),
-        (form(&json!({"name": {"type": "string", "default": 7}}), &[]), json!("cancel")),
-        (json!({"many": 65}), json!("cancel")),
-        (json!({"many": 10_000}), json!("cancel")),
-        (form(&json!({}), &[]), json!("cancel")),
-        (json!({"message": "?"}), json!("cancel")),
-        (json!(null), json!("cancel")),
-        (url, Value::Null),
+        form(&json!({"name": {"type": "string"}}), &["name"]),
+        form(&json!({"name": {"type": "string", "default": 7}}), &[]),
+        json!({"many": 65}),
+        json!({"many": 10_000}),
+        form(&json!({}), &[]),
+        json!({"message": "?"}),
+        json!(null),
+        url,
     ];
 
-    for (number, (form, action)) in hostile.into_iter().enumerate() {
+    for (number, form) in hostile.into_iter().enumerate() {
+        let action = if form["mode"] == "url" { Value::Null } else { json!("cancel") };
         // What was accepted before counts in the same event.
         let answer = scene.call(json!({"forms": [good(), form]})).await;
 
-        let event = scene.check(&answer, REFUSED).await;
+        let event = scene.check(&answer, FAILED).await;
         assert_eq!(answer.at("/error/details/reason"), "interaction_required", "{number}");
         assert_eq!(event["detached"]["forms"], json!({"accepted": 1, "refused": 1}), "{number}");
-        let told = async {
-            while scene.upstream.count("notifications/cancelled") <= number
-                || scene.replies().len() < 2 * (number + 1)
-            {
-                tokio::task::yield_now().await;
-            }
-        };
-        timeout(PATIENCE, told).await.expect("the server is told");
+        eventually("the server is told", async || {
+            let cancelled = scene.upstream.count("notifications/cancelled") > number;
+            (cancelled && scene.replies().len() >= 2 * (number + 1)).then_some(())
+        })
+        .await;
         let reply = scene.replies().into_iter().rfind(|reply| reply["id"] == 1).expect("a reply");
         assert_eq!(reply.pointer("/result/action").cloned().unwrap_or_default(), action, "{reply}");
     }
@@ -155,6 +139,6 @@ async fn a_call_has_so_many_forms_answered_and_no_more() {
 
     let event = scene.check(&few, SUCCESS).await;
     assert_eq!(event["detached"]["forms"], json!({"accepted": 8, "refused": 0}));
-    let event = scene.check(&many, REFUSED).await;
+    let event = scene.check(&many, FAILED).await;
     assert_eq!(event["detached"]["forms"], json!({"accepted": 8, "refused": 1}));
 }

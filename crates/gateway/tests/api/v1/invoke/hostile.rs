@@ -4,13 +4,13 @@
 use std::fs;
 
 use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway, Hostile, HostileTool, Script, eventually};
+use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Script, eventually};
 use serde_json::{Map, Value, json};
 
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, items, members, until},
-    scene::{Ending, FAILED, SUCCESS, Scene, scene, scene_with, tool},
+    scene::{Ending, FAILED, SUCCESS, Scene, TIMED_OUT, scene, scene_with, told, tool},
 };
 
 const IMPATIENT: &str = "timeout_seconds = 1";
@@ -70,12 +70,7 @@ async fn each_misery_has_its_answer() {
         let answer = scene.invoke(&name, json!({})).await;
 
         let ending = match *reason {
-            "" => Ending {
-                status: 504,
-                code: "upstream_timeout",
-                outcome: "upstream_timeout",
-                ..FAILED
-            },
+            "" => TIMED_OUT,
             "response_too_large" => Ending { executed: "yes", ..FAILED },
             _ => FAILED,
         };
@@ -135,16 +130,14 @@ async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     gateway.start();
 
-    let provider = || gateway.get(&who, "/v1/providers?slug=up");
-    let provider =
-        until(provider, |it| it.status == 200 && members(it, "status") == ["connected"]).await;
+    let connected = |it: &Answer| it.status == 200 && members(it, "status") == ["connected"];
+    let provider = until(|| gateway.get(&who, "/v1/providers?slug=up"), connected).await;
 
     assert_eq!(items(&provider)[0]["tools"], 1000);
     until(|| gateway.get(&who, "/v1/mcps/up:t00999"), |it| it.status == 200).await;
     gateway.invoke(&who, "up:t00999", json!({"a": 1})).await.ok();
     assert_eq!(gateway.invoke(&who, "up:t01000", json!({})).await.status, 404);
-    let told = || gateway.get(&who, "/v1/audit/events?type=tool.skipped");
-    until(told, |it| it.status == 200 && !items(it).is_empty()).await;
+    told(&gateway, &who, "tool.skipped").await;
 }
 
 /// Definitions that each apply the next one twice.
@@ -167,8 +160,8 @@ async fn schema_bombs_stay_out_and_the_other_tools_in() {
         ("remote", json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}})),
         ("wrong", json!({"type": "object", "properties": 7})),
     ];
-    let pattern =
-        json!({"type": "object", "properties": {"s": {"type": "string", "pattern": "^(a+)+$"}}});
+    let text = json!({"type": "string", "pattern": "^(a+)+$"});
+    let pattern = json!({"type": "object", "properties": {"s": text}});
     let tools = bombs.iter().map(|(name, schema)| tool(name, Script::Echo).taking(schema.clone()));
     let good = [tool("good", Script::Echo), tool("regex", Script::Echo).taking(pattern)];
     let scene: Scene = scene(tools.chain(good).collect()).await;
@@ -184,10 +177,9 @@ async fn schema_bombs_stay_out_and_the_other_tools_in() {
 #[tokio::test(flavor = "multi_thread")]
 async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
     let of_x = |x: Value| json!({"type": "object", "properties": {"x": x}});
-    let large: Vec<Value> =
-        (0..60).map(|n| json!({"pattern": format!("{n}[ab]{{100000}}")})).collect();
-    let bombs =
-        [("large", json!({ "anyOf": large })), ("long", json!({"pattern": "a[ab]{20000}c"}))];
+    let large = (0..60).map(|n| json!({"pattern": format!("{n}[ab]{{100000}}")}));
+    let large = json!({"anyOf": large.collect::<Vec<_>>()});
+    let bombs = [("large", large), ("long", json!({"pattern": "a[ab]{20000}c"}))];
     let tools = bombs.map(|(name, x)| tool(name, Script::Echo).taking(of_x(x)));
     let beyond = serde_json::from_str(r#"{"type":"object","maxProperties":1e400}"#).expect("JSON");
     let beyond = tool("beyond", Script::Echo).taking(beyond);
@@ -200,13 +192,11 @@ async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
     let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
     assert_eq!(members(&ids, "id"), ["up:slow"]);
     let admin = scene.gateway.service(&scene.who.org, ALL_SCOPES);
-    let told = || scene.gateway.get(&admin, "/v1/audit/events?type=tool.skipped");
-    let events = until(told, |it| it.status == 200 && !items(it).is_empty()).await;
-    assert_eq!(items(&events).len(), 1, "{}", events.text);
-    let id = items(&events)[0]["id"].as_str().expect("an id").to_owned();
-    let event = scene.gateway.get(&admin, &format!("/v1/audit/events/{id}")).await;
+    let events = told(&scene.gateway, &admin, "tool.skipped").await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    let event = events[0].to_string();
     for name in ["large", "long", "beyond"] {
-        assert!(event.text.contains(&format!("\"name\":\"{name}\"")), "{name} {}", event.text);
+        assert!(event.contains(&format!("\"name\":\"{name}\"")), "{name} {event}");
     }
     let answer = scene.invoke("slow", json!({"x": "ab".repeat(15_000)})).await;
     assert_eq!(answer.refusal(), (400, "invalid_input"));
@@ -217,11 +207,9 @@ async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_are_slow_to_check_are_answered_in_time() {
     let list = |items: Value| json!({"type": "object", "properties": {"x": items}});
+    let integer = json!({"type": "integer", "multipleOf": 0.1, "minimum": 0.5});
     let schemas = [
-        (
-            "integers",
-            list(json!({"items": {"type": "integer", "multipleOf": 0.1, "minimum": 0.5}})),
-        ),
+        ("integers", list(json!({ "items": integer }))),
         ("enums", list(json!({"items": {"enum": (0..1_000).collect::<Vec<_>>()}}))),
         ("unique", list(json!({"uniqueItems": true}))),
     ];
@@ -236,8 +224,8 @@ async fn bodies_that_are_slow_to_check_are_answered_in_time() {
     ];
 
     for (name, items, status) in bodies {
-        let answer =
-            scene.post(name, &format!("{{\"input\":{{\"x\":[{}]}}}}", items.join(","))).await;
+        let body = format!("{{\"input\":{{\"x\":[{}]}}}}", items.join(","));
+        let answer = scene.post(name, &body).await;
 
         assert_eq!(answer.status, status, "{name} {}", answer.text);
     }
@@ -246,8 +234,7 @@ async fn bodies_that_are_slow_to_check_are_answered_in_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_for_an_upstream_that_hangs() {
     let tools = vec![tool("hangs", Script::Silence), tool("drips", Script::Drip)];
-    let scene =
-        scene_with(tools, "timeout_seconds = 60", portcullis_testkit::Builder::sample).await;
+    let scene = scene_with(tools, "timeout_seconds = 60", Builder::sample).await;
     let wretched = join_all((0..40).map(|n| scene.invoke(["hangs", "drips"][n % 2], json!({}))));
     let beside = async {
         scene.upstream.wait_for(40).await;
@@ -295,7 +282,6 @@ async fn what_keeps_failing_is_left_in_peace_and_tried_now_and_then() {
     scene.upstream.stop();
     let gone = || scene.gateway.invoke(&scene.who, "up:echo", json!({}));
     until(gone, |it| it.at("/error/details/reason") == "circuit_open").await;
-    let path = "/v1/mcps/up:echo";
-    until(|| scene.gateway.get(&scene.who, path), |it| it.at("/data/status") == "unavailable")
-        .await;
+    let listed = || scene.gateway.get(&scene.who, "/v1/mcps/up:echo");
+    until(listed, |it| it.at("/data/status") == "unavailable").await;
 }

@@ -1,57 +1,36 @@
 //! The same request with the same key is one call, whatever happens to it.
 
-use std::fs;
-
 use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway, PostgresDatabase, Principal, Script};
-use reqwest::Method;
+use portcullis_testkit::{Answer, PostgresDatabase, Principal, Script};
 use serde_json::{Value, json};
 
 use crate::{
-    given::{ENOUGH, org_with_time_left, until},
-    scene::{Ending, SUCCESS, Scene, check, giving, list, request_id, scene, scene_with, tool},
+    given::{ENOUGH, items, org_with_time_left, plan, until},
+    scene::{
+        Ending, INVALID, OVERLOADED, SUCCESS, Scene, check, events, giving, list, request_id,
+        scene, scene_under, scene_with, tool,
+    },
+    v1::policies::write,
 };
 
-const REUSED: Ending = Ending {
-    status: 400,
-    code: "idempotency_key_reused",
-    executed: "no",
-    decision: "",
-    outcome: "invalid",
-};
-const UNDER_WAY: Ending = Ending {
-    status: 409,
-    code: "idempotency_in_progress",
-    executed: "no",
-    decision: "",
-    outcome: "unavailable",
-};
-
-/// Invokes a tool of the scripted upstream with a key.
-async fn keyed(gateway: &Gateway, who: &Principal, key: &str, tool: &str, input: &Value) -> Answer {
-    let request = gateway
-        .request(Method::POST, &format!("/v1/mcps/up:{tool}/invoke"))
-        .bearer_auth(&who.token)
-        .header("idempotency-key", key)
-        .header("content-type", "application/json")
-        .body(json!({ "input": input }).to_string());
-    gateway.send(request).await
-}
+const REUSED: Ending = Ending { code: "idempotency_key_reused", ..INVALID };
+const UNDER_WAY: Ending =
+    Ending { status: 409, code: "idempotency_in_progress", decision: "", ..OVERLOADED };
 
 impl Scene {
     async fn keyed(&self, key: &str, tool: &str, input: Value) -> Answer {
-        keyed(&self.gateway, &self.who, key, tool, &input).await
+        self.keyed_of(&self.who, key, tool, input).await
+    }
+
+    async fn keyed_of(&self, who: &Principal, key: &str, tool: &str, input: Value) -> Answer {
+        self.gateway.invoke_keyed(who, &format!("up:{tool}"), key, &input).await
     }
 
     /// The replays that were recorded, oldest first.
     async fn replays(&self) -> Vec<Value> {
-        replays(&self.gateway, &self.who).await
+        let path = "/v1/audit/events?type=mcp.replayed&order=asc&limit=200";
+        items(&self.gateway.get(&self.who, path).await).clone()
     }
-}
-
-async fn replays(gateway: &Gateway, who: &Principal) -> Vec<Value> {
-    let page = gateway.get(who, "/v1/audit/events?type=mcp.replayed&order=asc&limit=200").await;
-    page.at("/data/items").as_array().expect("a list").clone()
 }
 
 /// Everything of an answer but `meta`, which is new each time.
@@ -98,11 +77,8 @@ async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
             "status": "success", "http_status": 200, "error_code": null, "executed": "no",
         });
         assert_eq!(replay["outcome"], outcome);
-        assert!(
-            list(&scene.gateway, &scene.who, &format!("request_id={}", request_id(answer)))
-                .await
-                .is_empty()
-        );
+        let called = events(&scene.gateway, &scene.who, &request_id(answer)).await;
+        assert!(called.is_empty(), "{called:?}");
     }
     assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), 1);
 }
@@ -112,8 +88,8 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
     let scene = scene(vec![tool("echo", Script::Echo), tool("other", Script::Echo)]).await;
     let first = scene.keyed("k", "echo", json!({"n": 1})).await;
     let path = "/v1/mcps/up:echo/invoke?view=mcp";
-    let viewed = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
-    let viewed = viewed.header("idempotency-key", "k").body(r#"{"input":{"n":1}}"#);
+    let viewed = scene.gateway.json(&scene.who, path, r#"{"input":{"n":1}}"#);
+    let viewed = viewed.header("idempotency-key", "k");
 
     let answers =
         [scene.keyed("k", "echo", json!({"n": 2})).await, scene.gateway.send(viewed).await];
@@ -129,7 +105,7 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
     let foreigner = scene.gateway.service(&scene.gateway.org("others", &ENOUGH), "mcps:invoke");
     scene.check(&scene.keyed("k", "other", json!({"n": 1})).await, SUCCESS).await;
     for who in [&stranger, &foreigner] {
-        let answer = keyed(&scene.gateway, who, "k", "echo", &json!({"n": 1})).await;
+        let answer = scene.keyed_of(who, "k", "echo", json!({"n": 1})).await;
         check(&scene.gateway, who, &answer, SUCCESS).await;
         assert_eq!(answer.header("idempotency-replayed"), "");
     }
@@ -149,8 +125,7 @@ async fn what_is_no_key_is_refused_and_recorded() {
         assert_eq!(answer.at("/error/details/parameter"), "Idempotency-Key", "{key}");
         assert_eq!(event["request"]["idempotent"], false);
     }
-    let path = "/v1/mcps/up:echo/invoke";
-    let twice = scene.gateway.request(Method::POST, path).bearer_auth(&scene.who.token);
+    let twice = scene.request("echo");
     let twice = twice.header("idempotency-key", "a").header("idempotency-key", "b");
     let answer = scene.gateway.send(twice.body(r#"{"input":{}}"#)).await;
     scene.check(&answer, refused).await;
@@ -199,17 +174,17 @@ async fn every_ending_after_the_dispatch_is_kept() {
 async fn what_is_refused_before_the_dispatch_leaves_the_key_free() {
     let closed = "@id(\"closed\") forbid (principal, action, resource);";
     let open = "@id(\"open\") permit (principal, action, resource);";
-    let tools = vec![tool("echo", Script::Echo).taking(json!({
+    let schema = json!({
         "type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}},
-    }))];
-    let scene = scene_with(tools, "", |it| it.policies(closed)).await;
+    });
+    let scene = scene_under(closed, vec![tool("echo", Script::Echo).taking(schema)]).await;
 
     assert_eq!(scene.keyed("k", "echo", json!({})).await.code(), "invalid_input");
     assert_eq!(scene.keyed("k", "nothing", json!({"n": 1})).await.code(), "not_found");
     let denied = scene.keyed("k", "echo", json!({"n": 1})).await;
     assert_eq!(denied.code(), "policy_denied", "{}", denied.text);
     assert_eq!(denied.header("idempotency-replayed"), "");
-    fs::write(scene.gateway.folder().join("policies/test.cedar"), open).expect("a policy file");
+    write(&scene.gateway, open);
     scene.gateway.hang_up();
     let first = until(|| scene.keyed("k", "echo", json!({"n": 1})), |it| it.status == 200).await;
     let again = scene.keyed("k", "echo", json!({"n": 1})).await;
@@ -222,10 +197,10 @@ async fn what_is_refused_before_the_dispatch_leaves_the_key_free() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_asks_no_policy_again_but_who_asks() {
     let tools = vec![giving("echo", &json!({"structuredContent": {"word": "canary-7f3a"}}))];
-    let scene = scene_with(tools, "", |it| it).await;
+    let scene = scene(tools).await;
     let first = scene.keyed("k", "echo", json!({})).await;
     let closed = "@id(\"closed\") forbid (principal, action, resource);";
-    fs::write(scene.gateway.folder().join("policies/test.cedar"), closed).expect("a policy file");
+    write(&scene.gateway, closed);
     scene.gateway.hang_up();
     let fresh = || scene.gateway.invoke(&scene.who, "up:echo", json!({}));
     until(fresh, |it| it.code() == "policy_denied").await;
@@ -283,12 +258,9 @@ async fn a_call_under_way_is_waited_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replay_costs_a_request_and_no_invocation() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let plan =
-        ["--plan", "enterprise", "--requests-per-minute", "5", "--invocations-per-minute", "1"];
-    let org = org_with_time_left(&scene.gateway, &plan).await;
+    let org = org_with_time_left(&scene.gateway, &plan("5", "1")).await;
     let who = scene.gateway.service(&org, "mcps:invoke");
-    let (gateway, who) = (&scene.gateway, &who);
-    let call = |key, n| async move { keyed(gateway, who, key, "echo", &json!({"n": n})).await };
+    let call = async |key, n: u32| scene.keyed_of(&who, key, "echo", json!({"n": n})).await;
     let first = call("k", 1).await.ok();
 
     let fresh = call("fresh", 1).await;

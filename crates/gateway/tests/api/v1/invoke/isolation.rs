@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{
     gateway,
     given::serve_as,
-    scene::{Ending, FAILED, SUCCESS, check, scene_with, tool},
+    scene::{Ending, FAILED, SUCCESS, TIMED_OUT, check, scene_with, tool},
 };
 
 /// A child that meets every call as `$1` says. It speaks the era of the handshake.
@@ -34,9 +34,6 @@ while read -r line; do
 done
 "#;
 
-const LATE: Ending =
-    Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_in_misery_takes_no_other_down() {
     let children = ["dies", "hangs", "floods", "chatters"];
@@ -48,18 +45,8 @@ async fn a_provider_in_misery_takes_no_other_down() {
     })
     .await;
     let (gateway, who) = (&scene.gateway, &scene.who);
-    let wretched = children.map(|child| {
-        gateway.invoke(
-            who,
-            match child {
-                "dies" => "dies:act",
-                "hangs" => "hangs:act",
-                "floods" => "floods:act",
-                _ => "chatters:act",
-            },
-            json!({}),
-        )
-    });
+    let acts = children.map(|child| format!("{child}:act"));
+    let wretched = acts.each_ref().map(|act| gateway.invoke(who, act, json!({})));
     let ended = Cell::new(false);
     let wretched = async {
         let answers = join_all(wretched).await;
@@ -69,10 +56,8 @@ async fn a_provider_in_misery_takes_no_other_down() {
     let healthy = async {
         let mut answered = 0;
         while !ended.get() {
-            for (tool, input) in
-                [("up:echo", json!({"a": 1})), ("sample:list_items", json!({"limit": 1}))]
-            {
-                gateway.invoke(who, tool, input).await.ok();
+            for tool in ["up:echo", "sample:list_items"] {
+                gateway.invoke(who, tool, json!({"limit": 1})).await.ok();
                 answered += usize::from(!ended.get());
             }
         }
@@ -83,11 +68,9 @@ async fn a_provider_in_misery_takes_no_other_down() {
 
     assert!(answered >= 4, "{answered} healthy calls were answered before the wretched ones");
     for (child, answer) in children.iter().zip(&wretched) {
-        let ending = if *child == "dies" || answer.status == 502 { FAILED } else { LATE };
-        let executed = match answer.at("/error/details/reason").as_str() {
-            Some("response_too_large") => "yes",
-            _ => "unknown",
-        };
+        let ending = if *child == "dies" || answer.status == 502 { FAILED } else { TIMED_OUT };
+        let too_large = answer.at("/error/details/reason") == "response_too_large";
+        let executed = if too_large { "yes" } else { "unknown" };
         check(gateway, who, answer, Ending { executed, ..ending }).await;
     }
     // A child that died is started again for the next call.

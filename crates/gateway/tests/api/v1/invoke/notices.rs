@@ -37,7 +37,7 @@ forbid (principal, action == Mcp::Action::"up:pay", resource);
 
 /// A message as it arrived.
 #[derive(Debug)]
-struct Received {
+pub(super) struct Received {
     headers: BTreeMap<String, String>,
     body: String,
 }
@@ -47,7 +47,7 @@ impl Received {
         self.headers.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    fn message(&self) -> Value {
+    pub(super) fn message(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 
@@ -66,7 +66,7 @@ impl Received {
 }
 
 /// A receiver of messages, which refuses the first of each kind that is named.
-fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
+pub(super) fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/hook", listener.local_addr().unwrap());
     let mut refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
@@ -83,8 +83,8 @@ fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
                 }
                 None => "204 No Content",
             };
-            let head =
-                format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let length = "content-length: 0\r\nconnection: close";
+            let head = format!("HTTP/1.1 {status}\r\n{length}\r\n\r\n");
             stream.write_all(head.as_bytes()).unwrap();
             if sender.send(message).is_err() {
                 return;
@@ -111,7 +111,7 @@ fn read(stream: &mut TcpStream) -> Received {
 }
 
 /// The next message of this kind.
-fn next(received: &mpsc::Receiver<Received>, kind: &str) -> Received {
+pub(super) fn next(received: &mpsc::Receiver<Received>, kind: &str) -> Received {
     loop {
         let message = received.recv_timeout(PATIENCE).expect(kind);
         if message.kind() == kind {

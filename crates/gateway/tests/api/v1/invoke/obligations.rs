@@ -1,18 +1,10 @@
 //! Obligations of policies that do not forbid: rates and notices.
 
-use std::{
-    io::{Read, Write},
-    net::TcpListener,
-    sync::mpsc,
-    thread,
-    time::Duration,
-};
+use portcullis_testkit::{Builder, Script};
+use serde_json::json;
 
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
-
-use super::decided::DENIED;
-use crate::scene::{SUCCESS, check, scene_with, tool};
+use super::notices::{next, receiver};
+use crate::scene::{DENIED, SUCCESS, check, scene_under, scene_with, tool};
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -25,7 +17,7 @@ when { context.input has n && context.input.n > 10 };
 async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
     let number = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let tools = vec![tool("limited", Script::Echo).taking(number), tool("free", Script::Echo)];
-    let scene = scene_with(tools, "", |builder| builder.policies(POLICIES)).await;
+    let scene = scene_under(POLICIES, tools).await;
     for _ in 0..2 {
         let answer = scene.invoke("limited", json!({"n": 11})).await;
         scene.check(&answer, SUCCESS).await;
@@ -38,15 +30,13 @@ async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
     assert_eq!(answer.at("/error/details/reason"), "Twice an hour is enough");
     let retry_after = answer.at("/error/details/retry_after").as_u64().expect("seconds");
     assert!((1..=1_800).contains(&retry_after), "{retry_after}");
-    assert_eq!(
-        *answer.at("/error/details/obligation"),
-        json!({
-            "type": "rate_limit", "policy": "twice",
-            "properties": {
-                "limit": 2, "period_s": 3_600, "per": "principal", "retry_after": retry_after,
-            },
-        })
-    );
+    let obligation = json!({
+        "type": "rate_limit", "policy": "twice",
+        "properties": {
+            "limit": 2, "period_s": 3_600, "per": "principal", "retry_after": retry_after,
+        },
+    });
+    assert_eq!(answer.at("/error/details/obligation"), &obligation);
     assert_eq!(event["governance"]["policy"], "twice");
     assert_eq!(scene.upstream.calls().len(), 2);
 
@@ -56,51 +46,26 @@ async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
         scene.check(&answer, SUCCESS).await;
     }
     let other = scene.gateway.service(&scene.who.org, "mcps:invoke");
-    let body = r#"{"input":{"n":11}}"#;
-    let answer = scene.gateway.post(&other, "/v1/mcps/up:limited/invoke", body).await;
+    let answer = scene.gateway.invoke(&other, "up:limited", json!({"n": 11})).await;
     check(&scene.gateway, &other, &answer, SUCCESS).await;
-}
-
-/// A receiver of one message: its address, and what it is sent.
-fn receiver() -> (String, mpsc::Receiver<Value>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = format!("http://{}/hook", listener.local_addr().expect("an address"));
-    let (sender, received) = mpsc::channel();
-    thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a caller");
-        let mut text = Vec::new();
-        let mut piece = [0; 4096];
-        loop {
-            let read = stream.read(&mut piece).expect("a request");
-            text.extend_from_slice(&piece[..read]);
-            let request = String::from_utf8_lossy(&text);
-            let body = request.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-            if let Ok(message) = serde_json::from_str(body) {
-                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").expect("an answer");
-                sender.send(message).expect("somebody who waits");
-                return;
-            }
-        }
-    });
-    (address, received)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notice_is_posted_to_its_webhook_and_holds_nothing_that_was_said() {
-    let (address, received) = receiver();
+    let (address, received) = receiver(&[]);
     let policies = r#"
         @id("all") permit (principal, action, resource);
         @id("told") @notify("webhook:secops") @reason("Somebody looks")
         forbid (principal, action == Mcp::Action::"up:echo", resource);
     "#;
     let config = format!("[webhooks.secops]\nurl = \"{address}\"\nallow_private = true");
-    let change = |builder: portcullis_testkit::Builder| builder.policies(policies).config(&config);
+    let change = |builder: Builder| builder.policies(policies).config(&config);
     let scene = scene_with(vec![tool("echo", Script::Echo)], "", change).await;
 
     let answer = scene.invoke("echo", json!({"word": "sesame"})).await;
 
     scene.check(&answer, SUCCESS).await;
-    let message = received.recv_timeout(Duration::from_secs(10)).expect("a message");
+    let message = next(&received, "policy.notice").message();
     assert_eq!(message["policy"], "told");
     assert_eq!(message["decision"], "allow");
     assert_eq!(message["tool"], "up:echo");

@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::scene::{Ending, SUCCESS, scene, tool};
+use crate::scene::{FAILED, SUCCESS, scene, tool};
 
 /// RFC 8785 for values without floats whose names are ASCII.
 fn canonical(value: &Value) -> String {
@@ -25,7 +25,7 @@ fn canonical(value: &Value) -> String {
 }
 
 /// The commitment to a value with the salt that an event gives for it.
-fn commitment(event: &Value, name: &str, value: &Value) -> String {
+pub(crate) fn commitment(event: &Value, name: &str, value: &Value) -> String {
     let salt = event["integrity"]["salts"][name].as_str().expect("a salt");
     let salt = STANDARD.decode(salt).expect("base64");
     assert_eq!(salt.len(), 32);
@@ -34,7 +34,7 @@ fn commitment(event: &Value, name: &str, value: &Value) -> String {
     format!("sha256:{}", digits.collect::<String>())
 }
 
-fn leaf_hash(event: &Value) -> String {
+pub(crate) fn leaf_hash(event: &Value) -> String {
     let mut record = event.as_object().expect("a record").clone();
     record.remove("detached");
     record.remove("integrity");
@@ -47,13 +47,6 @@ async fn an_event_proves_what_went_in_and_what_came_out() {
     let scene = scene(vec![tool("echo", Script::Echo), tool("errs", Script::Rpc(-32603))]).await;
     let input =
         json!({"limit": 10, "names": ["é", "\u{2028}\"\\"], "deep": {"b": null, "a": true}});
-    let failed = Ending {
-        status: 502,
-        code: "upstream_error",
-        executed: "unknown",
-        decision: "allow",
-        outcome: "upstream_error",
-    };
 
     let answered = scene.invoke("echo", input.clone()).await;
     let erred = scene.invoke("errs", input.clone()).await;
@@ -71,7 +64,7 @@ async fn an_event_proves_what_went_in_and_what_came_out() {
     let other = json!({"limit": 11});
     assert_ne!(event["commitments"]["input"], commitment(&event, "input", &other));
     assert_eq!(event["integrity"]["leaf_hash"], leaf_hash(&event));
-    let event = scene.check(&erred, failed).await;
+    let event = scene.check(&erred, FAILED).await;
     assert_eq!(event["commitments"]["input"], commitment(&event, "input", &input));
     assert!(event["commitments"]["output"].is_null(), "nothing came out: {event}");
     assert_eq!(event["integrity"]["leaf_hash"], leaf_hash(&event));

@@ -7,7 +7,7 @@ use crate::{
     gateway,
     given::{serve, until},
     mcp::call,
-    scene::{SUCCESS, events, request_id, scene, scene_with, tool},
+    scene::{SUCCESS, events, request_id, scene, scene_under, scene_with, tool},
 };
 
 /// As `slice` leaves a text that it cuts through an emoji.
@@ -27,8 +27,7 @@ async fn half_a_character_in_a_result_is_replaced_and_noted() {
     assert_eq!(message.at("/result/content/0/text"), "Hi \u{fffd}", "{}", message.text);
     let plain = scene.invoke("cut", json!({"t": "\u{1F600}"})).await;
     assert_eq!(plain.status, 200, "a request may hold whole characters");
-    let cut = r#"{"input":{"t":"\ud83d"}}"#;
-    let refused = scene.gateway.post(&scene.who, "/v1/mcps/up:cut/invoke", cut).await;
+    let refused = scene.post("cut", r#"{"input":{"t":"\ud83d"}}"#).await;
     assert_eq!(refused.status, 400, "{}", refused.text);
 }
 
@@ -46,7 +45,7 @@ const GUARDED: &str = "@id(\"permit\") permit (principal, action, resource);\n\
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pattern_that_cannot_be_enforced_is_noted_and_told_to_policies() {
     let tools = ["mail", "strict"].map(|name| tool(name, Script::Echo).taking(addressed()));
-    let scene = scene_with(tools.to_vec(), "", |builder| builder.policies(GUARDED)).await;
+    let scene = scene_under(GUARDED, tools.to_vec()).await;
 
     let odd = scene.invoke("mail", json!({"to": ".a@b"})).await;
     let long = scene.invoke("mail", json!({"to": "a".repeat(21)})).await;
@@ -80,17 +79,15 @@ fn declaring_tools() -> Vec<HostileTool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_not_what_the_tool_declares_is_noted_denied_or_passed() {
-    for (setting, noted, denied) in
-        [("note", true, false), ("deny", true, true), ("off", false, false)]
-    {
+    for setting in ["note", "deny", "off"] {
+        let (noted, denied) = (setting != "off", setting == "deny");
         let more = format!("output_schema = \"{setting}\"");
         let scene = scene_with(declaring_tools(), &more, |it| it.config(METRICS)).await;
         for (tool, misfits) in [("fits", false), ("text", true), ("none", true), ("fails", false)] {
             let answer = scene.invoke(tool, json!({})).await;
 
             let what = format!("{setting}, {tool}: {}", answer.text);
-            let request = request_id(&answer);
-            let event = &events(&scene.gateway, &scene.who, &request).await[0];
+            let event = &events(&scene.gateway, &scene.who, &request_id(&answer)).await[0];
             let remarks = if misfits && noted { json!(["output_mismatch"]) } else { Value::Null };
             assert_eq!(event["detached"]["remarks"], remarks, "{what}");
             if misfits && denied {

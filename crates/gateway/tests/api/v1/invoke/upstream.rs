@@ -6,11 +6,12 @@ use serde_json::json;
 
 use crate::{
     mcp::call,
-    scene::{Ending, FAILED, SUCCESS, giving, scene, scene_with, tool},
+    scene::{Ending, FAILED, OVERLOADED, SUCCESS, TIMED_OUT, giving, scene, scene_with, tool},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_failure_of_an_upstream_has_its_reason() {
+    let another = r#"{"jsonrpc":"2.0","id":0,"result":{"content":[]}}"#;
     let conversation = json!({"resultType": "input_required", "inputRequests": {}});
     let tools = vec![
         tool("closes", Script::CloseAtOnce),
@@ -18,10 +19,7 @@ async fn each_failure_of_an_upstream_has_its_reason() {
         tool("garbles", Script::Body("no JSON".to_owned())),
         tool("doubles", Script::Result(r#"{"content":[],"content":[]}"#.to_owned())),
         tool("mistypes", Script::Result(r#"{"content":"text"}"#.to_owned())),
-        tool(
-            "answers_another",
-            Script::Body(r#"{"jsonrpc":"2.0","id":0,"result":{"content":[]}}"#.to_owned()),
-        ),
+        tool("answers_another", Script::Body(another.to_owned())),
         giving("asks_back", &conversation),
         tool("too_large", Script::Large((4 << 20) + 1)),
         tool("endless", Script::Endless),
@@ -96,8 +94,8 @@ async fn the_words_of_a_server_reach_the_caller_and_the_log_masked_and_cut() {
 
     for (tool, expected) in told {
         let answer = scene.invoke(tool, json!({})).await;
-        let message =
-            call(&scene.gateway, &scene.who, "/mcp", &format!("up__{tool}"), json!({})).await;
+        let name = format!("up__{tool}");
+        let message = call(&scene.gateway, &scene.who, "/mcp", &name, json!({})).await;
 
         scene.check(&answer, FAILED).await;
         let words = &answer.at("/error/details/upstream_message");
@@ -128,13 +126,6 @@ async fn a_call_beyond_those_in_flight_is_turned_away() {
     let done = json!({"content": []}).to_string();
     let tools = vec![tool("held", Script::Held(done)), tool("echo", Script::Echo)];
     let scene = scene_with(tools, "max_in_flight = 1", |builder| builder).await;
-    let crowded = Ending {
-        status: 503,
-        code: "unavailable",
-        executed: "no",
-        outcome: "unavailable",
-        ..FAILED
-    };
     let meanwhile = async {
         scene.upstream.wait_for(1).await;
         let turned_away = scene.invoke("echo", json!({})).await;
@@ -144,7 +135,7 @@ async fn a_call_beyond_those_in_flight_is_turned_away() {
 
     let (held, turned_away) = tokio::join!(scene.invoke("held", json!({})), meanwhile);
 
-    scene.check(&turned_away, crowded).await;
+    scene.check(&turned_away, OVERLOADED).await;
     assert_eq!(turned_away.at("/error/details/reason"), "overloaded");
     assert!(!turned_away.header("retry-after").is_empty());
     assert_eq!(scene.upstream.count("echo"), 0);
@@ -155,12 +146,10 @@ async fn a_call_beyond_those_in_flight_is_turned_away() {
 async fn an_upstream_that_is_silent_may_have_run_it() {
     let tools = vec![tool("silent", Script::Silence)];
     let scene = scene_with(tools, "timeout_seconds = 1", |builder| builder).await;
-    let ending =
-        Ending { status: 504, code: "upstream_timeout", outcome: "upstream_timeout", ..FAILED };
 
     let answer = scene.invoke("silent", json!({})).await;
 
-    scene.check(&answer, ending).await;
+    scene.check(&answer, TIMED_OUT).await;
     assert_eq!(answer.at("/error/details/timeout_ms"), 1000);
     assert_eq!(scene.upstream.count("silent"), 1);
 }

@@ -2,7 +2,6 @@
 //! unchanged, and nothing else goes with them.
 
 use portcullis_testkit::Script;
-use reqwest::Method;
 use serde_json::json;
 
 use crate::scene::{SUCCESS, scene, tool};
@@ -51,9 +50,8 @@ async fn what_was_judged_is_sent_on_as_the_bytes_that_came() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_beyond_a_double_are_the_fault_of_whoever_sends_them() {
-    let body =
-        r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[],"structuredContent":{"a":1e400}}}"#;
-    let answers = tool("answers", Script::Typed("application/json", body.to_owned()));
+    let result = r#"{"content":[],"structuredContent":{"a":1e400}}"#;
+    let answers = tool("answers", Script::Result(result.to_owned()));
     let scene = scene(vec![tool("echo", Script::Echo), answers]).await;
 
     for number in ["1e400", "-1e309", "1e-9990"] {
@@ -73,9 +71,7 @@ async fn the_callers_token_stays_and_its_trace_goes_up() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let request = scene
-        .gateway
-        .request(Method::POST, "/v1/mcps/up:echo/invoke")
-        .bearer_auth(&scene.who.token)
+        .request("echo")
         .header("traceparent", trace)
         .header("tracestate", "acme=1")
         .header("cookie", "session=canary-cookie")
@@ -100,9 +96,7 @@ async fn a_trace_state_that_holds_a_secret_does_not_go_up() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let request = scene
-        .gateway
-        .request(Method::POST, "/v1/mcps/up:echo/invoke")
-        .bearer_auth(&scene.who.token)
+        .request("echo")
         .header("traceparent", trace)
         .header("tracestate", concat!("acme=ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567"))
         .body(json!({"input": {}}).to_string());
