@@ -69,8 +69,8 @@ on_both! {
 async fn a_change_that_is_committed_late_is_not_missed() {
     Database::on_postgres(|db| async move {
         let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
-        let (user, other) =
-            (given::user(&db.store, one, 1).await, given::user(&db.store, two, 2).await);
+        let user = given::user(&db.store, one, 1).await;
+        let other = given::user(&db.store, two, 2).await;
         let (slow, quick) = (token(one, user, 1), token(two, other, 2));
         db.store.insert_token(&slow, &hash(1)).await.unwrap();
         db.store.insert_token(&quick, &hash(2)).await.unwrap();

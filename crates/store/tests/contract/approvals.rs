@@ -11,14 +11,13 @@ use portcullis_store::{
     ApprovalChange, ApprovalFilter, ApprovalLimits, ApprovalParts, PendingApprovals, Store,
     StoreError, StoredApproval, Visibility,
 };
-use tokio::{
-    task::{self, JoinSet},
-    time::Instant,
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, approval, change, event, idle_writer, soon, writer},
+    given::{
+        self, NOW, approval, change, event, idle_writer, running, soon, until_waiting, writer,
+    },
 };
 
 async fn find(store: &Store, org: OrgId, n: u32) -> Option<StoredApproval> {
@@ -177,13 +176,10 @@ on_both! {
         for (n, (next, from)) in (0..).zip(steps) {
             let its = writer.clone();
             jobs.spawn(async move { (n, change(&its, &next, from, n).await) });
-            while writer.progress().waiting < n as usize + 1 {
-                task::yield_now().await;
-            }
+            until_waiting(&writer, n as usize + 1).await;
         }
 
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
+        let _tasks = running(task);
         let mut made = jobs.join_all().await;
 
         made.sort_unstable();

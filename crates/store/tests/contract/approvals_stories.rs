@@ -9,9 +9,7 @@ use portcullis_core::{
     clock::{Clock as _, Timestamp},
     id::OrgId,
 };
-use portcullis_store::{
-    ApprovalChange, AuditSettings, AuditWriter, Began, NewIntent, Store, StoredApproval,
-};
+use portcullis_store::{ApprovalChange, AuditWriter, Began, NewIntent, Store, StoredApproval};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout},
@@ -19,7 +17,7 @@ use tokio::{
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, SetClock, approval, approved_intent, event, soon},
+    given::{self, NOW, SetClock, approval, approved_intent, clock_at, event, soon, writer_of},
 };
 
 const STORIES: u64 = 8;
@@ -46,11 +44,8 @@ struct Node {
 
 impl Node {
     fn start(store: &Store, clock: &Arc<SetClock>) -> Self {
-        let settings = AuditSettings::new("node-1".to_owned());
-        let (writer, task) = AuditWriter::new(store.clone(), clock.clone(), settings);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
-        Self { writer, _task: tasks }
+        let (writer, task) = writer_of(store, "node-1", clock.clone());
+        Self { writer, _task: task }
     }
 }
 
@@ -211,8 +206,7 @@ on_both! {
         let mut begun = 0;
         for seed in 0..STORIES {
             let org = given::org(&db.store, u32::try_from(seed + 1).unwrap()).await;
-            let clock = Arc::new(SetClock::default());
-            clock.set(NOW.as_micros());
+            let clock = clock_at(NOW);
             let nodes = (0..3).map(|_| Node::start(&db.store, &clock)).collect();
             let next = u32::try_from(seed + 1).unwrap() * 100_000;
             let mut story = Story {

@@ -7,15 +7,13 @@ use portcullis_core::{
     id::OrgId,
 };
 use portcullis_store::{AuditWriter, Began, NewIntent, Store, StoreError};
-use tokio::{
-    task::{self, JoinSet},
-    time::Instant,
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     database::{Database, on_both},
     given::{
-        self, NOW, approval, approved_intent, change, idle_writer, keyed_intent, soon, writer,
+        self, NOW, approval, approved_intent, change, idle_writer, keyed_intent, running, soon,
+        until_waiting, writer,
     },
 };
 
@@ -51,12 +49,9 @@ async fn together(store: &Store, intents: Vec<NewIntent>) -> Vec<Began> {
     for (n, intent) in intents.into_iter().enumerate() {
         let its = writer.clone();
         jobs.spawn(async move { (n, begin(&its, intent).await) });
-        while writer.progress().waiting < n + 1 {
-            task::yield_now().await;
-        }
+        until_waiting(&writer, n + 1).await;
     }
-    let mut tasks = JoinSet::new();
-    tasks.spawn(task.run());
+    let _tasks = running(task);
     let mut began = jobs.join_all().await;
     began.sort_unstable_by_key(|(n, _)| *n);
     began.into_iter().map(|(_, began)| began).collect()
@@ -113,21 +108,17 @@ on_both! {
         let over = Approval { status: Status::Approved, expires_at: NOW, ..over };
         assert!(change(&writer, &over, None, 6).await);
 
-        let mut began = Vec::new();
-        for n in 1..=7 {
-            let digest = format!("call {n}");
-            if n == 2 {
-                for intent in [
-                    approved_intent(org, 100, &[(2, "call 3")]),
-                    approved_intent(other, 101, &[(2, "call 2")]),
-                ] {
-                    began.push(begin(&writer, intent).await);
-                }
-                continue;
-            }
-            began.push(begin(&writer, approved_intent(org, 10 + n, &[(n, &digest)])).await);
+        let mut intents = vec![
+            approved_intent(org, 100, &[(2, "call 3")]),
+            approved_intent(other, 101, &[(2, "call 2")]),
+        ];
+        for n in [1, 3, 4, 5, 6, 7] {
+            intents.push(approved_intent(org, 10 + n, &[(n, &format!("call {n}"))]));
         }
-        assert_eq!(began, [Began::NotApproved; 8]);
+        for intent in intents {
+            let what = format!("{intent:?}");
+            assert_eq!(begin(&writer, intent).await, Began::NotApproved, "{what}");
+        }
         assert_eq!(left(store, org, 2).await, (Status::Approved, 1));
         assert!(store.abandoned_intents(10).await.unwrap().is_empty());
 

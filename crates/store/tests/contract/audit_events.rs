@@ -7,7 +7,7 @@ use portcullis_store::{
 
 use crate::{
     database::{Database, on_both},
-    given::{self, append_all, event, leaf},
+    given::{self, append_all, event, leaf, sealed},
 };
 
 /// The numbers of the events on a page.
@@ -20,28 +20,17 @@ fn with(event: &NewEvent, column: TextColumn, text: &str) -> NewEvent {
     NewEvent { texts: event.texts.clone().with(column, text), ..event.clone() }
 }
 
-async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
-    for event in events {
-        append_all(store, vec![event]).await;
-    }
-    store.seal(org, leaf).await.unwrap();
-}
-
 on_both! {
     async fn pages_meet_without_gap_or_overlap_while_events_arrive(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let filter = EventFilter::default();
+        let (all, filter) = (Visibility::All, EventFilter::default());
         for order in [EventOrder::Ascending, EventOrder::Descending] {
             let base = u32::try_from(db.store.sealed_size(org).await.unwrap()).unwrap();
             sealed(&db.store, org, (0..10).map(|n| event(org, base + n)).collect()).await;
             let mut seen = Vec::new();
             let mut after = None;
             for arriving in 10..20 {
-                let page = db
-                    .store
-                    .list_events(org, Visibility::All, &filter, order, after, 3)
-                    .await
-                    .unwrap();
+                let page = db.store.list_events(org, all, &filter, order, after, 3).await.unwrap();
                 seen.extend(page.events.iter().map(|event| event.seal.unwrap().sequence));
                 after = page.reached.or(after);
                 sealed(&db.store, org, vec![event(org, base + arriving)]).await;
@@ -63,13 +52,7 @@ on_both! {
         let actor = given::id("usr", 1);
         let of_actor = |n| NewEvent { actor_id: (n % 4 < 3).then_some(actor), ..event(org, n) };
         sealed(&db.store, org, (0..9).map(of_actor).collect()).await;
-        let everything = EventFilter::default();
-        let page = db
-            .store
-            .list_events(org, Visibility::All, &everything, EventOrder::Ascending, None, 1)
-            .await
-            .unwrap();
-        let from = page.events[0].seal.map(|seal| seal.recorded_at);
+        let from = given::whole_log(&db.store, org).await[0].seal.map(|seal| seal.recorded_at);
 
         db.execute("DELETE FROM audit_seals WHERE sequence IN (0, 4, 8)").await;
 
@@ -124,13 +107,9 @@ on_both! {
         let own = Visibility::Own(me);
 
         let filter = EventFilter::default();
-        let page = db
-            .store
-            .list_events(org, own, &filter, EventOrder::Ascending, None, 10)
-            .await
-            .unwrap();
+        let page = db.store.list_events(org, own, &filter, EventOrder::Ascending, None, 10).await;
 
-        let seen: Vec<_> = page.events.iter().map(|event| event.id).collect();
+        let seen: Vec<_> = page.unwrap().events.iter().map(|event| event.id).collect();
         assert_eq!(seen, [given::id("evt", 0), given::id("evt", 2)]);
         for (n, visible) in [(0, true), (1, false), (2, true), (3, false)] {
             let found = db.store.find_event(org, own, given::id("evt", n)).await.unwrap();
@@ -157,6 +136,8 @@ on_both! {
         let none = EventFilter::default();
         let text = |text: &str| vec![text.to_owned(), "another".to_owned()];
         let target = |target| EventFilter { target: Some(target), ..none.clone() };
+        let actor = |actor| EventFilter { actor: Some(actor), ..none.clone() };
+        let outcomes = vec!["success".to_owned(), "denied".to_owned()];
 
         let cases: Vec<(EventFilter, &[i64])> = vec![
             (none.clone(), &[0, 1, 2, 3]),
@@ -169,25 +150,10 @@ on_both! {
             (EventFilter { decisions: text("allow"), ..none.clone() }, &[1]),
             (EventFilter { policies: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),
             (EventFilter { dlp_results: text("passed"), ..none.clone() }, &[1]),
-            (
-                EventFilter {
-                    outcomes: vec!["success".to_owned(), "denied".to_owned()],
-                    ..none.clone()
-                },
-                &[1, 3],
-            ),
+            (EventFilter { outcomes, ..none.clone() }, &[1, 3]),
             (EventFilter { request_id: Some(given::id("req", 1)), ..none.clone() }, &[1]),
-            (
-                EventFilter { actor: Some(EventActor::Token(given::id("tok", 1))), ..none.clone() },
-                &[1],
-            ),
-            (
-                EventFilter {
-                    actor: Some(EventActor::Principal(given::id("sa", 1))),
-                    ..none.clone()
-                },
-                &[2],
-            ),
+            (actor(EventActor::Token(given::id("tok", 1))), &[1]),
+            (actor(EventActor::Principal(given::id("sa", 1))), &[2]),
         ];
         for (filter, expected) in cases {
             let mut expected = expected.to_vec();
@@ -199,12 +165,8 @@ on_both! {
 
     async fn a_span_of_time_includes_its_beginning_and_not_its_end(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let clock = std::sync::Arc::new(given::SetClock::default());
-        let settings = portcullis_store::AuditSettings::new("node-1".to_owned());
-        let (writer, task) =
-            portcullis_store::AuditWriter::new(db.store.clone(), clock.clone(), settings);
-        let mut tasks = tokio::task::JoinSet::new();
-        tasks.spawn(task.run());
+        let clock = given::clock_at(given::NOW);
+        let (writer, _tasks) = given::writer_of(&db.store, "node-1", clock.clone());
         for (n, micros) in (0..).zip([10, 20, 20, 30, 40]) {
             clock.set(micros);
             writer.append(event(org, n), given::soon()).await.unwrap();
@@ -243,12 +205,9 @@ on_both! {
             EventFilter { kinds: vec!["policy.changed".to_owned()], ..EventFilter::default() };
 
         for order in [EventOrder::Ascending, EventOrder::Descending] {
-            let page = db
-                .store
-                .list_events(org, Visibility::All, &filter, order, None, 10)
-                .await
-                .unwrap();
+            let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10).await;
 
+            let page = page.unwrap();
             assert_eq!((page.events.len(), page.more), (2, false), "{order:?}");
         }
     }
@@ -278,12 +237,9 @@ on_both! {
                 (Visibility::Own(me), &request, 1),
                 (Visibility::Own(given::id("usr", 3)), &none, 0),
             ] {
-                let page = db
-                    .store
-                    .list_events(org, visibility, filter, order, None, 10)
-                    .await
-                    .unwrap();
+                let page = db.store.list_events(org, visibility, filter, order, None, 10).await;
 
+                let page = page.unwrap();
                 assert_eq!((page.events.len(), page.more), (expected, false), "{order:?}");
                 assert!(page.reached.is_some());
             }

@@ -1,34 +1,15 @@
 //! Sealing: no gaps, no repeats, time that never runs backwards.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use portcullis_store::{
-    AuditSettings, AuditWriter, EventFilter, EventOrder, EventRecord, Store, UnsealedEvent,
-    Visibility,
-};
+use portcullis_store::{EventRecord, Store, UnsealedEvent};
 use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
-    given::{self, append_all, event, leaf, soon},
+    given::{self, append_all, event, leaf, soon, whole_log},
 };
-
-async fn whole_log(store: &Store, org: OrgId) -> Vec<EventRecord> {
-    let mut log = Vec::new();
-    let mut after = None;
-    loop {
-        let filter = EventFilter::default();
-        let order = EventOrder::Ascending;
-        let page =
-            store.list_events(org, Visibility::All, &filter, order, after, 200).await.unwrap();
-        log.extend(page.events);
-        after = page.reached;
-        if !page.more {
-            return log;
-        }
-    }
-}
 
 /// Sequences without gaps, times that do not run backwards, each leaf made of what is stored.
 fn assert_sound(org_id: OrgId, log: &[EventRecord]) {
@@ -66,11 +47,8 @@ on_both! {
 
     async fn the_time_of_recording_never_runs_backwards(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let clock = Arc::new(given::SetClock::default());
-        let settings = AuditSettings::new("node-1".to_owned());
-        let (writer, task) = AuditWriter::new(db.store.clone(), clock.clone(), settings);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
+        let clock = given::clock_at(given::NOW);
+        let (writer, _tasks) = given::writer_of(&db.store, "node-1", clock.clone());
 
         for (n, micros) in (0..).zip([10, 30, 20, 25, 40, 5]) {
             clock.set(micros);

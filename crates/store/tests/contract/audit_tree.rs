@@ -14,8 +14,7 @@ use portcullis_core::{
     id::OrgId,
 };
 use portcullis_store::{
-    CheckpointKind, EventFilter, EventOrder, Sealer, SignedNote, Store, StoredCheckpoint,
-    UnsealedEvent, Visibility,
+    CheckpointKind, Sealer, SignedNote, Store, StoredCheckpoint, UnsealedEvent,
 };
 use tokio::task::JoinSet;
 
@@ -56,16 +55,7 @@ impl Sealer for Signer {
 }
 
 async fn leaves(store: &Store, org: OrgId) -> Vec<Hash> {
-    let (mut leaves, mut after) = (Vec::new(), None);
-    loop {
-        let (all, order) = (EventFilter::default(), EventOrder::Ascending);
-        let page = store.list_events(org, Visibility::All, &all, order, after, 200).await.unwrap();
-        leaves.extend(page.events.iter().map(|event| event.seal.unwrap().leaf_hash));
-        after = page.reached;
-        if !page.more {
-            return leaves;
-        }
-    }
+    given::whole_log(store, org).await.iter().map(|it| it.seal.unwrap().leaf_hash).collect()
 }
 
 fn root(leaves: &[Hash]) -> Hash {
@@ -181,10 +171,8 @@ on_both! {
         db.store.seal(org, signer.clone()).await.unwrap();
         let all = leaves(&db.store, org).await;
         db.execute("DELETE FROM audit_seals WHERE sequence < 555").await;
-        db.execute(
-            "DELETE FROM audit_events WHERE position NOT IN (SELECT position FROM audit_seals)",
-        )
-        .await;
+        db.execute("DELETE FROM audit_events WHERE position NOT IN \
+                    (SELECT position FROM audit_seals)").await;
 
         append_all(&db.store, (600..610).map(|n| event(org, n)).collect()).await;
         assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 10);
@@ -235,12 +223,8 @@ on_both! {
         append_all(&db.store, vec![event(org, 4), event(other, 5)]).await;
 
         for size in [0, 3] {
-            db.execute(if size == 0 {
-                "UPDATE audit_heads SET size = 0 WHERE tree_size = 4"
-            } else {
-                "UPDATE audit_heads SET size = 3 WHERE tree_size = 4"
-            })
-            .await;
+            let set_back = format!("UPDATE audit_heads SET size = {size} WHERE tree_size = 4");
+            db.execute_text(set_back).await;
             let told = db.store.seal_each(&[org, other], signer.clone()).await;
 
             assert!(told.iter().all(|(told, sealed)| sealed.is_err() == (*told == org)), "{told:?}");
@@ -344,11 +328,9 @@ on_both! {
         let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
         append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
         let store = db.store.clone();
+        let its = signer.clone();
         let mut asked = JoinSet::new();
-        asked.spawn({
-            let signer = signer.clone();
-            async move { store.seal(org, signer).await }
-        });
+        asked.spawn(async move { store.seal(org, its).await });
         // The sealer goes away at some moment of it.
         tokio::task::yield_now().await;
         asked.shutdown().await;

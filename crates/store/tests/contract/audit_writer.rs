@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
-use portcullis_store::{StoreError, Visibility};
+use portcullis_store::{AuditSettings, AuditWriter, Store, StoreError, Visibility};
 use tokio::{
-    task::{self, JoinSet},
+    task::JoinSet,
     time::{Instant, timeout_at},
 };
 
 use crate::{
     database::{Database, on_both},
-    given::{self, event, idle_writer, intent, soon, writer},
+    given::{self, NOW, event, idle_writer, intent, running, soon, until_waiting, writer},
 };
 
 on_both! {
@@ -55,7 +55,7 @@ on_both! {
             writer.intent(intent(org, n), soon()).await.unwrap();
         }
 
-        let again = portcullis_store::Store::open(&db.settings).await.unwrap();
+        let again = Store::open(&db.settings).await.unwrap();
         let (later, _more) = given::writer(&again);
         later.finish(event(org, 2), soon()).await.unwrap();
         later.intent(intent(org, 4), soon()).await.unwrap();
@@ -90,12 +90,9 @@ on_both! {
                 }
             });
         }
-        while writer.progress().waiting < 100 {
-            task::yield_now().await;
-        }
+        until_waiting(&writer, 100).await;
 
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
+        let _tasks = running(task);
         for result in jobs.join_all().await {
             result.unwrap();
         }
@@ -115,12 +112,9 @@ on_both! {
             let org = if n == 6 { given::id("org", 9) } else { org };
             jobs.spawn(async move { (n, writer.append(event(org, n), soon()).await) });
         }
-        while writer.progress().waiting < 10 {
-            task::yield_now().await;
-        }
+        until_waiting(&writer, 10).await;
 
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
+        let _tasks = running(task);
 
         for (n, result) in jobs.join_all().await {
             assert_eq!(matches!(result, Err(StoreError::Conflict(_))), n == 6, "{n}: {result:?}");
@@ -145,11 +139,9 @@ on_both! {
 
     async fn a_full_queue_is_unavailable_at_the_deadline(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let clock = std::sync::Arc::new(given::SetClock::default());
-        let mut settings = portcullis_store::AuditSettings::new("node-1".to_owned());
+        let mut settings = AuditSettings::new("node-1".to_owned());
         settings.queue = 1;
-        let (writer, task) =
-            portcullis_store::AuditWriter::new(db.store.clone(), clock, settings);
+        let (writer, task) = AuditWriter::new(db.store.clone(), given::clock_at(NOW), settings);
         let first = writer.intent(intent(org, 1), Instant::now()).await;
 
         let second = writer.intent(intent(org, 2), Instant::now()).await;
@@ -166,8 +158,8 @@ on_both! {
         let (writer, mut tasks) = writer(&db.store);
         let blocked = db.block_writers().await;
 
-        let outcome =
-            writer.append(event(org, 1), Instant::now() + Duration::from_secs(1)).await;
+        let soon_over = Instant::now() + Duration::from_secs(1);
+        let outcome = writer.append(event(org, 1), soon_over).await;
         blocked.release().await;
         drop(writer);
         tasks.join_next().await;
@@ -182,7 +174,7 @@ on_both! {
         let mut settings = db.settings.clone();
         // Longer than it takes to connect.
         settings.wait = Duration::from_secs(1);
-        let store = portcullis_store::Store::open(&settings).await.unwrap();
+        let store = Store::open(&settings).await.unwrap();
         let (writer, _tasks) = writer(&store);
         let blocked = db.block_writers().await;
 

@@ -147,17 +147,14 @@ on_both! {
             (orgs[1], own(2)),
             (orgs[1], ProviderOwner::Org),
         ]);
-        let found = store.providers_of(&asked).await.unwrap();
+        let mut found = store.providers_of(&asked).await.unwrap();
 
-        let reached = [(orgs[0], 1), (orgs[1], 2)];
         let mut alone = Vec::new();
-        for (org, n) in reached {
+        for (org, n) in orgs.into_iter().zip(1..) {
             alone.extend(store.reachable_providers(org, given::id("usr", n)).await.unwrap());
         }
-        let by_id = |records: &mut Vec<ProviderRecord>| records.sort_by_key(|record| record.id);
-        let mut found = found;
-        by_id(&mut found);
-        by_id(&mut alone);
+        found.sort_by_key(|record| record.id);
+        alone.sort_by_key(|record| record.id);
         assert_eq!(found.len(), 3);
         assert_eq!(found, alone);
         assert!(store.providers_of(&BTreeSet::new()).await.unwrap().is_empty());
@@ -224,17 +221,11 @@ on_both! {
     }
 
     async fn pages_go_on_after_slug_and_id(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
-        for (n, (owner, slug)) in [
-            (ProviderOwner::Org, "b"),
-            (ProviderOwner::Org, "a"),
-            (ProviderOwner::Principal(user), "b"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let new = provider(org, owner, slug, u32::try_from(n).unwrap() + 1);
+        let (org, user) = given::member(&db.store).await;
+        let own = ProviderOwner::Principal(user);
+        let all = [(ProviderOwner::Org, "b"), (ProviderOwner::Org, "a"), (own, "b")];
+        for (n, (owner, slug)) in (1..).zip(all) {
+            let new = provider(org, owner, slug, n);
             db.store.upsert_provider(&new, NOW).await.unwrap();
         }
         let page = |owner, after| ProviderPage { owner, after, limit: 2 };

@@ -20,10 +20,14 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::{
-    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, EventTexts, NewEvent,
-    NewIntent, NewKey, Org, Principal, Store, TextColumn, TokenRecord,
+    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, EventFilter, EventOrder,
+    EventRecord, EventTexts, NewEvent, NewIntent, NewKey, Org, Principal, Store, TextColumn,
+    TokenRecord, UnsealedEvent, Visibility,
 };
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    task::{self, JoinSet},
+    time::Instant,
+};
 
 pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
 
@@ -46,6 +50,11 @@ impl Clock for SetClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(self.0.load(Ordering::SeqCst))
     }
+}
+
+/// A clock that shows this moment until it is set.
+pub(crate) fn clock_at(moment: Timestamp) -> Arc<SetClock> {
+    Arc::new(SetClock(AtomicI64::new(moment.as_micros())))
 }
 
 #[derive(Debug)]
@@ -97,6 +106,12 @@ pub(crate) async fn user(store: &Store, org: OrgId, n: u32) -> PrincipalId {
     let principal = principal(org, n);
     store.create_principal(&principal).await.unwrap();
     principal.id
+}
+
+/// The first org and its first user, stored.
+pub(crate) async fn member(store: &Store) -> (OrgId, PrincipalId) {
+    let org = org(store, 1).await;
+    (org, user(store, org, 1).await)
 }
 
 /// The `n`th token, in a grant of its own.
@@ -216,26 +231,38 @@ pub(crate) fn approved_intent(org_id: OrgId, n: u32, approvals: &[(u32, &str)]) 
 
 /// A writer whose task does not run yet.
 pub(crate) fn idle_writer(store: &Store) -> (AuditWriter, AuditTask) {
-    let clock = Arc::new(SetClock::default());
-    clock.set(NOW.as_micros());
-    AuditWriter::new(store.clone(), clock, AuditSettings::new("node-1".to_owned()))
+    let settings = AuditSettings::new("node-1".to_owned());
+    AuditWriter::new(store.clone(), clock_at(NOW), settings)
 }
 
-/// A writer whose intents name this lease.
-pub(crate) fn writer_of(store: &Store, lease: &str) -> (AuditWriter, JoinSet<()>) {
+/// A writer whose intents name this lease, on this clock.
+pub(crate) fn writer_of(
+    store: &Store,
+    lease: &str,
+    clock: Arc<SetClock>,
+) -> (AuditWriter, JoinSet<()>) {
     let settings = AuditSettings::new(lease.to_owned());
-    let (writer, task) = AuditWriter::new(store.clone(), Arc::new(SetClock::default()), settings);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(task.run());
-    (writer, tasks)
+    let (writer, task) = AuditWriter::new(store.clone(), clock, settings);
+    (writer, running(task))
 }
 
 /// A writer whose task runs as long as the set lives.
 pub(crate) fn writer(store: &Store) -> (AuditWriter, JoinSet<()>) {
-    let (writer, task) = idle_writer(store);
+    writer_of(store, "node-1", clock_at(NOW))
+}
+
+/// The task, as long as the set lives.
+pub(crate) fn running(task: AuditTask) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
     tasks.spawn(task.run());
-    (writer, tasks)
+    tasks
+}
+
+/// Waits until so many jobs wait for the writer's task.
+pub(crate) async fn until_waiting(writer: &AuditWriter, jobs: usize) {
+    while writer.progress().waiting < jobs {
+        task::yield_now().await;
+    }
 }
 
 /// Late enough for any database.
@@ -256,12 +283,33 @@ pub(crate) async fn append_all(store: &Store, events: Vec<NewEvent>) {
     }
 }
 
+/// Commits the events one after the other, and seals them.
+pub(crate) async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
+    for event in events {
+        append_all(store, vec![event]).await;
+    }
+    store.seal(org, leaf).await.unwrap();
+}
+
+/// Every sealed event, in its order.
+pub(crate) async fn whole_log(store: &Store, org: OrgId) -> Vec<EventRecord> {
+    let filter = EventFilter::default();
+    let order = EventOrder::Ascending;
+    let mut log = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.list_events(org, Visibility::All, &filter, order, after, 200);
+        let page = page.await.unwrap();
+        log.extend(page.events);
+        after = page.reached;
+        if !page.more {
+            return log;
+        }
+    }
+}
+
 /// A leaf hash that shows what it was made of.
-pub(crate) fn leaf(
-    event: &portcullis_store::UnsealedEvent,
-    sequence: i64,
-    recorded_at: Timestamp,
-) -> [u8; 32] {
+pub(crate) fn leaf(event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> [u8; 32] {
     let mut leaf = [0; 32];
     leaf[..8].copy_from_slice(&sequence.to_be_bytes());
     leaf[8..16].copy_from_slice(&recorded_at.as_micros().to_be_bytes());

@@ -2,11 +2,13 @@
 
 use portcullis_core::id::OrgId;
 use portcullis_store::{Began, KeyEnd, KnownKey, Store, StoreError};
-use tokio::task::{self, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, event, idle_writer, intent, keyed_intent, soon, writer},
+    given::{
+        self, NOW, event, idle_writer, intent, keyed_intent, running, soon, until_waiting, writer,
+    },
 };
 
 async fn find(store: &Store, org: OrgId, digest: &str) -> Option<KnownKey> {
@@ -60,12 +62,9 @@ on_both! {
             };
             jobs.spawn(async move { (n % 3, writer.intent(intent, soon()).await.unwrap()) });
         }
-        while writer.progress().waiting < 60 {
-            task::yield_now().await;
-        }
+        until_waiting(&writer, 60).await;
 
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
+        let _tasks = running(task);
         let results = jobs.join_all().await;
 
         for (kind, begun) in [(0, 1), (1, 1), (2, 20)] {

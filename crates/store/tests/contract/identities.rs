@@ -41,8 +41,7 @@ on_both! {
     }
 
     async fn a_principal_can_be_disabled_and_enabled_again(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
 
         db.store.disable_principal(org, user, given::NOW).await.unwrap();
         let enabled = db.store.enable_principal(org, user).await.unwrap();

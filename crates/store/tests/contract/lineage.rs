@@ -5,11 +5,11 @@ use portcullis_core::{
     lineage::Lineage,
     principal::{AuthMethod, Role},
 };
-use portcullis_store::{EventFilter, EventOrder, NewEvent, Store, TokenRecord, Visibility};
+use portcullis_store::{EventFilter, EventOrder, Store, TokenRecord, Visibility};
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, append_all, event, hash, leaf, token, token_id},
+    given::{self, NOW, event, hash, sealed, token, token_id},
 };
 
 fn login(org: OrgId, who: PrincipalId, n: u32, rule: &str) -> TokenRecord {
@@ -52,21 +52,11 @@ async fn kept(store: &Store, tokens: &[&TokenRecord]) {
     }
 }
 
-async fn sealed(store: &Store, org: OrgId, events: Vec<NewEvent>) {
-    for event in events {
-        append_all(store, vec![event]).await;
-    }
-    store.seal(org, leaf).await.unwrap();
-}
-
 on_both! {
     async fn tokens_from_before_are_given_what_they_descend_from(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (ana, agent, other) = (
-            given::user(&db.store, org, 1).await,
-            given::user(&db.store, org, 2).await,
-            given::user(&db.store, org, 3).await,
-        );
+        let (org, ana) = given::member(&db.store).await;
+        let agent = given::user(&db.store, org, 2).await;
+        let other = given::user(&db.store, org, 3).await;
         let root = login(org, ana, 1, "people");
         let operator = token(org, agent, 2);
         let job = login(org, other, 3, "jobs");
@@ -97,12 +87,9 @@ on_both! {
     }
 
     async fn everybody_who_acts_is_found_with_the_token(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (ana, agent, other) = (
-            given::user(&db.store, org, 1).await,
-            given::user(&db.store, org, 2).await,
-            given::user(&db.store, org, 3).await,
-        );
+        let (org, ana) = given::member(&db.store).await;
+        let agent = given::user(&db.store, org, 2).await;
+        let other = given::user(&db.store, org, 3).await;
         let (root, first, second) = (login(org, ana, 1, "people"), token(org, agent, 2), token(org, other, 3));
         let through = delegated(&delegated(&root, &first, 4), &second, 5);
         let before = delegated(&root, &first, 4);
@@ -123,8 +110,7 @@ on_both! {
     }
 
     async fn descent_is_told_over_any_number_of_steps_and_only_downwards(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         let mut chain = vec![token(org, user, 1)];
         for n in 2..40 {
             let next = narrowed(chain.last().unwrap(), n);
@@ -142,9 +128,8 @@ on_both! {
     }
 
     async fn a_grant_shows_what_was_done_under_it(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (ana, agent) =
-            (given::user(&db.store, org, 1).await, given::user(&db.store, org, 2).await);
+        let (org, ana) = given::member(&db.store).await;
+        let agent = given::user(&db.store, org, 2).await;
         let (root, actor) = (token(org, ana, 1), token(org, agent, 2));
         let child = narrowed(&root, 3);
         let grandchild = narrowed(&child, 4);

@@ -1,20 +1,19 @@
 //! The months of the log on PostgreSQL: partitions that are made ahead, read across and dropped.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, Ids, OrgId},
 };
-use portcullis_store::{
-    AuditSettings, AuditWriter, EventFilter, EventOrder, Hold, NewEvent, Pruned, Store, Visibility,
-};
+use portcullis_store::{EventFilter, EventOrder, NewEvent, Pruned, Store, Visibility};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
-    given::{self, SetClock, event, leaf, soon, with_number},
+    given::{self, clock_at, event, leaf, soon, with_number, writer_of},
+    retention::hold,
 };
 
 fn moment(text: &str) -> Timestamp {
@@ -22,22 +21,18 @@ fn moment(text: &str) -> Timestamp {
 }
 
 fn id_at(at: Timestamp, n: u32) -> EventId {
-    let clock = SetClock::default();
-    clock.set(at.as_micros());
-    EventId::new(Ids { clock: &clock, random: &with_number(n) })
+    EventId::new(Ids { clock: &*clock_at(at), random: &with_number(n) })
 }
 
 /// Appends an event that is made and committed at this moment.
-async fn append_at(store: &Store, org: OrgId, at: Timestamp, n: u32) -> EventId {
-    let clock = Arc::new(SetClock::default());
-    clock.set(at.as_micros());
-    let settings = AuditSettings::new("node-1".to_owned());
-    let (writer, task) = AuditWriter::new(store.clone(), clock, settings);
-    let mut tasks = JoinSet::new();
-    tasks.spawn(task.run());
-    let id = id_at(at, n);
-    writer.append(NewEvent { id, occurred_at: at, ..event(org, n) }, soon()).await.unwrap();
-    id
+async fn append_at(store: &Store, org: OrgId, at: Timestamp, n: u32) {
+    let event = NewEvent { id: id_at(at, n), occurred_at: at, ..event(org, n) };
+    commit_at(store, at, event).await;
+}
+
+async fn commit_at(store: &Store, at: Timestamp, event: NewEvent) {
+    let (writer, _tasks) = writer_of(store, "node-1", clock_at(at));
+    writer.append(event, soon()).await.unwrap();
 }
 
 async fn connect(db: &Database) -> PgConnection {
@@ -86,15 +81,9 @@ async fn three_months(store: &Store) -> [OrgId; 2] {
     for (org, n) in orgs.into_iter().zip([100, 200]) {
         append_at(store, org, moment("2026-01-05T00:00:00Z"), n).await;
         append_at(store, org, moment("2026-02-01T00:00:00Z"), n + 1).await;
-        let late =
-            NewEvent { id: id_at(moment("2026-01-31T23:59:59Z"), n + 2), ..event(org, n + 2) };
-        let clock = Arc::new(SetClock::default());
-        clock.set(moment("2026-02-01T00:00:01Z").as_micros());
-        let settings = AuditSettings::new("node-1".to_owned());
-        let (writer, task) = AuditWriter::new(store.clone(), clock, settings);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(task.run());
-        writer.append(late, soon()).await.unwrap();
+        let id = id_at(moment("2026-01-31T23:59:59Z"), n + 2);
+        let late = NewEvent { id, ..event(org, n + 2) };
+        commit_at(store, moment("2026-02-01T00:00:01Z"), late).await;
         append_at(store, org, moment(FEBRUARY), n + 3).await;
         append_at(store, org, moment("2026-03-10T00:00:00Z"), n + 4).await;
         store.seal(org, leaf).await.unwrap();
@@ -167,16 +156,7 @@ on_both! {
 async fn a_month_stays_for_a_hold_and_the_other_orgs_rows_go_one_by_one() {
     Database::on_postgres(|db| async move {
         let [org, held] = three_months(&db.store).await;
-        let laid = Hold {
-            id: given::id("hld", 1),
-            org_id: held,
-            reason: "a lawsuit".to_owned(),
-            actor_id: None,
-            from: None,
-            to: None,
-            created_at: given::NOW,
-            released_at: None,
-        };
+        let laid = hold(held, 1);
         db.store.lay_hold(&laid, &event(held, 900)).await.unwrap();
         let before = moment("2026-03-05T00:00:00Z");
 
@@ -233,9 +213,8 @@ async fn what_came_before_its_month_was_made_lies_in_it_afterwards() {
 
         assert_eq!(before, [month("other")]);
         assert_eq!(places(&db).await, [month("2026_02")]);
-        assert!(
-            exists(&db, "audit_seals_2026_05").await && !exists(&db, "audit_seals_2026_06").await
-        );
+        assert!(exists(&db, "audit_seals_2026_05").await);
+        assert!(!exists(&db, "audit_seals_2026_06").await);
     })
     .await;
 }
@@ -249,9 +228,8 @@ async fn a_database_from_before_the_months_is_brought_along() {
             sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
         };
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres");
-        let mut files: Vec<_> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files: BTreeSet<_> = files.collect();
         db.start_over().await;
         run("CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT)".to_owned())
             .await;
@@ -264,9 +242,8 @@ async fn a_database_from_before_the_months_is_brought_along() {
             "INSERT INTO orgs (id, name, plan, created_at) VALUES ('{org}', 'a', 'free', 0)"
         ))
         .await;
-        for (text, position) in
-            [("2026-01-05T00:00:00Z", 1), (FEBRUARY, 2), ("2026-02-11T00:00:00Z", 3)]
-        {
+        let events = ["2026-01-05T00:00:00Z", FEBRUARY, "2026-02-11T00:00:00Z"];
+        for (text, position) in events.into_iter().zip(1..) {
             let at = moment(text);
             let (id, micros) = (id_at(at, position), at.as_micros());
             run(format!(

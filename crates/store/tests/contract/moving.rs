@@ -4,15 +4,13 @@ use portcullis_core::{
     approval::{Approval, Status},
     id::OrgId,
 };
-use portcullis_store::{
-    EventFilter, EventOrder, MovingError, ProviderOwner, SealedSecret, Store, Visibility,
-};
+use portcullis_store::{MovingError, ProviderOwner, SealedSecret, Store};
 
 use crate::{
     database::Database,
     given::{
         self, NOW, append_all, approval, approved_intent, event, hash, intent, keyed_intent, leaf,
-        soon, token, writer,
+        soon, token, whole_log, writer,
     },
     providers::provider,
 };
@@ -51,12 +49,6 @@ async fn use_it(store: &Store) -> OrgId {
     orgs[0]
 }
 
-async fn whole_log(store: &Store, org: OrgId) -> Vec<portcullis_store::EventRecord> {
-    let filter = EventFilter::default();
-    let page = store.list_events(org, Visibility::All, &filter, EventOrder::Ascending, None, 1000);
-    page.await.unwrap().events
-}
-
 /// A file that is used, and an empty PostgreSQL database; both are dropped afterwards.
 async fn with_both<F: Future<Output = ()> + Send + 'static>(
     test: impl FnOnce(Database, Database) -> F + Send + 'static,
@@ -80,11 +72,8 @@ async fn everything_is_there_afterwards_and_goes_on() {
 
         let rows = |name| moved.tables.iter().find(|table| table.name == name).unwrap().rows;
         assert_eq!((rows("audit_events"), rows("audit_seals"), rows("tokens")), (602, 600, 4));
-        assert_eq!(
-            (moved.logs[0].org_id, moved.logs[0].size, moved.logs[0].root),
-            (org, 300, root)
-        );
-        assert_eq!(moved.logs.len(), 2);
+        let [first, _] = moved.logs.as_slice() else { panic!("{:?}", moved.logs) };
+        assert_eq!((first.org_id, first.size, first.root), (org, 300, root));
         assert_eq!(whole_log(&target, org).await, log);
         let found = target.find_token_by_hash(&hash(11)).await.unwrap().unwrap();
         assert_eq!(found.token.parent_id, Some(given::token_id(1)));
@@ -138,15 +127,12 @@ async fn a_log_that_arrives_otherwise_than_it_was_is_not_taken() {
     with_both(|source, target| async move {
         use_it(&source.store).await;
         source.store.close().await;
-        target
-            .execute(
-                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 NEW.hashes = set_byte(NEW.hashes, 3, get_byte(NEW.hashes, 3) # 1); \
-                 RETURN NEW; END $$; \
-                 CREATE TRIGGER spoil BEFORE INSERT ON audit_tiles \
-                 FOR EACH ROW EXECUTE FUNCTION spoil()",
-            )
-            .await;
+        let spoil = "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                     NEW.hashes = set_byte(NEW.hashes, 3, get_byte(NEW.hashes, 3) # 1); \
+                     RETURN NEW; END $$; \
+                     CREATE TRIGGER spoil BEFORE INSERT ON audit_tiles \
+                     FOR EACH ROW EXECUTE FUNCTION spoil()";
+        target.execute(spoil).await;
 
         let spoiled = target.store.take_over(&source.file()).await;
 

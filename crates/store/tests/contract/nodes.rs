@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::{
     database::Database,
-    given::{self, NOW, intent, soon, writer_of},
+    given::{self, NOW, clock_at, intent, soon, writer_of},
 };
 
 /// The longest that news may take on a machine with other work.
@@ -93,7 +93,7 @@ async fn what_a_living_node_has_open_is_nobody_elses() {
     Database::on_postgres(async |db| {
         let nodes = Nodes::of(&db.settings).unwrap();
         let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer_of(&db.store, "a/1");
+        let (writer, _tasks) = writer_of(&db.store, "a/1", clock_at(NOW));
         nodes.hold(&node("a", "a/1", "1")).await.unwrap();
         writer.intent(intent(org, 1), soon()).await.unwrap();
 

@@ -21,10 +21,8 @@ on_both! {
             principal.role = role;
             db.store.create_principal(&principal).await.unwrap();
 
-            assert_eq!(
-                db.store.find_principal(org, principal.id).await.unwrap(),
-                Some(principal.clone())
-            );
+            let found = db.store.find_principal(org, principal.id).await.unwrap();
+            assert_eq!(found, Some(principal.clone()));
             let named = db.store.find_principal_by_name(org, &principal.name).await.unwrap();
             assert_eq!(named, Some(principal));
         }
@@ -44,8 +42,7 @@ on_both! {
     }
 
     async fn a_role_can_be_changed_and_a_principal_disabled(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
 
         assert!(db.store.set_role(org, user, Role::Auditor).await.unwrap());
         assert!(db.store.disable_principal(org, user, NOW).await.unwrap());
@@ -56,12 +53,10 @@ on_both! {
     }
 
     async fn a_principal_is_in_the_groups_that_it_was_put_into_last(db: Database) {
-        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
-        let (user, twin) =
-            (given::user(&db.store, org, 1).await, given::user(&db.store, other, 2).await);
-        let set = |names: &[&str]| -> BTreeSet<String> {
-            names.iter().map(|&name| name.to_owned()).collect()
-        };
+        let (org, user) = given::member(&db.store).await;
+        let other = given::org(&db.store, 2).await;
+        let twin = given::user(&db.store, other, 2).await;
+        let set = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
         let groups_of =
             async |org, id| db.store.find_principal(org, id).await.unwrap().unwrap().groups;
         let token = given::token(org, user, 1);

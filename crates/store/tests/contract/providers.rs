@@ -21,8 +21,7 @@ pub(crate) fn provider(org_id: OrgId, owner: ProviderOwner, slug: &str, n: u32) 
 
 on_both! {
     async fn a_provider_keeps_its_id_for_ever(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         let first = provider(org, ProviderOwner::Org, "github", 1);
         let again = provider(org, ProviderOwner::Org, "github", 2);
         let other = provider(org, ProviderOwner::Principal(user), "github", 3);

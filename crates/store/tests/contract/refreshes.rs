@@ -41,6 +41,17 @@ fn pair(org: OrgId, user: PrincipalId, grant: u32, n: u32) -> (TokenRecord, Toke
 }
 
 async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
+    login_saying(store, org, user, n, None).await;
+}
+
+/// Issues the pair `n`, `n + 1` of a login at which this was said.
+async fn login_saying(
+    store: &Store,
+    org: OrgId,
+    user: PrincipalId,
+    n: u32,
+    login: Option<&LoginRecord>,
+) {
     let (access, refresh) = pair(org, user, n, n);
     let issue = Issue {
         access: NewToken { record: &access, hash: &hash(n) },
@@ -49,7 +60,7 @@ async fn login(store: &Store, org: OrgId, user: PrincipalId, n: u32) {
             grant_ends_at: GRANT_ENDS,
             access_seconds: 3600,
         }),
-        login: None,
+        login,
         assertions: &[],
     };
     assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
@@ -111,9 +122,9 @@ async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
 
 on_both! {
     async fn a_spent_token_gives_its_pair_again_while_the_next_one_is_unspent(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let who = Holder { org, user: given::user(&db.store, org, 1).await };
-        login(&db.store, org, who.user, 10).await;
+        let (org, user) = given::member(&db.store).await;
+        let who = Holder { org, user };
+        login(&db.store, org, user, 10).await;
         let later = |seconds| NOW.plus_seconds(seconds);
         let store = &db.store;
 
@@ -134,9 +145,9 @@ on_both! {
     }
 
     async fn a_refresh_token_is_found_with_its_state(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let who = Holder { org, user: given::user(&db.store, org, 1).await };
-        login(&db.store, org, who.user, 10).await;
+        let (org, user) = given::member(&db.store).await;
+        let who = Holder { org, user };
+        login(&db.store, org, user, 10).await;
 
         let fresh = db.store.find_refresh(&hash(11)).await.unwrap().unwrap();
         rotate(&db.store, who, 10, 11, 20, NOW).await;
@@ -154,9 +165,9 @@ on_both! {
     }
 
     async fn of_many_at_the_same_moment_one_spends_and_all_get_its_pair(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let who = Holder { org, user: given::user(&db.store, org, 1).await };
-        login(&db.store, org, who.user, 10).await;
+        let (org, user) = given::member(&db.store).await;
+        let who = Holder { org, user };
+        login(&db.store, org, user, 10).await;
 
         let mut callers = JoinSet::new();
         for n in 1..=20u32 {
@@ -175,8 +186,7 @@ on_both! {
     }
 
     async fn nothing_is_made_from_what_is_revoked(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         for n in [1, 2] {
             db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
         }
@@ -191,8 +201,7 @@ on_both! {
     }
 
     async fn a_delegated_token_falls_with_either_of_its_parents(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         for n in [1, 2] {
             db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
         }
@@ -207,8 +216,7 @@ on_both! {
     }
 
     async fn an_assertion_is_exchanged_once_and_nothing_is_left_of_the_second(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         let assertion = Assertion { digest: [7; 32], expires_at: NOW.plus_seconds(60) };
 
         let mut callers = JoinSet::new();
@@ -363,8 +371,7 @@ async fn refresh(store: &Store, who: Holder, token: &TokenRecord, n: u32, now: T
 
 on_both! {
     async fn what_was_said_at_a_login_is_known_with_every_token_of_its_grant(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         let other = given::user(&db.store, org, 2).await;
         let said = |group: &str, seconds| LoginRecord {
             said: Login {
@@ -375,18 +382,7 @@ on_both! {
             said_at: NOW.plus_seconds(seconds),
         };
         for (n, login) in [(10, said("staff", 5)), (20, said("former", 1))] {
-            let (access, refresh) = pair(org, user, n, n);
-            let issue = Issue {
-                access: NewToken { record: &access, hash: &hash(n) },
-                refresh: Some(NewRefresh {
-                    token: NewToken { record: &refresh, hash: &hash(n + 1) },
-                    grant_ends_at: GRANT_ENDS,
-                    access_seconds: 3600,
-                }),
-                login: Some(&login),
-                assertions: &[],
-            };
-            assert_eq!(db.store.issue_tokens(issue).await.unwrap(), Issued::Done);
+            login_saying(&db.store, org, user, n, Some(&login)).await;
         }
         db.store.insert_token(&token(org, other, 30), &hash(30)).await.unwrap();
         rotate(&db.store, Holder { org, user }, 10, 11, 12, NOW.plus_seconds(9)).await;

@@ -42,18 +42,16 @@ fn names(members: &[&str]) -> Vec<String> {
     members.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn hold(org_id: OrgId, n: u32) -> Hold {
-    let reason = "a lawsuit".to_owned();
-    let (actor_id, from, to, released_at) = (None, None, None, None);
+pub(crate) fn hold(org_id: OrgId, n: u32) -> Hold {
     Hold {
         id: given::id("hld", n),
         org_id,
-        reason,
-        actor_id,
-        from,
-        to,
+        reason: "a lawsuit".to_owned(),
+        actor_id: None,
+        from: None,
+        to: None,
         created_at: NOW,
-        released_at,
+        released_at: None,
     }
 }
 

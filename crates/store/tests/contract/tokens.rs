@@ -4,7 +4,7 @@ use portcullis_core::{
     principal::{AuthMethod, Role, Scope, ScopeSet},
     token::TokenKind,
 };
-use portcullis_store::{StoreError, TokenPage};
+use portcullis_store::{StoreError, TokenPage, TokenRecord};
 
 use crate::{
     database::{Database, on_both},
@@ -13,8 +13,7 @@ use crate::{
 
 on_both! {
     async fn a_token_is_found_by_its_hash_with_all_that_decides(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         let via = given::user(&db.store, org, 2).await;
         let parent = token(org, user, 1);
         let mut full = token(org, user, 2);
@@ -62,8 +61,7 @@ on_both! {
     }
 
     async fn a_change_of_role_or_state_shows_at_the_next_look(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
 
         db.store.set_role(org, user, Role::Auditor).await.unwrap();
@@ -77,8 +75,7 @@ on_both! {
     }
 
     async fn a_hash_is_stored_once(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
 
         let twin = db.store.insert_token(&token(org, user, 2), &hash(1)).await;
@@ -87,8 +84,7 @@ on_both! {
     }
 
     async fn revoking_takes_the_grant_and_all_that_came_from_it(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         // 1 ─ 2 are one grant; 3 comes from 2, 4 from 3; 5 is of 4's grant; 6 stands alone and 1
         // came from it.
         let mut tokens: Vec<_> = (0..=6).map(|n| token(org, user, n)).collect();
@@ -98,19 +94,16 @@ on_both! {
         tokens[4].parent_id = Some(token_id(3));
         tokens[5].grant_id = tokens[4].grant_id;
         for n in [6, 1, 2, 3, 4, 5, 0] {
-            let n_ = usize::try_from(n).unwrap();
-            db.store.insert_token(&tokens[n_], &hash(n)).await.unwrap();
+            db.store.insert_token(&tokens[n as usize], &hash(n)).await.unwrap();
         }
 
         let first = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
         let again = db.store.revoke_token(org, token_id(1), NOW.plus_seconds(9)).await.unwrap();
 
         assert_eq!((first, again), (Some(4), Some(0)));
-        for (n, revoked) in [(0, None), (6, None), (1, Some(NOW)), (2, Some(NOW)), (3, Some(NOW)),
-            (4, Some(NOW)), (5, Some(NOW))]
-        {
+        for n in 0..=6 {
             let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
-            assert_eq!(found.revoked_at, revoked, "token {n}");
+            assert_eq!(found.revoked_at, (1..=5).contains(&n).then_some(NOW), "token {n}");
         }
         assert_eq!(db.store.revoke_token(org, token_id(7), NOW).await.unwrap(), None);
     }
@@ -130,17 +123,14 @@ on_both! {
         let second = db.store.list_tokens(org, rest).await.unwrap();
         let of_one = db.store.list_tokens(org, own).await.unwrap();
 
-        let ids = |tokens: &[portcullis_store::TokenRecord]| -> Vec<_> {
-            tokens.iter().map(|token| token.id).collect()
-        };
+        let ids = |tokens: &[TokenRecord]| tokens.iter().map(|it| it.id).collect::<Vec<_>>();
         assert_eq!(ids(&first), [0, 1, 2, 3].map(token_id));
         assert_eq!(ids(&second), [4, 5].map(token_id));
         assert_eq!(ids(&of_one), [3, 5].map(token_id));
     }
 
     async fn the_last_use_never_runs_backwards(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let user = given::user(&db.store, org, 1).await;
+        let (org, user) = given::member(&db.store).await;
         db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
         db.store.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
         let later = NOW.plus_seconds(60);
@@ -148,10 +138,9 @@ on_both! {
         db.store.touch_tokens(&[(token_id(1), later), (token_id(2), NOW)]).await.unwrap();
         db.store.touch_tokens(&[(token_id(1), NOW), (token_id(9), NOW)]).await.unwrap();
 
-        let last = [
-            db.store.find_token(org, token_id(1)).await.unwrap().unwrap().last_used_at,
-            db.store.find_token(org, token_id(2)).await.unwrap().unwrap().last_used_at,
-        ];
-        assert_eq!(last, [Some(later), Some(NOW)]);
+        for (n, used) in [(1, later), (2, NOW)] {
+            let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            assert_eq!(found.last_used_at, Some(used), "token {n}");
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::clock::Timestamp;
-use portcullis_store::{NewProvider, ProviderOwner, Store, TokenPage, Told};
+use portcullis_store::{ProviderOwner, Store, TokenPage, Told};
 
 use crate::{
     database::{Database, on_both},
     given::{self, NOW, hash, intent, token},
+    providers::provider,
 };
 
 /// The tables of the rows that were left out since this was asked last.
@@ -22,15 +23,7 @@ async fn two(store: &Store) {
         let org = given::org(store, n).await;
         let user = given::user(store, org, n).await;
         store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
-        let provider = NewProvider {
-            id: given::id("prv", n),
-            org_id: org,
-            owner: ProviderOwner::Org,
-            slug: "sample".parse().unwrap(),
-            name: "Sample".to_owned(),
-            auth_type: "api_key".to_owned(),
-        };
-        store.upsert_provider(&provider, NOW).await.unwrap();
+        store.upsert_provider(&provider(org, ProviderOwner::Org, "sample", n), NOW).await.unwrap();
     }
 }
 

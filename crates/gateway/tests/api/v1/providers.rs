@@ -64,10 +64,11 @@ async fn a_provider_of_one_org_does_not_exist_for_another() {
     let owner = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     gateway.stop();
-    let (url, org) = (server.url(), &owner.org);
     gateway.configure(&format!(
-        "[[providers]]\nslug = \"private\"\nurl = \"{url}\"\nallow_private = true\n{LEGACY}\n\
-         org = \"{org}\""
+        "[[providers]]\nslug = \"private\"\nurl = \"{}\"\nallow_private = true\n{LEGACY}\n\
+         org = \"{}\"",
+        server.url(),
+        owner.org
     ));
     gateway.start();
 

@@ -191,8 +191,8 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     let binary = unsignalled(env!("CARGO_BIN_EXE_portcullis"), program.path());
     let (gateway, who) = serve(Builder::new(binary).sample());
     plant(&gateway, &who, 3_000).await;
-    let (from, to) = ("2026-01-01T00:00:00Z", "2026-12-31T00:00:00Z");
-    let body = json!({"format": "ocsf", "from": from, "to": to});
+    let until = "2026-12-31T00:00:00Z";
+    let body = json!({"format": "ocsf", "from": "2026-01-01T00:00:00Z", "to": until});
     let before = export(&gateway, &who, &body).await;
     let size = before.at("/data/bytes").as_u64().unwrap();
     // The file does not fit; the database and its log do.

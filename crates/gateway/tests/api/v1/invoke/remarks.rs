@@ -80,7 +80,8 @@ fn declaring_tools() -> Vec<HostileTool> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_that_is_not_what_the_tool_declares_is_noted_denied_or_passed() {
     for setting in ["note", "deny", "off"] {
-        let (noted, denied) = (setting != "off", setting == "deny");
+        let noted = setting != "off";
+        let denied = setting == "deny";
         let more = format!("output_schema = \"{setting}\"");
         let scene = scene_with(declaring_tools(), &more, |it| it.config(METRICS)).await;
         for (tool, misfits) in [("fits", false), ("text", true), ("none", true), ("fails", false)] {
