@@ -89,6 +89,11 @@ impl Fake {
         self.seen().iter().map(|seen| seen.method().to_owned()).collect()
     }
 
+    /// Number of messages of this method.
+    pub(crate) fn count(&self, method: &str) -> usize {
+        self.methods().iter().filter(|it| *it == method).count()
+    }
+
     pub(crate) fn transport(&self) -> Transport {
         let endpoint = Endpoint::named(&format!("http://{}/mcp", self.address)).unwrap();
         let secret = portcullis_core::secret::Secret::new("hunter2".to_owned());
@@ -136,6 +141,15 @@ pub(crate) fn discovered(seen: &Seen) -> Response {
         "capabilities": {"tools": {}},
     });
     success(&seen.id(), &result)
+}
+
+/// The answer of an older server to the beginning of a session.
+pub(crate) fn initialized(seen: &Seen, session: &str, version: &str, tools: &Value) -> Response {
+    let result = json!({
+        "protocolVersion": version, "capabilities": {"tools": tools},
+        "serverInfo": {"name": "old", "version": "1"},
+    });
+    ([("mcp-session-id", session)], success(&seen.id(), &result)).into_response()
 }
 
 pub(crate) fn content(text: &str) -> Value {

@@ -1,6 +1,6 @@
 //! HTTP servers that hang, drip, lie and flood.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use axum::{
     body::Body,
@@ -11,9 +11,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{StreamExt, future::join_all, stream};
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use portcullis_upstream::{CallErrorKind, Credential, Endpoint, ServerSettings, Transport};
+use portcullis_upstream::{CallErrorKind, Credential, Endpoint, Server, ServerSettings, Transport};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -27,9 +27,13 @@ async fn fails(
 ) -> (CallErrorKind, Executed) {
     let fake = Fake::modern(answer).await;
     let ended = failure(&fake.client()).await;
-    let calls = fake.methods().iter().filter(|method| *method == "tools/call").count();
-    assert_eq!(calls, 1, "a call is sent once");
+    assert_eq!(fake.count("tools/call"), 1, "a call is sent once");
     ended
+}
+
+/// A client of what is there.
+fn at(endpoint: Endpoint) -> Server {
+    server(settings(Transport::Http { endpoint, credential: None }))
 }
 
 #[tokio::test]
@@ -57,9 +61,8 @@ async fn an_answer_in_a_stream_ends_the_call_while_the_stream_goes_on() {
         let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
         let wrong = message(&json!(1), &content("wrong"));
         let right = message(&seen.id(), &content("right"));
-        let first =
-            vec![": hi\n\n".to_owned(), event(&changed.to_string()), event(&wrong), event(&right)];
-        events(first, stream::pending())
+        let first = [event(&changed.to_string()), event(&wrong), event(&right)];
+        events([&[": hi\n\n".to_owned()][..], &first].concat(), stream::pending())
     })
     .await;
     let client = fake.client();
@@ -87,10 +90,10 @@ async fn statuses_get_their_defined_answers() {
         (202, upstream(ProtocolError), Executed::Unknown),
     ] {
         let status = StatusCode::from_u16(status).unwrap();
-        let ended =
-            fails(move |_| (status, [("location", "/elsewhere")], "hunter2").into_response());
+        let answer = (status, [("location", "/elsewhere")], "hunter2");
+        let ended = fails(move |_| answer.into_response()).await;
 
-        assert_eq!(ended.await, (kind, executed), "{status}");
+        assert_eq!(ended, (kind, executed), "{status}");
     }
 }
 
@@ -154,8 +157,8 @@ async fn answers_that_are_too_large_are_cut_off_however_they_come() {
     let announced = fails(move |seen| success(&seen.id(), &large()));
     assert_eq!(announced.await, expected);
     let endless = fails(|_| {
-        let pieces =
-            stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[b' '; 4096])));
+        let piece = Bytes::from_static(&[b' '; 4096]);
+        let pieces = stream::repeat(Ok::<_, Infallible>(piece));
         typed("application/json", Body::from_stream(pieces))
     });
     assert_eq!(endless.await, expected);
@@ -199,14 +202,12 @@ async fn a_connection_that_breaks_in_the_middle_leaves_the_call_unknown() {
     let broken = || stream::once(async { Err::<Bytes, _>(std::io::Error::other("broken")) });
     let start = || stream::once(async { Ok(Bytes::from_static(b"{\"jsonrpc\":")) });
 
-    let json =
-        fails(move |_| typed("application/json", Body::from_stream(start().chain(broken()))));
-    let events =
-        fails(move |_| typed("text/event-stream", Body::from_stream(start().chain(broken()))));
+    for kind in ["application/json", "text/event-stream"] {
+        let ended = fails(move |_| typed(kind, Body::from_stream(start().chain(broken())))).await;
 
-    let expected = (upstream(UpstreamReason::ConnectionReset), Executed::Unknown);
-    assert_eq!(json.await, expected);
-    assert_eq!(events.await, expected);
+        let expected = (upstream(UpstreamReason::ConnectionReset), Executed::Unknown);
+        assert_eq!(ended, expected, "{kind}");
+    }
 }
 
 #[tokio::test]
@@ -219,9 +220,9 @@ async fn nobody_at_the_address_is_a_failed_connection() {
     drop(free);
     assert_ne!(address, nobody);
     let endpoint = Endpoint::named(&format!("http://{nobody}/")).unwrap();
-    let client = server(settings(Transport::Http { endpoint, credential: None }));
 
-    assert_eq!(failure(&client).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
+    let refused = failure(&at(endpoint)).await;
+    assert_eq!(refused, (upstream(UpstreamReason::ConnectFailed), Executed::No));
 }
 
 #[tokio::test]
@@ -229,9 +230,9 @@ async fn a_name_that_leads_into_a_private_network_is_not_dialled() {
     let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
     let url = format!("https://localhost:{}/", fake.address.port());
     let endpoint = Endpoint::public(&url).unwrap();
-    let client = server(settings(Transport::Http { endpoint, credential: None }));
 
-    assert_eq!(failure(&client).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
+    let refused = failure(&at(endpoint)).await;
+    assert_eq!(refused, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     assert!(fake.seen().is_empty());
 }
 
@@ -243,9 +244,9 @@ async fn a_redirect_is_not_followed_wherever_it_leads() {
         for target in [&aside, "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"] {
             let target = target.to_owned();
             let status = StatusCode::from_u16(status).unwrap();
-            let ended =
-                fails(move |_| (status, [(LOCATION, target.clone())]).into_response()).await;
+            let aside = move |_: &Seen| (status, [(LOCATION, target.clone())]).into_response();
 
+            let ended = fails(aside).await;
             assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
         }
     }
@@ -257,13 +258,12 @@ async fn too_many_calls_are_shed_and_a_hung_server_blocks_no_other() {
     let hung = Fake::modern(|_| events(Vec::new(), stream::pending())).await;
     let quick = Fake::modern(|seen| success(&seen.id(), &content("quick"))).await;
     let after = Duration::from_millis(700);
-    let hurried =
-        ServerSettings { call_timeout: after, max_in_flight: 2, ..settings(hung.transport()) };
+    let patient = settings(hung.transport());
+    let hurried = ServerSettings { call_timeout: after, max_in_flight: 2, ..patient };
     let (hung_client, quick_client) = (server(hurried), quick.client());
-    let calls = (0..5).map(|_| failure(&hung_client));
+    let calls = join_all((0..5).map(|_| failure(&hung_client)));
 
-    let (ended, answer) =
-        tokio::join!(futures_util::future::join_all(calls), call(&quick_client, json!({})),);
+    let (ended, answer) = tokio::join!(calls, call(&quick_client, json!({})));
 
     let shed = ended.iter().filter(|end| **end == (CallErrorKind::Overloaded, Executed::No));
     assert_eq!(shed.count(), 3, "{ended:?}");
@@ -349,37 +349,31 @@ async fn what_keeps_a_server_from_use_is_told_in_words_for_its_operator() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         format!("http://{}/mcp", listener.local_addr().unwrap())
     };
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let named = |url: &str| {
-        let endpoint = Endpoint::named(url).unwrap();
-        server(settings(Transport::Http { endpoint, credential: None }))
-    };
-    let public = |url: &str| {
-        let endpoint = Endpoint::public(url).unwrap();
-        server(settings(Transport::Http { endpoint, credential: None }))
-    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("https://{}/", listener.local_addr().unwrap());
+    let named = |url: &str| at(Endpoint::named(url).unwrap());
+    let public = at(Endpoint::public("https://localhost/mcp").unwrap());
     let plain = Fake::start(|_| StatusCode::NO_CONTENT.into_response()).await;
     let tls = format!("https://{}/mcp", plain.address);
-    for (client, wanted) in [
-        (named(&refused), "nothing listens at its address and port"),
-        (
-            named(&format!("https://{}/", silent.local_addr().unwrap())),
-            "no connection is made in time",
-        ),
-        (named("https://no-such-host.invalid/mcp"), "its host name is unknown"),
-        (public("https://localhost/mcp"), "`allow_private = true` admits private ones"),
-        (named(&tls), "TLS fails: "),
-    ] {
+    let assert_told = async |client: Server, wanted: &str| {
         failure(&client).await;
         let cause = client.cause().unwrap_or_default();
         assert!(cause.contains(wanted), "{wanted}: {cause}");
+    };
+    for (client, wanted) in [
+        (named(&refused), "nothing listens at its address and port"),
+        (named(&silent), "no connection is made in time"),
+        (named("https://no-such-host.invalid/mcp"), "its host name is unknown"),
+        (public, "`allow_private = true` admits private ones"),
+        (named(&tls), "TLS fails: "),
+    ] {
+        assert_told(client, wanted).await;
     }
 
+    let moved: Answering =
+        |_| (StatusCode::FOUND, [(LOCATION, "https://new.example/mcp")]).into_response();
     let answers: [(Answering, &str); 5] = [
-        (
-            |_| (StatusCode::FOUND, [(LOCATION, "https://new.example/mcp")]).into_response(),
-            "it redirects to https://new.example/mcp; write that address in `url`",
-        ),
+        (moved, "it redirects to https://new.example/mcp; write that address in `url`"),
         (|_| StatusCode::NOT_FOUND.into_response(), "nothing at the path of its `url` (404)"),
         (|_| typed("text/html", "<p>Hello"), "it answers with text/html, which is not MCP"),
         (|_| StatusCode::BAD_GATEWAY.into_response(), "it answers with the status 502"),
@@ -387,10 +381,7 @@ async fn what_keeps_a_server_from_use_is_told_in_words_for_its_operator() {
     ];
     for (answer, wanted) in answers {
         let fake = Fake::start(answer).await;
-        let client = fake.client();
-        failure(&client).await;
-        let cause = client.cause().unwrap_or_default();
-        assert!(cause.contains(wanted), "{wanted}: {cause}");
+        assert_told(fake.client(), wanted).await;
     }
     let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
     let well = fake.client();

@@ -15,7 +15,7 @@ use portcullis_upstream::{Forms, Protocol, ServerSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    fake::{Fake, Seen, content, discovered, error, event, events, message, success},
+    fake::{Fake, Seen, content, discovered, error, event, events, initialized, message, success},
     support::{call, call_with_forms, failure, form, server, settings, text, upstream},
 };
 
@@ -25,13 +25,7 @@ async fn legacy(
     call: impl Fn(&Seen) -> Response + Send + Sync + 'static,
 ) -> Fake {
     Fake::start(move |seen| match (&seen.verb, seen.method()) {
-        (&Method::POST, "initialize") => {
-            let result = json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "old", "version": "1"},
-            });
-            ([("mcp-session-id", session())], success(&seen.id(), &result)).into_response()
-        }
+        (&Method::POST, "initialize") => initialized(seen, &session(), "2025-06-18", &json!({})),
         (&Method::POST, "tools/call") => call(seen),
         (&Method::POST, method) if method.starts_with("notifications/") => {
             StatusCode::ACCEPTED.into_response()
@@ -55,17 +49,8 @@ async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
     let seen = fake.seen();
     assert_eq!(late, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     assert_eq!(text(&answer), "old");
-    assert_eq!(
-        fake.methods(),
-        [
-            "server/discover",
-            "initialize",
-            "notifications/initialized",
-            "tools/call",
-            "tools/call",
-            ""
-        ]
-    );
+    let begin = ["server/discover", "initialize", "notifications/initialized"];
+    assert_eq!(fake.methods(), [&begin[..], &["tools/call", "tools/call", ""]].concat());
     assert_eq!(seen[1].header("mcp-session-id"), None);
     for later in &seen[2..] {
         assert_eq!(later.header("mcp-session-id"), Some("s-1"));
@@ -89,7 +74,7 @@ async fn a_call_in_a_forgotten_session_is_not_sent_again_and_the_next_one_has_a_
     let changed = client.tools_changed();
 
     let lost = failure(&client).await;
-    let sent = fake.methods().iter().filter(|method| *method == "tools/call").count();
+    let sent = fake.count("tools/call");
     let next = call(&client, json!({})).await.unwrap();
 
     assert_eq!(lost, (upstream(UpstreamReason::SessionLost), Executed::Unknown));
@@ -104,11 +89,7 @@ async fn a_forgotten_session_is_renewed_for_what_changes_nothing() {
     let fake = Fake::start(move |seen| match seen.method() {
         "initialize" => {
             let session = format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
-            let result = json!({
-                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "old", "version": "1"},
-            });
-            ([("mcp-session-id", session)], success(&seen.id(), &result)).into_response()
+            initialized(seen, &session, "2025-06-18", &json!({}))
         }
         "tools/list" if seen.header("mcp-session-id") == Some("s-0") => {
             error(StatusCode::NOT_FOUND, &json!(null), -32001)
@@ -123,14 +104,13 @@ async fn a_forgotten_session_is_renewed_for_what_changes_nothing() {
 
 #[tokio::test]
 async fn a_server_that_forgets_every_session_gets_each_call_once() {
-    let fake =
-        legacy(|| "s".to_owned(), |_| error(StatusCode::NOT_FOUND, &json!(null), -32001)).await;
+    let stranger = |_: &Seen| error(StatusCode::NOT_FOUND, &json!(null), -32001);
+    let fake = legacy(|| "s".to_owned(), stranger).await;
 
     let ended = failure(&fake.client()).await;
 
-    let calls = fake.methods().iter().filter(|method| *method == "tools/call").count();
     assert_eq!(ended, (upstream(UpstreamReason::SessionLost), Executed::Unknown));
-    assert_eq!(calls, 1);
+    assert_eq!(fake.count("tools/call"), 1);
 }
 
 #[tokio::test]
@@ -140,9 +120,8 @@ async fn many_first_calls_share_one_initialization() {
 
     let calls = futures_util::future::join_all((0..20).map(|_| call(&client, json!({})))).await;
 
-    let initializations = fake.methods().iter().filter(|method| *method == "initialize").count();
     assert!(calls.iter().all(Result::is_ok));
-    assert_eq!(initializations, 1);
+    assert_eq!(fake.count("initialize"), 1);
 }
 
 #[tokio::test]
@@ -229,17 +208,16 @@ async fn a_stream_that_breaks_off_is_resumed_where_it_stopped() {
     let resumed = fake.seen().pop().unwrap();
     assert_eq!(text(&answer), "resumed");
     assert_eq!(resumed.header("last-event-id"), Some("41"));
-    assert_eq!(fake.methods().iter().filter(|method| *method == "tools/call").count(), 1);
+    assert_eq!(fake.count("tools/call"), 1);
 }
 
 #[tokio::test]
 async fn announcements_are_heard_on_a_stream_of_their_own() {
     let fake = Fake::start(|seen| match seen.method() {
         "server/discover" => {
-            let capabilities = json!({"tools": {"listChanged": true}});
-            let result = json!({
-                "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
-            });
+            let tools = json!({"listChanged": true});
+            let versions = ["2026-07-28"];
+            let result = json!({"supportedVersions": versions, "capabilities": {"tools": tools}});
             success(&seen.id(), &result)
         }
         "subscriptions/listen" => {
@@ -339,10 +317,7 @@ async fn presenting(form: Value) -> Fake {
             });
             events(Vec::new(), first.chain(stream::pending()))
         }
-        (_, "initialize") => {
-            let result = json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}});
-            ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
-        }
+        (_, "initialize") => initialized(seen, "s", "2025-11-25", &json!({})),
         (_, "tools/call") => {
             called.send_modify(|count| *count += 1);
             let (mut answers, id) = (answers.clone(), seen.id());
@@ -413,12 +388,7 @@ async fn an_older_server_announces_on_the_stream_of_its_session() {
             let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
             events(vec![event(&changed.to_string())], stream::pending())
         }
-        (_, "initialize") => {
-            let result = json!({
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": true}},
-            });
-            ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
-        }
+        (_, "initialize") => initialized(seen, "s", "2025-11-25", &json!({"listChanged": true})),
         (_, "tools/list") => success(&seen.id(), &json!({"tools": []})),
         (_, "notifications/initialized") => StatusCode::ACCEPTED.into_response(),
         _ => StatusCode::BAD_REQUEST.into_response(),

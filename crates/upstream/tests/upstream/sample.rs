@@ -22,17 +22,12 @@ async fn it_speaks_both_eras_and_lists_usable_tools() {
         let list = sample(protocol).list_tools().await.unwrap();
 
         let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(
-            names,
-            ["list_items", "get_customer", "create_note", "slow_echo", "always_fails"]
-        );
+        assert_eq!(names.join(" "), "list_items get_customer create_note slow_echo always_fails");
         assert_eq!((list.skipped.len(), list.truncated), (0, false));
         for definition in list.tools {
             assert_eq!(definition.input_schema["additionalProperties"], false);
-            assert_eq!(
-                definition.hint("readOnlyHint"),
-                Some(definition.name.as_str() != "create_note")
-            );
+            let only_reads = definition.name.as_str() != "create_note";
+            assert_eq!(definition.hint("readOnlyHint"), Some(only_reads));
             Tool::new(&"sample".parse().unwrap(), definition, Timestamp::default()).unwrap();
         }
     }
@@ -42,23 +37,17 @@ async fn it_speaks_both_eras_and_lists_usable_tools() {
 async fn its_answers_fit_its_output_schemas() {
     let server = sample(Protocol::Auto);
     let list = server.list_tools().await.unwrap();
-    let structured = |name: &'static str, arguments: Value| {
-        let (server, list) = (&server, &list);
-        async move {
-            let answer = call_tool(server, name, arguments).await.unwrap();
-            let found = list.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();
-            let mut definition = found.clone();
-            definition.input_schema = definition.output_schema.take().unwrap();
-            let slug = "sample".parse().unwrap();
-            let schema = Tool::new(&slug, definition, Timestamp::default()).unwrap();
-            let structured = structured(&answer);
-            assert_eq!(
-                schema.violations(Document::of(&structured).root()).len(),
-                0,
-                "{structured}"
-            );
-            structured
-        }
+    let structured = async |name: &str, arguments: Value| {
+        let answer = call_tool(&server, name, arguments).await.unwrap();
+        let found = list.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();
+        let mut definition = found.clone();
+        definition.input_schema = definition.output_schema.take().unwrap();
+        let slug = "sample".parse().unwrap();
+        let schema = Tool::new(&slug, definition, Timestamp::default()).unwrap();
+        let structured = structured(&answer);
+        let violations = schema.violations(Document::of(&structured).root());
+        assert_eq!(violations.len(), 0, "{structured}");
+        structured
     };
 
     let items = structured("list_items", json!({"limit": 1000})).await;
@@ -92,9 +81,8 @@ async fn its_failures_are_errors_of_the_tool() {
 
 #[tokio::test]
 async fn a_slow_call_holds_up_no_other() {
-    let hurried =
-        ServerSettings { call_timeout: Duration::from_secs(2), ..settings(hostile(&["sample"])) };
-    let server = server(hurried);
+    let call_timeout = Duration::from_secs(2);
+    let server = server(ServerSettings { call_timeout, ..settings(hostile(&["sample"])) });
 
     let (slow, quick) = tokio::join!(
         call_tool(&server, "slow_echo", json!({"seconds": 60, "text": "x"})),

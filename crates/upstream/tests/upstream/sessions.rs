@@ -13,8 +13,8 @@ use portcullis_upstream::{Protocol, ServerSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    fake::{Fake, Seen, content, error, success},
-    support::{call, failure, hostile, server, settings, text},
+    fake::{Fake, Seen, content, error, initialized, success},
+    support::{Diary, call, failure, hostile, server, settings, text},
 };
 
 /// A server with sessions that is restarted when it is told to: then it knows none of those it gave.
@@ -27,10 +27,7 @@ async fn forgetful(
         let known = seen.header("mcp-session-id") == Some(session.as_str());
         match seen.method() {
             "server/discover" => error(StatusCode::BAD_REQUEST, &json!(null), -32000),
-            "initialize" => {
-                let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
-                ([("mcp-session-id", session)], success(&seen.id(), &result)).into_response()
-            }
+            "initialize" => initialized(seen, &session, "2025-06-18", &json!({})),
             _ if !known => stranger(seen),
             "tools/list" => success(&seen.id(), &json!({"tools": []})),
             "tools/call" if seen.message["params"]["arguments"]["fails"] == true => {
@@ -42,10 +39,6 @@ async fn forgetful(
         }
     })
     .await
-}
-
-fn sent(fake: &Fake, method: &str) -> usize {
-    fake.methods().iter().filter(|it| *it == method).count()
 }
 
 type Stranger = fn(&Seen) -> Response;
@@ -76,8 +69,8 @@ async fn after_a_restart_one_call_fails_and_the_next_one_is_well_however_the_ser
         let next = call(&client, json!({})).await;
 
         assert_eq!(text(&next.expect(manner)), "s-1", "{manner}");
-        assert_eq!(sent(&fake, "tools/call"), 3, "{manner}: none is sent twice");
-        assert_eq!(sent(&fake, "initialize"), 2, "{manner}");
+        assert_eq!(fake.count("tools/call"), 3, "{manner}: none is sent twice");
+        assert_eq!(fake.count("initialize"), 2, "{manner}");
     }
 }
 
@@ -99,8 +92,8 @@ async fn a_list_notices_a_restart_and_is_answered() {
 
 #[tokio::test]
 async fn a_tool_that_fails_does_not_cost_a_session_that_the_server_knows() {
-    let fake =
-        forgetful(Arc::default(), |_| error(StatusCode::BAD_REQUEST, &json!(null), -32000)).await;
+    let stranger = |_: &Seen| error(StatusCode::BAD_REQUEST, &json!(null), -32000);
+    let fake = forgetful(Arc::default(), stranger).await;
     let client = fake.client();
 
     for _ in 0..3 {
@@ -108,8 +101,8 @@ async fn a_tool_that_fails_does_not_cost_a_session_that_the_server_knows() {
         assert_eq!(text(&call(&client, json!({})).await.unwrap()), "s-0");
     }
 
-    assert_eq!(sent(&fake, "initialize"), 1);
-    assert_eq!(sent(&fake, "ping"), 3);
+    assert_eq!(fake.count("initialize"), 1);
+    assert_eq!(fake.count("ping"), 3);
 }
 
 #[tokio::test]
@@ -117,10 +110,7 @@ async fn a_server_that_fails_again_and_again_keeps_its_session() {
     for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::UNAUTHORIZED] {
         let fake = Fake::start(move |seen| match seen.method() {
             "server/discover" => StatusCode::BAD_REQUEST.into_response(),
-            "initialize" => {
-                let result = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
-                ([("mcp-session-id", "s")], success(&seen.id(), &result)).into_response()
-            }
+            "initialize" => initialized(seen, "s", "2025-06-18", &json!({})),
             "tools/call" => status.into_response(),
             "ping" => success(&seen.id(), &json!({})),
             _ => StatusCode::ACCEPTED.into_response(),
@@ -132,8 +122,8 @@ async fn a_server_that_fails_again_and_again_keeps_its_session() {
             failure(&client).await;
         }
 
-        assert_eq!(sent(&fake, "initialize"), 1, "{status}");
-        assert_eq!(sent(&fake, "ping"), 3, "{status}");
+        assert_eq!(fake.count("initialize"), 1, "{status}");
+        assert_eq!(fake.count("ping"), 3, "{status}");
     }
 }
 
@@ -228,16 +218,14 @@ async fn a_version_that_is_configured_is_the_only_one_that_is_asked_for() {
     assert!(call(&with("2025-03-26"), json!({})).await.is_err());
 
     assert_eq!(*asked.lock().unwrap(), ["2025-06-18", "2025-03-26"]);
-    assert_eq!(sent(&fake, "server/discover"), 0);
+    assert_eq!(fake.count("server/discover"), 0);
 }
 
 /// The messages that a program was sent, by process.
-fn diary(file: &std::path::Path) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+fn lives(diary: &Diary) -> Vec<Vec<String>> {
     let mut lives: Vec<Vec<String>> = Vec::new();
-    for line in text.lines() {
-        let (_, message) = line.split_once(' ').unwrap();
-        match (message, lives.last_mut()) {
+    for (_, message) in diary.lines() {
+        match (message.as_str(), lives.last_mut()) {
             ("started", _) | (_, None) => lives.push(Vec::new()),
             (message, Some(life)) => life.push(message.to_owned()),
         }
@@ -247,17 +235,15 @@ fn diary(file: &std::path::Path) -> Vec<Vec<String>> {
 
 #[tokio::test]
 async fn a_program_that_ends_at_a_strange_first_message_is_initialized_from_then_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
-    let server =
-        server(settings(hostile(&["strict", "dies_on_the_second", file.to_str().unwrap()])));
+    let diary = Diary::new();
+    let server = server(settings(diary.child("strict", "dies_on_the_second")));
 
     let first = call(&server, json!({})).await;
     let died = call(&server, json!({})).await;
     let restarted = call(&server, json!({})).await;
 
     assert!(first.is_ok() && died.is_err() && restarted.is_ok(), "{first:?} {restarted:?}");
-    let lives = diary(&file);
+    let lives = lives(&diary);
     let firsts: Vec<_> = lives.iter().map(|life| life[0].as_str()).collect();
     assert_eq!(firsts, ["server/discover", "initialize", "initialize"]);
 }
@@ -265,9 +251,8 @@ async fn a_program_that_ends_at_a_strange_first_message_is_initialized_from_then
 #[tokio::test]
 async fn a_program_that_does_not_know_us_any_more_is_started_anew() {
     for era in ["legacy", "modern"] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("diary");
-        let server = server(settings(hostile(&[era, "forgets_us", file.to_str().unwrap()])));
+        let diary = Diary::new();
+        let server = server(settings(diary.child(era, "forgets_us")));
         assert!(call(&server, json!({})).await.is_ok(), "{era}");
 
         let forgotten = call(&server, json!({})).await;
@@ -278,21 +263,20 @@ async fn a_program_that_does_not_know_us_any_more_is_started_anew() {
         assert!(forgotten.is_err(), "{era}");
         assert!(next.is_ok(), "{era}: {next:?}");
         assert!(listed.is_ok(), "{era}: {listed:?}");
-        assert_eq!(diary(&file).len(), 3, "{era}");
+        assert_eq!(lives(&diary).len(), 3, "{era}");
     }
 }
 
 #[tokio::test]
 async fn a_program_whose_tools_fail_is_not_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
-    let server = server(settings(hostile(&["legacy", "fails_oddly", file.to_str().unwrap()])));
+    let diary = Diary::new();
+    let server = server(settings(diary.child("legacy", "fails_oddly")));
 
     for _ in 0..4 {
         assert!(call(&server, json!({})).await.is_err());
     }
 
-    let lives = diary(&file);
+    let lives = lives(&diary);
     assert_eq!(lives.len(), 1, "{lives:?}");
     assert_eq!(lives[0].iter().filter(|message| *message == "tools/call").count(), 4);
 }

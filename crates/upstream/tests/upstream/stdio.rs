@@ -1,14 +1,18 @@
 //! Children that hang, die, lie, flood and forget.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
+use futures_util::future::join_all;
 use portcullis_core::refusal::{Executed, UpstreamReason};
-use portcullis_upstream::{CallErrorKind, Forms, Protocol, Server, ServerSettings, Transport};
+use portcullis_upstream::{
+    CallErrorKind, Forms, Program, Protocol, Server, ServerSettings, Transport,
+};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 
 use crate::support::{
-    call, call_with_forms, failure, form, hostile, server, settings, text, upstream,
+    Diary, call, call_with_forms, failure, form, has_ended, hostile, server, settings, text,
+    upstream,
 };
 
 fn child(era: &str, behaviour: &str) -> Server {
@@ -19,21 +23,8 @@ fn hurried(transport: Transport) -> ServerSettings {
     ServerSettings { call_timeout: Duration::from_millis(700), ..settings(transport) }
 }
 
-/// The lines of the child's diary that end so, each with the process that wrote it.
-fn diary(file: &Path, end: &str) -> Vec<i32> {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let lines = text.lines().filter(|line| line.ends_with(end));
-    lines.map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
-}
-
 fn is_alive(process: i32) -> bool {
     test_kill_process(Pid::from_raw(process).unwrap()).is_ok()
-}
-
-/// Returns true if it is dead. Its adoptive parent has to reap it; until then it is still listed.
-fn has_ended(process: i32) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    state.is_empty() || state.contains(") Z ") || state.contains(") X ")
 }
 
 #[tokio::test]
@@ -74,33 +65,31 @@ async fn a_configured_era_is_not_asked_for() {
 
 #[tokio::test]
 async fn a_hung_call_times_out_and_the_next_one_is_answered_by_the_same_child() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
-    let server = server(hurried(hostile(&["modern", "hangs", file.to_str().unwrap()])));
+    let diary = Diary::new();
+    let server = server(hurried(diary.child("modern", "hangs")));
 
     let after = Duration::from_millis(700);
     assert_eq!(failure(&server).await, (CallErrorKind::Timeout { after }, Executed::Unknown));
     server.list_tools().await.unwrap();
 
-    assert_eq!(diary(&file, " started").len(), 1);
-    assert_eq!(diary(&file, " notifications/cancelled").len(), 1);
+    assert_eq!(diary.of("started").len(), 1);
+    assert_eq!(diary.of("notifications/cancelled").len(), 1);
 }
 
 #[tokio::test]
 async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
     for era in ["modern", "legacy"] {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("diary");
-        let server = server(hurried(hostile(&[era, "blocks", file.to_str().unwrap()])));
+        let diary = Diary::new();
+        let server = server(hurried(diary.child(era, "blocks")));
         server.list_tools().await.unwrap();
-        let process = diary(&file, " started")[0];
+        let process = diary.of("started")[0];
 
-        let (hung, waited) =
-            tokio::join!(call(&server, json!({"ms": 3_600_000})), call(&server, json!({"ms": 0})),);
+        let blocking = |ms: u32| call(&server, json!({ "ms": ms }));
+        let (hung, waited) = tokio::join!(blocking(3_600_000), blocking(0));
         while !has_ended(process) {
             tokio::task::yield_now().await;
         }
-        let next = call(&server, json!({"ms": 0})).await;
+        let next = blocking(0).await;
 
         let after = Duration::from_millis(700);
         for ended in [hung, waited] {
@@ -108,16 +97,15 @@ async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
             assert_eq!(error.kind, CallErrorKind::Timeout { after }, "{era}");
         }
         assert_eq!(text(&next.unwrap()), "at last", "{era}");
-        assert_eq!(diary(&file, " started").len(), 2, "{era}");
-        assert!(diary(&file, " tools/call").len() <= 3, "no call is sent twice");
+        assert_eq!(diary.of("started").len(), 2, "{era}");
+        assert!(diary.of("tools/call").len() <= 3, "no call is sent twice");
     }
 }
 
 #[tokio::test]
 async fn a_program_that_is_only_late_is_not_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
-    let server = server(hurried(hostile(&["modern", "blocks", file.to_str().unwrap()])));
+    let diary = Diary::new();
+    let server = server(hurried(diary.child("modern", "blocks")));
 
     let late = call(&server, json!({"ms": 1_000})).await.unwrap_err();
     // Longer than it has for a sign of life.
@@ -126,8 +114,8 @@ async fn a_program_that_is_only_late_is_not_ended() {
     }
 
     assert_eq!(late.executed, Executed::Unknown);
-    assert_eq!(diary(&file, " started").len(), 1);
-    assert_eq!(diary(&file, " notifications/cancelled").len(), 1);
+    assert_eq!(diary.of("started").len(), 1);
+    assert_eq!(diary.of("notifications/cancelled").len(), 1);
 }
 
 #[tokio::test]
@@ -146,9 +134,8 @@ async fn a_death_fails_the_calls_in_flight_and_the_next_call_starts_a_new_child(
 
 #[tokio::test]
 async fn a_child_that_dies_again_and_again_is_left_alone_for_a_while() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
-    let server = server(settings(hostile(&["modern", "dies_at_start", file.to_str().unwrap()])));
+    let diary = Diary::new();
+    let server = server(settings(diary.child("modern", "dies_at_start")));
 
     let first = failure(&server).await;
     let second = failure(&server).await;
@@ -156,12 +143,12 @@ async fn a_child_that_dies_again_and_again_is_left_alone_for_a_while() {
     assert_eq!(first, (upstream(UpstreamReason::ConnectionReset), Executed::No));
     assert_eq!(second, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     // It may want another first message, and is asked for that once.
-    assert_eq!(diary(&file, " started").len(), 2);
+    assert_eq!(diary.of("started").len(), 2);
 }
 
 #[tokio::test]
 async fn a_program_that_does_not_exist_is_a_failed_connection() {
-    let program = portcullis_upstream::Program::new("/nowhere/to/be/found", &[]);
+    let program = Program::new("/nowhere/to/be/found", &[]);
     let server = server(settings(Transport::Stdio(program)));
 
     assert_eq!(failure(&server).await, (upstream(UpstreamReason::ConnectFailed), Executed::No));
@@ -241,8 +228,8 @@ async fn a_form_is_answered_with_its_defaults_where_the_operator_says_so() {
     };
     let (legacy, modern) = (answering("legacy"), answering("modern"));
     assert!(refusing.forms().is_none());
-    let (answered, refused, unasked) =
-        (legacy.forms().unwrap(), legacy.forms().unwrap(), modern.forms().unwrap());
+    let (answered, refused) = (legacy.forms().unwrap(), legacy.forms().unwrap());
+    let unasked = modern.forms().unwrap();
 
     let none = call(&refusing, given.clone()).await.unwrap();
     let some = call_with_forms(&legacy, given.clone(), &answered).await.unwrap();
@@ -275,15 +262,13 @@ async fn a_child_that_never_reads_costs_its_calls_their_time_and_no_more() {
     let blocked = server(ServerSettings { max_in_flight: 200, ..settings });
     let other = child("modern", "echoes");
     let large = json!({"x": "x".repeat(200_000)});
-    let stuck = (0..100).map(|_| call(&blocked, large.clone()));
+    let stuck = join_all((0..100).map(|_| call(&blocked, large.clone())));
 
-    let (ended, answer) =
-        tokio::join!(futures_util::future::join_all(stuck), call(&other, json!({})),);
+    let (ended, answer) = tokio::join!(stuck, call(&other, json!({})));
 
     assert!(answer.is_ok());
-    let unsent =
-        ended.iter().filter(|end| end.as_ref().is_err_and(|error| error.executed == Executed::No));
-    assert!(ended.iter().all(Result::is_err));
+    let ended = ended.into_iter().map(|end| end.unwrap_err().executed);
+    let unsent = ended.filter(|executed| *executed == Executed::No);
     assert!(unsent.count() > 90, "what was never written was not executed");
 }
 
@@ -292,7 +277,7 @@ async fn too_many_calls_are_shed_at_once() {
     let settings = hurried(hostile(&["modern", "hangs"]));
     let server = server(ServerSettings { max_in_flight: 2, ..settings });
 
-    let ended = futures_util::future::join_all((0..5).map(|_| failure(&server))).await;
+    let ended = join_all((0..5).map(|_| failure(&server))).await;
 
     let shed = ended.iter().filter(|end| **end == (CallErrorKind::Overloaded, Executed::No));
     assert_eq!(shed.count(), 3, "{ended:?}");
@@ -300,12 +285,11 @@ async fn too_many_calls_are_shed_at_once() {
 
 #[tokio::test]
 async fn shutting_down_ends_even_a_child_that_ignores_the_end_of_its_input() {
-    let folder = tempfile::tempdir().unwrap();
     for behaviour in ["echoes", "ignores_eof"] {
-        let file = folder.path().join(behaviour);
-        let server = server(settings(hostile(&["modern", behaviour, file.to_str().unwrap()])));
+        let diary = Diary::new();
+        let server = server(settings(diary.child("modern", behaviour)));
         call(&server, json!({})).await.unwrap();
-        let process = diary(&file, " started")[0];
+        let process = diary.of("started")[0];
         assert!(is_alive(process));
 
         server.shutdown().await;
@@ -317,18 +301,17 @@ async fn shutting_down_ends_even_a_child_that_ignores_the_end_of_its_input() {
 
 #[tokio::test]
 async fn dropping_the_server_ends_the_child_and_its_children() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("diary");
+    let diary = Diary::new();
     let hostile = env!("CARGO_BIN_EXE_portcullis-hostile-mcp");
-    let script = format!(
-        "sleep 1000 & echo $! grandchild >> {0}; {hostile} modern echoes {0}",
-        file.display()
-    );
-    let program = portcullis_upstream::Program::new("/bin/sh", &["-c", &script]);
+    let file = diary.file();
+    let file = file.display();
+    let script =
+        format!("sleep 1000 & echo $! grandchild >> {file}; {hostile} modern echoes {file}");
+    let program = Program::new("/bin/sh", &["-c", &script]);
     let outbound = crate::support::outbound();
     let server = Server::new(settings(Transport::Stdio(program)), &outbound).unwrap();
     call(&server, json!({})).await.unwrap();
-    let (child, grandchild) = (diary(&file, " started")[0], diary(&file, " grandchild")[0]);
+    let (child, grandchild) = (diary.of("started")[0], diary.of("grandchild")[0]);
     assert!(is_alive(child) && is_alive(grandchild));
 
     drop(server);
@@ -341,10 +324,8 @@ async fn dropping_the_server_ends_the_child_and_its_children() {
 
 #[tokio::test]
 async fn a_child_sees_only_the_variables_it_may_see() {
-    let mut program = portcullis_upstream::Program::new(
-        env!("CARGO_BIN_EXE_portcullis-hostile-mcp"),
-        &["modern", "environment"],
-    );
+    let hostile = env!("CARGO_BIN_EXE_portcullis-hostile-mcp");
+    let mut program = Program::new(hostile, &["modern", "environment"]);
     let secret = portcullis_core::secret::Secret::new("s".to_owned());
     program.env.insert("API_KEY".to_owned(), secret);
     let server = server(settings(Transport::Stdio(program)));

@@ -1,6 +1,6 @@
 //! Shared by the tests.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use portcullis_core::{
     call::{Asker, CallResult, Cleared, Limiter, PinState, ToolCall},
@@ -18,6 +18,7 @@ use portcullis_upstream::{
     Trace, Transport,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// A source of bytes that are all the same.
 #[derive(Debug)]
@@ -51,6 +52,43 @@ pub(crate) fn server(settings: ServerSettings) -> Server {
 /// The badly behaved child.
 pub(crate) fn hostile(args: &[&str]) -> Transport {
     Transport::Stdio(Program::new(env!("CARGO_BIN_EXE_portcullis-hostile-mcp"), args))
+}
+
+/// The file in which a badly behaved child keeps its diary.
+pub(crate) struct Diary(TempDir);
+
+impl Diary {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.path().join("diary")
+    }
+
+    /// A child that behaves like this and writes in it.
+    pub(crate) fn child(&self, era: &str, behaviour: &str) -> Transport {
+        hostile(&[era, behaviour, self.file().to_str().unwrap()])
+    }
+
+    /// The lines, each with the process that wrote it.
+    pub(crate) fn lines(&self) -> Vec<(i32, String)> {
+        let text = std::fs::read_to_string(self.file()).unwrap_or_default();
+        let lines = text.lines().map(|line| line.split_once(' ').unwrap());
+        lines.map(|(process, line)| (process.parse().unwrap(), line.to_owned())).collect()
+    }
+
+    /// The processes of the lines that say this.
+    pub(crate) fn of(&self, line: &str) -> Vec<i32> {
+        let lines = self.lines().into_iter().filter(|(_, its)| its == line);
+        lines.map(|(process, _)| process).collect()
+    }
+}
+
+/// Returns true if it is dead. Its adoptive parent has to reap it; until then it is still listed.
+pub(crate) fn has_ended(process: i32) -> bool {
+    let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    state.is_empty() || state.contains(") Z ") || state.contains(") X ")
 }
 
 pub(crate) async fn call(server: &Server, arguments: Value) -> Result<CallAnswer, CallError> {
