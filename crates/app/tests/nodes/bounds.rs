@@ -5,10 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use portcullis_app::{ExportAsk, ExportError, ExportOutput, ExportRequest, Progress};
 use portcullis_core::{
-    audit::{
-        export::{Line, Report, Verifier},
-        keyring::Keyring,
-    },
+    audit::export::{Line, Report, Verifier},
     clock::Timestamp,
 };
 use portcullis_store::{EventFilter, EventOrder, ExportBeat, Org, Visibility};
@@ -21,7 +18,7 @@ use proptest::{
 
 use crate::{
     log::{Log, Payload},
-    node::{NOW, SystemRandom},
+    node::NOW,
 };
 
 struct Unwatched;
@@ -83,18 +80,14 @@ fn hold_in_python(log: &Log, org: &Org, files: &[std::path::PathBuf]) {
     let files = files.iter().map(|file| file.display().to_string());
     let arguments: Vec<String> = [docs.to_owned(), key].into_iter().chain(files).collect();
     let told = run_python(each, &arguments);
-    assert_eq!(
-        told.lines().filter(|line| line.ends_with("True True")).count(),
-        arguments.len() - 2,
-        "{told}"
-    );
+    let held = told.lines().filter(|line| line.ends_with("True True")).count();
+    assert_eq!(held, arguments.len() - 2, "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_export_is_complete_whatever_the_microsecond_of_its_bounds() {
     let folder = tempfile::tempdir().unwrap();
-    let log =
-        Log::open(&folder.path().join("audit.db"), &Keyring::generate(&SystemRandom, NOW)).await;
+    let log = Log::begin(&folder).await;
     let org = logged(&log).await;
     let mut files = Vec::new();
     // Each bound at, before and behind each millisecond; `to` also as the moment it is made at.
@@ -132,8 +125,7 @@ async fn an_export_is_complete_whatever_the_microsecond_of_its_bounds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn exports_that_follow_each_other_hold_every_event_once() {
     let folder = tempfile::tempdir().unwrap();
-    let log =
-        Log::open(&folder.path().join("audit.db"), &Keyring::generate(&SystemRandom, NOW)).await;
+    let log = Log::begin(&folder).await;
     log.clock.set(micros(-5_000));
     let org = log.org("acme").await;
     let who = log.principal();
@@ -152,11 +144,8 @@ async fn exports_that_follow_each_other_hold_every_event_once() {
             appended += 1;
             continue;
         }
-        let Ok(request) =
-            (ExportAsk { from: Some(from), ..ExportAsk::default() }).read(micros(now))
-        else {
-            continue;
-        };
+        let ask = ExportAsk { from: Some(from), ..ExportAsk::default() };
+        let Ok(request) = ask.read(micros(now)) else { continue };
         from = request.to;
         let path = folder.path().join(format!("{number}.jsonl"));
         seen.extend(exported(&log, &org, &request, &path).await.1);
@@ -176,8 +165,7 @@ async fn exports_that_follow_each_other_hold_every_event_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filter_by_time_shows_what_its_bounds_say_of_the_times_that_are_shown() {
     let folder = tempfile::tempdir().unwrap();
-    let log =
-        Log::open(&folder.path().join("audit.db"), &Keyring::generate(&SystemRandom, NOW)).await;
+    let log = Log::begin(&folder).await;
     let org = logged(&log).await;
     for bound in MOMENTS.map(micros) {
         let ceiling = bound.ceil_to_millis();
@@ -188,8 +176,8 @@ async fn a_filter_by_time_shows_what_its_bounds_say_of_the_times_that_are_shown(
             page.unwrap().events
         };
 
-        let (before, behind) =
-            (listed(None, Some(ceiling)).await, listed(Some(ceiling), None).await);
+        let before = listed(None, Some(ceiling)).await;
+        let behind = listed(Some(ceiling), None).await;
 
         assert_eq!(before.len() + behind.len(), MOMENTS.len() + 1);
         let shown = |event: &portcullis_store::EventRecord| {

@@ -23,6 +23,7 @@ use portcullis_store::{
     NewEvent, Org, Store, TextColumn,
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
@@ -52,9 +53,8 @@ impl Log {
         let stopped = Arc::new(Stopped::at(NOW));
         let (clock, random): (Arc<dyn Clock>, Arc<dyn Random>) =
             (Arc::<Stopped>::clone(&stopped), Arc::new(SystemRandom));
-        let store = Store::open(&DatabaseSettings::new(DatabaseUrl::sqlite(file.to_path_buf())))
-            .await
-            .unwrap();
+        let url = DatabaseUrl::sqlite(file.to_path_buf());
+        let store = Store::open(&DatabaseSettings::new(url)).await.unwrap();
         let settings = AuditSettings::new("test".to_owned());
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
         let writing = TaskTracker::new();
@@ -62,6 +62,11 @@ impl Log {
         writing.close();
         let shell = Shell { clock, random, store, writer, os_user: Some("ops".to_owned()) };
         Self { shell, clock: stopped, keys: keys.clone(), writing }
+    }
+
+    /// A new database in this folder, with keys of its own.
+    pub(crate) async fn begin(folder: &TempDir) -> Self {
+        Self::open(&folder.path().join("audit.db"), &Keyring::generate(&SystemRandom, NOW)).await
     }
 
     pub(crate) async fn close(self) {
@@ -85,8 +90,7 @@ impl Log {
     }
 
     /// Whatever is verified is also sealed and signed. Gives the size of the log.
-    pub(crate) async fn verify(&self, org: &Org, kept: Option<Since>) -> Result<u64, Fault> {
-        let newest = kept;
+    pub(crate) async fn verify(&self, org: &Org, newest: Option<Since>) -> Result<u64, Fault> {
         let trees = newest.iter().map(|since| {
             let tree = since.checkpoint();
             (tree.size, vec![tree.root])
@@ -147,21 +151,11 @@ impl Log {
             Payload::CommittedTo => detached.commit("input", &input, &SystemRandom),
         }
         let auth = Auth { method: "operator", trust: None };
-        let actor = Actor {
-            act: None,
-            auth,
-            id: Some(who),
-            token_id: None,
-            kind: who.kind().as_str(),
-            via: None,
-        };
+        let kind = who.kind().as_str();
+        let id = RequestId::new(self.ids());
         Event {
-            actor,
-            request: Some(Request {
-                id: RequestId::new(self.ids()),
-                idempotent: false,
-                trace_id: None,
-            }),
+            actor: Actor { act: None, auth, id: Some(who), token_id: None, kind, via: None },
+            request: Some(Request { id, idempotent: false, trace_id: None }),
             target: Some(target("mcp", "sample:list_items")),
             governance: Some(Governance {
                 approvals: Vec::new(),

@@ -6,6 +6,7 @@
 mod aging;
 mod bounds;
 mod broken;
+mod lineage;
 mod log;
 mod node;
 mod tampered;

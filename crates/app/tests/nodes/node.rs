@@ -1,7 +1,7 @@
 //! A whole node in this process, without HTTP and jobs, whose clock goes when a test lets it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     net::{IpAddr, Ipv4Addr},
     path::Path,
@@ -25,6 +25,7 @@ use portcullis_core::{
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
     json::Document,
     lifetime::GrantLife,
+    lineage::Lineage,
     principal::{AuthMethod, Plan, Role, ScopeSet},
     random::Random,
     refusal::Refusal,
@@ -82,24 +83,36 @@ pub(crate) struct Node {
     origin: Origin,
 }
 
-/// A node that permits everything, with the provider `other` at this address, if there is one.
-#[expect(clippy::too_many_lines, reason = "the list of all parts")]
-pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
+/// Identifiers that are made at `NOW`.
+fn ids() -> Ids<'static> {
+    static STANDING: Stopped = Stopped::at(NOW);
+    Ids { clock: &STANDING, random: &SystemRandom }
+}
+
+/// An empty store in this folder.
+pub(crate) async fn store(folder: &Path) -> Store {
     fs::create_dir(folder.join("policies")).unwrap();
-    let all = "@id(\"all\") permit (principal, action, resource);";
-    fs::write(folder.join("policies/all.cedar"), all).unwrap();
-    let stopped = Arc::new(Stopped(AtomicI64::new(NOW.as_micros())));
-    let (clock, random): (Arc<dyn Clock>, Arc<dyn Random>) =
-        (Arc::<Stopped>::clone(&stopped), Arc::new(SystemRandom));
     let url = DatabaseUrl::sqlite(folder.join("portcullis.db"));
-    let store = Store::open(&DatabaseSettings::new(url)).await.unwrap();
+    Store::open(&DatabaseSettings::new(url)).await.unwrap()
+}
+
+/// An app over this store that trusts by these rules, with the provider `other` at this address, if
+/// there is one.
+pub(crate) fn app(
+    folder: &Path,
+    store: &Store,
+    clock: Arc<dyn Clock>,
+    rules: TrustRules,
+    provider: Option<&str>,
+) -> Arc<App> {
+    let random: Arc<dyn Random> = Arc::new(SystemRandom);
     let audit = AuditSettings::new("test".to_owned());
     let (writer, writing) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
     let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
     tasks.spawn(writing.run());
     let app = App::new(Parts {
-        clock: Arc::clone(&clock),
-        random: Arc::clone(&random),
+        clock,
+        random,
         store: store.clone(),
         node: "test".to_owned(),
         workers: portcullis_lanes::Workers::none(),
@@ -132,7 +145,7 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
         fingerprint_key: [0; 32],
         declared: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
         webhooks: BTreeMap::new(),
-        trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, &tasks),
+        trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
         providers: ProviderParts {
             vaults: Vaults::open(Box::new(|| {
@@ -144,16 +157,89 @@ pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
         },
         traces: None,
     });
-    let origin = Origin {
-        request_id: RequestId::new(Ids { clock: &*clock, random: &*random }),
+    app.unwrap()
+}
+
+/// A request from this address.
+pub(crate) fn origin(source: Ipv4Addr) -> Origin {
+    Origin {
+        request_id: RequestId::new(ids()),
         arrived: NOW,
-        source_ip: IpAddr::from(Ipv4Addr::LOCALHOST),
+        source_ip: IpAddr::from(source),
         user_agent: None,
         traceparent: None,
         tracestate: None,
         stages: Stages::untraced(),
+    }
+}
+
+/// A new org.
+pub(crate) async fn org(store: &Store) -> OrgId {
+    let (id, name) = (OrgId::new(ids()), "acme".to_owned());
+    let org = Org { id, name, plan: Plan::Pro, created_at: NOW, disabled_at: None };
+    store.create_org(&org).await.unwrap();
+    id
+}
+
+/// A new principal of an org.
+pub(crate) async fn principal(store: &Store, org_id: OrgId, name: &str, role: Role) -> PrincipalId {
+    let service = matches!(role, Role::Service(_));
+    let kind = if service { PrincipalKind::Service } else { PrincipalKind::User };
+    let principal = Principal {
+        id: PrincipalId::new(kind, ids()),
+        org_id,
+        name: name.to_owned(),
+        role,
+        groups: BTreeSet::new(),
+        created_at: NOW,
+        disabled_at: None,
     };
-    Node { app: app.unwrap(), store, clock: stopped, origin }
+    store.create_principal(&principal).await.unwrap();
+    principal.id
+}
+
+/// A new token of a principal, and its identifier.
+pub(crate) async fn token(
+    store: &Store,
+    org_id: OrgId,
+    principal_id: PrincipalId,
+    method: AuthMethod,
+    lineage: Lineage,
+) -> (String, TokenId) {
+    let token = Token::generate(TokenKind::of_principal(principal_id.kind()), &SystemRandom);
+    let record = TokenRecord {
+        id: TokenId::new(ids()),
+        kind: token.kind(),
+        org_id,
+        principal_id,
+        via: None,
+        grant_id: GrantId::new(ids()),
+        parent_id: None,
+        via_token_id: None,
+        scopes: ScopeSet::ALL,
+        label: None,
+        method,
+        issued_at: NOW,
+        expires_at: NOW.plus_seconds(36_000),
+        revoked_at: None,
+        last_used_at: None,
+        allowed_cidrs: None,
+        exchange_only: false,
+        lineage: Some(lineage),
+    };
+    store.insert_token(&record, &token.hash()).await.unwrap();
+    (token.secret().expose().to_owned(), record.id)
+}
+
+/// A node that permits everything, with the provider `other` at this address, if there is one.
+pub(crate) async fn node(folder: &Path, provider: Option<&str>) -> Node {
+    let store = store(folder).await;
+    let all = "@id(\"all\") permit (principal, action, resource);";
+    fs::write(folder.join("policies/all.cedar"), all).unwrap();
+    let clock = Arc::new(Stopped::at(NOW));
+    let trusting = TrustRules::default();
+    let app = app(folder, &store, Arc::<Stopped>::clone(&clock), trusting, provider);
+    Node { app, store, clock, origin: origin(Ipv4Addr::LOCALHOST) }
 }
 
 fn declared(url: &str, outbound: &Outbound) -> Declared {
@@ -181,46 +267,10 @@ fn declared(url: &str, outbound: &Outbound) -> Declared {
 impl Node {
     /// A token of a service account.
     pub(crate) async fn token(&self) -> String {
-        let ids = Ids { clock: &*self.clock, random: &SystemRandom };
-        let (org_id, principal_id) =
-            (OrgId::new(ids), PrincipalId::new(PrincipalKind::Service, ids));
-        let (name, plan) = ("acme".to_owned(), Plan::Pro);
-        let org = Org { id: org_id, name: name.clone(), plan, created_at: NOW, disabled_at: None };
-        self.store.create_org(&org).await.unwrap();
-        let role = Role::Service(ScopeSet::ALL);
-        let principal = Principal {
-            id: principal_id,
-            org_id,
-            name,
-            role,
-            groups: std::collections::BTreeSet::new(),
-            created_at: NOW,
-            disabled_at: None,
-        };
-        self.store.create_principal(&principal).await.unwrap();
-        let token = Token::generate(TokenKind::Service, &SystemRandom);
-        let record = TokenRecord {
-            id: TokenId::new(ids),
-            kind: TokenKind::Service,
-            org_id,
-            principal_id,
-            via: None,
-            grant_id: GrantId::new(ids),
-            parent_id: None,
-            via_token_id: None,
-            scopes: ScopeSet::ALL,
-            label: None,
-            method: AuthMethod::Operator,
-            issued_at: NOW,
-            expires_at: NOW.plus_seconds(3600),
-            revoked_at: None,
-            last_used_at: None,
-            allowed_cidrs: None,
-            exchange_only: false,
-            lineage: Some(portcullis_core::lineage::Lineage::default()),
-        };
-        self.store.insert_token(&record, &token.hash()).await.unwrap();
-        token.secret().expose().to_owned()
+        let org_id = org(&self.store).await;
+        let id = principal(&self.store, org_id, "ci", Role::Service(ScopeSet::ALL)).await;
+        let (method, lineage) = (AuthMethod::Operator, Lineage::default());
+        token(&self.store, org_id, id, method, lineage).await.0
     }
 
     /// Calls the tool, with the session that the token has now.
@@ -242,12 +292,8 @@ impl Node {
             conversation: portcullis_app::Conversation::default(),
             task: None,
         };
-        self.app
-            .calls
-            .invoke(Ctx { origin: Arc::new(origin), session, attendance: None }, 2, move || {
-                invocation
-            })
-            .await
+        let context = Ctx { origin: Arc::new(origin), session, attendance: None };
+        self.app.calls.invoke(context, 2, move || invocation).await
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {

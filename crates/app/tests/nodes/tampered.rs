@@ -14,7 +14,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::PrincipalId,
 };
-use portcullis_store::{Org, Pruned, Selection};
+use portcullis_store::{Erased, Org, Pruned, Selection};
 use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -77,8 +77,8 @@ impl Scene {
         Self { folder, keys, org, older, newest, evidence }
     }
 
-    /// A copy of the newest database with these changes; true if any of them could be made.
-    fn tamper(&self, changes: &[Change]) -> PathBuf {
+    /// A copy of the newest database, opened beside the older one.
+    fn copy(&self) -> (PathBuf, Connection) {
         let file = self.file("case.db");
         for more in ["", "-wal", "-shm"] {
             let _ = fs::remove_file(format!("{}{more}", file.display()));
@@ -88,6 +88,12 @@ impl Scene {
         open.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
         let older = format!("ATTACH '{}' AS older", self.file("older.db").display());
         open.execute(&older, ()).unwrap();
+        (file, open)
+    }
+
+    /// A copy of the newest database with these changes.
+    fn tamper(&self, changes: &[Change]) -> PathBuf {
+        let (file, open) = self.copy();
         for change in changes {
             for statement in self.statements(change) {
                 // What the schema refuses is not done, as for anybody else.
@@ -149,13 +155,8 @@ async fn remove(log: &Log, org: &Org, who: PrincipalId) {
         log.pruned(org.id, json!({ "what": "payloads", "events": events, "before": second }))
     };
     assert!(log.shell.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
-    let request = ErasureRequest {
-        org: org.id,
-        selection: Selection { actor: Some(who), ..Selection::default() },
-        members: vec!["actor_name".to_owned(), "input".to_owned()],
-        reason: "Art. 17".to_owned(),
-    };
-    let erased = log.shell.erase(&request).await.unwrap();
+    let selection = Selection { actor: Some(who), ..Selection::default() };
+    let erased = erase(log, org, selection, &["actor_name", "input"]).await;
     assert!(erased.erased > 10 && erased.held == 0, "{erased:?}");
 }
 
@@ -165,14 +166,15 @@ async fn hold(log: &Log, org: &Org) {
     let from = Timestamp::from_micros(from.as_micros() - 20_000).floor_to_millis();
     let (reason, actor, from, to) = ("case 4711".to_owned(), None, Some(from), None);
     log.shell.lay_hold(HoldRequest { org: org.id, reason, actor, from, to }).await.unwrap();
-    let request = ErasureRequest {
-        org: org.id,
-        selection: Selection { from: from.map(|it| it.plus_seconds(-1)), ..Selection::default() },
-        members: vec!["label".to_owned()],
-        reason: "a ticket".to_owned(),
-    };
-    let erased = log.shell.erase(&request).await.unwrap();
+    let from = from.map(|it| it.plus_seconds(-1));
+    let erased = erase(log, org, Selection { from, ..Selection::default() }, &["label"]).await;
     assert!(erased.erased > 10 && erased.held > 10, "{erased:?}");
+}
+
+async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> Erased {
+    let members = members.iter().map(ToString::to_string).collect();
+    let request = ErasureRequest { org: org.id, selection, members, reason: "a ticket".to_owned() };
+    log.shell.erase(&request).await.unwrap()
 }
 
 /// All that is evidence of the org's events, by their places; those without one stand below 0.
@@ -322,11 +324,7 @@ fn each_attack_on_the_rows_is_named_with_its_code() {
     let runtime = Runtime::new().unwrap();
     let scene = runtime.block_on(Scene::new());
     for (attack, statements, code, word) in attacks(&scene) {
-        let file = scene.tamper(&[]);
-        let open = Connection::open(&file).unwrap();
-        open.execute(&format!("ATTACH '{}' AS older", scene.file("older.db").display()), ())
-            .unwrap();
-        open.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        let (file, open) = scene.copy();
         for statement in statements {
             assert!(open.execute(&statement, ()).unwrap() > 0, "{attack}: {statement}");
         }

@@ -4,16 +4,15 @@ use portcullis_core::{
     principal::Role,
     trust::{CredentialCheck, Subject},
 };
-use portcullis_testkit::{Oidc, Wanted};
+use portcullis_testkit::Wanted;
 
 use crate::given::{
-    APP, GATEWAY, HOUR, SERVICE, check, issued_at, job, job_token, trusting, verify,
+    APP, GATEWAY, HOUR, SERVICE, check, issued_at, job, job_token, provider, verify,
 };
 
 #[tokio::test]
 async fn a_job_s_token_is_its_service_account_by_each_algorithm() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
 
     for alg in ["RS256", "PS256", "ES256", "EdDSA"] {
         let subject = verify(&trust, &oidc.service_token(&job().alg(alg))).await.unwrap();
@@ -26,8 +25,7 @@ async fn a_job_s_token_is_its_service_account_by_each_algorithm() {
 
 #[tokio::test]
 async fn an_id_token_is_its_user_by_each_algorithm() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
 
     for (alg, group, role) in [
         ("RS256", "mcp-admins", Role::Admin),
@@ -50,8 +48,7 @@ async fn an_id_token_is_its_user_by_each_algorithm() {
 
 #[tokio::test]
 async fn tokens_that_mean_somebody_else_are_refused_with_the_check_that_failed() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let user = |wanted: Wanted| oidc.user_token("00u1", &wanted);
 
     for (jwt, expected) in [
@@ -71,8 +68,7 @@ async fn tokens_that_mean_somebody_else_are_refused_with_the_check_that_failed()
 
 #[tokio::test]
 async fn a_token_ends_a_minute_after_its_end() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = job_token(&oidc);
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
 
@@ -82,8 +78,7 @@ async fn a_token_ends_a_minute_after_its_end() {
 
 #[tokio::test]
 async fn a_token_of_a_provider_whose_clock_is_off_is_refused() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let now = issued_at(&job_token(&oidc));
 
     for (seconds, expected) in [

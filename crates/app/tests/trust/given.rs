@@ -75,6 +75,13 @@ pub(crate) fn trusting(issuer: &str) -> Trust {
     trusting_keys_at(issuer, KeyLocation::Discovery(discovery))
 }
 
+/// A provider, and the trust in it.
+pub(crate) fn provider() -> (Oidc, Trust) {
+    let oidc = Oidc::start();
+    let trust = trusting(oidc.issuer());
+    (oidc, trust)
+}
+
 pub(crate) fn trusting_keys_at(issuer: &str, location: KeyLocation) -> Trust {
     let rules = TrustRules::new(vec![jobs(issuer), people(issuer)]).unwrap();
     let source = KeySource::Published { location, stale_seconds: 24 * HOUR };

@@ -4,12 +4,11 @@ use aws_lc_rs::hmac;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use portcullis_app::TrustRefusal;
 use portcullis_core::trust::CredentialCheck;
-use portcullis_testkit::Oidc;
 use portcullis_upstream::{Endpoint, KeyLocation};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, time::Duration};
 
-use crate::given::{check, issued_at, job_token, trusting, trusting_keys_at, verify};
+use crate::given::{check, issued_at, job_token, provider, trusting_keys_at, verify};
 
 fn b64(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
@@ -28,8 +27,7 @@ fn header_of(jwt: &str) -> Value {
 
 #[tokio::test]
 async fn what_is_public_signs_nothing() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let good = job_token(&oidc);
     let kid = header_of(&good)["kid"].clone();
     let jwks = oidc.jwks();

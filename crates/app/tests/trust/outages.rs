@@ -5,14 +5,13 @@ use portcullis_core::{
     refusal::{Refusal, Unavailable},
     trust::CredentialCheck,
 };
-use portcullis_testkit::{Oidc, OldKeys};
+use portcullis_testkit::OldKeys;
 
-use crate::given::{HOUR, check, issued_at, job, job_token, trusting, verify};
+use crate::given::{HOUR, check, issued_at, job, job_token, provider, verify};
 
 #[tokio::test]
 async fn without_any_keys_it_is_unavailable_until_the_issuer_is_back() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = job_token(&oidc);
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
     oidc.stop();
@@ -31,8 +30,7 @@ async fn without_any_keys_it_is_unavailable_until_the_issuer_is_back() {
 
 #[tokio::test]
 async fn known_keys_are_good_for_a_day_while_the_issuer_is_down() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = oidc.service_token(&job().ttl(30 * 3600));
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
     assert!(at(0).await.is_ok());
@@ -50,8 +48,7 @@ async fn known_keys_are_good_for_a_day_while_the_issuer_is_down() {
 
 #[tokio::test]
 async fn an_unknown_key_during_an_outage_is_unavailable_rather_than_wrong() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let known = job_token(&oidc);
     assert!(verify(&trust, &known).await.is_ok());
     oidc.rotate(OldKeys::Kept);
@@ -69,8 +66,7 @@ async fn an_unknown_key_during_an_outage_is_unavailable_rather_than_wrong() {
 
 #[tokio::test]
 async fn after_an_outage_the_withdrawn_key_is_gone() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = oidc.service_token(&job().ttl(7200));
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
     assert!(at(0).await.is_ok());

@@ -8,7 +8,7 @@ use portcullis_core::trust::CredentialCheck;
 use portcullis_testkit::{Oidc, OldKeys};
 use serde_json::json;
 
-use crate::given::{HOUR, check, issued_at, job, job_token, trusting, verify};
+use crate::given::{HOUR, check, issued_at, job, job_token, provider, trusting, verify};
 
 /// The same JWT under the name of another key.
 fn with_key_id(jwt: &str, kid: &str) -> String {
@@ -19,8 +19,7 @@ fn with_key_id(jwt: &str, kid: &str) -> String {
 
 #[tokio::test]
 async fn a_new_key_is_found_at_once_and_a_kept_one_stays_good() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let before = job_token(&oidc);
     assert!(verify(&trust, &before).await.is_ok());
 
@@ -34,8 +33,7 @@ async fn a_new_key_is_found_at_once_and_a_kept_one_stays_good() {
 
 #[tokio::test]
 async fn a_withdrawn_key_is_good_for_five_minutes_at_most() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = oidc.service_token(&job().ttl(3600));
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
     assert!(at(0).await.is_ok());
@@ -48,8 +46,7 @@ async fn a_withdrawn_key_is_good_for_five_minutes_at_most() {
 
 #[tokio::test]
 async fn a_withdrawn_key_is_gone_when_the_new_one_is_seen() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let before = job_token(&oidc);
     assert!(verify(&trust, &before).await.is_ok());
 
@@ -85,8 +82,7 @@ async fn unknown_keys_cause_one_fetch_a_minute_however_many_come() {
 
 #[tokio::test]
 async fn a_second_rotation_within_a_minute_is_seen_after_it() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     assert!(verify(&trust, &job_token(&oidc)).await.is_ok());
     oidc.rotate(OldKeys::Kept);
     let second = job_token(&oidc);
@@ -102,8 +98,7 @@ async fn a_second_rotation_within_a_minute_is_seen_after_it() {
 
 #[tokio::test]
 async fn all_who_come_at_once_wait_for_one_fetch() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = job_token(&oidc);
 
     let outcomes = join_all((0..100).map(|_| verify(&trust, &jwt))).await;
@@ -114,8 +109,7 @@ async fn all_who_come_at_once_wait_for_one_fetch() {
 
 #[tokio::test]
 async fn who_hangs_up_does_not_end_the_fetch() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = job_token(&oidc);
 
     assert!(verify(&trust, &jwt).now_or_never().is_none(), "it waits, and is dropped");
@@ -140,8 +134,7 @@ async fn an_issuer_that_nobody_trusts_is_never_asked() {
 
 #[tokio::test]
 async fn keys_are_confirmed_every_five_minutes() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = oidc.service_token(&job().ttl(7200));
 
     for seconds in (0..HOUR).step_by(30) {
@@ -153,8 +146,7 @@ async fn keys_are_confirmed_every_five_minutes() {
 
 #[tokio::test]
 async fn a_clock_that_was_ahead_keeps_no_keys() {
-    let oidc = Oidc::start();
-    let trust = trusting(oidc.issuer());
+    let (oidc, trust) = provider();
     let jwt = oidc.service_token(&job().ttl(36_000));
     let at = |seconds: i64| trust.verify(&jwt, None, issued_at(&jwt).plus_seconds(seconds));
     assert!(at(9 * HOUR).await.is_ok());

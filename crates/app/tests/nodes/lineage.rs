@@ -1,30 +1,26 @@
 //! Random chains of narrowing and delegation while rules, roles, principals and the org change: a
 //! token does exactly what everything it descends from could do together now.
 
-#![cfg(test)]
-
-mod node;
-
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 
 use portcullis_app::{App, ExchangeRequest, Presented, Purpose};
 use portcullis_core::{
-    id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, TokenId},
+    id::{OrgId, PrincipalId, TokenId},
     lineage::Lineage,
-    principal::{AuthMethod, Plan, Role, ScopeSet},
+    principal::{AuthMethod, Role, ScopeSet},
     refusal::Refusal,
     secret::Secret,
-    token::{Token, TokenKind},
     trust::{Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, TrustRule, TrustRules, Who},
 };
-use portcullis_store::{Org, Principal, Store, TokenRecord};
+use portcullis_store::Store;
 use proptest::{
     prelude::*,
     strategy::ValueTree,
     test_runner::{Config, TestRunner},
 };
+use tempfile::TempDir;
 
-use self::node::{Fixed, NOW, SystemRandom, app, origin, store};
+use crate::node::{NOW, Stopped, app, org, origin, principal, store, token};
 
 const CASES: usize = 24;
 const RULES: [&str; 3] = ["people", "jobs", "agents"];
@@ -101,7 +97,7 @@ struct Made {
 
 struct World {
     store: Store,
-    folder: tempfile::TempDir,
+    folder: TempDir,
     app: Arc<App>,
     org: OrgId,
     open: bool,
@@ -124,30 +120,14 @@ fn scopes(bits: u16) -> ScopeSet {
 
 impl World {
     async fn begin(told: String) -> Self {
-        let folder = tempfile::TempDir::new().unwrap();
+        let folder = TempDir::new().unwrap();
         let store = store(folder.path()).await;
-        let ids = Ids { clock: &Fixed, random: &SystemRandom };
-        let org = OrgId::new(ids);
-        let (name, plan) = ("acme".to_owned(), Plan::Pro);
-        let record = Org { id: org, name, plan, created_at: NOW, disabled_at: None };
-        store.create_org(&record).await.unwrap();
+        let org = org(&store).await;
         let mut people = Vec::new();
         for n in 0..5 {
             // The first is a user, as a rule for an issuer's users makes them.
-            let kind = if n == 0 { PrincipalKind::User } else { PrincipalKind::Service };
             let role = if n == 0 { Role::Admin } else { Role::Service(ScopeSet::ALL) };
-            let id = PrincipalId::new(kind, ids);
-            let name = format!("somebody {n}");
-            let principal = Principal {
-                id,
-                org_id: org,
-                name,
-                role,
-                groups: BTreeSet::new(),
-                created_at: NOW,
-                disabled_at: None,
-            };
-            store.create_principal(&principal).await.unwrap();
+            let id = principal(&store, org, &format!("somebody {n}"), role).await;
             people.push(Somebody { id, scopes: ScopeSet::ALL, disabled: false });
         }
         let everybody: BTreeSet<usize> = (0..people.len()).collect();
@@ -158,7 +138,7 @@ impl World {
             fixed,
         };
         let rules = vec![rule(None), rule(Some(1)), rule(Some(2))];
-        let app = app(folder.path(), &store, trusted(org, &people, &rules));
+        let app = restarted(&folder, &store, trusted(org, &people, &rules));
         let mut world = Self {
             store,
             folder,
@@ -181,37 +161,15 @@ impl World {
 
     /// A token as a login by this rule gives it, or the operator's shell.
     async fn root(&mut self, principal: usize, rule: Option<usize>) {
-        let ids = Ids { clock: &Fixed, random: &SystemRandom };
-        let id = self.people[principal].id;
-        let token = Token::generate(TokenKind::of_principal(id.kind()), &SystemRandom);
+        let who = self.people[principal].id;
         let method = rule.map_or(AuthMethod::Operator, |rule| AuthMethod::Oidc {
             trust: RULES[rule].to_owned(),
         });
-        let lineage = rule.map_or_else(Lineage::default, |rule| Lineage::login(RULES[rule], id));
-        let record = TokenRecord {
-            id: TokenId::new(ids),
-            kind: token.kind(),
-            org_id: self.org,
-            principal_id: id,
-            via: None,
-            grant_id: GrantId::new(ids),
-            parent_id: None,
-            via_token_id: None,
-            scopes: ScopeSet::ALL,
-            label: None,
-            method,
-            issued_at: NOW,
-            expires_at: NOW.plus_seconds(36_000),
-            revoked_at: None,
-            last_used_at: None,
-            allowed_cidrs: None,
-            exchange_only: false,
-            lineage: Some(lineage),
-        };
-        self.store.insert_token(&record, &token.hash()).await.unwrap();
+        let lineage = rule.map_or_else(Lineage::default, |rule| Lineage::login(RULES[rule], who));
+        let (text, id) = token(&self.store, self.org, who, method, lineage).await;
         self.tokens.push(Made {
-            text: token.secret().expose().to_owned(),
-            id: record.id,
+            text,
+            id,
             principal,
             rule,
             from: None,
@@ -282,7 +240,7 @@ impl World {
 
     fn origin(&mut self) -> portcullis_app::Origin {
         self.asked += 1;
-        origin(self.asked)
+        origin(Ipv4Addr::from(0x0a00_0000 + self.asked))
     }
 
     /// Scopes of a token at this moment, computed by walking the whole chain.
@@ -374,10 +332,10 @@ impl World {
         }
     }
 
-    /// A node that starts again: it knows nothing but its store and its configuration.
+    /// A node that starts again.
     fn reopen(&mut self) {
         let rules = trusted(self.org, &self.people, &self.rules);
-        self.app = app(self.folder.path(), &self.store, rules);
+        self.app = restarted(&self.folder, &self.store, rules);
     }
 
     /// Fails if any token does something else than its whole chain lets it.
@@ -395,6 +353,11 @@ impl World {
             }
         }
     }
+}
+
+/// An app that knows nothing but its store and these rules.
+fn restarted(folder: &TempDir, store: &Store, rules: TrustRules) -> Arc<App> {
+    app(folder.path(), store, Arc::new(Stopped::at(NOW)), rules, None)
 }
 
 /// The rules of the model as a configuration has them.
