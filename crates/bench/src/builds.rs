@@ -9,8 +9,8 @@ use crate::{
     Failure, Verdict,
     args::BuildsArgs,
     client::{Template, direct_call, governed_call},
-    gateway::{self, Installation, Running},
-    load, payload, process,
+    gateway::{Installation, Running},
+    load, payload,
     report::Usage,
     say, say_aside,
     upstream::Upstream,
@@ -39,8 +39,7 @@ pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
         Contender { name: "direct".to_owned(), call, used: Usage::default(), gateway: None };
     let mut all = vec![direct];
     for binary in &args.binaries {
-        let installation =
-            Installation::create(gateway::binary(Some(binary)).await?, upstream.address).await?;
+        let installation = Installation::create(Some(binary), upstream.address).await?;
         let running = installation.start().await?;
         let call = governed_call(running.address, &installation.token, &arguments)?;
         let name = binary.display().to_string();
@@ -77,12 +76,9 @@ impl Contender {
             Some((running, _)) => (running.pid, running.address),
             None => (upstream.pid().ok_or("the upstream has ended")?, upstream.address),
         };
-        let before = process::cpu_time(pid)?;
-        let measured = load::run(address, &self.call, connections, TURN).await?;
-        if counts {
-            self.used.cpu += process::cpu_time(pid)?.saturating_sub(before);
-            self.used.load.add(measured);
-        }
+        let load = load::run(address, &self.call, connections, TURN);
+        let used = if counts { &mut self.used } else { &mut Usage::default() };
+        used.add(pid, load).await?;
         Ok(())
     }
 }

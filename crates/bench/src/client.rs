@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, StatusCode, Uri,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
+    request,
 };
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -127,13 +128,7 @@ pub(crate) fn governed_call(
     token: &str,
     arguments: &Value,
 ) -> Result<Template, Failure> {
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(Uri::from_static("/v1/mcps/bench:echo/invoke"))
-        .header(HOST, address.to_string())
-        .header(AUTHORIZATION, format!("Bearer {token}"))
-        .header(CONTENT_TYPE, "application/json");
-    Ok(request.body(Full::from(json!({ "input": arguments }).to_string()))?)
+    post(address, token, "/v1/mcps/bench:echo/invoke", &json!({ "input": arguments }))
 }
 
 /// The same call through the gateway, as an MCP client sends it.
@@ -163,12 +158,7 @@ pub(crate) fn keyed_call(
 
 /// A GET of the gateway's.
 pub(crate) fn get(address: SocketAddr, token: &str, path: &str) -> Result<Template, Failure> {
-    let request = Request::builder()
-        .method(Method::GET)
-        .uri(path)
-        .header(HOST, address.to_string())
-        .header(AUTHORIZATION, format!("Bearer {token}"));
-    Ok(request.body(Full::default())?)
+    Ok(asked(address, token, path).body(Full::default())?)
 }
 
 /// A POST of JSON to the gateway.
@@ -178,11 +168,13 @@ pub(crate) fn post(
     path: &str,
     body: &Value,
 ) -> Result<Template, Failure> {
-    let request = Request::builder()
-        .method(Method::POST)
+    let request = asked(address, token, path).method(Method::POST);
+    Ok(request.header(CONTENT_TYPE, "application/json").body(Full::from(body.to_string()))?)
+}
+
+fn asked(address: SocketAddr, token: &str, path: &str) -> request::Builder {
+    Request::builder()
         .uri(path)
         .header(HOST, address.to_string())
         .header(AUTHORIZATION, format!("Bearer {token}"))
-        .header(CONTENT_TYPE, "application/json");
-    Ok(request.body(Full::from(body.to_string()))?)
 }

@@ -8,7 +8,7 @@ use crate::{
     audit,
     client::{Template, direct_call, governed_call, mcp_call},
     disk,
-    gateway::{self, Installation, Running},
+    gateway::{Installation, Running},
     load::{self, Measured},
     payload, process,
     report::{Gateway, Report, Row, Usage},
@@ -30,8 +30,7 @@ pub(crate) async fn run(args: &CompareArgs) -> Result<Verdict, Failure> {
             report.rows.push(turns.direct_only().await?);
         }
     } else {
-        let binary = gateway::binary(args.binary.as_deref()).await?;
-        let installation = Installation::create(binary, upstream.address).await?;
+        let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
         let disk = disk::sync_times(installation.folder())?;
         let running = installation.start().await?;
         let idle_kib = process::resident_kib(running.pid)?;
@@ -85,21 +84,15 @@ impl Turns<'_> {
         for round in 1..=self.args.rounds {
             self.progress(round);
             self.measure_direct(&mut direct).await?;
-            let before = process::cpu_time(running.pid)?;
-            let measured = self.load(running.address, governed, self.args.duration).await?;
-            through.cpu += process::cpu_time(running.pid)?.saturating_sub(before);
-            *answered += measured.answered;
-            through.load.add(measured);
+            let load = self.load(running.address, governed, self.args.duration);
+            *answered += through.add(running.pid, load).await?;
         }
         Ok(Row { connections: self.connections, direct, governed: Some(through) })
     }
 
     async fn measure_direct(&self, usage: &mut Usage) -> Result<(), Failure> {
         let pid = self.upstream.pid().ok_or("the upstream has ended")?;
-        let before = process::cpu_time(pid)?;
-        let measured = self.load(self.upstream.address, self.direct, self.args.duration).await?;
-        usage.cpu += process::cpu_time(pid)?.saturating_sub(before);
-        usage.load.add(measured);
+        usage.add(pid, self.load(self.upstream.address, self.direct, self.args.duration)).await?;
         Ok(())
     }
 

@@ -14,7 +14,7 @@
 use std::{collections::HashMap, net::SocketAddr, path::PathBuf};
 
 use bytes::Bytes;
-use http::{HeaderValue, Uri, header::AUTHORIZATION};
+use http::{HeaderValue, Uri};
 use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::{fs, process::Command};
@@ -22,8 +22,8 @@ use tokio::{fs, process::Command};
 use crate::{
     Failure, Verdict,
     args::CountArgs,
-    client::{Connection, Template, direct_call, governed_call, mcp_call, mcp_message},
-    gateway::{self, Installation, Running, Setup},
+    client::{Connection, Template, governed_call, mcp_call, mcp_message},
+    gateway::{Installation, Running, Setup},
     load::exact,
     payload, say,
     upstream::Upstream,
@@ -57,7 +57,7 @@ const HASHING: &str = "sha256_block_data_order";
 pub(crate) async fn run(args: &CountArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let setup = Setup { more_tools: args.tools.saturating_sub(1), ..Setup::default() };
-    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let binary = args.binary.as_deref();
     let installation = Installation::set_up(binary, upstream.address, &setup).await?;
     fs::write(installation.folder().join("policies/all.cedar"), ALL_TOOLS).await?;
     let mut counting = Counting::start(&installation).await?;
@@ -91,10 +91,8 @@ fn requests(
     let question = json!({ "query": "take the number of a thing" });
     let find = mcp_message("tools/call", json!({ "name": "find_tools", "arguments": question }));
     let list = mcp_message("tools/list", json!({}));
-    let mut all = direct_call(address, arguments)?;
+    let mut all = mcp_call(address, token, arguments)?;
     *all.uri_mut() = Uri::from_static("/mcp?tools=list");
-    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
-    all.headers_mut().insert(AUTHORIZATION, bearer);
     let about = |method: &'static str, name: Option<&'static str>, message: &Value| {
         let mut request = all.clone();
         let headers = request.headers_mut();

@@ -1,6 +1,8 @@
 //! The gateway as a program: its config, its commands, its process. Nothing else here knows them.
 
 use std::{
+    fs::OpenOptions,
+    io::Write as _,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
@@ -59,25 +61,30 @@ pub(crate) struct Installation {
 }
 
 impl Installation {
-    /// Writes config and policies into a new folder, removed with this value, and makes org, principal and token.
-    pub(crate) async fn create(binary: PathBuf, upstream: SocketAddr) -> Result<Self, Failure> {
-        Self::set_up(binary, upstream, &Setup::default()).await
+    /// Writes config and policies into a new folder, removed with this value, and makes org, principal and
+    /// token; with the given gateway, or that of [`binary`].
+    pub(crate) async fn create(
+        given: Option<&Path>,
+        upstream: SocketAddr,
+    ) -> Result<Self, Failure> {
+        Self::set_up(given, upstream, &Setup::default()).await
     }
 
     /// The same with what `setup` says.
     pub(crate) async fn set_up(
-        binary: PathBuf,
+        given: Option<&Path>,
         upstream: SocketAddr,
         setup: &Setup<'_>,
     ) -> Result<Self, Failure> {
+        let binary = binary(given).await?;
         let folder = folder()?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
         let policies = policies::permit_and(POLICIES - 1);
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
-        fs::write(folder.path().join("portcullis.toml"), config(folder.path(), upstream, setup))
-            .await?;
+        let config = config(folder.path(), upstream, setup);
         let mut installation = Self { folder, binary, token: String::new() };
+        fs::write(installation.config(), config).await?;
         installation.make_key().await?;
         installation.token = installation.mint("bench").await?;
         Ok(installation)
@@ -94,52 +101,47 @@ impl Installation {
         Err(format!("`portcullis key` failed: {}", String::from_utf8_lossy(&made.stderr)).into())
     }
 
+    /// Adds a provider at this address, whose tools services may call, with these lines of its config.
+    pub(crate) fn add_provider(
+        &self,
+        slug: &str,
+        address: &str,
+        more: &str,
+    ) -> Result<(), Failure> {
+        let mut config = OpenOptions::new().append(true).open(self.config())?;
+        write!(
+            config,
+            "\n[[providers]]\nslug = \"{slug}\"\nurl = \"http://{address}\"\n\
+             allow_private = true\n{more}"
+        )?;
+        let permit = format!(
+            "@id(\"{slug}\") permit (principal is Mcp::Service, \
+             action in Mcp::Action::\"{slug}:*\", resource);\n"
+        );
+        let policy = self.folder.path().join(format!("policies/{slug}.cedar"));
+        Ok(std::fs::write(policy, permit)?)
+    }
+
     /// A token of the org that connects providers for it.
     pub(crate) async fn admin_token(&self) -> Result<String, Failure> {
-        let scopes = "providers:read providers:write admin";
-        let create = ["principal", "create", "keeper", "--org", "bench", "--type", "service"];
-        let principal =
-            self.member("id", &[&create[..], &["--scopes", scopes][..]].concat()).await?;
-        self.member("token", &["token", "create", "--principal", &principal, "--scopes", scopes])
-            .await
+        self.token_of("keeper", "bench", "providers:read providers:write admin").await
     }
 
     /// Makes an org and a service principal of this name, and gives a token of it.
     pub(crate) async fn mint(&self, name: &str) -> Result<String, Failure> {
-        let org = self
-            .member(
-                "id",
-                &[
-                    "org",
-                    "create",
-                    name,
-                    "--plan",
-                    "enterprise",
-                    "--requests-per-minute",
-                    LIMIT,
-                    "--invocations-per-minute",
-                    LIMIT,
-                ],
-            )
-            .await?;
-        let principal = self
-            .member(
-                "id",
-                &[
-                    "principal",
-                    "create",
-                    name,
-                    "--org",
-                    &org,
-                    "--type",
-                    "service",
-                    "--scopes",
-                    SCOPES,
-                ],
-            )
-            .await?;
-        self.member("token", &["token", "create", "--principal", &principal, "--scopes", SCOPES])
-            .await
+        let limits = ["--requests-per-minute", LIMIT, "--invocations-per-minute", LIMIT];
+        let create = ["org", "create", name, "--plan", "enterprise"];
+        let org = self.member("id", &[&create[..], &limits].concat()).await?;
+        self.token_of(name, &org, SCOPES).await
+    }
+
+    /// Makes a service principal of this name, and gives a token of it.
+    async fn token_of(&self, name: &str, org: &str, scopes: &str) -> Result<String, Failure> {
+        let scoped = ["--scopes", scopes];
+        let create = ["principal", "create", name, "--org", org, "--type", "service"];
+        let principal = self.member("id", &[&create[..], &scoped].concat()).await?;
+        let create = ["token", "create", "--principal", &principal];
+        self.member("token", &[&create[..], &scoped].concat()).await
     }
 
     /// Exports the whole log and has it verified; returns the fault that the verifier found.

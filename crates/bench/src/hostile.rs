@@ -18,8 +18,6 @@ pub(crate) use self::traps::serve as serve_traps;
 use std::{
     collections::BTreeMap,
     convert::Infallible,
-    fs::{self, OpenOptions},
-    io::Write as _,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -40,7 +38,7 @@ use crate::{
     Failure, Verdict,
     args::{Attack, HostileArgs},
     client::{Answer, Connection, Template, governed_call, post as posted},
-    gateway::{self, Installation, Running},
+    gateway::{Installation, Running},
     load::Measured,
     payload, say,
     upstream::{self, MODERN, Upstream},
@@ -54,10 +52,6 @@ const BETWEEN_CALLS: Duration = Duration::from_millis(20);
 const KINDS: [&str; 5] = ["hangs", "drips", "floods", "answers", "wavers"];
 /// Makes the last one fail.
 const POISON: &str = "poison";
-
-/// Its calls are made; denied ones would say nothing about it.
-const PERMIT: &str = "@id(\"hostile\") permit (principal is Mcp::Service, \
-                      action in Mcp::Action::\"hostile:*\", resource);\n";
 
 /// Runs one attack and says whether its goal holds.
 pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
@@ -87,7 +81,7 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     let mut beside = Measured::default();
     let answered = Answered::default();
     for _ in 0..args.rounds {
-        alone.add(calls(&running, &call, args.calls).await?);
+        alone.add(one_by_one(&running, &call, args.calls, Duration::MAX).await?);
         let mut wretched = JoinSet::new();
         for number in 0..args.callers {
             let kinds = args.kinds.len().max(1);
@@ -97,7 +91,7 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
             let call = posted(running.address, &installation.token, &path, &body)?;
             wretched.spawn(again_and_again(running.address, call, answered.clone()));
         }
-        beside.add(calls(&running, &call, args.calls).await?);
+        beside.add(one_by_one(&running, &call, args.calls, Duration::MAX).await?);
         wretched.shutdown().await;
     }
     running.stop().await?;
@@ -120,17 +114,9 @@ async fn install(
     upstream: &Upstream,
     wretch: &Upstream,
 ) -> Result<Installation, Failure> {
-    let hostile = wretch.address;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
-    let mut config =
-        OpenOptions::new().append(true).open(installation.folder().join("portcullis.toml"))?;
-    write!(
-        config,
-        "\n[[providers]]\nslug = \"hostile\"\nurl = \"http://{hostile}/mcp\"\n\
-         allow_private = true\ntimeout_seconds = 2\nmax_in_flight = 64\n"
-    )?;
-    fs::write(installation.folder().join("policies/hostile.cedar"), PERMIT)?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
+    let address = format!("{}/mcp", wretch.address);
+    installation.add_provider("hostile", &address, "timeout_seconds = 2\nmax_in_flight = 64\n")?;
     Ok(installation)
 }
 
@@ -150,19 +136,29 @@ impl Answered {
 
     fn note(&self, answer: &Answer) {
         let text = |pointer| answer.json().ok()?.pointer(pointer)?.as_str().map(str::to_owned);
-        let reason = text("/error/details/reason").or_else(|| text("/error/code"));
+        let reason = || text("/error/details/reason").or_else(|| text("/error/code"));
+        let reason = if answer.status.is_success() { None } else { reason() };
         let how = format!("{} {}", answer.status.as_u16(), reason.unwrap_or_default());
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(how).or_default() += 1;
     }
 }
 
-/// One call after the other.
-async fn calls(running: &Running, call: &Template, count: usize) -> Result<Measured, Failure> {
+/// One request after the other, as many as are made in this time.
+async fn one_by_one(
+    running: &Running,
+    request: &Template,
+    count: usize,
+    longest: Duration,
+) -> Result<Measured, Failure> {
     let mut connection = Connection::open(running.address).await?;
     let mut measured = Measured::default();
+    let begun = Instant::now();
     for _ in 0..count {
+        if begun.elapsed() > longest {
+            break;
+        }
         let sent = Instant::now();
-        connection.send(call.clone()).await?.ok()?;
+        connection.send(request.clone()).await?.ok()?;
         measured.note(sent.elapsed());
     }
     Ok(measured)
@@ -189,25 +185,32 @@ pub(crate) async fn serve() -> Result<(), Failure> {
 
 async fn answer(body: Bytes) -> Response {
     let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let member = |path: &str| message.pointer(path).cloned().unwrap_or_default();
-    let result = match member("/method").as_str() {
+    let text = |path: &str| message.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let tool = text("/params/name");
+    let lists = matches!(text("/method"), "server/discover" | "tools/list");
+    if !lists && !answers(tool, &body) {
+        return wretched(tool).await;
+    }
+    let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+    reply(&body, || KINDS.map(tool).into())
+}
+
+/// The reply of a server with these tools, all of which answer the same.
+fn reply(body: &[u8], tools: impl FnOnce() -> Value) -> Response {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let result = match message.get("method").and_then(Value::as_str) {
         Some("server/discover") => json!({
             "resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}},
         }),
-        Some("tools/list") => {
-            let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
-            json!({"resultType": "complete", "tools": KINDS.map(tool)})
-        }
-        _ if answers(&member("/params/name"), &body) => {
-            json!({"resultType": "complete", "content": [{"type": "text", "text": "Here."}]})
-        }
-        _ => return wretched(member("/params/name").as_str().unwrap_or_default()).await,
+        Some("tools/list") => json!({"resultType": "complete", "tools": tools()}),
+        _ => json!({"resultType": "complete", "content": [{"type": "text", "text": "Here."}]}),
     };
-    let body = json!({"jsonrpc": "2.0", "id": member("/id"), "result": result}).to_string();
+    let id = message.get("id");
+    let body = json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string();
     ([(CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-fn answers(tool: &Value, body: &Bytes) -> bool {
+fn answers(tool: &str, body: &[u8]) -> bool {
     let poisoned = String::from_utf8_lossy(body).contains(POISON);
     tool == "answers" || (tool == "wavers" && !poisoned)
 }

@@ -16,7 +16,7 @@ use crate::{
     args::KillLoopArgs,
     audit::{self, Counted},
     client::{Answer, Connection, get, governed_call, keyed_call, mcp_call},
-    gateway::{self, Installation},
+    gateway::Installation,
     payload, say, say_aside,
     upstream::{MARK, TWICE, Upstream},
 };
@@ -44,8 +44,8 @@ struct Seen {
 /// Runs it and prints the counts; `Broken` when an answered call has no event, or an event no end.
 pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Arc::new(Installation::create(binary, upstream.address).await?);
+    let installation =
+        Arc::new(Installation::create(args.binary.as_deref(), upstream.address).await?);
     let arguments = Arc::new(payload::of_size(args.payload));
     let (place, whereabouts) = watch::channel(None);
     let mut callers = JoinSet::new();

@@ -14,7 +14,7 @@ use crate::{
     Failure, Verdict,
     args::OverloadArgs,
     client::governed_call,
-    gateway::{self, Installation},
+    gateway::Installation,
     load::{Measured, exact},
     payload, process, say,
     spare::{Connection, rendered},
@@ -31,8 +31,7 @@ const TICK: Duration = Duration::from_millis(5);
 /// Prints what is possible and what is left of it; `Broken` when it is too little.
 pub(crate) async fn run(args: &OverloadArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let running = installation.start().await?;
     let call =
         governed_call(running.address, &installation.token, &payload::of_size(args.payload))?;

@@ -23,18 +23,17 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
 
 /// Resident memory of the process `pid`, in KiB.
 pub(crate) fn resident_kib(pid: u32) -> Result<u64, Failure> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    Ok(vm_rss(&status).ok_or("the process status cannot be read")?)
+    memory(pid, "VmRSS:")
 }
 
 /// The most resident memory that the process `pid` has had, in KiB.
 pub(crate) fn peak_kib(pid: u32) -> Result<u64, Failure> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    Ok(kib_of(&status, "VmHWM:").ok_or("the process status cannot be read")?)
+    memory(pid, "VmHWM:")
 }
 
-fn vm_rss(status: &str) -> Option<u64> {
-    kib_of(status, "VmRSS:")
+fn memory(pid: u32, name: &str) -> Result<u64, Failure> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    Ok(kib_of(&status, name).ok_or("the process status cannot be read")?)
 }
 
 fn kib_of(status: &str, name: &str) -> Option<u64> {
@@ -55,8 +54,10 @@ mod tests {
 
     #[test]
     fn resident_memory_is_found_by_its_name() {
-        assert_eq!(vm_rss("VmHWM:\t   99 kB\nVmRSS:\t   12 kB\n"), Some(12));
-        assert_eq!(kib_of("VmHWM:\t   99 kB\nVmRSS:\t   12 kB\n", "VmHWM:"), Some(99));
+        let status = "VmHWM:\t   99 kB\nVmRSS:\t   12 kB\n";
+
+        assert_eq!(kib_of(status, "VmRSS:"), Some(12));
+        assert_eq!(kib_of(status, "VmHWM:"), Some(99));
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::{fmt::Write as _, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
-    Verdict,
+    Failure, Verdict,
     load::{Measured, exact},
+    process,
 };
 
 /// A load and the processor time that the process answering it spent.
@@ -17,6 +18,20 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
+    /// Adds a load that the process `pid` answers, and gives the number of calls it answered.
+    pub(crate) async fn add(
+        &mut self,
+        pid: u32,
+        load: impl Future<Output = Result<Measured, Failure>>,
+    ) -> Result<u64, Failure> {
+        let before = process::cpu_time(pid)?;
+        let measured = load.await?;
+        self.cpu += process::cpu_time(pid)?.saturating_sub(before);
+        let answered = measured.answered;
+        self.load.add(measured);
+        Ok(answered)
+    }
+
     /// Processor time per answered call, in microseconds.
     pub(crate) fn cpu_us_per_call(&self) -> f64 {
         self.cpu.as_secs_f64() * 1_000_000.0 / exact(self.load.answered.max(1))

@@ -66,7 +66,7 @@ impl Gateway {
         upstream: SocketAddr,
         setup: &Setup<'_>,
     ) -> Result<Self, Failure> {
-        let installation = Installation::set_up(binary.to_owned(), upstream, setup).await?;
+        let installation = Installation::set_up(Some(binary), upstream, setup).await?;
         // Once before, for the first start makes tables and keys.
         installation.start().await?.stop().await?;
         let begun = Instant::now();
@@ -194,15 +194,11 @@ impl Table<'_> {
             let each = systems.iter().zip(&mut used).zip(&mut self.answered);
             for ((system, used), answered) in each {
                 let call = system.call(&arguments)?;
-                let before = process::cpu_time(system.pid)?;
                 // The first round warms up.
                 let time = if round == 0 { WARM_UP } else { self.args.duration };
-                let load = load::run(system.address, &call, connections, time).await?;
-                *answered += load.answered;
-                if round > 0 {
-                    used.cpu += process::cpu_time(system.pid)?.saturating_sub(before);
-                    used.load.add(load);
-                }
+                let load = load::run(system.address, &call, connections, time);
+                let used = if round == 0 { &mut Usage::default() } else { used };
+                *answered += used.add(system.pid, load).await?;
             }
         }
         self.print(systems, &used, bytes, connections);

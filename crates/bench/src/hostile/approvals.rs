@@ -22,15 +22,12 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::{
-    bystanders::{Answers, CALLERS, again_and_again, beside},
-    schema,
-};
+use super::{bystanders::measure, schema};
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
     client::get,
-    gateway::{self, Installation},
+    gateway::Installation,
     machine::{SystemClock, SystemRandom},
     people,
     upstream::Upstream,
@@ -49,25 +46,14 @@ const IDS: Ids<'static> = Ids { clock: &SystemClock, random: &SystemRandom };
 /// Prints what others notice of the lists, and whether the goal holds.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let attacker = fill(&installation).await?;
     let running = installation.start().await?;
     let list = get(running.address, &attacker, "/v1/approvals?limit=1")?;
 
-    let alone = beside(&running, &installation.token, JoinSet::new(), args.calls).await?;
-    let answers = Answers::default();
-    let mut attack = JoinSet::new();
-    for _ in 0..CALLERS {
-        attack.spawn(again_and_again(running.address, vec![list.clone()], answers.clone()));
-    }
-    let disturbed = beside(&running, &installation.token, attack, args.calls).await?;
+    let seen = measure(&running, &installation.token, &[list], args.calls).await?;
     running.kill().await?;
-
-    alone.tell("alone");
-    disturbed.tell("beside");
-    answers.tell();
-    Ok(schema::verdict(&disturbed))
+    Ok(schema::verdict(&seen))
 }
 
 /// Makes an org with many approvals of other principals' calls; gives the token of a service account in it.

@@ -20,7 +20,7 @@ use crate::{
     Failure, Verdict,
     args::HostileArgs,
     client::{Connection, post},
-    gateway::{self, Installation, Running},
+    gateway::{Installation, Running},
     load::Measured,
     process, say,
     upstream::Upstream,
@@ -42,8 +42,7 @@ const GOAL_MIB: u64 = 64;
 /// Prints how memory grew and how long honest exchanges took, and whether the goal holds.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let running = installation.start().await?;
     let alone = exchanges(&running, &installation.token, ALONE, Instant::now() + DURATION).await?;
     let before = process::resident_kib(running.pid)?;

@@ -1,18 +1,14 @@
 //! Calls and probes of those who have nothing to do with an attack, measured while it goes on.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, OpenOptions},
-    io::Write as _,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use http::StatusCode;
 use tokio::{task::JoinSet, time::Instant};
 
-use super::traps::{PLAIN, Trap};
+use super::{
+    Answered,
+    traps::{PLAIN, Trap},
+};
 use crate::{
     Failure,
     client::{Connection, Template, get, governed_call, post},
@@ -33,10 +29,6 @@ const LISTING: Duration = Duration::from_mins(1);
 /// Callers that attack.
 pub(super) const CALLERS: usize = 4;
 
-/// Calls of traps are made; denied ones would say nothing about them.
-const PERMIT: &str = "@id(\"traps\") permit (principal is Mcp::Service, \
-                      action in Mcp::Action::\"traps:*\", resource);\n";
-
 /// Results of one measurement.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
@@ -49,7 +41,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Prints the figures under a name.
-    pub(super) fn tell(&self, name: &str) {
+    fn tell(&self, name: &str) {
         for (of, measured) in [("calls", &self.calls), ("/healthz", &self.probes)] {
             say(&format!(
                 "{name:<7} {of:<8} p50 {:>8.2} ms  p99 {:>8.2} ms  worst {:>8.2} ms  ({} of them)\n",
@@ -67,14 +59,7 @@ impl Seen {
 
 /// Adds the provider of traps to an installation.
 pub(super) fn add_traps(installation: &Installation, traps: &Upstream) -> Result<(), Failure> {
-    let config = installation.folder().join("portcullis.toml");
-    let address = traps.address;
-    write!(
-        OpenOptions::new().append(true).open(config)?,
-        "\n[[providers]]\nslug = \"traps\"\nurl = \"http://{address}{PATH}\"\nauth = \"none\"\n\
-         allow_private = true\n"
-    )?;
-    Ok(fs::write(installation.folder().join("policies/traps.cedar"), PERMIT)?)
+    installation.add_provider("traps", &format!("{}{PATH}", traps.address), "auth = \"none\"\n")
 }
 
 /// Waits until the traps are listed.
@@ -91,23 +76,32 @@ pub(super) async fn listed(running: &Running, token: &str) -> Result<(), Failure
     Ok(())
 }
 
-/// Measures `count` plain calls, and as many probes, while [`CALLERS`] send the traps again and again.
+/// Measures `count` plain calls, and as many probes, alone and while [`CALLERS`] send these calls again
+/// and again; prints both.
 pub(super) async fn measure(
     running: &Running,
     token: &str,
-    traps: &[Template],
+    attack: &[Template],
     count: usize,
-) -> Result<(Seen, Answers), Failure> {
-    let answers = Answers::default();
-    let mut attack = JoinSet::new();
-    let callers = if traps.is_empty() { 0 } else { CALLERS };
-    for number in 0..callers {
-        let mut calls = traps.to_vec();
-        let answers = answers.clone();
-        calls.rotate_left(number % traps.len().max(1));
-        attack.spawn(again_and_again(running.address, calls, answers));
+) -> Result<Seen, Failure> {
+    let alone = beside(running, token, JoinSet::new(), count).await?;
+    let answered = Answered::default();
+    let mut callers = JoinSet::new();
+    for number in 0..CALLERS {
+        let mut calls = attack.to_vec();
+        calls.rotate_left(number % attack.len().max(1));
+        callers.spawn(again_and_again(running.address, calls, answered.clone()));
     }
-    Ok((beside(running, token, attack, count).await?, answers))
+    let disturbed = beside(running, token, callers, count).await?;
+    tell(&alone, &disturbed, &answered);
+    Ok(disturbed)
+}
+
+/// Prints what was seen alone and beside an attack, and how that was answered.
+pub(super) fn tell(alone: &Seen, disturbed: &Seen, answered: &Answered) {
+    alone.tell("alone");
+    disturbed.tell("beside");
+    answered.tell("the attack's calls");
 }
 
 /// Measures `count` plain calls, and as many probes, while an attack goes on; ends it.
@@ -147,29 +141,11 @@ pub(super) fn templates(
     traps.iter().map(call).collect()
 }
 
-/// Number of answers to an attack, by HTTP status.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Answers(Arc<Mutex<BTreeMap<u16, u64>>>);
-
-impl Answers {
-    /// Prints the numbers.
-    pub(super) fn tell(&self) {
-        for (status, count) in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            say(&format!("the attack's calls: {count:>7} answered {status}\n"));
-        }
-    }
-
-    pub(super) fn note(&self, status: StatusCode) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *counts.entry(status.as_u16()).or_default() += 1;
-    }
-}
-
-pub(super) async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answers: Answers) {
+async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answered: Answered) {
     while let Ok(mut connection) = Connection::open(address).await {
         for call in calls.iter().cycle() {
             let Ok(answer) = connection.send(call.clone()).await else { break };
-            answers.note(answer.status);
+            answered.note(&answer);
         }
     }
 }

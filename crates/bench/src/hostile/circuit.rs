@@ -12,7 +12,7 @@ use crate::{
     args::HostileArgs,
     client::{Connection, Template, post},
     gateway::Running,
-    load::exact,
+    load::{Measured, exact},
     say,
     upstream::Upstream,
 };
@@ -22,13 +22,6 @@ const ATTACKS: usize = 29;
 /// The attack ends after this time, however many of them were made.
 const LONGEST: Duration = Duration::from_mins(2);
 const BETWEEN_CALLS: Duration = Duration::from_millis(50);
-
-/// Number of calls of the other org by how they ended.
-#[derive(Debug, Default)]
-struct Beside {
-    answered: u64,
-    refused: u64,
-}
 
 /// Prints how many calls of the other org were answered and how many were not; none may be.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
@@ -44,14 +37,14 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let poisoned = call(&installation.token, POISON)?;
     let good = call(&other, "a")?;
     let begun = Instant::now();
-    let mut beside = Beside::default();
+    let mut beside = Measured::default();
     tokio::select! {
         ended = again_and_again(&running, &good, &mut beside) => ended?,
         attacked = timeout(LONGEST, attack(&running, &poisoned)) => attacked.unwrap_or(Ok(()))?,
     }
     let took = begun.elapsed().as_secs_f64();
     running.stop().await?;
-    let Beside { answered, refused } = beside;
+    let Measured { answered, refused, .. } = beside;
     let share = 100.0 * exact(refused) / exact((answered + refused).max(1));
     say(&format!(
         "one org made a tool fail with up to {ATTACKS} calls, for {took:.1} s\n\
@@ -78,16 +71,13 @@ async fn attack(running: &Running, poisoned: &Template) -> Result<(), Failure> {
 async fn again_and_again(
     running: &Running,
     good: &Template,
-    beside: &mut Beside,
+    beside: &mut Measured,
 ) -> Result<(), Failure> {
     let mut connection = Connection::open(running.address).await?;
     loop {
         let answer = connection.send(good.clone()).await?;
-        let count = if answer.status == StatusCode::OK {
-            &mut beside.answered
-        } else {
-            &mut beside.refused
-        };
+        let good = answer.status == StatusCode::OK;
+        let count = if good { &mut beside.answered } else { &mut beside.refused };
         *count += 1;
         sleep(BETWEEN_CALLS).await;
     }

@@ -11,14 +11,15 @@ use tokio::{
 };
 
 use super::{
-    bystanders::{Answers, CALLERS, beside},
+    Answered,
+    bystanders::{CALLERS, beside, tell},
     schema,
 };
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
     client::{Connection, Template, post},
-    gateway::{self, Installation, Setup},
+    gateway::{Installation, Setup},
     process, say,
     upstream::Upstream,
 };
@@ -37,7 +38,7 @@ const GOAL_AFTER: Duration = Duration::from_secs(1);
 /// Prints what others notice and what goes on afterwards, and whether the goals hold.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let binary = args.binary.as_deref();
     let setup = Setup { more_tools: TOOLS, ..Setup::default() };
     let installation = Installation::set_up(binary, upstream.address, &setup).await?;
     let attacker = installation.mint("attacker").await?;
@@ -48,12 +49,12 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let drafts = POLICIES.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
 
     let alone = beside(&running, &installation.token, JoinSet::new(), args.calls).await?;
-    let answers = Answers::default();
+    let answered = Answered::default();
     let mut attack = JoinSet::new();
     for number in 0..CALLERS {
         let mut drafts = drafts.clone();
         drafts.rotate_left(number % POLICIES.len());
-        attack.spawn(ask_and_leave(running.address, drafts, answers.clone()));
+        attack.spawn(ask_and_leave(running.address, drafts, answered.clone()));
     }
     let disturbed = beside(&running, &installation.token, attack, args.calls).await?;
     let before = process::cpu_time(running.pid)?;
@@ -61,9 +62,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let after = process::cpu_time(running.pid)?.saturating_sub(before);
     running.kill().await?;
 
-    alone.tell("alone");
-    disturbed.tell("beside");
-    answers.tell();
+    tell(&alone, &disturbed, &answered);
     let seconds = after.as_secs_f64();
     let goal = GOAL_AFTER.as_secs_f64();
     say(&format!("processor time once all had left: {seconds:.2} s (goal {goal:.2})\n"));
@@ -83,11 +82,11 @@ fn simulation(policies: usize) -> Value {
     })
 }
 
-async fn ask_and_leave(address: SocketAddr, drafts: Vec<Template>, answers: Answers) {
+async fn ask_and_leave(address: SocketAddr, drafts: Vec<Template>, answered: Answered) {
     for draft in drafts.iter().cycle() {
         let Ok(mut connection) = Connection::open(address).await else { return };
         if let Ok(Ok(answer)) = timeout(LEAVES, connection.send(draft.clone())).await {
-            answers.note(answer.status);
+            answered.note(&answer);
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::task::JoinSet;
 
-use super::{Answered, again_and_again};
+use super::{Answered, again_and_again, one_by_one};
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
-    client::{Connection, Template, get, governed_call},
-    gateway::{self, Installation, Running},
+    client::{get, governed_call},
+    gateway::Installation,
     load::Measured,
     payload, say,
     upstream::Upstream,
@@ -27,8 +27,7 @@ const GOAL_MS: f64 = 100.0;
 /// Prints the percentiles of calls and health, alone and beside the large ones.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let other = installation.mint("other").await?;
     let running = installation.start().await?;
     let address = running.address;
@@ -40,13 +39,13 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let mut healthy = Measured::default();
     let answered = Answered::default();
     for _ in 0..args.rounds {
-        alone.add(one_by_one(&running, &call, args.calls).await?);
+        alone.add(one_by_one(&running, &call, args.calls, LONGEST).await?);
         let mut callers = JoinSet::new();
         for _ in 0..args.callers.min(CALLERS) {
             callers.spawn(again_and_again(address, large.clone(), answered.clone()));
         }
-        let calls = one_by_one(&running, &call, args.calls);
-        let health = one_by_one(&running, &health, args.calls);
+        let calls = one_by_one(&running, &call, args.calls, LONGEST);
+        let health = one_by_one(&running, &health, args.calls, LONGEST);
         let (calls, health) = tokio::try_join!(calls, health)?;
         beside.add(calls);
         healthy.add(health);
@@ -68,24 +67,4 @@ fn large_body() -> Value {
     let title = "Rotate the signing keys of every region ".repeat(4);
     let row = |id| json!({"id": id, "title": title, "state": "open"});
     json!({"rows": (1..=ROWS).map(row).collect::<Vec<_>>()})
-}
-
-/// One request after the other, as many as are made in time.
-async fn one_by_one(
-    running: &Running,
-    request: &Template,
-    count: usize,
-) -> Result<Measured, Failure> {
-    let mut connection = Connection::open(running.address).await?;
-    let mut measured = Measured::default();
-    let begun = Instant::now();
-    for _ in 0..count {
-        if begun.elapsed() > LONGEST {
-            break;
-        }
-        let sent = Instant::now();
-        connection.send(request.clone()).await?.ok()?;
-        measured.note(sent.elapsed());
-    }
-    Ok(measured)
 }

@@ -6,11 +6,7 @@ use super::{
     schema, traps,
 };
 use crate::{
-    Failure, Verdict,
-    args::HostileArgs,
-    gateway::{self, Installation},
-    process, say,
-    upstream::Upstream,
+    Failure, Verdict, args::HostileArgs, gateway::Installation, process, say, upstream::Upstream,
 };
 
 /// Additional memory that a gateway may use when it lists the patterns, in MiB.
@@ -20,8 +16,7 @@ const GOAL_MIB: u64 = 64;
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let trapped = Upstream::of_traps().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let attacker = installation.mint("attacker").await?;
     let plain = installation.start().await?;
     let without = process::peak_kib(plain.pid)?;
@@ -37,14 +32,9 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let again = process::peak_kib(running.pid)?;
 
     let calls = templates(running.address, &attacker, &traps::of_patterns())?;
-    let (alone, _) = measure(&running, &installation.token, &[], args.calls).await?;
-    let (beside, answers) = measure(&running, &installation.token, &calls, args.calls).await?;
+    let seen = measure(&running, &installation.token, &calls, args.calls).await?;
     // It may be at work for minutes on what it was sent.
     running.kill().await?;
-
-    alone.tell("alone");
-    beside.tell("beside");
-    answers.tell();
     let mib = |kib: u64| kib.saturating_sub(without) >> 10;
     say(&format!(
         "memory: {} MiB without the patterns; {} MiB more at listing, {} MiB more after a restart \
@@ -53,6 +43,6 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         mib(with),
         mib(again),
     ));
-    let in_time = schema::verdict(&beside);
+    let in_time = schema::verdict(&seen);
     Ok(if mib(with.max(again)) <= GOAL_MIB { in_time } else { Verdict::Broken })
 }

@@ -2,26 +2,22 @@
 //! it. The figure is by how much the data folder grows once it has seen many names.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
+    fs,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use axum::{
-    body::Bytes,
-    http::header::CONTENT_TYPE,
-    response::{IntoResponse as _, Response},
-};
+use axum::{body::Bytes, response::Response};
 use serde_json::{Value, json};
 
+use super::reply;
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
     client::{Connection, post},
-    gateway::{self, Installation, Running},
+    gateway::{Installation, Running},
     process, say,
-    upstream::{MODERN, Upstream},
+    upstream::Upstream,
 };
 
 /// The path that the server answers at.
@@ -38,16 +34,9 @@ const GOAL_BYTES: u64 = 4 << 20;
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let hostile = Upstream::hostile().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
-    let mut config =
-        OpenOptions::new().append(true).open(installation.folder().join("portcullis.toml"))?;
-    let address = hostile.address;
-    write!(
-        config,
-        "\n[[providers]]\nslug = \"renaming\"\nurl = \"http://{address}{PATH}\"\n\
-         allow_private = true\nauth = \"api_key\"\n"
-    )?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
+    let address = format!("{}{PATH}", hostile.address);
+    installation.add_provider("renaming", &address, "auth = \"api_key\"\n")?;
     let token = installation.admin_token().await?;
     let running = installation.start().await?;
     let data = installation.folder().join("data");
@@ -96,21 +85,11 @@ fn size(folder: &Path) -> Result<u64, Failure> {
 
 /// The server.
 pub(super) async fn answer(body: Bytes) -> Response {
-    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let member = |path: &str| message.pointer(path).cloned().unwrap_or_default();
-    let result = match member("/method").as_str() {
-        Some("server/discover") => json!({
-            "resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}},
-        }),
-        Some("tools/list") => json!({"resultType": "complete", "tools": tools()}),
-        _ => json!({"resultType": "complete", "content": []}),
-    };
-    let body = json!({"jsonrpc": "2.0", "id": member("/id"), "result": result}).to_string();
-    ([(CONTENT_TYPE, "application/json")], body).into_response()
+    reply(&body, tools)
 }
 
 /// Tools with new names.
-fn tools() -> Vec<Value> {
+fn tools() -> Value {
     static LISTED: AtomicU64 = AtomicU64::new(0);
     let listing = LISTED.fetch_add(1, Ordering::Relaxed);
     let tool = |number: u64| {

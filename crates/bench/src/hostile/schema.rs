@@ -6,11 +6,7 @@ use super::{
     traps::Trap,
 };
 use crate::{
-    Failure, Verdict,
-    args::HostileArgs,
-    gateway::{self, Installation},
-    process, say,
-    upstream::Upstream,
+    Failure, Verdict, args::HostileArgs, gateway::Installation, process, say, upstream::Upstream,
 };
 
 /// Upper bound on the 99th percentile of the latency, in milliseconds.
@@ -22,8 +18,7 @@ const GOAL_WORST_MS: f64 = 1_000.0;
 pub(super) async fn run(args: &HostileArgs, traps: &[Trap]) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let trapped = Upstream::of_traps().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
-    let installation = Installation::create(binary, upstream.address).await?;
+    let installation = Installation::create(args.binary.as_deref(), upstream.address).await?;
     let attacker = installation.mint("attacker").await?;
     add_traps(&installation, &trapped)?;
     let running = installation.start().await?;
@@ -31,17 +26,12 @@ pub(super) async fn run(args: &HostileArgs, traps: &[Trap]) -> Result<Verdict, F
     let calls = templates(running.address, &attacker, traps)?;
 
     let before = process::resident_kib(running.pid)?;
-    let (alone, _) = measure(&running, &installation.token, &[], args.calls).await?;
-    let (beside, answers) = measure(&running, &installation.token, &calls, args.calls).await?;
+    let seen = measure(&running, &installation.token, &calls, args.calls).await?;
     let grown = process::peak_kib(running.pid)?.saturating_sub(before);
     // It may be at work for minutes on what it was sent.
     running.kill().await?;
-
-    alone.tell("alone");
-    beside.tell("beside");
-    answers.tell();
     say(&format!("memory grew by {} MiB at most\n", grown >> 10));
-    Ok(verdict(&beside))
+    Ok(verdict(&seen))
 }
 
 /// Says whether bystanders were served in time.

@@ -14,7 +14,7 @@ use crate::{
     Failure, Verdict,
     args::HostileArgs,
     client::{Connection, get},
-    gateway::{self, Installation, Setup},
+    gateway::{Installation, Setup},
     load::Measured,
     say,
     upstream::Upstream,
@@ -42,7 +42,7 @@ const HONEST: [u8; 4] = [127, 0, 0, 2];
 /// holds.
 pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
-    let binary = gateway::binary(args.binary.as_deref()).await?;
+    let binary = args.binary.as_deref();
     let setup = Setup { bounded_connections: Some(NODE), ..Setup::default() };
     let installation = Installation::set_up(binary, upstream.address, &setup).await?;
     let running = installation.start().await?;

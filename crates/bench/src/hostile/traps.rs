@@ -1,17 +1,12 @@
 //! An MCP server whose tools have schemas that are slow to check or large, and bodies for them.
 
-use axum::{
-    Router,
-    body::Bytes,
-    http::header::CONTENT_TYPE,
-    response::{IntoResponse as _, Response},
-    routing::post,
-};
+use axum::{Router, body::Bytes, response::Response, routing::post};
 use serde_json::{Value, json};
 
+use super::reply;
 use crate::{
     Failure,
-    upstream::{self, MODERN, PATH},
+    upstream::{self, PATH},
 };
 
 /// The tool that any gateway can list.
@@ -66,17 +61,7 @@ pub(crate) async fn serve() -> Result<(), Failure> {
 }
 
 async fn answer(body: Bytes) -> Response {
-    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let member = |path: &str| message.pointer(path).cloned().unwrap_or_default();
-    let result = match member("/method").as_str() {
-        Some("server/discover") => json!({
-            "resultType": "complete", "supportedVersions": [MODERN], "capabilities": {"tools": {}},
-        }),
-        Some("tools/list") => json!({"resultType": "complete", "tools": tools()}),
-        _ => json!({"resultType": "complete", "content": [{"type": "text", "text": "Here."}]}),
-    };
-    let body = json!({"jsonrpc": "2.0", "id": member("/id"), "result": result}).to_string();
-    ([(CONTENT_TYPE, "application/json")], body).into_response()
+    reply(&body, tools)
 }
 
 fn tools() -> Value {
