@@ -1,26 +1,17 @@
 //! A standard load balancer in front of several nodes: `HAProxy`.
 
-use std::{
-    fs,
-    net::{SocketAddr, TcpStream},
-    process::{Child, Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{fs, net::SocketAddr, process::Command};
 
 use tempfile::TempDir;
-use tokio::time::Instant;
 
-use crate::free_port;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::programs::{Killed, free_address};
 
 /// A running `HAProxy`; it ends when this is dropped.
 #[derive(Debug)]
 pub struct LoadBalancer {
+    _running: Killed,
     _folder: TempDir,
     address: SocketAddr,
-    child: Child,
 }
 
 impl LoadBalancer {
@@ -29,7 +20,7 @@ impl LoadBalancer {
     pub fn start(nodes: &[SocketAddr]) -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-haproxy-").tempdir();
         let folder = folder.expect("a folder");
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let address = free_address();
         let servers: Vec<String> = nodes
             .iter()
             .enumerate()
@@ -45,33 +36,15 @@ impl LoadBalancer {
         );
         let file = folder.path().join("haproxy.cfg");
         fs::write(&file, config).expect("a configuration file");
-        let child = Command::new("haproxy")
-            .args(["-db", "-q", "-f"])
-            .arg(&file)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program haproxy");
-        let balancer = Self { _folder: folder, address, child };
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "haproxy does not start");
-            thread::sleep(Duration::from_millis(10));
-        }
-        balancer
+        let mut haproxy = Command::new("haproxy");
+        haproxy.args(["-db", "-q", "-f"]).arg(&file);
+        let running = Killed::serving(&mut haproxy, address).expect("the program haproxy");
+        Self { _folder: folder, address, _running: running }
     }
 
     /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-}
-
-impl Drop for LoadBalancer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

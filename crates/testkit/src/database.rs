@@ -2,10 +2,13 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
-use crate::Gateway;
+use crate::{
+    Gateway,
+    programs::{Killed, printed_by},
+};
 
 const SQLITE: &str = "import sqlite3, sys\nbase = sqlite3.connect(sys.argv[1], timeout=30)\n\
                       for row in base.execute(sys.argv[2]): print(row[0])\nbase.commit()";
@@ -19,13 +22,8 @@ const LOCK_POSTGRES: &str = "BEGIN; LOCK TABLE audit_events IN ACCESS EXCLUSIVE 
 
 /// A lock that another program holds until this is dropped.
 #[derive(Debug)]
-pub struct DatabaseLock(Child);
-
-impl Drop for DatabaseLock {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+pub struct DatabaseLock {
+    _holder: Killed,
 }
 
 impl Gateway {
@@ -41,7 +39,7 @@ impl Gateway {
             (python, "")
         };
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut lock = DatabaseLock(command.spawn().expect("psql or python3"));
+        let mut lock = Killed(command.spawn().expect("psql or python3"));
         // What the program reads from stays open as long as the lock.
         let stdin = lock.0.stdin.as_mut().expect("its input");
         stdin.write_all(first.as_bytes()).expect("statements");
@@ -50,7 +48,7 @@ impl Gateway {
         let stdout = lock.0.stdout.as_mut().expect("its output");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
         assert_eq!(line.trim(), "locked");
-        lock
+        DatabaseLock { _holder: lock }
     }
 
     /// Changes it with a statement.
@@ -61,11 +59,10 @@ impl Gateway {
     /// Result of a query for one value.
     #[must_use]
     pub fn ask(&self, question: &str) -> String {
-        let answer = self.query(question);
-        String::from_utf8_lossy(&answer.stdout).trim().to_owned()
+        String::from_utf8_lossy(&self.query(question)).trim().to_owned()
     }
 
-    fn query(&self, statement: &str) -> Output {
+    fn query(&self, statement: &str) -> Vec<u8> {
         let mut command = if let Some(database) = self.postgres() {
             database.psql(statement)
         } else {
@@ -73,9 +70,6 @@ impl Gateway {
             python.args(["-c", SQLITE]).arg(self.folder().join("portcullis.db")).arg(statement);
             python
         };
-        let output = command.output().expect("psql or python3");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "`{statement}` failed: {error}");
-        output
+        printed_by(&mut command)
     }
 }

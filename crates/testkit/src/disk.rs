@@ -16,25 +16,23 @@ use crate::Gateway;
 
 /// A program in `folder` that becomes `binary`; what `serve` prints is appended to `printed`.
 pub fn printing(binary: &str, folder: &Path, printed: &Path) -> PathBuf {
-    let script = folder.join("printing");
     let printed = printed.display();
-    let text = format!(
-        "#!/bin/sh\n[ \"$1\" = serve ] && exec '{binary}' \"$@\" 1<>'{printed}'\n\
-         exec '{binary}' \"$@\"\n"
-    );
-    fs::write(&script, text).expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
-    script
+    let prints = format!("[ \"$1\" = serve ] && exec '{binary}' \"$@\" 1<>'{printed}'");
+    becoming(binary, &folder.join("printing"), &prints)
 }
 
 /// A program in `folder` that becomes `binary`, but is told of a file that may grow no more by the
 /// failed write alone: the signal that comes with it is ignored.
 pub fn unsignalled(binary: &str, folder: &Path) -> PathBuf {
-    let script = folder.join("unsignalled");
-    fs::write(&script, format!("#!/bin/sh\ntrap '' XFSZ\nexec '{binary}' \"$@\"\n"))
-        .expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
-    script
+    becoming(binary, &folder.join("unsignalled"), "trap '' XFSZ")
+}
+
+/// A script that does something first and then becomes `binary`.
+fn becoming(binary: &str, script: &Path, first: &str) -> PathBuf {
+    let text = format!("#!/bin/sh\n{first}\nexec '{binary}' \"$@\"\n");
+    fs::write(script, text).expect("a script");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("a program");
+    script.to_owned()
 }
 
 impl Gateway {

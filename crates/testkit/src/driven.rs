@@ -7,7 +7,7 @@ use std::{
     fs::File,
     io::{BufRead, BufReader, Read, Seek, Write},
     path::PathBuf,
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{ChildStdin, Command, Stdio},
     sync::{
         Mutex,
         mpsc::{self, Receiver},
@@ -18,6 +18,8 @@ use std::{
 
 use serde_json::Value;
 
+use crate::programs::Killed;
+
 /// The longest it may take to answer, on the slowest machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -25,17 +27,10 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Driven {
     name: &'static str,
-    child: Child,
+    _running: Killed,
     talk: Mutex<(ChildStdin, Receiver<String>)>,
     /// Its complaints.
     errors: File,
-}
-
-impl Drop for Driven {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Driven {
@@ -58,7 +53,7 @@ impl Driven {
         thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| told.send(line))
         });
-        Self { name: script, child, talk: Mutex::new((commands, lines)), errors }
+        Self { name: script, _running: Killed(child), talk: Mutex::new((commands, lines)), errors }
     }
 
     /// The next line it says without being asked.

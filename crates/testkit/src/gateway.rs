@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{Arc, Mutex, mpsc},
     thread,
     time::Duration,
@@ -15,7 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Answer, PostgresDatabase};
+use crate::{
+    Answer, PostgresDatabase,
+    programs::{Killed, printed_by},
+};
 
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -164,19 +167,12 @@ pub struct Gateway {
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    child: Killed,
     url: String,
     log: mpsc::Receiver<String>,
     /// Its log from before it listened.
     starting: String,
     logged: Arc<Mutex<String>>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Gateway {
@@ -231,7 +227,7 @@ impl Gateway {
     /// The id of its process.
     #[must_use]
     pub fn pid(&self) -> u32 {
-        self.running.as_ref().expect("a running gateway").child.id()
+        self.running.as_ref().expect("a running gateway").child.0.id()
     }
 
     /// A command of the binary, with the environment of this gateway.
@@ -252,10 +248,8 @@ impl Gateway {
 
     /// Runs a command to its end and gives what it printed. Panics if it failed.
     pub fn run(&self, arguments: &[&str]) -> String {
-        let output = self.command().args(arguments).output().expect("a command that starts");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "`{arguments:?}` failed: {error}");
-        String::from_utf8(output.stdout).expect("output in UTF-8")
+        let printed = printed_by(self.command().args(arguments));
+        String::from_utf8(printed).expect("output in UTF-8")
     }
 
     /// Runs a command of this installation with `--json` and gives what it printed.
@@ -340,7 +334,8 @@ impl Gateway {
             }
         });
         let starting = String::new();
-        let mut running = Running { child, url: String::new(), log, starting, logged };
+        let mut running =
+            Running { child: Killed(child), url: String::new(), log, starting, logged };
         (running.url, running.starting) =
             tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);
@@ -368,8 +363,7 @@ impl Gateway {
 
     /// The text of its metrics.
     pub async fn metrics(&self) -> String {
-        let request = reqwest::Client::builder().no_proxy().build().expect("a client");
-        let answer = request.get(self.metrics_url()).send().await.expect("an answer");
+        let answer = self.client.get(self.metrics_url()).send().await.expect("an answer");
         answer.text().await.expect("a text")
     }
 
@@ -408,7 +402,7 @@ impl Gateway {
 
     fn signal(&self, signal: Signal) {
         let running = self.running.as_ref().expect("a running gateway");
-        kill_process(Pid::from_child(&running.child), signal).expect("a signal");
+        kill_process(Pid::from_child(&running.child.0), signal).expect("a signal");
     }
 
     /// Waits until it has ended; gives its exit code.
@@ -416,7 +410,7 @@ impl Gateway {
         let mut running = self.running.take().expect("a running gateway");
         tokio::task::block_in_place(|| {
             for _ in 0..PATIENCE.as_millis() * 2 / POLL.as_millis() {
-                if let Some(status) = running.child.try_wait().expect("an exit status") {
+                if let Some(status) = running.child.0.try_wait().expect("an exit status") {
                     return status.code();
                 }
                 thread::sleep(POLL);
@@ -462,8 +456,8 @@ impl Gateway {
 
     /// Invokes a tool with this input.
     pub async fn invoke(&self, who: &Principal, tool: &str, input: Value) -> Answer {
-        self.post(who, &format!("/v1/mcps/{tool}/invoke"), &json!({ "input": input }).to_string())
-            .await
+        let body = json!({ "input": input }).to_string();
+        self.post(who, &format!("/v1/mcps/{tool}/invoke"), &body).await
     }
 
     /// Invokes a tool under an idempotency key.

@@ -15,11 +15,11 @@ use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
     sync::watch,
+    task::JoinSet,
 };
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio_util::sync::DropGuard;
+
+use crate::serving::{listen, until_dropped};
 
 /// The longest a test waits for a call to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -132,7 +132,7 @@ impl HostileCall {
 pub struct Hostile {
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: Option<DropGuard>,
+    serving: Option<DropGuard>,
 }
 
 #[derive(Debug)]
@@ -147,8 +147,7 @@ struct Shared {
 impl Hostile {
     /// A server with these tools on a free port.
     pub async fn start(tools: Vec<HostileTool>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen().await;
         let shared = Arc::new(Shared {
             tools,
             calls: Mutex::default(),
@@ -156,10 +155,8 @@ impl Hostile {
             released: watch::Sender::new(false),
             closed: watch::Sender::new(0),
         });
-        let stop = CancellationToken::new();
-        let serving = serve(listener, Arc::clone(&shared), stop.clone());
-        TaskTracker::new().spawn(serving);
-        Self { address, shared, stop: Some(stop.drop_guard()) }
+        let serving = until_dropped(serve(listener, Arc::clone(&shared)));
+        Self { address, shared, serving: Some(serving) }
     }
 
     /// URL of its endpoint.
@@ -198,27 +195,19 @@ impl Hostile {
 
     /// Closes its port.
     pub fn stop(&mut self) {
-        self.stop = None;
+        self.serving = None;
     }
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>, stop: CancellationToken) {
-    let connections = TaskTracker::new();
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    // Connections end with the server.
+    let mut connections = JoinSet::new();
     loop {
-        let accepted = tokio::select! {
-            () = stop.cancelled() => return,
-            accepted = listener.accept() => accepted,
-        };
-        let Ok((stream, _)) = accepted else { continue };
+        let Ok((stream, _)) = listener.accept().await else { continue };
         let shared = Arc::clone(&shared);
-        let stop = stop.clone();
-        connections.spawn(async move {
-            tokio::select! {
-                () = stop.cancelled() => {}
-                // A client that goes away is none of the server's worries.
-                _ = answer(stream, &shared) => {}
-            }
-        });
+        // A client that goes away is none of the server's worries.
+        connections.spawn(async move { drop(answer(stream, &shared).await) });
+        while connections.try_join_next().is_some() {}
     }
 }
 

@@ -24,10 +24,12 @@ mod ocsf;
 mod oidc;
 mod postgres;
 mod power;
+mod programs;
 mod python;
 mod receiver;
 mod redis;
 mod saas;
+mod serving;
 mod wire;
 mod witness;
 
@@ -53,9 +55,3 @@ pub use self::{
     wire::{Condition, Wire},
     witness::LogWitness,
 };
-
-/// A port that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("its address").port()
-}

@@ -14,10 +14,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
+use tokio_util::sync::DropGuard;
+
+use crate::serving::serve;
 
 /// Tools on one page of `tools/list`.
 const PAGE: usize = 2;
@@ -30,7 +33,7 @@ const PAGE: usize = 2;
 pub struct McpServer {
     address: SocketAddr,
     state: Arc<Shared>,
-    serving: tokio::task::JoinHandle<()>,
+    _serving: DropGuard,
 }
 
 #[derive(Debug)]
@@ -64,8 +67,6 @@ pub fn tool(name: &str) -> Value {
 impl McpServer {
     /// Starts it with these tools on a free port.
     pub async fn start(tools: Vec<Value>) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
         let state = Arc::new(Shared {
             tools: Mutex::new(tools),
             fails: Mutex::default(),
@@ -75,11 +76,8 @@ impl McpServer {
             replies: watch::Sender::default(),
         });
         let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
-        #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
-        let serving = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Self { address, state, serving }
+        let (address, serving) = serve(router).await;
+        Self { address, state, _serving: serving }
     }
 
     /// Its URL.
@@ -89,7 +87,7 @@ impl McpServer {
 
     /// Has other tools from now on and announces it.
     pub fn change_tools(&self, tools: Vec<Value>) {
-        *self.state.tools.lock().expect("tools") = tools;
+        self.change_tools_silently(tools);
         let _ = self.state.changed.send(());
     }
 
@@ -123,12 +121,6 @@ impl McpServer {
     /// Headers and message of every request so far.
     pub fn seen(&self) -> Vec<(HeaderMap, Value)> {
         self.state.seen.lock().expect("requests").clone()
-    }
-}
-
-impl Drop for McpServer {
-    fn drop(&mut self) {
-        self.serving.abort();
     }
 }
 
@@ -184,9 +176,7 @@ fn held(message: &Value) -> Response {
     let token = message.pointer("/params/_meta/progressToken");
     let params = json!({"progressToken": token, "progress": 1, "message": "begun"});
     let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
-    let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
-    let events = stream::once(async { Ok::<_, Infallible>(event) }).chain(stream::pending());
-    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+    events(stream::iter([news]).chain(stream::pending()))
 }
 
 /// A form each time the one before was replied to, then the replies to these.
@@ -197,7 +187,7 @@ fn presenting(state: &Shared, message: &Value) -> Response {
     let id = message["id"].clone();
     let heard = state.replies.subscribe();
     let before = heard.borrow().len();
-    let events = stream::unfold((0, heard), move |(step, mut heard)| {
+    let messages = stream::unfold((0, heard), move |(step, mut heard)| {
         let form = forms.get(step).cloned();
         let id = id.clone();
         let rest = forms.len().checked_sub(step);
@@ -213,11 +203,10 @@ fn presenting(state: &Shared, message: &Value) -> Response {
                 let result = if insists { json!({"resultType": "input_required"}) } else { told };
                 json!({"jsonrpc": "2.0", "id": id, "result": result})
             };
-            let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
-            Some((Ok::<_, Infallible>(event), (step + 1, heard)))
+            Some((news, (step + 1, heard)))
         }
     });
-    ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
+    events(messages)
 }
 
 fn written_out(form: &Value) -> Value {
@@ -249,11 +238,17 @@ fn page(state: &Shared, message: &Value) -> Value {
 
 fn announcements(state: &Shared) -> Response {
     let changed = state.changed.subscribe();
-    let events = stream::unfold(changed, |mut changed| async {
+    events(stream::unfold(changed, |mut changed| async {
         changed.recv().await.ok()?;
         let news = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-        let event = Bytes::from(format!("event: message\ndata: {news}\n\n"));
-        Some((Ok::<_, Infallible>(event), changed))
+        Some((news, changed))
+    }))
+}
+
+/// An answer of these messages, each of them an event.
+fn events(messages: impl Stream<Item = Value> + Send + 'static) -> Response {
+    let events = messages.map(|message| {
+        Ok::<_, Infallible>(Bytes::from(format!("event: message\ndata: {message}\n\n")))
     });
     ([("content-type", "text/event-stream")], Body::from_stream(events)).into_response()
 }

@@ -18,6 +18,8 @@ use std::{
     },
 };
 
+use crate::programs::printed_by;
+
 /// Role that gateways sign in as: no superuser, for whom row-level security would not count.
 const ROLE: &str = "portcullis_gateway";
 
@@ -107,30 +109,24 @@ impl PostgresDatabase {
 
     /// From now on it can be read and not be written.
     pub fn refuse_writes(&self) {
-        let revoke = format!(
-            "REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public FROM {ROLE}"
-        );
-        run(&self.administered(), &[&revoke]);
+        self.change_rights("REVOKE", "FROM");
     }
 
     /// The database can be written again.
     pub fn allow_writes(&self) {
-        let grant = format!(
-            "GRANT INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public TO {ROLE}"
-        );
-        run(&self.administered(), &[&grant]);
+        self.change_rights("GRANT", "TO");
+    }
+
+    fn change_rights(&self, change: &str, of: &str) {
+        let rights = "INSERT, UPDATE, DELETE, TRUNCATE ON ALL TABLES IN SCHEMA public";
+        self.execute(&format!("{change} {rights} {of} {ROLE}"));
     }
 
     /// Everything that is stored in it, as text.
     #[must_use]
     pub fn dump(&self) -> Vec<u8> {
-        let output = Command::new("pg_dump")
-            .args(["--data-only", "--dbname", &self.administered()])
-            .output()
-            .expect("the program pg_dump");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "pg_dump failed: {error}");
-        output.stdout
+        let database = self.administered();
+        printed_by(Command::new("pg_dump").args(["--data-only", "--dbname", &database]))
     }
 
     /// Its URL, for the user that makes databases.
@@ -157,14 +153,9 @@ fn template(binary: &Path) -> &'static str {
         let server = env::var("PORTCULLIS_TEST_POSTGRES").expect("PORTCULLIS_TEST_POSTGRES");
         let database = PostgresDatabase::make(server, "template", "template1");
         let folder = tempfile::tempdir().expect("a folder");
-        let output = Command::new(binary)
-            .args(["org", "list"])
-            .env("PORTCULLIS_DATABASE__URL", database.url())
-            .env("PORTCULLIS_DATA_DIR", folder.path())
-            .output()
-            .expect("a command that starts");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "the schema cannot be made: {error}");
+        let mut migrates = Command::new(binary);
+        migrates.args(["org", "list"]).env("PORTCULLIS_DATABASE__URL", database.url());
+        printed_by(migrates.env("PORTCULLIS_DATA_DIR", folder.path()));
         let name = database.name.clone();
         (database, name)
     };
@@ -192,7 +183,5 @@ fn psql(server: &str, statements: &[&str]) -> Command {
 }
 
 fn run(server: &str, statements: &[&str]) {
-    let output = psql(server, statements).output().expect("the program psql");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`{statements:?}` failed: {error}");
+    printed_by(&mut psql(server, statements));
 }

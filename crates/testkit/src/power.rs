@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::{Builder, Gateway};
+use crate::{Builder, Gateway, programs::printed_by};
 
 /// A disk whose power can be cut. Gateways from [`PowerCut::on`] keep their database on it.
 #[derive(Debug)]
@@ -16,15 +16,9 @@ pub struct PowerCut {
     folder: TempDir,
 }
 
-impl Default for PowerCut {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl PowerCut {
     /// Builds the library that watches over what was synced. Panics without a C compiler.
-    pub fn new() -> Self {
+    pub fn build() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("losing.c");
         fs::write(&source, include_str!("power/losing.c")).expect("a source file");
@@ -32,15 +26,9 @@ impl PowerCut {
             fs::create_dir(folder.path().join(place)).expect("a folder");
         }
         let library = folder.path().join("losing.so");
-        let compiled = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
-            .arg(&library)
-            .arg(&source)
-            .args(["-ldl", "-lpthread"])
-            .output()
-            .expect("the C compiler `cc`");
-        let error = String::from_utf8_lossy(&compiled.stderr);
-        assert!(compiled.status.success(), "the library does not compile: {error}");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]).arg(&library);
+        printed_by(compiler.arg(&source).args(["-ldl", "-lpthread"]));
         Self { folder }
     }
 

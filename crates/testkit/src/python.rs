@@ -2,6 +2,8 @@
 
 use std::{ffi::OsStr, process::Command};
 
+use crate::programs::printed_by;
+
 /// Runs the text of a program with these arguments, and gives what it printed.
 ///
 /// # Panics
@@ -13,8 +15,6 @@ pub fn run_python<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> String {
     let mut python = Command::new("python3");
-    let output = python.args(["-B", "-c", program]).args(arguments).output().expect("python3");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "a program in Python failed: {error}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let printed = printed_by(python.args(["-B", "-c", program]).args(arguments));
+    String::from_utf8_lossy(&printed).into_owned()
 }

@@ -15,11 +15,10 @@ use axum::{
     routing::post,
 };
 use serde_json::Value;
-use tokio::{net::TcpListener, sync::watch};
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
+
+use crate::serving::serve;
 
 /// The longest a test waits for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,7 +40,7 @@ pub enum Manner {
 pub struct Receiver {
     address: SocketAddr,
     shared: Arc<Shared>,
-    _stop: DropGuard,
+    _serving: DropGuard,
 }
 
 #[derive(Debug)]
@@ -55,8 +54,6 @@ struct Shared {
 impl Receiver {
     /// A receiver on a free port that takes what it gets.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("its address");
         let shared = Arc::new(Shared {
             manner: watch::Sender::new(Manner::Takes),
             taken: Mutex::default(),
@@ -67,15 +64,8 @@ impl Receiver {
             .route("/v1/logs", post(receive))
             .route("/v1/traces", post(receive))
             .with_state(Arc::clone(&shared));
-        let stop = CancellationToken::new();
-        let ending = stop.clone();
-        TaskTracker::new().spawn(async move {
-            tokio::select! {
-                () = ending.cancelled() => {}
-                served = async { axum::serve(listener, router).await } => served.expect("a server"),
-            }
-        });
-        Self { address, shared, _stop: stop.drop_guard() }
+        let (address, serving) = serve(router).await;
+        Self { address, shared, _serving: serving }
     }
 
     /// The address of its logs.

@@ -1,34 +1,26 @@
 //! A Redis or Valkey server of one's own, which can die and come back.
 
-use std::{
-    net::{SocketAddr, TcpStream},
-    process::{Child, Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{net::SocketAddr, process::Command};
 
 use tempfile::TempDir;
-use tokio::time::Instant;
 
-use crate::free_port;
+use crate::programs::{Killed, free_address};
 
-/// The longest a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
 const PASSWORD: &str = "counters-canary-7c1e";
 
 /// A server with a password that keeps what it was told also when it is killed.
 #[derive(Debug)]
 pub struct RedisServer {
+    running: Option<Killed>,
     folder: TempDir,
     address: SocketAddr,
-    running: Option<Child>,
 }
 
 impl RedisServer {
     /// Starts one. Panics without the program `redis-server` or `valkey-server`.
     pub fn start() -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-redis-").tempdir();
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let address = free_address();
         let mut server = Self { folder: folder.expect("a folder"), address, running: None };
         server.start_again();
         server
@@ -38,30 +30,20 @@ impl RedisServer {
     pub fn start_again(&mut self) {
         let port = self.address.port().to_string();
         let start = |program: &str| {
-            Command::new(program)
+            let mut server = Command::new(program);
+            server
                 .args(["--bind", "127.0.0.1", "--port", &port, "--requirepass", PASSWORD])
                 .args(["--appendonly", "yes", "--save", "", "--dir"])
-                .arg(self.folder.path())
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
+                .arg(self.folder.path());
+            Killed::serving(&mut server, self.address)
         };
-        let child = start("redis-server").or_else(|_| start("valkey-server"));
-        self.running = Some(child.expect("the program redis-server or valkey-server"));
-        let begun = Instant::now();
-        while TcpStream::connect(self.address).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "the server does not start");
-            thread::sleep(Duration::from_millis(10));
-        }
+        let running = start("redis-server").or_else(|_| start("valkey-server"));
+        self.running = Some(running.expect("the program redis-server or valkey-server"));
     }
 
     /// Kills it at once (SIGKILL).
     pub fn kill(&mut self) {
-        if let Some(mut child) = self.running.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.running = None;
     }
 
     /// Its address.
@@ -86,11 +68,5 @@ impl RedisServer {
     #[must_use]
     pub fn password(&self) -> &'static str {
         PASSWORD
-    }
-}
-
-impl Drop for RedisServer {
-    fn drop(&mut self) {
-        self.kill();
     }
 }

@@ -22,6 +22,9 @@ use http::{HeaderMap, StatusCode, header};
 use reqwest::Url;
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use tokio_util::sync::DropGuard;
+
+use crate::serving::serve;
 
 /// Id of the client that the service knows.
 pub const CLIENT_ID: &str = "portcullis-client";
@@ -29,12 +32,12 @@ pub const CLIENT_ID: &str = "portcullis-client";
 pub const CLIENT_SECRET: &str = "saas-client-secret-0123456789";
 
 /// Behaviour of the service.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Habits {
     /// Seconds an access token lives; for ever when absent.
     pub expires_in: Option<u64>,
-    /// True if refresh tokens are given.
-    pub refreshes: bool,
+    /// True if no refresh tokens are given.
+    pub keeps_refresh: bool,
     /// Status that the token endpoint answers instead of working.
     pub token_status: Option<u16>,
     /// Delay of the token endpoint.
@@ -53,24 +56,6 @@ pub struct Habits {
     pub unending: BTreeMap<String, Duration>,
     /// Challenge of its MCP server to requests without a token.
     pub challenge: Option<String>,
-}
-
-impl Default for Habits {
-    fn default() -> Self {
-        Self {
-            expires_in: None,
-            refreshes: true,
-            token_status: None,
-            thinks: Duration::ZERO,
-            ended: false,
-            refuses_resource: false,
-            iss: None,
-            needs_scope: None,
-            documents: BTreeMap::new(),
-            unending: BTreeMap::new(),
-            challenge: None,
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -108,27 +93,16 @@ struct Inside {
 pub struct Saas {
     address: SocketAddr,
     inside: Arc<Mutex<Inside>>,
-    serving: tokio::task::JoinHandle<()>,
-}
-
-impl Drop for Saas {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
+    _serving: DropGuard,
 }
 
 impl Saas {
     /// Starts it on a free port.
     pub async fn start(habits: Habits) -> Self {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
         let inside = Arc::new(Mutex::new(Inside { habits, ..Inside::default() }));
         let router = Router::new().fallback(answer).with_state(Arc::clone(&inside));
-        #[expect(clippy::disallowed_methods, reason = "it ends with the test")]
-        let serving = tokio::spawn(async move {
-            let _ = axum::serve(listener, router).await;
-        });
-        Self { address, inside, serving }
+        let (address, serving) = serve(router).await;
+        Self { address, inside, _serving: serving }
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -357,7 +331,7 @@ fn issue(inside: &mut Inside, account: String, scopes: String) -> Value {
         // Another habit: numbers are texts.
         answer["expires_in"] = json!(life.to_string());
     }
-    if inside.habits.refreshes {
+    if !inside.habits.keeps_refresh {
         let refresh = format!("saas-refresh-{:08}-{account}", inside.number);
         answer["refresh_token"] = json!(refresh);
         inside.refresh.insert(refresh, (account.clone(), scopes.clone()));

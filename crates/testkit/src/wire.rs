@@ -10,10 +10,9 @@ use tokio::{
     },
     sync::watch,
 };
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio_util::{sync::DropGuard, task::TaskTracker};
+
+use crate::serving::{listen, until_dropped};
 
 /// Behaviour of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,21 +32,16 @@ pub enum Condition {
 pub struct Wire {
     address: SocketAddr,
     condition: Arc<watch::Sender<Condition>>,
-    _stop: DropGuard,
+    _carrying: DropGuard,
 }
 
 impl Wire {
     /// A wire to this address; it is cut when this is dropped.
     pub async fn to(server: String) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen().await;
         let condition = Arc::new(watch::Sender::new(Condition::Whole));
-        let stop = CancellationToken::new();
-        let known = condition.subscribe();
-        let stopped = stop.clone();
-        let carrying = carry_all(listener, server, known);
-        TaskTracker::new().spawn(async move { stopped.run_until_cancelled(carrying).await });
-        Self { address, condition, _stop: stop.drop_guard() }
+        let carrying = until_dropped(carry_all(listener, server, condition.subscribe()));
+        Self { address, condition, _carrying: carrying }
     }
 
     /// Address of its near end.

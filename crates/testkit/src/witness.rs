@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    net::Ipv4Addr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -22,14 +21,16 @@ use portcullis_core::audit::{
     merkle::{Hash, is_consistent},
     note::{KeyKind, Note, SigningKey, VerifierKey},
 };
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio_util::sync::DropGuard;
+
+use crate::serving::serve;
 
 /// A witness on a loopback port. It ends when it is dropped.
 #[derive(Debug)]
 pub struct LogWitness {
     url: String,
     inside: Arc<WitnessState>,
-    _serving: JoinSet<()>,
+    _serving: DropGuard,
 }
 
 #[derive(Debug)]
@@ -51,14 +52,8 @@ impl LogWitness {
             silent: AtomicBool::new(false),
         });
         let routes = Router::new().route("/w/add-checkpoint", post(add_checkpoint));
-        let app = routes.with_state(Arc::clone(&inside));
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
-        let url = format!("http://{}/w", listener.local_addr().expect("an address"));
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            axum::serve(listener, app).await.expect("a server");
-        });
-        Self { url, inside, _serving: serving }
+        let (address, serving) = serve(routes.with_state(Arc::clone(&inside))).await;
+        Self { url: format!("http://{address}/w"), inside, _serving: serving }
     }
 
     /// Its submission prefix.

@@ -30,7 +30,7 @@ const OWN_STORE: [(&str, &str); 16] = [
 
 /// Texts that mark a test which chooses its store.
 const CHOOSES: [&str; 5] =
-    ["[database]", ".on_sqlite()", "PostgresDatabase::create", "PowerCut::new", "\"quickstart\""];
+    ["[database]", ".on_sqlite()", "PostgresDatabase::create", "PowerCut::build", "\"quickstart\""];
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

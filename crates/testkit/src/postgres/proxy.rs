@@ -16,13 +16,12 @@ use tokio::{
         TcpListener, TcpStream,
         tcp::{OwnedReadHalf, OwnedWriteHalf},
     },
+    task::JoinSet,
 };
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio_util::sync::DropGuard;
 
 use super::PostgresDatabase;
+use crate::serving::{listen, until_dropped};
 
 /// Fate of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub enum Fault {
 pub struct PostgresWire {
     address: SocketAddr,
     armed: Armed,
-    _stop: DropGuard,
+    _carrying: DropGuard,
 }
 
 /// The statement that marks the transaction, and what becomes of it.
@@ -47,14 +46,11 @@ type Armed = Arc<Mutex<Option<(&'static str, Fault)>>>;
 impl PostgresWire {
     /// A wire to the server of this database.
     pub async fn to(database: &PostgresDatabase) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("its address");
+        let (listener, address) = listen().await;
         let armed = Armed::default();
-        let stop = CancellationToken::new();
-        let carrying =
-            carry_all(listener, database.address().to_owned(), Arc::clone(&armed), stop.clone());
-        TaskTracker::new().spawn(carrying);
-        Self { address, armed, _stop: stop.drop_guard() }
+        let server = database.address().to_owned();
+        let carrying = until_dropped(carry_all(listener, server, Arc::clone(&armed)));
+        Self { address, armed, _carrying: carrying }
     }
 
     /// The configuration of a gateway that uses the database over this wire, which has to read
@@ -75,16 +71,15 @@ impl PostgresWire {
     }
 }
 
-async fn carry_all(listener: TcpListener, server: String, armed: Armed, stop: CancellationToken) {
-    let wires = TaskTracker::new();
-    while let Some(Ok((client, _))) = stop.run_until_cancelled(listener.accept()).await {
+async fn carry_all(listener: TcpListener, server: String, armed: Armed) {
+    // Those that are made end with this one.
+    let mut wires = JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
         let server = server.clone();
         let armed = Arc::clone(&armed);
-        let stop = stop.clone();
         wires.spawn(async move {
             let Ok(server) = TcpStream::connect(server).await else { return };
-            // A wire that ends is what this is about.
-            let _ = stop.run_until_cancelled(carry(client, server, armed)).await;
+            carry(client, server, armed).await;
         });
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
-use crate::free_port;
+use crate::programs::{free_address, printed_by};
 
 const PASSWORD: &str = "store-canary-51ab";
 
@@ -61,24 +61,17 @@ impl PostgresServer {
     fn make(settings: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-postgres-").tempdir();
         let folder = folder.expect("a folder");
-        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let address = free_address();
         let settings = format!(" -c {}", settings.replace(' ', " -c "));
         let server = Self { folder, programs: programs(), address, settings };
         let password = server.folder.path().join("password");
         fs::write(&password, PASSWORD).expect("a file");
         Self::give(server.folder.path());
         let pwfile = format!("--pwfile={}", password.display());
-        server.run(
-            "initdb",
-            &[
-                "--username=postgres",
-                "--no-sync",
-                "--auth=scram-sha-256",
-                &pwfile,
-                "--encoding=UTF8",
-                "--locale=C",
-            ],
-        );
+        let signing_in = ["--username=postgres", "--auth=scram-sha-256", &pwfile];
+        let mut initdb = server.command("initdb");
+        initdb.args(signing_in).args(["--no-sync", "--encoding=UTF8", "--locale=C"]);
+        printed_by(&mut initdb);
         server
     }
 
@@ -131,9 +124,7 @@ impl PostgresServer {
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {
-        let output = self.command(program).args(arguments).output().expect("a program");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{program} {arguments:?}: {told}");
+        printed_by(self.command(program).args(arguments));
     }
 
     /// PostgreSQL refuses to run as root, so root lends it another user.

@@ -68,7 +68,7 @@ async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
-    let power = PowerCut::new();
+    let power = PowerCut::build();
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let (mut gateway, who) =
         serve_as("mcps:invoke audit:read", power.on(gateway().http("up", &upstream.url(), "")));
@@ -113,7 +113,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_waiting_for_the_disk_a_power_cut_does_lose_events() {
-    let power = PowerCut::new();
+    let power = PowerCut::build();
     let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
     let builder = power.on(gateway().http("up", &upstream.url(), ""));
     let (mut gateway, who) =

@@ -114,7 +114,7 @@ async fn a_provider_that_is_down_is_asked_again_and_heals() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_refresh_token_there_is_nothing_to_refresh_with() {
-    let scene = scene(Habits { refreshes: false, ..Habits::default() }).await;
+    let scene = scene(Habits { keeps_refresh: true, ..Habits::default() }).await;
     let done = scene.connected(&scene.who, &json!({}), "octocat").await;
 
     let answer = refresh(&scene, &text(&done, "/data/id")).await;
