@@ -65,8 +65,16 @@ fn file(text: &str) -> PolicyFile {
     PolicyFile { path: "test.cedar".to_owned(), text: text.to_owned() }
 }
 
+fn facts_file(text: &str) -> PolicyFile {
+    PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() }
+}
+
 fn load(text: &str, tools: &[Arc<Tool>]) -> Result<PolicySet, Vec<PolicyError>> {
-    PolicySet::load(vec![file(text)], &catalogue(tools), &DETECTORS, Timestamp::default())
+    load_files(vec![file(text)], tools)
+}
+
+fn load_files(files: Vec<PolicyFile>, tools: &[Arc<Tool>]) -> Result<PolicySet, Vec<PolicyError>> {
+    PolicySet::load(files, &catalogue(tools), &DETECTORS, Timestamp::default())
 }
 
 fn loaded(text: &str, tools: &[Arc<Tool>]) -> PolicySet {
@@ -117,7 +125,11 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
 }
 
 fn ask(set: &PolicySet, tool: &Tool, input: &Value) -> Decision {
-    set.decide(&question(&caller(Role::Member), tool, input))
+    ask_as(&caller(Role::Member), set, tool, input)
+}
+
+fn ask_as(who: &Principal, set: &PolicySet, tool: &Tool, input: &Value) -> Decision {
+    set.decide(&question(who, tool, input))
 }
 
 /// `allow <policy>` or `deny <policy>`.

@@ -90,8 +90,6 @@ fn an_unfit_forbid_about_others_denies_nobody_else() {
     let bound = set.rebind(&catalogue(&[list("string"), only("integer")]));
 
     assert_eq!(said(&ask(&bound, &list("string"), &json!({}))), "allow base");
-    let admin = caller(Role::Admin);
-    let tool = list("string");
-    let input = json!({});
-    assert_eq!(said(&bound.decide(&question(&admin, &tool, &input))), "deny policy-error");
+    let of_admin = ask_as(&caller(Role::Admin), &bound, &list("string"), &json!({}));
+    assert_eq!(said(&of_admin), "deny policy-error");
 }

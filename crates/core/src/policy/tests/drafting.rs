@@ -20,6 +20,11 @@ fn upsert(text: &str) -> Changes {
     Changes { upsert: vec![file(text)], ..Changes::default() }
 }
 
+/// The change of a status alone.
+fn restated(id: &str, status: Status) -> Changes {
+    Changes { statuses: [(id.to_owned(), status)].into(), ..Changes::default() }
+}
+
 fn drafted(set: &PolicySet, changes: &Changes) -> PolicySet {
     set.draft(changes, Timestamp::default()).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
@@ -56,16 +61,14 @@ fn a_draft_decides_by_its_changes_and_leaves_its_base_alone() {
 #[test]
 fn a_changed_status_is_as_if_the_annotation_said_so() {
     let set = loaded(RULES, &tools());
-    let statuses = [("later".to_owned(), Status::Active)].into();
 
-    let changed = drafted(&set, &Changes { statuses, ..Changes::default() });
+    let changed = drafted(&set, &restated("later", Status::Active));
 
     let text = RULES.replace("@mode(\"shadow\")", "@mode(\"active\")");
     let written = loaded(&text, &tools());
     assert_eq!(changed.version(), written.version());
     assert_eq!(changed.find("later").unwrap().status, Status::Active);
-    let statuses = [("later".to_owned(), Status::Shadow)].into();
-    let back = drafted(&changed, &Changes { statuses, ..Changes::default() });
+    let back = drafted(&changed, &restated("later", Status::Shadow));
     assert_eq!(back.version(), set.version());
 }
 
@@ -75,9 +78,8 @@ fn a_policy_of_others_is_answered_as_one_that_is_not_there() {
     let errors = |id: &str| {
         let changes = Changes {
             remove: [id.to_owned()].into(),
-            statuses: [(id.to_owned(), Status::Active)].into(),
             hidden: ["later".to_owned()].into(),
-            ..Changes::default()
+            ..restated(id, Status::Active)
         };
         let errors = set.draft(&changes, Timestamp::default()).unwrap_err();
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -106,10 +108,8 @@ fn a_draft_shares_what_it_does_not_change() {
     let set = loaded(RULES, &tools());
     let tools = tools();
 
-    let draft = drafted(
-        &set,
-        &upsert(r#"@id("limit") forbid (principal, action == Mcp::Action::"a:list", resource);"#),
-    );
+    let limit = r#"@id("limit") forbid (principal, action == Mcp::Action::"a:list", resource);"#;
+    let draft = drafted(&set, &upsert(limit));
 
     assert!(!draft.is_same_for(&set, &tools[0]));
     assert!(draft.is_same_for(&set, &tools[1]));
@@ -142,13 +142,7 @@ fn what_is_wrong_in_a_draft_is_said_where_it_stands() {
             Changes { remove: ["typo".to_owned()].into(), ..Changes::default() },
             "remove 1:1 unknown_policy",
         ),
-        (
-            Changes {
-                statuses: [("typo".to_owned(), Status::Active)].into(),
-                ..Changes::default()
-            },
-            "set_status 1:1 unknown_policy",
-        ),
+        (restated("typo", Status::Active), "set_status 1:1 unknown_policy"),
     ];
     for (changes, expected) in table {
         let found: Vec<String> = codes(&changes);
@@ -199,8 +193,7 @@ fn an_addition_is_checked_wherever_its_name_stands_among_the_others() {
 #[test]
 fn a_reload_reads_what_the_files_say_whatever_status_was_set_beside_them() {
     let set = loaded(RULES, &tools());
-    let statuses = [("later".to_owned(), Status::Active)].into();
-    let draft = drafted(&set, &Changes { statuses, ..Changes::default() });
+    let draft = drafted(&set, &restated("later", Status::Active));
 
     let again =
         draft.reload(vec![file(RULES)], &catalogue(&tools()), &DETECTORS, Timestamp::default());
@@ -229,10 +222,9 @@ fn a_draft_of_more_checks_than_it_may_take_is_refused_with_its_size() {
     // Only what a policy may apply to counts, and only what the set does not have.
     let one = upsert(r#"@id("x") permit (principal, action == Mcp::Action::"a:list", resource);"#);
     assert!(within(&set, &one, 1).is_ok());
-    let restated =
-        Changes { statuses: [("base".to_owned(), Status::Shadow)].into(), ..Changes::default() };
-    assert!(matches!(within(&set, &restated, 1), Err(DraftError::TooLarge { .. })));
-    assert!(within(&set, &restated, 2).is_ok());
+    let shadow = restated("base", Status::Shadow);
+    assert!(matches!(within(&set, &shadow, 1), Err(DraftError::TooLarge { .. })));
+    assert!(within(&set, &shadow, 2).is_ok());
     // From nothing, it is the policies of the draft alone.
     assert!(within(&set.emptied(Timestamp::default()), &many(3), 6).is_ok());
 }
@@ -264,14 +256,10 @@ fn a_draft_can_be_stopped_between_any_two_policies_and_tools() {
 fn an_earlier_set_can_be_stopped_while_it_is_loaded() {
     let set = loaded(RULES, &tools());
     let bounds = DraftBounds { max_checks: 0, stop: &|| true };
+    let files = vec![file(RULES)];
+    let known = catalogue(&tools());
 
-    let stopped = set.reload_within(
-        vec![file(RULES)],
-        &catalogue(&tools()),
-        &DETECTORS,
-        Timestamp::default(),
-        &bounds,
-    );
+    let stopped = set.reload_within(files, &known, &DETECTORS, Timestamp::default(), &bounds);
 
     assert_eq!(stopped.err(), Some(DraftError::Stopped));
 }

@@ -18,16 +18,8 @@ fn tools() -> Vec<Arc<Tool>> {
     TOOLS.map(tool).to_vec()
 }
 
-#[derive(Debug, Clone)]
-struct Rule {
-    permit: bool,
-    principal: &'static str,
-    action: &'static str,
-    resource: &'static str,
-    condition: &'static str,
-}
-
-fn rule() -> impl Strategy<Value = Rule> {
+/// A rule without its name, and whether it permits.
+fn rule() -> impl Strategy<Value = (bool, String)> {
     let principal = prop::sample::select(vec![
         "principal",
         "principal is Mcp::User",
@@ -68,25 +60,16 @@ fn rule() -> impl Strategy<Value = Rule> {
         "unless { context.input == context.input && principal.id like \"usr_*\" }",
     ]);
     (any::<bool>(), principal, action, resource, condition).prop_map(
-        |(permit, principal, action, resource, condition)| Rule {
-            permit,
-            principal,
-            action,
-            resource,
-            condition,
+        |(permit, principal, action, resource, condition)| {
+            let effect = if permit { "permit" } else { "forbid" };
+            (permit, format!("{effect} ({principal}, {action}, {resource}) {condition};\n"))
         },
     )
 }
 
-fn text(rules: &[Rule]) -> String {
-    let rule = |(number, rule): (usize, &Rule)| {
-        let effect = if rule.permit { "permit" } else { "forbid" };
-        format!(
-            "@id(\"p{number}\") {effect} ({}, {}, {}) {};\n",
-            rule.principal, rule.action, rule.resource, rule.condition
-        )
-    };
-    rules.iter().enumerate().map(rule).collect()
+fn text(rules: &[(bool, String)]) -> String {
+    let named = |(at, (_, rule)): (usize, &(bool, String))| format!("@id(\"p{at}\") {rule}");
+    rules.iter().enumerate().map(named).collect()
 }
 
 fn uid(text: &str) -> EntityUid {
@@ -167,17 +150,14 @@ proptest! {
         if let Some(n) = n { input["n"] = json!(n); }
         if let Some(s) = s { input["s"] = json!(s); }
         let detectors: &[&str] = if found { &["email"] } else { &[] };
-        let ours = set.decide(&Question {
+        let asked = Question {
             dlp: DlpFacts { detectors, count: 0, max_severity: 0, media: 0 },
             mfa,
             ..question(&caller, &all[which], &input)
-        });
+        };
+        let ours = set.decide(&asked);
 
-        let again = loaded(&source, &all).evaluated_by(&engine::PUBLIC).decide(&Question {
-            dlp: DlpFacts { detectors, count: 0, max_severity: 0, media: 0 },
-            mfa,
-            ..question(&caller, &all[which], &input)
-        });
+        let again = loaded(&source, &all).evaluated_by(&engine::PUBLIC).decide(&asked);
         prop_assert_eq!(&again, &ours, "both evaluators say the same");
 
         let kind = if service { "Service" } else { "User" };
@@ -202,7 +182,7 @@ proptest! {
         }).collect();
         reasons.sort();
         errors.sort();
-        let failed: Vec<String> = errors.iter().filter(|id| !rules[id[1..].parse::<usize>().unwrap()].permit).cloned().collect();
+        let failed: Vec<String> = errors.iter().filter(|id| !rules[id[1..].parse::<usize>().unwrap()].0).cloned().collect();
 
         let mut determining: Vec<String> = ours.determining.iter().map(ToString::to_string).collect();
         determining.sort();

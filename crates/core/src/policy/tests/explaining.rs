@@ -17,10 +17,14 @@ fn pay() -> Arc<Tool> {
     tool("pay:send", &json!({"amount": {"type": "integer"}, "country": {"type": "string"}}))
 }
 
-fn examined(text: &str, input: &Value, known: &Known, explain: Explain) -> Examined {
+/// Does something with a set of these rules, and with a member's call of `pay:send`.
+fn with_call<R>(text: &str, input: &Value, act: impl FnOnce(&PolicySet, &Question<'_>) -> R) -> R {
     let tool = pay();
-    let member = caller(Role::Member);
-    loaded(text, &[Arc::clone(&tool)]).examine(&question(&member, &tool, input), known, explain)
+    act(&loaded(text, &[Arc::clone(&tool)]), &question(&caller(Role::Member), &tool, input))
+}
+
+fn examined(text: &str, input: &Value, known: &Known, explain: Explain) -> Examined {
+    with_call(text, input, |set, asked| set.examine(asked, known, explain))
 }
 
 fn everything(input: &Value, explain: Explain) -> Examined {
@@ -29,12 +33,9 @@ fn everything(input: &Value, explain: Explain) -> Examined {
 
 #[test]
 fn the_decision_is_the_one_that_is_made_without_asking_why() {
-    let tool = pay();
-    let member = caller(Role::Member);
-    let set = loaded(RULES, &[Arc::clone(&tool)]);
     for amount in [100, 450, 501] {
         let input = json!({"amount": amount});
-        let plain = set.decide(&question(&member, &tool, &input));
+        let plain = with_call(RULES, &input, PolicySet::decide);
         for explain in [Explain::Determining, Explain::Candidates, Explain::Full] {
             assert_eq!(everything(&input, explain).decision, plain, "{amount} {explain:?}");
         }
@@ -86,13 +87,9 @@ fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<Str
 
 #[test]
 fn a_denial_by_default_tells_which_permit_nearly_applied_and_the_clause_that_failed() {
-    let tool = pay();
-    let member = caller(Role::Member);
-    let set = loaded(RULES, &[Arc::clone(&tool)]);
-    let input = json!({"amount": 501});
-
-    let misses =
-        set.near_misses(&question(&member, &tool, &input), &Known::everything(), &|_| true);
+    let misses = with_call(RULES, &json!({"amount": 501}), |set, asked| {
+        set.near_misses(asked, &Known::everything(), &|_| true)
+    });
 
     let small = &misses[0];
     assert_eq!(small.differs, MissedPart::Condition);
@@ -248,6 +245,7 @@ fn what_is_not_known_makes_a_decision_indeterminate_only_if_it_could_turn_it() {
     let forbid = "@id(\"f\") @reason(\"r\") forbid (principal, action, resource) \
                   when { context.input has country && context.input.country == \"yy\" };";
     let permit = "@id(\"p\") permit (principal, action, resource);";
+    let shadow = forbid.replace("@reason", "@mode(\"shadow\") @reason");
     let amount = ["context.input.amount"];
     let nothing: [&str; 0] = [];
     let all = ["context.input.amount", "context.input.country"];
@@ -263,12 +261,7 @@ fn what_is_not_known_makes_a_decision_indeterminate_only_if_it_could_turn_it() {
         (format!("{permit}{forbid}"), &amount, "allow p", &["f"]),
         (forbid.to_owned(), &amount, "deny default-deny", &[]),
         // Only what shadow policies read is unknown.
-        (
-            format!("{permit}{}", forbid.replace("@reason", "@mode(\"shadow\") @reason")),
-            &amount,
-            "allow p",
-            &[],
-        ),
+        (format!("{permit}{shadow}"), &amount, "allow p", &[]),
     ];
     for (text, known, expected, could_turn) in table {
         let known = Known::only(known.iter().copied());

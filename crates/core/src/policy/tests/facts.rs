@@ -13,9 +13,7 @@ fn mail() -> Arc<Tool> {
 }
 
 fn with_facts(facts: &str, rules: &str) -> Result<PolicySet, Vec<PolicyError>> {
-    let facts = PolicyFile { path: FACTS_FILE.to_owned(), text: facts.to_owned() };
-    let files = vec![facts, file(rules)];
-    PolicySet::load(files, &catalogue(&[mail()]), &DETECTORS, Timestamp::default())
+    load_files(vec![facts_file(facts), file(rules)], &[mail()])
 }
 
 /// The value of a fact for an input, as JSON; null when it cannot be computed.
@@ -207,9 +205,8 @@ fn an_unknown_fact_and_a_wrong_use_of_one_are_errors_of_the_policy() {
 fn another_fact_is_another_set_and_changes_its_tool_alone() {
     let set = with_facts(INTERNAL, RULES).unwrap();
     let changed = INTERNAL.replace(" | lower", "");
-    let facts = |text: &str| PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() };
     let reload = |text: &str| {
-        let files = vec![facts(text), file(RULES)];
+        let files = vec![facts_file(text), file(RULES)];
         set.reload(files, &catalogue(&[mail()]), &DETECTORS, Timestamp::default()).unwrap()
     };
 
@@ -226,10 +223,9 @@ fn labels_are_what_the_operator_calls_tools() {
     let other = tool("mail:list", &json!({}));
     let tools = [mail(), Arc::clone(&other)];
     let load = |labels: &str| {
-        let facts = PolicyFile { path: FACTS_FILE.to_owned(), text: format!("[labels]\n{labels}") };
+        let facts = facts_file(&format!("[labels]\n{labels}"));
         let rules = "@id(\"p\") permit (principal, action, resource in Mcp::Label::\"pii\");";
-        let files = vec![facts, file(rules)];
-        PolicySet::load(files, &catalogue(&tools), &DETECTORS, Timestamp::default()).unwrap()
+        load_files(vec![facts, file(rules)], &tools).unwrap()
     };
     let permitted = |set: &PolicySet| {
         tools.each_ref().map(|tool| said(&ask(set, tool, &json!({}))) == "allow p")

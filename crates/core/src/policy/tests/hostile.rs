@@ -80,9 +80,8 @@ fn a_value_that_cannot_be_shown_is_named_by_its_path_alone() {
 
     let decision = ask(&set, &pay(), &serde_json::from_str(r#"{"amount": 4711e99}"#).unwrap());
 
-    let reason = reason(&decision);
     assert_eq!(
-        reason,
+        reason(&decision),
         "The call cannot be shown to the policies: `context.input.amount` is outside the range of \
          a 64-bit integer"
     );
@@ -139,19 +138,17 @@ fn a_name_that_only_looks_the_same_is_another() {
     let set = loaded(rules, &tools);
     let decided = |group: &str, region: &str| {
         let claims = [("region".to_owned(), [region.to_owned()].into())].into();
-        let identity = Identity {
-            groups: vec![group.to_owned()],
-            claims,
-            ..Identity::of(&caller_as(Role::Member))
-        };
-        said(&set.decide(&question(&Principal::new(identity), &tools[0], &json!({}))))
+        let groups = vec![group.to_owned()];
+        let identity = Identity { groups, claims, ..Identity::of(&caller_as(Role::Member)) };
+        said(&ask_as(&Principal::new(identity), &set, &tools[0], &json!({})))
     };
 
     assert_eq!(decided("staff", "us"), "allow staff");
     assert_eq!(decided("other", "eu"), "allow eu");
     // A Cyrillic а, full-width letters, a zero-width joiner, a trailing space, upper case.
-    for group in ["st\u{430}ff", "ｓｔａｆｆ", "staff\u{200d}", "staff ", "Staff", "staff\0", ""]
-    {
+    let lookalikes =
+        ["st\u{430}ff", "ｓｔａｆｆ", "staff\u{200d}", "staff ", "Staff", "staff\0", ""];
+    for group in lookalikes {
         assert_eq!(decided(group, "us"), "deny default-deny", "{group:?}");
     }
     for region in ["\u{435}u", "eu\u{200b}", "EU", "{\"__entity\":\"eu\"}"] {

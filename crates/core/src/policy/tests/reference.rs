@@ -24,15 +24,10 @@ fn every_snippet_of_the_reference_loads_without_a_warning() {
         Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())
     };
     let tools = [required("stripe:create-refund"), tool("gmail:send", &input)];
-    let facts = blocks("toml").concat();
-    let files = vec![
-        PolicyFile { path: FACTS_FILE.to_owned(), text: facts },
-        file(&blocks("cedar").concat()),
-    ];
+    let files = vec![facts_file(&blocks("toml").concat()), file(&blocks("cedar").concat())];
 
-    let set = PolicySet::load(files, &catalogue(&tools), &DETECTORS, Timestamp::default());
+    let set = load_files(files, &tools).unwrap_or_else(|errors| panic!("{errors:#?}"));
 
-    let set = set.unwrap_or_else(|errors| panic!("{errors:#?}"));
     assert_eq!(set.records().iter().filter(|record| !record.builtin).count(), 3);
     for record in set.records() {
         let warnings = &record.validation.warnings;

@@ -14,13 +14,9 @@ fn errors(policies: &str, set: &PolicySet) -> Vec<String> {
     result.validation_errors().map(ToString::to_string).collect()
 }
 
-fn no_facts(tools: &[Arc<Tool>]) -> PolicySet {
-    PolicySet::load(Vec::new(), &catalogue(tools), &DETECTORS, Timestamp::default()).unwrap()
-}
-
 #[test]
 fn the_starter_policies_are_valid_by_it() {
-    let set = no_facts(&starter::sample());
+    let set = load_files(Vec::new(), &starter::sample()).unwrap();
 
     assert_eq!(errors(starter::STARTER, &set), Vec::<String>::new());
     let wrong = r#"forbid (principal, action == Mcp::Action::"sample:list_items", resource)
@@ -36,20 +32,12 @@ fn names_kinds_and_facts_are_those_that_policies_are_checked_by() {
         "nested": {"type": "object", "properties": {"x.y": {"type": "integer"}}, "required": ["x.y"]},
         "any": {"anyOf": [text, {"type": "integer"}]},
     });
-    let tools = [
-        tool("a:get.it-now", &properties),
-        tool_with(
-            "b:x",
-            &json!({}),
-            &json!({"readOnlyHint": true}),
-            Some(json!({
-                "type": "object", "properties": {"found": {"type": "boolean"}},
-            })),
-        ),
-    ];
+    let reads = json!({"readOnlyHint": true});
+    let found = json!({"type": "object", "properties": {"found": {"type": "boolean"}}});
+    let tools =
+        [tool("a:get.it-now", &properties), tool_with("b:x", &json!({}), &reads, Some(found))];
     let facts =
         "[facts.\"a:get.it-now\"]\nrecipients = { type = \"Long\", from = \"$.to[*] | count\" }\n";
-    let facts = PolicyFile { path: FACTS_FILE.to_owned(), text: facts.to_owned() };
     let policies = r#"
         @id("a") @reason("r")
         forbid (principal is Mcp::User, action == Mcp::Action::"a:get.it-now", resource)
@@ -64,9 +52,8 @@ fn names_kinds_and_facts_are_those_that_policies_are_checked_by() {
         forbid (principal in Mcp::Role::"member", action in Mcp::Action::"hint:read_only", resource)
         when { context has output && context.output has found && context.output.found };
     "#;
-    let files = vec![facts, file(policies)];
 
-    let set = PolicySet::load(files, &catalogue(&tools), &DETECTORS, Timestamp::default());
+    let set = load_files(vec![facts_file(facts), file(policies)], &tools);
 
     let set = set.unwrap_or_else(|errors| panic!("{errors:#?}"));
     assert_eq!(errors(policies, &set), Vec::<String>::new());

@@ -8,16 +8,12 @@ pub(super) fn sample() -> Vec<Arc<Tool>> {
     let reads = json!({"readOnlyHint": true});
     let writes = json!({"readOnlyHint": false, "destructiveHint": false});
     let text = json!({"type": "string"});
+    let echo = json!({"seconds": {"type": "number"}, "text": text});
     vec![
         tool_with("sample:list_items", &json!({"limit": {"type": "integer"}}), &reads, None),
         tool_with("sample:get_customer", &json!({"id": text}), &reads, None),
         tool_with("sample:create_note", &json!({"title": text, "text": text}), &writes, None),
-        tool_with(
-            "sample:slow_echo",
-            &json!({"seconds": {"type": "number"}, "text": text}),
-            &writes,
-            None,
-        ),
+        tool_with("sample:slow_echo", &echo, &writes, None),
         tool_with("sample:always_fails", &json!({}), &writes, None),
     ]
 }
