@@ -137,11 +137,11 @@ impl Installation {
 
     /// Makes a service principal of this name, and gives a token of it.
     async fn token_of(&self, name: &str, org: &str, scopes: &str) -> Result<String, Failure> {
-        let scoped = ["--scopes", scopes];
+        let granted = ["--scopes", scopes];
         let create = ["principal", "create", name, "--org", org, "--type", "service"];
-        let principal = self.member("id", &[&create[..], &scoped].concat()).await?;
+        let principal = self.member("id", &[&create[..], &granted].concat()).await?;
         let create = ["token", "create", "--principal", &principal];
-        self.member("token", &[&create[..], &scoped].concat()).await
+        self.member("token", &[&create[..], &granted].concat()).await
     }
 
     /// Exports the whole log and has it verified; returns the fault that the verifier found.

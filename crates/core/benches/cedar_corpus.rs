@@ -194,8 +194,9 @@ fn ask(
     schema: &Schema,
     evaluator: &dyn Evaluator,
 ) -> Result<Said, Failure> {
-    let (principal, action, resource) =
-        (asked.principal.uid()?, asked.action.uid()?, asked.resource.uid()?);
+    let principal = asked.principal.uid()?;
+    let action = asked.action.uid()?;
+    let resource = asked.resource.uid()?;
     let context = Context::from_json_value(asked.context.clone(), Some((schema, &action)))?;
     let checked = asked.validate_request.then_some(schema);
     let request =
@@ -218,7 +219,8 @@ fn ask(
             .map(|rule| rule.cedar().id().to_string())
             .collect::<BTreeSet<_>>()
     };
-    let (forbids, permits) = (rules(Effect::Forbid), rules(Effect::Permit));
+    let forbids = rules(Effect::Forbid);
+    let permits = rules(Effect::Permit);
     let errors = found.errored.iter().filter_map(|(number, _)| slice.rule(*number));
     let errors = errors.map(|rule| rule.cedar().id().to_string()).collect();
     Ok(if !forbids.is_empty() {

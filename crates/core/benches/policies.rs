@@ -197,7 +197,8 @@ fn one_tool(number: usize) -> String {
 /// Policies that grow with a company: tools, teams and people. A twentieth is about a whole
 /// provider; each tool has two for a role, the others name a team or a person.
 fn of_teams(number: usize) -> Parts {
-    let (one, kind) = (one_tool(number), (number / TOOLS) % 50);
+    let one = one_tool(number);
+    let kind = (number / TOOLS) % 50;
     match kind {
         0 => (
             "permit",
@@ -329,7 +330,8 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Document) -
 
 /// Number of policies that the median call is judged by.
 fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
-    let (principal, input) = (Principal::new(identity()), Document::of(&input()));
+    let principal = Principal::new(identity());
+    let input = Document::of(&input());
     let count = |tool: &Arc<Tool>| {
         let question = question(&principal, tool, &input);
         set.examine(&question, &Known::everything(), Explain::Candidates).considered

@@ -155,7 +155,8 @@ impl Bench {
     }
 
     fn call(&self) -> Option<ToolCall> {
-        let (tool, input) = (Arc::clone(&self.tool), self.input.clone());
+        let tool = Arc::clone(&self.tool);
+        let input = self.input.clone();
         ToolCall::new(&self.engine, tool, PinState::Accepted, input, 1_024).ok()
     }
 }

@@ -16,7 +16,8 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) async fn read(response: reqwest::Response) -> Self {
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let text = response.text().await.expect("a body in UTF-8");
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         Self { status, headers, text, json }

@@ -83,7 +83,8 @@ impl Driven {
     }
 
     fn complaints(&self) -> String {
-        let (mut errors, mut text) = (&self.errors, String::new());
+        let mut errors = &self.errors;
+        let mut text = String::new();
         let _ = errors.rewind().and_then(|()| errors.read_to_string(&mut text));
         text
     }

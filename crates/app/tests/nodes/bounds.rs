@@ -135,7 +135,10 @@ async fn exports_that_follow_each_other_hold_every_event_once() {
     );
     let steps = prop::collection::vec((0..2_500_i64, any::<bool>()), 40);
     let steps = steps.new_tree(&mut runner).unwrap().current();
-    let (mut now, mut from, mut seen, mut appended) = (0, micros(-5_000), Vec::new(), 0);
+    let mut now = 0;
+    let mut from = micros(-5_000);
+    let mut seen = Vec::new();
+    let mut appended = 0;
     for (number, (step, exports)) in steps.iter().enumerate() {
         now += step;
         log.clock.set(micros(now));
@@ -171,7 +174,8 @@ async fn a_filter_by_time_shows_what_its_bounds_say_of_the_times_that_are_shown(
         let ceiling = bound.ceil_to_millis();
         let listed = async |from, to| {
             let filter = EventFilter { from, to, ..EventFilter::default() };
-            let (all, order) = (Visibility::All, EventOrder::Ascending);
+            let all = Visibility::All;
+            let order = EventOrder::Ascending;
             let page = log.shell.store.list_events(org.id, all, &filter, order, None, 100).await;
             page.unwrap().events
         };
@@ -192,7 +196,8 @@ async fn a_filter_by_time_shows_what_its_bounds_say_of_the_times_that_are_shown(
 proptest! {
     #[test]
     fn a_rounded_bound_divides_written_moments_as_it_did_before(bound in -9_999_i64..9_999, at in -9_999_i64..9_999) {
-        let (bound, written) = (Timestamp::from_micros(bound), Timestamp::from_micros(at).floor_to_millis());
+        let bound = Timestamp::from_micros(bound);
+        let written = Timestamp::from_micros(at).floor_to_millis();
 
         prop_assert_eq!(written < bound, written < bound.ceil_to_millis());
         prop_assert_eq!(written < bound, Timestamp::from_micros(at) < bound.ceil_to_millis());

@@ -186,7 +186,8 @@ impl World {
         match act {
             Act::Narrow(of, bits) => self.exchange(self.pick(of), None, scopes(bits)).await,
             Act::Delegate(of, via, bits) => {
-                let (of, via) = (self.pick(of), self.pick(via));
+                let of = self.pick(of);
+                let via = self.pick(via);
                 self.exchange(of, (of != via).then_some(via), scopes(bits)).await;
             }
             Act::Revoke(of) => {

@@ -108,7 +108,8 @@ pub(crate) fn app(
     let random: Arc<dyn Random> = Arc::new(SystemRandom);
     let audit = AuditSettings::new("test".to_owned());
     let (writer, writing) = AuditWriter::new(store.clone(), Arc::clone(&clock), audit);
-    let (outbound, tasks) = (Outbound::new(Arc::clone(&random)), TaskTracker::new());
+    let outbound = Outbound::new(Arc::clone(&random));
+    let tasks = TaskTracker::new();
     tasks.spawn(writing.run());
     let app = App::new(Parts {
         clock,
@@ -175,7 +176,8 @@ pub(crate) fn origin(source: Ipv4Addr) -> Origin {
 
 /// A new org.
 pub(crate) async fn org(store: &Store) -> OrgId {
-    let (id, name) = (OrgId::new(ids()), "acme".to_owned());
+    let id = OrgId::new(ids());
+    let name = "acme".to_owned();
     let org = Org { id, name, plan: Plan::Pro, created_at: NOW, disabled_at: None };
     store.create_org(&org).await.unwrap();
     id
@@ -269,7 +271,8 @@ impl Node {
     pub(crate) async fn token(&self) -> String {
         let org_id = org(&self.store).await;
         let id = principal(&self.store, org_id, "ci", Role::Service(ScopeSet::ALL)).await;
-        let (method, lineage) = (AuthMethod::Operator, Lineage::default());
+        let method = AuthMethod::Operator;
+        let lineage = Lineage::default();
         token(&self.store, org_id, id, method, lineage).await.0
     }
 
@@ -279,7 +282,8 @@ impl Node {
         token: &str,
         tool: &str,
     ) -> Result<Answered, Box<portcullis_app::Stopped>> {
-        let (now, random) = (self.clock.now(), &SystemRandom);
+        let now = self.clock.now();
+        let random = &SystemRandom;
         let request_id = RequestId::new(Ids { clock: &*self.clock, random });
         let origin = Origin { request_id, arrived: now, ..self.origin.clone() };
         let asked = self.app.access.authenticate(Some(token), Purpose::Access, &origin).await;

@@ -49,15 +49,18 @@ impl Scene {
     /// Two orgs; of the one a pruned beginning, payloads that were let go, an erasure, and one of
     /// which a hold kept a part.
     async fn new() -> Self {
-        let (folder, keys) = (tempfile::tempdir().unwrap(), Keyring::generate(&SystemRandom, NOW));
+        let folder = tempfile::tempdir().unwrap();
+        let keys = Keyring::generate(&SystemRandom, NOW);
         let live = folder.path().join("live.db");
         let copy = |name: &str| {
             let copy = format!("VACUUM INTO '{}'", folder.path().join(name).display());
             Connection::open(&live).unwrap().execute(&copy, ()).unwrap();
         };
         let log = Log::open(&live, &keys).await;
-        let (org, other) = (log.org("acme").await, log.org("other").await);
-        let (ann, bob) = (log.principal(), log.principal());
+        let org = log.org("acme").await;
+        let other = log.org("other").await;
+        let ann = log.principal();
+        let bob = log.principal();
         for _ in 0..3 {
             log.calls(&org, &[ann, bob, bob], 50).await;
             log.calls(&other, &[bob], 10).await;
@@ -141,7 +144,8 @@ impl Scene {
 async fn remove(log: &Log, org: &Org, who: PrincipalId) {
     let first = Timestamp::from_micros(NOW.as_micros() + 15_000);
     let told = |pruned: &Pruned| {
-        let (events, last) = (pruned.events(), pruned.size - 1);
+        let events = pruned.events();
+        let last = pruned.size - 1;
         let pruned = json!({
             "what": "events", "events": events, "before": first, "first": pruned.first, "last": last,
             "stopped_by_hold": pruned.held,
@@ -164,7 +168,10 @@ async fn remove(log: &Log, org: &Org, who: PrincipalId) {
 async fn hold(log: &Log, org: &Org) {
     let from = log.shell.clock.now();
     let from = Timestamp::from_micros(from.as_micros() - 20_000).floor_to_millis();
-    let (reason, actor, from, to) = ("case 4711".to_owned(), None, Some(from), None);
+    let reason = "case 4711".to_owned();
+    let actor = None;
+    let from = Some(from);
+    let to = None;
     log.shell.lay_hold(HoldRequest { org: org.id, reason, actor, from, to }).await.unwrap();
     let from = from.map(|it| it.plus_seconds(-1));
     let erased = erase(log, org, Selection { from, ..Selection::default() }, &["label"]).await;

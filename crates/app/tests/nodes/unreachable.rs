@@ -14,7 +14,8 @@ use crate::node::{SystemRandom, node};
 async fn a_node_without_its_store_trusts_a_known_token_for_seconds_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let node = node(folder.path(), None).await;
-    let (known, unknown) = (node.token().await, Token::generate(TokenKind::User, &SystemRandom));
+    let known = node.token().await;
+    let unknown = Token::generate(TokenKind::User, &SystemRandom);
     assert_eq!(node.ask(&known).await, Ok(()));
     let lost = Refusal::Unavailable { reason: Unavailable::Store };
 

@@ -120,7 +120,8 @@ async fn who_hangs_up_does_not_end_the_fetch() {
 
 #[tokio::test]
 async fn an_issuer_that_nobody_trusts_is_never_asked() {
-    let (ours, theirs) = (Oidc::start(), Oidc::start());
+    let ours = Oidc::start();
+    let theirs = Oidc::start();
     let trust = trusting(ours.issuer());
 
     for _ in 0..20 {

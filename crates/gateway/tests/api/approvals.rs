@@ -121,7 +121,8 @@ async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
     let (scene, admin) = asking_scene().await;
-    let (pending, approved) = (json!({"amount": 1}), json!({"amount": 2}));
+    let pending = json!({"amount": 1});
+    let approved = json!({"amount": 2});
     let waits = asked(&scene.invoke("pay", pending.clone()).await);
     let granted = asked(&scene.invoke("pay", approved.clone()).await);
     decide(&scene.gateway, &admin, &granted, "approve").await;

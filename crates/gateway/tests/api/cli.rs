@@ -290,8 +290,8 @@ async fn a_reader_that_is_gone_ends_a_command_quietly_and_changes_no_verdict() {
 async fn a_change_of_role_names_what_there_is_from_now_on() {
     let gateway = gateway().prepare();
     let org = gateway.org("acme", &ENOUGH);
-    let (user, service) =
-        (gateway.user(&org, "member", "mcps:read"), gateway.service(&org, "mcps:read"));
+    let user = gateway.user(&org, "member", "mcps:read");
+    let service = gateway.service(&org, "mcps:read");
 
     let changed = gateway.admin(&["principal", "set-role", &user.id, "--role", "auditor"]);
 

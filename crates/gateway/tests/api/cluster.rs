@@ -82,8 +82,11 @@ impl Trio {
 /// Three nodes that serve; `None` if there is no PostgreSQL.
 pub(crate) async fn trio(what: &str, change: impl Fn(Builder) -> Builder) -> Option<Trio> {
     let database = PostgresDatabase::create(what)?;
-    let (common, redis) = (Common::new(), RedisServer::start());
-    let (mut wires, mut counter_wires, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
+    let common = Common::new();
+    let redis = RedisServer::start();
+    let mut wires = Vec::new();
+    let mut counter_wires = Vec::new();
+    let mut nodes = Vec::new();
     for name in ["node-a", "node-b", "node-c"] {
         let wire = Wire::to(database.address().to_owned()).await;
         let counter_wire = Wire::to(redis.address().to_string()).await;

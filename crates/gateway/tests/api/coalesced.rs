@@ -20,7 +20,8 @@ async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
 async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_tried() {
     let gateway = gateway().start();
     let org = gateway.org("acme", &ENOUGH);
-    let (auditor, leaked) = (gateway.service(&org, ALL_SCOPES), gateway.service(&org, "mcps:read"));
+    let auditor = gateway.service(&org, ALL_SCOPES);
+    let leaked = gateway.service(&org, "mcps:read");
     gateway.delete(&leaked, "/v1/auth/token").await;
 
     for _ in 0..5 {

@@ -191,7 +191,8 @@ async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
 /// A builder whose gateway speaks TLS as `localhost`, and the certificate to trust.
 fn with_tls(builder: Builder, folder: &std::path::Path) -> (Builder, Certificate) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+    let certificate = folder.join("tls.crt");
+    let key = folder.join("tls.key");
     fs::write(&certificate, made.cert.pem()).unwrap();
     fs::write(&key, made.signing_key.serialize_pem()).unwrap();
     let toml = format!("[server.tls]\ncertificate = {certificate:?}\nkey = {key:?}");

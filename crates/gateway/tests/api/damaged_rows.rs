@@ -19,8 +19,8 @@ struct Scene {
 
 /// Two providers with a tool each, both connected for the org.
 async fn scene() -> Scene {
-    let (spoilt, sound) =
-        (McpServer::start(vec![tool("a")]).await, McpServer::start(vec![tool("a")]).await);
+    let spoilt = McpServer::start(vec![tool("a")]).await;
+    let sound = McpServer::start(vec![tool("a")]).await;
     let gateway = gateway().http("spoilt", &spoilt.url(), KEYED).http("sound", &sound.url(), KEYED);
     let (gateway, who) = serve(gateway.config("[server]\nmetrics_listen = \"127.0.0.1:0\""));
     let scene = Scene { gateway, who, _servers: [spoilt, sound] };
@@ -140,7 +140,8 @@ async fn a_connection_whose_credential_cannot_be_read_can_be_ended() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_a_token_and_a_principal_that_cannot_be_read_take_no_other_along() {
     let mut scene = scene().await;
-    let (org, id) = (&scene.who.org, of(&scene.connections().await, "spoilt")["id"].clone());
+    let org = &scene.who.org;
+    let id = of(&scene.connections().await, "spoilt")["id"].clone();
     let id = id.as_str().unwrap();
     let ben = scene.gateway.user(org, "member", "mcps:read");
     let cid = scene.gateway.principal(org, "cid", &["--role", "member"], &[]);
@@ -187,7 +188,8 @@ async fn an_intent_that_cannot_be_read_keeps_the_node_from_nothing() {
         )
     };
     let torn = "evt_01M7W9Y2TK0000000000000001";
-    let (torn_row, nameless) = (intent(torn, "{\"core\":{\"ty"), intent("evt_???", "{}"));
+    let torn_row = intent(torn, "{\"core\":{\"ty");
+    let nameless = intent("evt_???", "{}");
 
     scene.gateway.kill();
     scene.gateway.tamper(&torn_row);

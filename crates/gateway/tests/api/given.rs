@@ -82,12 +82,14 @@ pub(crate) fn assert_framed(answer: &Answer, what: &str) {
     let number = |name: &str| -> i64 {
         answer.header(name).parse().unwrap_or_else(|_| panic!("{what}: `{name}` of {answer:?}"))
     };
-    let (limit, remaining) = (number("x-ratelimit-limit"), number("x-ratelimit-remaining"));
+    let limit = number("x-ratelimit-limit");
+    let remaining = number("x-ratelimit-remaining");
     assert!((0..=limit).contains(&remaining), "{what}: {remaining} of {limit}");
     assert!(number("x-ratelimit-reset") > 1_700_000_000, "{what}");
     let resource = answer.header("x-ratelimit-resource");
     assert!(["requests", "invocations", "unauthenticated"].contains(&resource), "{what}");
-    let (policy, state) = (answer.header("ratelimit-policy"), answer.header("ratelimit"));
+    let policy = answer.header("ratelimit-policy");
+    let state = answer.header("ratelimit");
     assert!(policy.contains(&format!("\"{resource}\";q={limit};w=60")), "{what}: {policy}");
     assert!(state.contains(&format!("\"{resource}\";r={remaining};t=")), "{what}: {state}");
     assert_eq!(answer.header("cache-control"), "no-store", "{what}");

@@ -16,8 +16,8 @@ async fn policies_see_the_groups_that_the_operator_put_a_principal_into() {
     let server = McpServer::start(vec![tool("read"), tool("close")]).await;
     let gateway = gateway().policies(FOR_FINANCE).http("up", &server.url(), "").start();
     let org = gateway.org("acme", &ENOUGH);
-    let (admin, ci) =
-        (gateway.user(&org, "admin", ALL_SCOPES), gateway.service(&org, "mcps:read mcps:invoke"));
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let ci = gateway.service(&org, "mcps:read mcps:invoke");
     let set = |groups: &[&str]| {
         gateway.admin(&[&["principal", "set-groups", &ci.id][..], groups].concat())
     };

@@ -236,7 +236,8 @@ async fn refused(gateway: &Gateway, who: &Principal, body: impl Into<Vec<u8>>) -
 async fn a_body_is_one_json_object_without_doubts() {
     let (gateway, who) = serve(gateway().sample());
     let deep = |depth: usize| {
-        let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+        let open = "[".repeat(depth);
+        let close = "]".repeat(depth);
         format!("{{\"input\":{{\"title\":\"a\",\"text\":\"b\",\"x\":{open}{close}}}}}")
     };
     let deepest = deep(63);

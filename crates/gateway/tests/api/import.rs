@@ -72,7 +72,8 @@ fn import(gateway: &Gateway, text: &str) -> (i32, String, String) {
     command.env_remove("PORTCULLIS_CONFIG").arg("import").arg(&file);
     let output = command.output().expect("a command that runs");
     let told = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let (out, err) = (told(output.stdout), told(output.stderr));
+    let out = told(output.stdout);
+    let err = told(output.stderr);
     assert!(!out.contains(SECRET) && !err.contains(SECRET), "{out}\n{err}");
     (output.status.code().expect("a code"), out, err)
 }
@@ -265,7 +266,8 @@ fn what_the_configuration_has_is_not_written_again() {
     let second = import();
 
     let out = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    let (first, again) = (out(&first), out(&second));
+    let first = out(&first);
+    let again = out(&second);
     assert_eq!(first.matches("[[providers]]").count(), 2, "{first}");
     assert!(second.status.success() && !again.contains("[[providers]]"), "{again}");
     let known = "# Already in the configuration, as `my-files`: ";

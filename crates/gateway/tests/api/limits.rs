@@ -98,7 +98,8 @@ async fn a_denied_call_costs_an_invocation_and_one_that_names_no_tool_does_not()
     let policies = "@id(\"never\") forbid (principal, action, resource);";
     let gateway = gateway().sample().policies(policies).start();
     let org = org_with_time_left(&gateway, &plan("100", "50")).await;
-    let (who, reader) = (gateway.service(&org, ALL_SCOPES), gateway.service(&org, "mcps:read"));
+    let who = gateway.service(&org, ALL_SCOPES);
+    let reader = gateway.service(&org, "mcps:read");
     let remaining = |answer: &Answer| {
         assert_eq!(answer.header("x-ratelimit-resource"), "invocations");
         shown(answer).1

@@ -349,7 +349,8 @@ async fn a_server_that_changes_without_end_is_heeded_now_and_then() {
     let scene = scene(vec![tool("a")], "").await;
     scene.until_status("a", "available").await;
     let lists = || scene.server.count("tools/list");
-    let (before, begun) = (lists(), Instant::now());
+    let before = lists();
+    let begun = Instant::now();
 
     for number in 0..100 {
         scene.server.change_tools(vec![saying("a", &format!("Version {number}."))]);
@@ -358,7 +359,8 @@ async fn a_server_that_changes_without_end_is_heeded_now_and_then() {
 
     scene.until_status("a", "quarantined").await;
     // Five at once, one more every twenty seconds, and the one that was under way.
-    let (looks, allowed) = (lists() - before, 6 + begun.elapsed().as_secs() / 20);
+    let looks = lists() - before;
+    let allowed = 6 + begun.elapsed().as_secs() / 20;
     assert!(u64::try_from(looks).unwrap() <= allowed, "{looks} looks, {allowed} allowed");
 }
 

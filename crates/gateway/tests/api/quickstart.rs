@@ -166,7 +166,8 @@ fn a_second_run_uses_the_folder_again() {
         names
     };
     let first = Quickstart::run(&data);
-    let (first_org, made) = (org(&first), first.said.contains("made "));
+    let first_org = org(&first);
+    let made = first.said.contains("made ");
     assert_eq!(first.interrupt(), Some(0));
     let before = contents();
     let policy = data.join("policies/starter.cedar");

@@ -174,7 +174,8 @@ async fn files_stay_within_their_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("its path");
     fs::write(root.join("note.txt"), "hello from a file").expect("a file");
-    let (server, root) = (npm("server-filesystem"), root.to_string_lossy().into_owned());
+    let server = npm("server-filesystem");
+    let root = root.to_string_lossy().into_owned();
     let (gateway, who) = start(gateway().stdio("files", &["node", &server, &root], ""));
     let ask = |tool, path: &str| gateway.invoke(&who, tool, json!({ "path": path }));
 

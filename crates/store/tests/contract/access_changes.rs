@@ -39,10 +39,12 @@ impl<'a> Reader<'a> {
 
 on_both! {
     async fn a_change_is_told_once_and_a_use_is_none(db: Database) {
-        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let one = given::org(&db.store, 1).await;
+        let two = given::org(&db.store, 2).await;
         let user = given::user(&db.store, one, 1).await;
         let other = given::user(&db.store, two, 2).await;
-        let (mine, theirs) = (token(one, user, 1), token(two, other, 2));
+        let mine = token(one, user, 1);
+        let theirs = token(two, other, 2);
         db.store.insert_token(&mine, &hash(1)).await.unwrap();
         db.store.insert_token(&theirs, &hash(2)).await.unwrap();
         let mut reader = Reader::begin(&db.store).await;
@@ -68,10 +70,12 @@ on_both! {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_is_committed_late_is_not_missed() {
     Database::on_postgres(|db| async move {
-        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let one = given::org(&db.store, 1).await;
+        let two = given::org(&db.store, 2).await;
         let user = given::user(&db.store, one, 1).await;
         let other = given::user(&db.store, two, 2).await;
-        let (slow, quick) = (token(one, user, 1), token(two, other, 2));
+        let slow = token(one, user, 1);
+        let quick = token(two, other, 2);
         db.store.insert_token(&slow, &hash(1)).await.unwrap();
         db.store.insert_token(&quick, &hash(2)).await.unwrap();
         let mut reader = Reader::begin(&db.store).await;

@@ -86,7 +86,8 @@ impl Story {
     }
 
     async fn change(&mut self, approval: Approval, from: Option<i64>) -> bool {
-        let (n, writer) = (self.number(), self.writer());
+        let n = self.number();
+        let writer = self.writer();
         let change = ApprovalChange { approval, from };
         writer.change_approval(change, event(self.org, n), soon()).await.unwrap()
     }
@@ -94,9 +95,11 @@ impl Story {
     async fn ask(&mut self) {
         let n = self.number();
         let digest = format!("call {}", self.dice.below(3));
-        let (uses, approvals) = (1 + self.dice.below(3), 1 + self.dice.below(2));
+        let uses = 1 + self.dice.below(3);
+        let approvals = 1 + self.dice.below(2);
         let new = approval(self.org, n, &digest);
-        let (uses, approvals) = (u32::try_from(uses).unwrap(), u32::try_from(approvals).unwrap());
+        let uses = u32::try_from(uses).unwrap();
+        let approvals = u32::try_from(approvals).unwrap();
         let terms = ApprovalTerms { uses, approvals, ..new.terms };
         let expires_at = self.now().plus_seconds(900);
         let new = Approval { terms, uses_left: uses, created_at: self.now(), expires_at, ..new };
@@ -137,7 +140,8 @@ impl Story {
         let Some((n, found)) = self.some_approval().await else { return };
         let mut calls = JoinSet::new();
         for _ in 0..=self.dice.below(4) {
-            let (writer, intent) = (self.writer(), self.intent(n, &found.approval));
+            let writer = self.writer();
+            let intent = self.intent(n, &found.approval);
             calls.spawn(async move { writer.intent(intent, soon()).await.unwrap() });
         }
         let began = calls.join_all().await;

@@ -59,7 +59,8 @@ async fn together(store: &Store, intents: Vec<NewIntent>) -> Vec<Began> {
 
 on_both! {
     async fn as_many_of_many_at_once_begin_as_there_are_uses(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(&again), writer(&again)];
         for (n, uses) in [(1, 1), (2, 5)] {
@@ -84,7 +85,8 @@ on_both! {
     }
 
     async fn all_of_one_commit_are_counted(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "call", 5).await;
         let intents = (0..16).map(|n| approved_intent(org, n, &[(1, "call")])).collect();
@@ -126,7 +128,8 @@ on_both! {
     }
 
     async fn an_intent_takes_its_key_and_its_uses_or_nothing(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "call", 1).await;
         let one = [(1, "call")];
@@ -149,7 +152,8 @@ on_both! {
     }
 
     async fn keys_of_one_commit_go_to_those_that_are_approved(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "call", 1).await;
         approved(&writer, org, 2, "other", 1).await;
@@ -164,17 +168,21 @@ on_both! {
             approved_intent(org, 16, &[(2, "other")]),
         ]).await;
 
-        let (begun, taken, not) = (Began::Begun, Began::KeyTaken, Began::NotApproved);
+        let begun = Began::Begun;
+        let taken = Began::KeyTaken;
+        let not = Began::NotApproved;
         assert_eq!(results, [not, not, begun, taken, begun, taken, begun]);
         assert_eq!(left(store, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn of_several_approvals_all_are_used_or_none(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "a", 3).await;
         approved(&writer, org, 2, "b", 1).await;
-        let (a, b) = ((1, "a"), (2, "b"));
+        let a = (1, "a");
+        let b = (2, "b");
 
         let results = together(store, vec![
             approved_intent(org, 1, &[a, (3, "none")]),
@@ -185,14 +193,16 @@ on_both! {
             approved_intent(org, 6, &[a, a]),
         ]).await;
 
-        let (begun, not) = (Began::Begun, Began::NotApproved);
+        let begun = Began::Begun;
+        let not = Began::NotApproved;
         assert_eq!(results, [not, begun, not, not, not, begun]);
         assert_eq!(left(store, org, 1).await, (Status::Consumed, 0));
         assert_eq!(left(store, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn a_change_made_before_a_use_is_made_of_nothing_older(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         let it = approved(&writer, org, 1, "call", 2).await;
         begin(&writer, approved_intent(org, 1, &[(1, "call")])).await;
@@ -207,7 +217,8 @@ on_both! {
     }
 
     async fn an_intent_that_is_refused_leaves_its_use_untaken(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
@@ -223,7 +234,8 @@ on_both! {
     }
 
     async fn an_intent_whose_answer_is_lost_has_its_use_and_stays_open(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let (writer, _tasks) = writer(store);
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
@@ -241,7 +253,8 @@ on_both! {
     }
 
     async fn batches_of_several_nodes_never_wait_for_each_other_in_a_circle(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(&db.store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
         for (n, digest) in [(1, "a"), (2, "b"), (3, "c")] {
@@ -249,7 +262,8 @@ on_both! {
         }
         let pairs = [[(1, "a"), (2, "b")], [(3, "c"), (1, "a")], [(2, "b"), (3, "c")]];
 
-        let (mut intents, mut changes) = (JoinSet::new(), JoinSet::new());
+        let mut intents = JoinSet::new();
+        let mut changes = JoinSet::new();
         for n in 0..240 {
             let writer = writers[n as usize % 3].0.clone();
             let intent = approved_intent(org, n, &pairs[n as usize % 5 % 3]);

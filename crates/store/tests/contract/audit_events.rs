@@ -23,7 +23,8 @@ fn with(event: &NewEvent, column: TextColumn, text: &str) -> NewEvent {
 on_both! {
     async fn pages_meet_without_gap_or_overlap_while_events_arrive(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (all, filter) = (Visibility::All, EventFilter::default());
+        let all = Visibility::All;
+        let filter = EventFilter::default();
         for order in [EventOrder::Ascending, EventOrder::Descending] {
             let base = u32::try_from(db.store.sealed_size(org).await.unwrap()).unwrap();
             sealed(&db.store, org, (0..10).map(|n| event(org, base + n)).collect()).await;
@@ -69,7 +70,8 @@ on_both! {
     async fn an_ascending_tail_resumes_where_it_stopped(db: Database) {
         let org = given::org(&db.store, 1).await;
         sealed(&db.store, org, (0..3).map(|n| event(org, n)).collect()).await;
-        let (all, filter) = (Visibility::All, EventFilter::default());
+        let all = Visibility::All;
+        let filter = EventFilter::default();
         let order = EventOrder::Ascending;
 
         let first = db.store.list_events(org, all, &filter, order, None, 3).await.unwrap();
@@ -98,7 +100,8 @@ on_both! {
 
     async fn one_sees_what_one_did_or_had_done(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (me, other) = (given::id("usr", 1), given::id("usr", 2));
+        let me = given::id("usr", 1);
+        let other = given::id("usr", 2);
         let mut events = [0, 1, 2, 3].map(|n| event(org, n));
         events[0].actor_id = Some(me);
         events[1].actor_id = Some(other);

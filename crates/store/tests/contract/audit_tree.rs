@@ -90,7 +90,8 @@ async fn assert_proves(store: &Store, org: OrgId, signer: &Signer) {
 
 on_both! {
     async fn a_seal_lets_the_tree_grow_and_signs_it(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         let mut first = 0;
         for count in [1, 2, 252, 1, 1, 1500, 3] {
             append_all(&db.store, (first..first + count).map(|n| event(org, n)).collect()).await;
@@ -107,10 +108,12 @@ on_both! {
     }
 
     async fn many_may_seal_at_once_and_there_is_one_tree(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         let mut work = JoinSet::new();
         for node in 0..3_u32 {
-            let (settings, signer) = (db.settings.clone(), signer.clone());
+            let settings = db.settings.clone();
+            let signer = signer.clone();
             work.spawn(async move {
                 let store = Store::open(&settings).await.unwrap();
                 for round in 0..8 {
@@ -130,7 +133,8 @@ on_both! {
     }
 
     async fn a_log_that_is_older_than_trees_is_completed_by_the_next_seal(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..700).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, leaf).await.unwrap();
         db.execute("UPDATE audit_heads SET tree_size = 0").await;
@@ -147,7 +151,8 @@ on_both! {
     async fn a_log_that_stands_still_is_signed_by_whoever_has_keys_and_again_with_other_keys(
         db: Database
     ) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..9).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, leaf).await.unwrap();
         assert_eq!(db.store.find_checkpoint(org, CheckpointKind::Signed).await.unwrap(), None);
@@ -166,7 +171,8 @@ on_both! {
     }
 
     async fn proofs_of_younger_events_outlive_the_older_ones(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..600).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, signer.clone()).await.unwrap();
         let all = leaves(&db.store, org).await;
@@ -187,7 +193,8 @@ on_both! {
     }
 
     async fn a_log_that_was_changed_or_set_back_is_sealed_and_not_signed(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..40).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, signer.clone()).await.unwrap();
         let before = signed(&db.store, org).await;
@@ -266,7 +273,8 @@ on_both! {
     // Each write of a seal fails once; what is left is the log before, and the next seal makes
     // the log after.
     async fn a_seal_that_fails_anywhere_leaves_the_log_as_it_was(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, signer.clone()).await.unwrap();
         append_all(&db.store, (300..310).map(|n| event(org, n)).collect()).await;
@@ -325,7 +333,8 @@ on_both! {
 
     // A seal that was made without an answer: the next sealer finds it made.
     async fn a_seal_whose_answer_was_lost_is_found_made(db: Database) {
-        let (org, signer) = (given::org(&db.store, 1).await, Signer::default());
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
         append_all(&db.store, (0..300).map(|n| event(org, n)).collect()).await;
         let store = db.store.clone();
         let its = signer.clone();

@@ -67,7 +67,8 @@ async fn tenant(store: &Store, n: u32) -> OrgId {
 on_both! {
     async fn credentials_and_what_is_known_of_them_come_together(db: Database) {
         let org = tenant(&db.store, 1).await;
-        let (id, store) = (given::id("prv", 1), &db.store);
+        let id = given::id("prv", 1);
+        let store = &db.store;
         let new = credential(org, "prv_x", Some(NOW));
 
         let kept = store.keep_credential(org, id, &new, NOW).await.unwrap().unwrap();
@@ -83,7 +84,8 @@ on_both! {
 
     async fn of_two_who_would_renew_one_may_and_an_old_revision_changes_nothing(db: Database) {
         let org = tenant(&db.store, 1).await;
-        let (id, store) = (given::id("prv", 1), &db.store);
+        let id = given::id("prv", 1);
+        let store = &db.store;
         let new = credential(org, "prv_x", Some(NOW));
         store.keep_credential(org, id, &new, NOW).await.unwrap();
         let until = NOW.plus_seconds(30);
@@ -95,10 +97,12 @@ on_both! {
 
         assert!(!store.lease_refresh(org, id, 1, "node-1", NOW, until).await.unwrap(), "nor twice");
         assert!(store.due_refreshes(NOW, 10).await.unwrap().is_empty(), "somebody is at it");
-        let (now, until) = (NOW.plus_seconds(31), NOW.plus_seconds(61));
+        let now = NOW.plus_seconds(31);
+        let until = NOW.plus_seconds(61);
         assert!(store.lease_refresh(org, id, 1, "node-2", now, until).await.unwrap(), "it ran out");
         assert!(!store.lease_refresh(org, id, 0, "node-2", now, until).await.unwrap());
-        let (needs, why) = (ProviderStatus::NeedsAuth, Some("why"));
+        let needs = ProviderStatus::NeedsAuth;
+        let why = Some("why");
         assert!(!store.set_status_of(org, id, 0, needs, why, NOW).await.unwrap());
         assert!(store.set_status_of(org, id, 1, needs, why, NOW).await.unwrap());
         let again = store.set_status_of(org, id, 1, needs, why, NOW).await.unwrap();
@@ -161,7 +165,8 @@ on_both! {
     }
 
     async fn nobody_reaches_another_tenants_connections(db: Database) {
-        let (ours, theirs) = (tenant(&db.store, 1).await, tenant(&db.store, 2).await);
+        let ours = tenant(&db.store, 1).await;
+        let theirs = tenant(&db.store, 2).await;
         let store = &db.store;
         let id = given::id("prv", 2);
         store.keep_credential(theirs, id, &credential(theirs, "x", None), NOW).await.unwrap();
@@ -188,7 +193,8 @@ on_both! {
 
     async fn what_ends_a_connection_is_committed_with_the_event_that_tells_of_it(db: Database) {
         let org = tenant(&db.store, 1).await;
-        let (store, id) = (&db.store, given::id("prv", 1));
+        let store = &db.store;
+        let id = given::id("prv", 1);
         store.keep_credential(org, id, &credential(org, "x", None), NOW).await.unwrap();
         let told = given::event(org, 1);
 
@@ -203,10 +209,12 @@ on_both! {
 
     async fn connections_whose_provider_is_not_configured_are_noted_and_found(db: Database) {
         let org = tenant(&db.store, 1).await;
-        let (store, id) = (&db.store, given::id("prv", 1));
+        let store = &db.store;
+        let id = given::id("prv", 1);
         let due = Some(NOW);
         store.keep_credential(org, id, &credential(org, &id.to_string(), due), NOW).await.unwrap();
-        let (there, nothing) = (BTreeSet::from(["github"]), BTreeSet::new());
+        let there = BTreeSet::from(["github"]);
+        let nothing = BTreeSet::new();
         let later = NOW.plus_seconds(60);
 
         assert!(store.note_missing_providers(&there, NOW).await.unwrap().is_empty());
@@ -232,7 +240,8 @@ on_both! {
 
         let first = db.store.page_providers(org, page(OwnerFilter::Everybody, None)).await.unwrap();
         let last = first.last().unwrap();
-        let (slug, id) = (last.slug.as_str(), last.id.to_string());
+        let slug = last.slug.as_str();
+        let id = last.id.to_string();
         let after = Some((slug, id.as_str()));
         let rest = db.store.page_providers(org, page(OwnerFilter::Everybody, after)).await.unwrap();
         let orgs = OwnerFilter::Only(ProviderOwner::Org);
@@ -243,7 +252,8 @@ on_both! {
         };
         assert_eq!((slugs(&first), slugs(&rest)), (vec!["a".into(), "b".into()], vec!["b".into()]));
         assert_eq!(orgs.len(), 2);
-        let (hidden, told) = (given::id("prv", 2), given::event(org, 1));
+        let hidden = given::id("prv", 2);
+        let told = given::event(org, 1);
         assert!(db.store.hide_provider(org, hidden, &told).await.unwrap());
         assert!(!db.store.hide_provider(org, hidden, &given::event(org, 2)).await.unwrap());
         assert_eq!(db.store.list_providers(org).await.unwrap().len(), 2);
@@ -295,7 +305,8 @@ on_both! {
 
     async fn a_list_of_tools_is_kept_as_long_as_a_connection_lists_it(db: Database) {
         let org = tenant(&db.store, 1).await;
-        let (store, id) = (&db.store, given::id("prv", 1));
+        let store = &db.store;
+        let id = given::id("prv", 1);
         let list = |digest| NewToolList { digest, definitions: "[1]", tools: 1 };
 
         assert!(store.keep_tool_list(org, id, &list("a")).await.unwrap());

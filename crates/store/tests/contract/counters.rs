@@ -158,7 +158,8 @@ fn rate(count: u32, period_s: u32) -> Rate {
 async fn rates_are_taken_from_all_at_once_or_from_none() {
     let Some(counters) = counters().await else { return };
     let org = nobody();
-    let (wide, narrow) = (("wide".to_owned(), rate(3, 3600)), ("narrow".to_owned(), rate(1, 3600)));
+    let wide = ("wide".to_owned(), rate(3, 3600));
+    let narrow = ("narrow".to_owned(), rate(1, 3600));
     let take = async |rates: &[(String, Rate)]| counters.shared.take(org, rates).await.unwrap();
 
     assert_eq!(take(&[wide.clone(), narrow.clone()]).await, Ok(()));

@@ -51,7 +51,9 @@ on_both! {
 
     async fn an_export_goes_from_pending_to_its_end_and_no_further(db: Database) {
         tenant(&db.store, 1).await;
-        let (store, org, id) = (&db.store, given::id("org", 1), given::id("exp", 1));
+        let store = &db.store;
+        let org = given::id("org", 1);
+        let id = given::id("exp", 1);
         assert!(begun(store, 1, 1).await);
 
         assert!(store.beat_export(org, id, ExportBeat { scanned: 5, total: 10, bytes: 7 }, NOW).await.unwrap());
@@ -70,7 +72,8 @@ on_both! {
 
     async fn what_a_dead_node_was_writing_fails_and_what_is_old_is_forgotten(db: Database) {
         tenant(&db.store, 1).await;
-        let (store, org) = (&db.store, given::id("org", 1));
+        let store = &db.store;
+        let org = given::id("org", 1);
         let [mine, silent, living] = [1, 2, 3].map(|n| given::id("exp", n));
         for (n, node) in [(1, "node-1"), (2, "node-2"), (3, "node-3")] {
             let export = NewExport { node: node.to_owned(), ..export(1, n) };
@@ -93,7 +96,8 @@ on_both! {
     }
 
     async fn a_sink_is_behind_until_it_has_everything_and_never_goes_back(db: Database) {
-        let (ours, theirs) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let ours = given::org(&db.store, 1).await;
+        let theirs = given::org(&db.store, 2).await;
         for (org, numbers) in [(ours, 0..3), (theirs, 3..5)] {
             append_all(&db.store, numbers.map(|n| event(org, n)).collect()).await;
             db.store.seal(org, leaf).await.unwrap();
@@ -130,7 +134,8 @@ on_both! {
     async fn an_org_has_so_many_files_and_bytes_and_no_more_until_the_oldest_goes(db: Database) {
         tenant(&db.store, 1).await;
         tenant(&db.store, 2).await;
-        let (store, org) = (&db.store, given::id("org", 1));
+        let store = &db.store;
+        let org = given::id("org", 1);
         let finished = async |n: u32, bytes: u64| {
             assert!(begun(store, 1, n).await, "export {n}");
             assert!(store.finish_export(org, given::id("exp", n), "{}", bytes).await.unwrap());

@@ -90,7 +90,9 @@ on_both! {
         let (org, ana) = given::member(&db.store).await;
         let agent = given::user(&db.store, org, 2).await;
         let other = given::user(&db.store, org, 3).await;
-        let (root, first, second) = (login(org, ana, 1, "people"), token(org, agent, 2), token(org, other, 3));
+        let root = login(org, ana, 1, "people");
+        let first = token(org, agent, 2);
+        let second = token(org, other, 3);
         let through = delegated(&delegated(&root, &first, 4), &second, 5);
         let before = delegated(&root, &first, 4);
         kept(&db.store, &[&root, &first, &second, &before, &through]).await;
@@ -130,7 +132,8 @@ on_both! {
     async fn a_grant_shows_what_was_done_under_it(db: Database) {
         let (org, ana) = given::member(&db.store).await;
         let agent = given::user(&db.store, org, 2).await;
-        let (root, actor) = (token(org, ana, 1), token(org, agent, 2));
+        let root = token(org, ana, 1);
+        let actor = token(org, agent, 2);
         let child = narrowed(&root, 3);
         let grandchild = narrowed(&child, 4);
         let through = delegated(&child, &actor, 5);

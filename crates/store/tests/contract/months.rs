@@ -245,7 +245,8 @@ async fn a_database_from_before_the_months_is_brought_along() {
         let events = ["2026-01-05T00:00:00Z", FEBRUARY, "2026-02-11T00:00:00Z"];
         for (text, position) in events.into_iter().zip(1..) {
             let at = moment(text);
-            let (id, micros) = (id_at(at, position), at.as_micros());
+            let id = id_at(at, position);
+            let micros = at.as_micros();
             run(format!(
                 "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core) \
                  VALUES ('{id}', '{org}', 'x', {micros}, {micros}, '{{}}'); \

@@ -41,7 +41,8 @@ async fn an_sqlite_file_has_no_register() {
 async fn a_name_is_held_by_one_process_until_its_lease_is_over() {
     Database::on_postgres(async |db| {
         let nodes = Nodes::of(&db.settings).unwrap();
-        let (first, second) = (node("a", "a/1", "here"), node("a", "a/2", "there"));
+        let first = node("a", "a/1", "here");
+        let second = node("a", "a/2", "there");
 
         assert!(nodes.hold(&first).await.unwrap());
         assert!(nodes.hold(&first).await.unwrap(), "again and again");
@@ -70,7 +71,9 @@ async fn the_next_process_in_the_same_place_need_not_wait() {
 async fn the_living_see_each_other_and_not_the_dead() {
     Database::on_postgres(async |db| {
         let nodes = Nodes::of(&db.settings).unwrap();
-        let (a, b, c) = (node("a", "a/1", "1"), node("b", "b/1", "2"), node("c", "c/1", "3"));
+        let a = node("a", "a/1", "1");
+        let b = node("b", "b/1", "2");
+        let c = node("c", "c/1", "3");
         nodes.hold(&c).await.unwrap();
         die(&db).await;
         for node in [&a, &b] {
@@ -116,7 +119,8 @@ async fn heard(listener: &mut Listener) -> News {
 #[tokio::test]
 async fn a_change_is_heard_by_those_who_listen() {
     Database::on_postgres(async |db| {
-        let (one, two) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let one = given::org(&db.store, 1).await;
+        let two = given::org(&db.store, 2).await;
         let user = given::user(&db.store, one, 1).await;
         let token = given::token(one, user, 1);
         db.store.insert_token(&token, &given::hash(1)).await.unwrap();

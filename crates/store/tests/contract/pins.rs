@@ -84,7 +84,8 @@ on_both! {
 
     async fn pins_of_an_org_are_its_own(db: Database) {
         let store = &db.store;
-        let (one, other) = (given::org(store, 1).await, given::org(store, 2).await);
+        let one = given::org(store, 1).await;
+        let other = given::org(store, 2).await;
         for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
             store.pin_tools(org, &[told("sample:list_items", version)], NOW).await.unwrap();
         }

@@ -19,7 +19,9 @@ fn set<'a>(version: &'a str, members: &[(&'a str, &'a str)]) -> NewPolicySet<'a>
 on_both! {
     async fn a_policy_set_and_its_policies_are_found_by_version(db: Database) {
         let store = &db.store;
-        let (a1, a2, b) = (policy("a", "sha256:1"), policy("a", "sha256:2"), policy("b", "sha256:3"));
+        let a1 = policy("a", "sha256:1");
+        let a2 = policy("a", "sha256:2");
+        let b = policy("b", "sha256:3");
 
         let first = set("sha256:x", &[("a", "sha256:1"), ("b", "sha256:3")]);
         store.keep_policy_set(&first, &[a1.clone(), b.clone()], NOW).await.unwrap();
@@ -39,7 +41,8 @@ on_both! {
     async fn the_last_set_is_the_one_that_came_into_force_last(db: Database) {
         let store = &db.store;
         assert_eq!(store.last_policy_set().await.unwrap(), None);
-        let (x, y) = (set("sha256:x", &[("a", "sha256:1")]), set("sha256:y", &[]));
+        let x = set("sha256:x", &[("a", "sha256:1")]);
+        let y = set("sha256:y", &[]);
 
         let mut last = Vec::new();
         for (second, set) in [(0, &x), (1, &y), (2, &x)] {

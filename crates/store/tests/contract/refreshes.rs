@@ -298,7 +298,10 @@ impl World {
         let pick = |number: u32| tokens[usize::try_from(number).unwrap() % tokens.len()].clone();
         let mut acts = JoinSet::new();
         for act in batch {
-            let (store, who, now, n) = (self.store.clone(), self.who, self.now, self.next);
+            let store = self.store.clone();
+            let who = self.who;
+            let now = self.now;
+            let n = self.next;
             self.next += 10;
             match *act {
                 Act::Wait(seconds) => self.now = self.now.plus_seconds(i64::from(seconds)),

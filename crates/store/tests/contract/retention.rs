@@ -65,7 +65,8 @@ async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<i64> {
 on_both! {
     async fn what_is_erased_is_gone_with_its_salt_and_the_record_stays(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        let ann = given::id("usr", 1);
+        let bob = given::id("usr", 2);
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
         let before = find(&db.store, org, 1).await.unwrap();
         let selection = Selection { actor: Some(ann), ..Selection::default() };
@@ -115,7 +116,8 @@ on_both! {
 
     async fn a_hold_beats_an_erasure_until_it_is_lifted(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        let ann = given::id("usr", 1);
+        let bob = given::id("usr", 2);
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
         let laid = Hold { actor_id: Some(ann), ..hold(org, 1) };
         db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
@@ -141,7 +143,8 @@ on_both! {
 
     async fn payloads_go_before_their_events_and_commitments_stay(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        let ann = given::id("usr", 1);
+        let bob = given::id("usr", 2);
         let plain = NewEvent { has_payload: false, texts: event(org, 3).texts, ..whole(org, 3, ann) };
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
@@ -196,7 +199,8 @@ on_both! {
 
     async fn a_hold_stops_pruning_at_the_first_event_it_covers(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let (ann, bob) = (given::id("usr", 1), given::id("usr", 2));
+        let ann = given::id("usr", 1);
+        let bob = given::id("usr", 2);
         for n in 0..6 {
             let actor = if n == 3 { bob } else { ann };
             given::append_all(&db.store, vec![whole(org, n, actor)]).await;

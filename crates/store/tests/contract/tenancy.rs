@@ -65,7 +65,9 @@ on_both! {
         let ours = tenant(&db.store, 1).await;
         let theirs = tenant(&db.store, 2).await;
         let store = &db.store;
-        let (user, token, provider) = (given::id("usr", 2), given::token_id(2), given::id("prv", 2));
+        let user = given::id("usr", 2);
+        let token = given::token_id(2);
+        let provider = given::id("prv", 2);
         let update =
             ProviderUpdate { status: ProviderStatus::Error, last_error: None, tools: Some(9) };
 
@@ -84,7 +86,8 @@ on_both! {
     async fn a_token_never_spans_tenants(db: Database) {
         let ours = tenant(&db.store, 1).await;
         tenant(&db.store, 2).await;
-        let (me, stranger) = (given::id("usr", 1), given::id("usr", 2));
+        let me = given::id("usr", 1);
+        let stranger = given::id("usr", 2);
         let of_stranger = token(ours, stranger, 3);
         let mut via_stranger = token(ours, me, 4);
         via_stranger.via = Some(stranger);

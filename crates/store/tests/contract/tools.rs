@@ -32,7 +32,8 @@ on_both! {
     async fn versions_that_are_not_listed_any_more_are_forgotten_beyond_a_number(db: Database) {
         let store = &db.store;
         let version = |n: i64| ("sample:list_items".parse::<ToolId>().unwrap(), format!("v{n}"));
-        let (first, other) = (version(0), ("sample-2:a".parse().unwrap(), "x".to_owned()));
+        let first = version(0);
+        let other = ("sample-2:a".parse().unwrap(), "x".to_owned());
         store.tool_seen(None, std::slice::from_ref(&other), MOST, NOW).await.unwrap();
         for n in 1..=10 {
             let listed = [first.clone(), version(n)];

@@ -31,7 +31,8 @@ on_both! {
     async fn a_row_of_a_list_that_cannot_be_read_takes_no_other_along(db: Database) {
         let store = &db.store;
         two(store).await;
-        let (bad, good) = (given::id("org", 1), given::id("org", 2));
+        let bad = given::id("org", 1);
+        let good = given::id("org", 2);
         for statement in [
             "UPDATE providers SET status = 'bogus' WHERE id LIKE '%1'",
             "UPDATE tokens SET kind = 'bogus' WHERE id LIKE '%1'",

@@ -13,7 +13,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdout};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
     let mut args = env::args().skip(1);
-    let (era, behaviour) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+    let era = args.next().unwrap_or_default();
+    let behaviour = args.next().unwrap_or_default();
     let file = args.next();
     if era == "sample" {
         return portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
@@ -34,7 +35,8 @@ async fn main() -> io::Result<()> {
         tokio::time::sleep(Duration::from_millis(1_500)).await;
     }
     let output = tokio::io::stdout();
-    let (held, heard) = (Vec::new(), Vec::new());
+    let held = Vec::new();
+    let heard = Vec::new();
     Hostile { era, behaviour, file, output, held, heard, calls: 0 }.run().await
 }
 
@@ -190,7 +192,8 @@ impl Hostile {
                 Ok(())
             }
             "presents" => {
-                let (method, params) = ("elicitation/create", arguments.get("form"));
+                let method = "elicitation/create";
+                let params = arguments.get("form");
                 let form = json!({"jsonrpc": "2.0", "id": "f", "method": method, "params": params});
                 self.held.push(id);
                 self.send(&form).await

@@ -260,7 +260,8 @@ async fn too_many_calls_are_shed_and_a_hung_server_blocks_no_other() {
     let after = Duration::from_millis(700);
     let patient = settings(hung.transport());
     let hurried = ServerSettings { call_timeout: after, max_in_flight: 2, ..patient };
-    let (hung_client, quick_client) = (server(hurried), quick.client());
+    let hung_client = server(hurried);
+    let quick_client = quick.client();
     let calls = join_all((0..5).map(|_| failure(&hung_client)));
 
     let (ended, answer) = tokio::join!(calls, call(&quick_client, json!({})));
@@ -276,7 +277,8 @@ async fn each_way_shows_its_own_credential_and_a_renewed_one_at_once() {
     let shared = fake.client();
     let secret = |text: &str| portcullis_core::secret::Secret::new(text.to_owned());
     let bearer = |text: &str| Some(Credential::bearer(&secret(text)).unwrap());
-    let (ana, ben) = (shared.beside(bearer("ana-1")), shared.beside(bearer("ben-1")));
+    let ana = shared.beside(bearer("ana-1"));
+    let ben = shared.beside(bearer("ben-1"));
 
     for client in [&ana, &ben, &shared, &ana] {
         call(client, json!({})).await.unwrap();

@@ -308,7 +308,8 @@ async fn presenting(form: Value) -> Fake {
     let (answered, answers) = tokio::sync::watch::channel(Value::Null);
     Fake::start(move |seen| match (&seen.verb, seen.method()) {
         (&Method::GET, _) => {
-            let (mut calls, form) = (calls.clone(), form.clone());
+            let mut calls = calls.clone();
+            let form = form.clone();
             let first = stream::once(async move {
                 calls.wait_for(|count| *count == 1).await.unwrap();
                 let method = "elicitation/create";
@@ -320,7 +321,8 @@ async fn presenting(form: Value) -> Fake {
         (_, "initialize") => initialized(seen, "s", "2025-11-25", &json!({})),
         (_, "tools/call") => {
             called.send_modify(|count| *count += 1);
-            let (mut answers, id) = (answers.clone(), seen.id());
+            let mut answers = answers.clone();
+            let id = seen.id();
             let last = stream::once(async move {
                 let answer = answers.wait_for(|it| !it.is_null()).await.unwrap().to_string();
                 event(&message(&id, &content(&answer)))
@@ -346,9 +348,12 @@ async fn a_form_in_the_stream_of_the_session_is_answered_for_the_call_that_waits
     let client = |fake: &Fake| {
         server(ServerSettings { forms: Forms::Defaults, ..settings(fake.transport()) })
     };
-    let (answering, refusing) = (client(&good), client(&open));
-    let (answered, refused) = (answering.forms().unwrap(), refusing.forms().unwrap());
-    let (mut changed, secret) = (answering.tools_changed(), json!({"secret": "of the caller"}));
+    let answering = client(&good);
+    let refusing = client(&open);
+    let answered = answering.forms().unwrap();
+    let refused = refusing.forms().unwrap();
+    let mut changed = answering.tools_changed();
+    let secret = json!({"secret": "of the caller"});
     changed.mark_unchanged();
 
     let some = call_with_forms(&answering, secret, &answered).await.unwrap();

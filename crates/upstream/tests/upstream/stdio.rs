@@ -226,9 +226,11 @@ async fn a_form_is_answered_with_its_defaults_where_the_operator_says_so() {
         let settings = settings(hostile(&[era, "presents"]));
         server(ServerSettings { forms: Forms::Defaults, ..settings })
     };
-    let (legacy, modern) = (answering("legacy"), answering("modern"));
+    let legacy = answering("legacy");
+    let modern = answering("modern");
     assert!(refusing.forms().is_none());
-    let (answered, refused) = (legacy.forms().unwrap(), legacy.forms().unwrap());
+    let answered = legacy.forms().unwrap();
+    let refused = legacy.forms().unwrap();
     let unasked = modern.forms().unwrap();
 
     let none = call(&refusing, given.clone()).await.unwrap();
@@ -311,7 +313,8 @@ async fn dropping_the_server_ends_the_child_and_its_children() {
     let outbound = crate::support::outbound();
     let server = Server::new(settings(Transport::Stdio(program)), &outbound).unwrap();
     call(&server, json!({})).await.unwrap();
-    let (child, grandchild) = (diary.of("started")[0], diary.of("grandchild")[0]);
+    let child = diary.of("started")[0];
+    let grandchild = diary.of("grandchild")[0];
     assert!(is_alive(child) && is_alive(grandchild));
 
     drop(server);

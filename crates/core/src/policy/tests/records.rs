@@ -155,7 +155,7 @@ fn filters_tell_which_policies_concern_whom() {
     let set = loaded(RULES, &github());
     let tools = github();
     let those = |concerned: &dyn Fn(&str) -> bool| {
-        let records = set.records().iter().filter(|it| !it.builtin && concerned(&*it.id));
+        let records = set.records().iter().filter(|it| !it.builtin && concerned(&it.id));
         records.map(|record| record.id.to_string()).collect::<Vec<_>>()
     };
     let by_tool = |tool: &Tool| those(&|id| set.applies_to_tool(id, tool));

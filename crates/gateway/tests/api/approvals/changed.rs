@@ -22,7 +22,8 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     let declared = "protocol = \"legacy\"";
     let gateway = gateway().policies(POLICIES).http("up", &server.url(), declared).start();
     let org = gateway.org("acme", &ENOUGH);
-    let (who, admin) = (gateway.service(&org, "mcps:read mcps:invoke"), approver(&gateway, &org));
+    let who = gateway.service(&org, "mcps:read mcps:invoke");
+    let admin = approver(&gateway, &org);
     let invoke = async || gateway.invoke(&who, "up:pay", json!({})).await;
     let before = asked(&invoke().await);
     assert_eq!(decide(&gateway, &admin, &before, "approve").await.status, 200);

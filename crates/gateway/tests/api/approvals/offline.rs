@@ -40,7 +40,8 @@ async fn an_approval_is_verified_offline_against_the_event_of_its_call() {
         path.to_str().unwrap().to_owned()
     };
     let verify = |approval: &str, event: &Answer| {
-        let (approval, event) = (write("approval", approval), write("event", &event.text));
+        let approval = write("approval", approval);
+        let event = write("event", &event.text);
         run(&["approval", &approval, &event])
     };
 

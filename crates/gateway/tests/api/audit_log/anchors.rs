@@ -20,7 +20,8 @@ fn start(config: &str) -> (Gateway, Principal) {
 }
 
 fn witnessed(witness: &LogWitness) -> String {
-    let (url, key) = (witness.url(), witness.key());
+    let url = witness.url();
+    let key = witness.key();
     format!(
         "[audit.anchor]\nevery_seconds = 1\n[[audit.anchor.witnesses]]\nurl = \"{url}\"\n\
          key = \"{key}\"\nallow_private = true"

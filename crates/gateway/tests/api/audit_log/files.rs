@@ -55,7 +55,8 @@ impl Files {
             cursor = next.as_str().map_or_else(String::new, |next| format!("&cursor={next}"));
         }
         events.truncate(usize::try_from(checkpoint.size).unwrap());
-        let (store, org) = (store(gateway).await, who.org.parse().unwrap());
+        let store = store(gateway).await;
+        let org = who.org.parse().unwrap();
         Self { store, org, events, note, checkpoint, folder: gateway.folder().to_owned() }
     }
 

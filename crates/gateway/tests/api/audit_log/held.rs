@@ -213,7 +213,8 @@ async fn the_end_of_a_log_that_somebody_cut_off_is_missed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn values_that_vanished_without_an_erasure_are_named() {
     let (gateway, who) = logged(3).await;
-    let (erased, emptied) = (invoke(&gateway, &who).await, invoke(&gateway, &who).await);
+    let erased = invoke(&gateway, &who).await;
+    let emptied = invoke(&gateway, &who).await;
     size(&gateway, &who).await;
     let erase = ["audit", "erase", "--org", "acme", "--event", &erased, "--reason", "Art. 17"];
     assert!(run(&gateway, &erase).await.status.success());
@@ -292,7 +293,8 @@ async fn a_record_that_was_changed_is_marked_wherever_it_is_read() {
         let told = log.lines().filter(|line| line.contains("not the one that the log holds"));
         assert_eq!(told.filter(|line| line.contains(id.as_str())).count(), 1, "{log}");
     }
-    let (series, figures) = ("portcullis_audit_mismatched_reads_total ", gateway.metrics().await);
+    let series = "portcullis_audit_mismatched_reads_total ";
+    let figures = gateway.metrics().await;
     let count = figures.lines().find_map(|line| line.strip_prefix(series)?.parse::<u64>().ok());
     assert!(count >= Some(7), "{count:?}");
     exports_say_so(&gateway, &who, changed).await;

@@ -132,7 +132,8 @@ async fn a_log_is_held_against_the_checkpoint_that_was_kept() {
     }
     let files = Files::of(&gateway, &who).await;
     let key = &keys(&gateway, &who.org)[0];
-    let (old, last) = (before.checkpoint.size, files.checkpoint.size - 1);
+    let old = before.checkpoint.size;
+    let last = files.checkpoint.size - 1;
 
     for (first, last) in [(0, last), (old, last), (2, last), (2, old - 1)] {
         let file = files.write("grown.jsonl", &files.complete(first, last).await);
@@ -238,7 +239,8 @@ async fn a_filtered_export_shows_that_it_continues_what_was_kept() {
     let file = write(&gateway.folder().join("filtered.jsonl"), &text);
     assert_eq!(both(&gateway, &file, key, Some(&kept)), 0);
     let output = gateway.folder().join("shell.jsonl");
-    let (size, path) = (before.checkpoint.size.to_string(), output.to_string_lossy());
+    let size = before.checkpoint.size.to_string();
+    let path = output.to_string_lossy();
     let command = ["audit", "export", "--org", "acme", "--type", "mcp.invocation", "--include"];
     gateway.admin(&[&command[..], &["proofs", "--since", &size, "-o", &path]].concat());
     assert_eq!(both(&gateway, &output, key, Some(&kept)), 0);

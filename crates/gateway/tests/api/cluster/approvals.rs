@@ -33,7 +33,8 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
 
     let mut used = Vec::new();
     for round in 0..ROUNDS {
-        let (input, before) = (json!({ "round": round }), upstream.calls().len());
+        let input = json!({ "round": round });
+        let before = upstream.calls().len();
         let id = asked(&trio.nodes[round % 3].invoke(&who, "up:pay", input.clone()).await);
         decide(&trio.nodes[(round + 1) % 3], &admin, &id, "approve").await.ok();
         let dies = round % 2 == 1;

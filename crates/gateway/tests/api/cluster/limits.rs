@@ -53,7 +53,8 @@ async fn what_is_refused_early_costs_a_request_and_no_invocation() {
     let Some(trio) = trio("early", Builder::sample).await else { return };
     let node = &trio.nodes[0];
     let org = org_with_time_left(node, &plan("50", "20")).await;
-    let (who, reader) = (node.service(&org, ALL_SCOPES), node.service(&org, "mcps:read"));
+    let who = node.service(&org, ALL_SCOPES);
+    let reader = node.service(&org, "mcps:read");
     let left = |answer: &Answer| {
         let state = answer.header("ratelimit").to_owned();
         let number = |name: &str| {
@@ -151,7 +152,8 @@ async fn counters_that_answer_late_are_waited_for_as_long_as_is_set() {
         let url = redis.url_at(wire.address());
         gateway().env("COUNTERS", &url).config(&limits).sample().start()
     };
-    let (hasty, patient) = (node("timeout_ms = 50"), node("timeout_ms = 10000"));
+    let hasty = node("timeout_ms = 50");
+    let patient = node("timeout_ms = 10000");
     let [in_haste, in_patience] =
         [&hasty, &patient].map(|it| it.service(&it.org("acme", &ENOUGH), ALL_SCOPES));
     until(|| hasty.get(&in_haste, "/v1/mcps"), |answer| answer.status == 200).await;

@@ -13,7 +13,8 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_node_of_the_same_name_is_refused_and_told_what_to_do() {
     let Some(database) = PostgresDatabase::create("names") else { return };
-    let (common, redis) = (Common::new(), RedisServer::start());
+    let common = Common::new();
+    let redis = RedisServer::start();
     let node = || common.node("twin", &redis.url()).config(&database.config());
     let mut first = node().start();
     let second = node().prepare();

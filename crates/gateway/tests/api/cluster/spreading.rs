@@ -24,8 +24,8 @@ async fn a_revocation_is_known_everywhere_also_if_pushes_are_lost() {
     let Some(trio) = trio("revoked", |builder| builder).await else { return };
     let [a, b, c] = &trio.nodes;
     let org = a.org("acme", &ENOUGH);
-    let (pushed, lost) =
-        (a.user(&org, "member", "mcps:read"), a.user(&org, "auditor", "mcps:read"));
+    let pushed = a.user(&org, "member", "mcps:read");
+    let lost = a.user(&org, "auditor", "mcps:read");
     for node in &trio.nodes {
         for who in [&pushed, &lost] {
             assert_eq!(node.get(who, "/v1/mcps").await.status, 200);
@@ -55,7 +55,8 @@ async fn a_node_that_is_cut_off_from_the_store_trusts_nothing_for_longer_than_fi
     for condition in [Condition::Cut, Condition::Frozen] {
         until(|| c.get(&who, "/v1/mcps"), |answer| answer.status == 200).await;
         trio.wires[2].set(condition);
-        let (begun, mut last_trusted) = (Instant::now(), Duration::ZERO);
+        let begun = Instant::now();
+        let mut last_trusted = Duration::ZERO;
         let refused = eventually("a refusal", async || {
             let asked = begun.elapsed();
             let answer = c.get(&who, "/v1/mcps").await;

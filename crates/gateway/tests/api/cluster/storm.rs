@@ -58,9 +58,11 @@ async fn storm() -> Option<Storm> {
     }
     let upstream =
         Hostile::start(vec![tool("echo", Script::Echo), tool("closed", Script::Echo)]).await;
-    let (common, redis) = (Common::new(), RedisServer::start());
+    let common = Common::new();
+    let redis = RedisServer::start();
     let postgres = tokio::task::block_in_place(PostgresServer::start);
-    let (mut nodes, mut wires) = (Vec::new(), Vec::new());
+    let mut nodes = Vec::new();
+    let mut wires = Vec::new();
     for name in ["node-a", "node-b", "node-c"] {
         let wire = Wire::to(postgres.address().to_string()).await;
         let there = postgres.config_at(wire.address());
@@ -95,8 +97,10 @@ impl Load {
         for _ in 0..CALLERS {
             let url = format!("{url}/v1/mcps/up:echo/invoke");
             let token = who.token.clone();
-            let (answered, events) = (Arc::clone(&load.answered), Arc::clone(&load.events));
-            let (refused, stop) = (Arc::clone(&load.refused), Arc::clone(&load.stop));
+            let answered = Arc::clone(&load.answered);
+            let events = Arc::clone(&load.events);
+            let refused = Arc::clone(&load.refused);
+            let stop = Arc::clone(&load.stop);
             load.callers.spawn(async move {
                 let client = reqwest::Client::builder().no_proxy().build().unwrap();
                 while !stop.load(Ordering::SeqCst) {
@@ -105,7 +109,8 @@ impl Load {
                         refused.fetch_add(1, Ordering::SeqCst);
                         continue;
                     };
-                    let (status, body) = (answer.status().as_u16(), answer.text().await);
+                    let status = answer.status().as_u16();
+                    let body = answer.text().await;
                     if status != 200 {
                         // Of the gateway, or of the balancer whose node died.
                         assert!([502, 503, 504].contains(&status), "{status}: {body:?}");
@@ -204,7 +209,8 @@ impl Storm {
         let path = self.nodes[0].folder().join(name);
         std::fs::write(&path, file).unwrap();
         let keys = keys(&self.nodes[0], &self.who.org);
-        let (path, key) = (path.to_string_lossy(), keys[0].to_string());
+        let path = path.to_string_lossy();
+        let key = keys[0].to_string();
         self.nodes[0].run(&["audit", "verify", &path, "--key", &key]);
     }
 }

@@ -65,7 +65,8 @@ async fn three_hundred_slow_sockets_of_one_address_leave_another_client_alone() 
     let (gateway, who) = serve(gateway().config(config));
     let mut slow = slow(&gateway, SLOW).await;
     closed(&mut slow, SLOW - 256 - 4).await;
-    let (client, url) = (neighbour(), format!("{}/v1/mcps", gateway.url()));
+    let client = neighbour();
+    let url = format!("{}/v1/mcps", gateway.url());
 
     for _ in 0..100 {
         let answer = client.get(&url).bearer_auth(&who.token).send().await.unwrap();

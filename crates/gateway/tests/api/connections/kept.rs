@@ -115,7 +115,8 @@ async fn a_refused_client_goes_on_or_is_told_that_the_connection_ends() {
         stream::iter(many).map(|it| goes_on(&gateway, it)).buffer_unordered(16).collect().await;
 
     let wrong: Vec<&String> = ended.iter().filter_map(|it| it.as_ref().err()).collect();
-    let (some, count) = (&wrong[..wrong.len().min(5)], wrong.len());
+    let some = &wrong[..wrong.len().min(5)];
+    let count = wrong.len();
     assert!(wrong.is_empty(), "{count} of {}: {some:#?}", ended.len());
 }
 

@@ -146,7 +146,8 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_has_few_streams_until_somebody_has_authenticated() {
     let (gateway, who) = serve(gateway());
-    let (client, url) = (http2(), gateway.url().to_owned());
+    let client = http2();
+    let url = gateway.url().to_owned();
     let healthz = || client.get(format!("{url}/healthz")).send();
     let mut attack = JoinSet::new();
     let hold = |attack: &mut JoinSet<_>, count: usize| {

@@ -169,7 +169,8 @@ async fn refusals_and_failures_are_results_that_a_model_can_act_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_no_model_can_mend_is_an_error_of_the_protocol() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
 
     let unknown = call(gateway, who, "/mcp", "up__nothing", json!({})).await;
     let nameless = ask(gateway, who, "/mcp", "tools/call", json!({"arguments": {}})).await;
@@ -223,7 +224,8 @@ async fn a_plan_that_is_used_up_is_told_by_status_and_headers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_makes_a_call_once_whichever_way_it_is_told() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let params = |key: Option<&str>, n: u32| {
         let meta =
             key.map_or_else(|| json!({}), |key| json!({"dev.portcullis/idempotency_key": key}));

@@ -164,7 +164,8 @@ async fn the_table_names_every_scenario_of_the_suite_and_no_other() {
 
 /// A gateway with the fixture server behind it, and who may use it.
 fn fixtures() -> (Gateway, Principal) {
-    let (node, program) = (node(), script("fixtures.mjs"));
+    let node = node();
+    let program = script("fixtures.mjs");
     let node = node.to_string_lossy().into_owned();
     let servers = servers();
     let env = format!("env = {{ PORTCULLIS_TEST_SERVERS = {:?} }}", servers.to_string_lossy());

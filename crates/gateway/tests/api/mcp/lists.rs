@@ -192,7 +192,8 @@ async fn a_tool_is_called_by_the_name_that_is_listed_and_by_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_tools_are_one_list_and_more_are_pages() {
     let tools = || (0..700).map(|number| tool(&format!("t{number:04}"), Script::Echo)).collect();
-    let (one, other) = (Hostile::start(tools()).await, Hostile::start(tools()).await);
+    let one = Hostile::start(tools()).await;
+    let other = Hostile::start(tools()).await;
     let builder = gateway().http("one", &one.url(), "").http("two", &other.url(), "");
     let (gateway, who) =
         serve_as("mcps:read mcps:invoke", builder.config("[mcp]\ntools = \"list\""));

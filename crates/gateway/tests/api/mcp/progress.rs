@@ -46,7 +46,8 @@ impl Events {
     async fn next_text(&mut self) -> Option<String> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let (event, rest) = (event.to_owned(), rest.to_owned());
+                let event = event.to_owned();
+                let rest = rest.to_owned();
                 self.text = rest;
                 return Some(event);
             }
@@ -264,7 +265,8 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         let before = end().await;
         let mut events = Events::of(asking(&gateway, &who, "work", &json!("caller"))).await;
 
-        let (first, second) = (events.next().await, events.next().await);
+        let first = events.next().await;
+        let second = events.next().await;
         drop(events);
         let cancelled = async { while written(&diary, "notifications/cancelled").is_empty() {} };
         timeout(PATIENCE, cancelled).await.expect("the program is told");

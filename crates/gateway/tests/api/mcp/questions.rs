@@ -105,7 +105,8 @@ async fn statuses(scene: &Scene, answer: &Answer) -> (String, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
     let scene = scene(vec![asks(&asking())]).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
 
     let asked = leg(gateway, who, "asks", &declared, FORM, None).await.ok();
@@ -188,7 +189,8 @@ async fn a_client_that_cannot_answer_is_told_what_was_asked() {
         tool("insists", Script::Typed("application/json", INSISTING.to_owned())),
     ];
     let scene = scene(tools).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
 
     for (tool, declared, required) in [
         ("asks", json!({}), json!({"elicitation": {"form": {}}})),
@@ -212,7 +214,8 @@ async fn a_state_is_worth_nothing_elsewhere() {
         scene(vec![asks(&asking()), tool("other", Script::Asks(asking().to_string()))]).await;
     let org = scene.gateway.org("rival", &ENOUGH);
     let stranger = scene.gateway.service(&org, "mcps:read mcps:invoke");
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let declared = json!({"elicitation": {}});
     let state = state_of(&first_leg(&scene, "asks").await);
     let changed = |at: usize| {
@@ -359,7 +362,8 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
         asks(&result(&form("?"), &"y\u{1}".repeat(32 << 10))),
     ];
     let scene = scene(tools).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let declared = json!({"elicitation": {}, "roots": {}});
 
     for tool in ["many", "state", "other"] {

@@ -36,7 +36,8 @@ fn found(answer: &portcullis_testkit::Answer) -> Vec<&str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_finds_reads_and_calls_a_tool_that_is_not_listed() {
     let scene = scene(0).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let path = "/mcp?tools=search";
 
     let list = ask(gateway, who, path, "tools/list", json!({})).await;
@@ -68,7 +69,8 @@ async fn a_model_finds_reads_and_calls_a_tool_that_is_not_listed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_by_id_is_governed_like_any_other() {
     let scene = scene(0).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let call = async |arguments: Value| call(gateway, who, "/mcp", "call_tool", arguments).await;
 
     let denied = call(json!({"id": "up:count_issues", "input": {"n": 11}})).await;

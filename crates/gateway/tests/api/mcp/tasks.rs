@@ -111,7 +111,8 @@ async fn a_call_that_waits_is_a_task_and_runs_once_it_is_approved() {
 
     let begun = begun(&scene, "pay", json!({"amount": 7, "big": 1.50})).await;
 
-    let (id, approval) = (id_of(&begun), approval_of(&begun));
+    let id = id_of(&begun);
+    let approval = approval_of(&begun);
     assert_eq!(begun.status, 200, "{}", begun.text);
     let task = begun.at("/result");
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")));
@@ -190,7 +191,8 @@ async fn a_task_takes_one_use_and_leaves_the_others_to_calls() {
 #[tokio::test(flavor = "multi_thread")]
 async fn only_a_client_of_the_stateless_era_that_declares_tasks_is_given_one() {
     let (scene, _) = asking_scene().await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
 
     let told = call_as(gateway, who, "/mcp/up", "pay", json!({}), &json!({})).await;
     assert_eq!(told.at("/result/isError"), true, "{}", told.text);

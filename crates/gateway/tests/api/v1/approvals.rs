@@ -64,7 +64,8 @@ impl Waiting {
     /// Somebody who asks, and somebody who may decide.
     async fn with_two() -> (Self, Principal, Principal) {
         let it = Self::start().await;
-        let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["finance"]).await);
+        let ana = it.person("ana", &[]).await;
+        let ben = it.person("ben", &["finance"]).await;
         (it, ana, ben)
     }
 

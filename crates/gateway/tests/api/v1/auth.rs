@@ -71,7 +71,8 @@ async fn plant(
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));
     store(gateway).await.insert_token(&record, &token.hash()).await.unwrap();
-    let (token, token_id) = (token.secret().expose().to_owned(), record.id.to_string());
+    let token = token.secret().expose().to_owned();
+    let token_id = record.id.to_string();
     Principal { token, token_id, ..whose.clone() }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     audit_log::{invoke, keys},
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, serve, store},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, serve, store},
     scene::told,
 };
 

@@ -99,7 +99,8 @@ async fn commitments_open_with_their_salts_and_the_leaf_is_the_hash_of_the_recor
     let answer = gateway.event(&who, call.event_id()).await;
 
     let event = answer.at("/data");
-    let (detached, integrity) = (&event["detached"], &event["integrity"]);
+    let detached = &event["detached"];
+    let integrity = &event["integrity"];
     let commitments = &event["commitments"];
     let originals = [
         ("actor_name", &detached["actor_name"]),
@@ -270,7 +271,8 @@ async fn a_time_range_is_half_open_on_the_time_of_recording() {
 
 /// Pages through to the end and gives the sequence numbers.
 async fn pages(gateway: &Gateway, who: &Principal, query: &str) -> Vec<u64> {
-    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
     loop {
         let page = gateway.get(who, &format!("/v1/audit/events?{query}{cursor}")).await;
         seen.extend(items(&page).iter().map(|event| event["sequence"].as_u64().unwrap()));
@@ -309,7 +311,8 @@ async fn a_tail_never_ends_and_never_skips() {
     };
     let (mut cursor, first) = tail(&who, "").await;
     assert_eq!(items(&first).len(), 0);
-    let (mut made, mut seen) = (Vec::new(), Vec::new());
+    let mut made = Vec::new();
+    let mut seen = Vec::new();
 
     for round in 0..6 {
         for _ in 0..round {

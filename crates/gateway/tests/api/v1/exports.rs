@@ -101,7 +101,8 @@ async fn making_and_reading_an_export_is_recorded_with_what_it_held() {
     // That the list was looked at is recorded too, of the log and not of an export.
     found.retain(|event| event["target"]["type"] == "export");
     let of = |kind: &str| found.iter().find(|event| event["type"] == kind).unwrap();
-    let (exported, read) = (of("audit.exported"), of("audit.accessed"));
+    let exported = of("audit.exported");
+    let read = of("audit.accessed");
     let hash = format!("sha256:{}", made.at("/data/sha256").as_str().unwrap());
     assert_eq!(exported["target"]["version"], hash.as_str());
     for event in [exported, read] {
@@ -205,7 +206,8 @@ async fn the_same_request_with_the_same_key_is_the_same_export() {
     let org = gateway.org("acme", &ENOUGH);
     let who = gateway.service(&org, ALL_SCOPES);
     let other = gateway.service(&org, "audit:export");
-    let (csv, ocsf) = (json!({"format": "csv"}), json!({"format": "ocsf"}));
+    let csv = json!({"format": "csv"});
+    let ocsf = json!({"format": "ocsf"});
 
     let all = join_all((0..10).map(|_| keyed(&gateway, &who, "k", &csv))).await;
     let again = keyed(&gateway, &who, "\"k\"", &csv).await;

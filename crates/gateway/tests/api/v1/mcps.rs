@@ -96,7 +96,8 @@ async fn access_is_what_policy_would_say_to_this_caller() {
 async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
     let (gateway, who) = serve(gateway().sample());
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
-    let (mut seen, mut query) = (Vec::new(), "?limit=2".to_owned());
+    let mut seen = Vec::new();
+    let mut query = "?limit=2".to_owned();
     loop {
         let page = gateway.get(&who, &format!("/v1/mcps{query}")).await;
         seen.extend(members(&page, "id").into_iter().map(str::to_owned));

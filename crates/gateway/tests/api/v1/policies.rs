@@ -331,7 +331,8 @@ async fn policies_and_statistics_of_another_org_are_nobody_elses() {
         all.map(str::to_owned).collect::<Vec<_>>()
     };
 
-    let (of_ours, of_theirs) = (listed(&ours).await, listed(&theirs).await);
+    let of_ours = listed(&ours).await;
+    let of_theirs = listed(&theirs).await;
 
     assert_eq!(of_ours, ["everybody", "our-org", "our-user"]);
     assert_eq!(of_theirs, ["everybody", "their-condition", "their-org", "their-user"]);

@@ -182,7 +182,8 @@ async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_sa
     let second = set_with(&gateway, &who, "b").await;
     let second = second.at("/data/policy_set/version").clone();
     let done = Arc::new(AtomicBool::new(false));
-    let (stop, file) = (Arc::clone(&done), gateway.folder().join("policies/test.cedar"));
+    let stop = Arc::clone(&done);
+    let file = gateway.folder().join("policies/test.cedar");
     let storm = std::thread::spawn(move || {
         let texts = [short("a"), "permit (".to_owned(), short("b"), String::new()];
         for text in texts.iter().cycle() {

@@ -401,7 +401,8 @@ async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
                 simulate(&gateway, &ours, &call_with(5, "policies", draft.clone())).await
             };
 
-            let (theirs, nobodys) = (asked(&draft).await, asked(&same).await);
+            let theirs = asked(&draft).await;
+            let nobodys = asked(&same).await;
 
             assert_eq!(told_of(&theirs, known), told_of(&nobodys, "y-none"), "{draft}");
         }

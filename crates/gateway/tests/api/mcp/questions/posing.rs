@@ -29,7 +29,8 @@ async fn a_server_cannot_pose_as_an_approval_nor_have_unsafe_addresses_opened() 
         giving("local", &opening("q", "1", "http://127.0.0.1:9/cb")),
     ];
     let scene = scene(tools).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let declared = json!({"elicitation": {"url": {}}});
 
     for tool in ["named", "marked", "plain", "script", "posing"] {

@@ -18,7 +18,8 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_of_its_caller_and_its_address() {
     let (scene, admin) = asking_scene().await;
-    let (gateway, task) = (&scene.gateway, begun(&scene, "pay", json!({"amount": 7})).await);
+    let gateway = &scene.gateway;
+    let task = begun(&scene, "pay", json!({"amount": 7})).await;
     let id = id_of(&task);
     decide(gateway, &admin, &approval_of(&task), "approve").await;
     let sibling = gateway.service(&scene.who.org, "mcps:invoke");

@@ -52,7 +52,8 @@ async fn a_task_that_is_cancelled_is_never_called() {
     for approved in [false, true] {
         let input = json!({"approved": approved});
         let task = begun(&scene, "pay", input.clone()).await;
-        let (id, approval) = (id_of(&task), approval_of(&task));
+        let id = id_of(&task);
+        let approval = approval_of(&task);
         if approved {
             decide(&scene.gateway, &admin, &approval, "approve").await;
         }

@@ -91,7 +91,8 @@ async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
 #[tokio::test(flavor = "multi_thread")]
 async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_out() {
     let it = Waiting::start().await;
-    let (ana, ben) = (it.person("ana", &[]).await, it.person("ben", &["sales"]).await);
+    let ana = it.person("ana", &[]).await;
+    let ben = it.person("ben", &["sales"]).await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let seen_by = async |status: u16| {
         let seen = async || (it.get(&ben, &id).await.status == status).then_some(());

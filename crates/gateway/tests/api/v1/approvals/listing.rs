@@ -73,7 +73,8 @@ async fn pages_of_large_approvals_end_by_their_bytes_and_miss_none() {
     }
     ids.reverse();
 
-    let (mut pages, mut path) = (Vec::new(), "/v1/approvals?limit=200".to_owned());
+    let mut pages = Vec::new();
+    let mut path = "/v1/approvals?limit=200".to_owned();
     loop {
         let page = it.gateway.get(&ana, &path).await;
         assert_eq!(page.at("/data/items/0/input/text"), &json!(text));

@@ -92,7 +92,8 @@ async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     let mut it = Trusting::start("");
-    let (ci, agent) = (operators(&it.gateway, &it.ci), operators(&it.gateway, &it.agent));
+    let ci = operators(&it.gateway, &it.ci);
+    let agent = operators(&it.gateway, &it.agent);
     let (first, _) = it.login("ana", &[]).await;
     let (second, _) = made(&it, &first, &Value::Null).await;
     let (third, _) = made(&it, &second, &Value::Null).await;
@@ -119,11 +120,13 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     let mut it = Trusting::start("");
-    let (one, other) = (it.agent.clone(), it.ci.clone());
+    let one = it.agent.clone();
+    let other = it.ci.clone();
     let delegation = format!("delegation = [\"{one}\"]");
     let both = format!("delegation = [\"{one}\", \"{other}\"]");
     reconfigured(&mut it, |config| in_people(&config, &delegation, &both));
-    let (first, second) = (operators(&it.gateway, &one), operators(&it.gateway, &other));
+    let first = operators(&it.gateway, &one);
+    let second = operators(&it.gateway, &other);
     let (access, _) = it.login("ana", &[]).await;
     let passed_on = acted(&it, &access, &first).await;
 
@@ -151,7 +154,8 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
     let it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let answer = it.logged_in("ana", &[]).await;
-    let (root, root_id) = (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"));
+    let root = text(&answer, "/data/access_token");
+    let root_id = text(&answer, "/data/token_id");
     let (child, child_id) = made(&it, &root, &Value::Null).await;
     let (sibling, sibling_id) = made(&it, &root, &Value::Null).await;
     let (grandchild, grandchild_id) = made(&it, &child, &Value::Null).await;

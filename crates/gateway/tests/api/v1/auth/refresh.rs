@@ -59,7 +59,8 @@ async fn of_many_refreshes_at_once_all_get_the_same_pair() {
 
     // A client of its own for each, so that each has a connection of its own.
     let calls = (0..16).map(|_| {
-        let (url, refresh) = (format!("{}/v1/auth/refresh", it.gateway.url()), refresh.clone());
+        let url = format!("{}/v1/auth/refresh", it.gateway.url());
+        let refresh = refresh.clone();
         async move {
             let client = reqwest::Client::builder().no_proxy().build().unwrap();
             let answer = client.post(url).bearer_auth(refresh).send().await.unwrap();
@@ -219,7 +220,8 @@ async fn whoever_holds_a_refresh_token_can_end_its_login_and_nobody_elses() {
 async fn a_disabled_person_can_not_refresh_and_nothing_is_lost_by_it() {
     let it = Trusting::start("");
     let login = it.logged_in("ana", &[]).await;
-    let (id, refresh) = (text(&login, "/data/principal/id"), text(&login, "/data/refresh_token"));
+    let id = text(&login, "/data/principal/id");
+    let refresh = text(&login, "/data/refresh_token");
 
     it.gateway.admin(&["principal", "disable", &id]);
     let refused = it.refresh(&refresh).await;

@@ -12,7 +12,8 @@ use crate::given::{ALL_SCOPES, ENOUGH, items};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
     let scene = scene(Habits::default()).await;
-    let (gateway, victim) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let victim = &scene.who;
     let org = gateway.org("evil", &ENOUGH);
     let attacker = gateway.user(&org, "member", USER);
 
@@ -37,7 +38,8 @@ async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_state_is_good_for_one_callback_and_a_code_for_its_own_attempt() {
     let scene = scene(Habits::default()).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let begun = scene.connect(who, &json!({})).await;
     let back = scene.consent(&begun, "octocat").await;
     assert_eq!(come_back(&back).await.status(), 200);

@@ -39,7 +39,8 @@ async fn no_credential_is_written_or_told_anywhere() {
         .http("saas", &saas.mcp(), &saas.oauth())
         .start();
     let org = gateway.org("acme", &ENOUGH);
-    let (who, admin) = (gateway.user(&org, "member", USER), gateway.service(&org, ALL_SCOPES));
+    let who = gateway.user(&org, "member", USER);
+    let admin = gateway.service(&org, ALL_SCOPES);
     let (mut told, mut codes): (Vec<Answer>, Vec<String>) = (Vec::new(), Vec::new());
 
     told.push(connect(&gateway, &who, "keyed", &json!({"api_key": KEY})).await);

@@ -152,14 +152,14 @@ async fn where_only_a_page_says_that_the_client_is_unknown_the_status_says_what_
     let id = text(&begun, "/data/provider/id");
 
     let waiting = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;
-    let registered = found.gateway.admin(&["provider", "register", "--again", "found"]);
+    let again = found.gateway.admin(&["provider", "register", "--again", "found"]);
     let (_, unknown) = failure(&found.gateway, &["provider", "register", "other"]).await;
     found.connected_and_called().await;
 
     let told = waiting.at("/data/last_error").as_str().unwrap();
     assert!(told.contains("portcullis provider register --again found"), "{told}");
-    assert_eq!(registered["client_id"], CLIENT_ID);
-    assert_eq!(registered["issuer"], found.saas.origin());
+    assert_eq!(again["client_id"], CLIENT_ID);
+    assert_eq!(again["issuer"], found.saas.origin());
     assert!(unknown.contains("no provider `other` is declared"), "{unknown}");
     assert_eq!(registered(&found), 2);
     let after = found.gateway.get(&found.who, &format!("/v1/providers/{id}")).await;

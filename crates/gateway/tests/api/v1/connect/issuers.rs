@@ -95,7 +95,8 @@ async fn a_hostile_server_that_is_true_to_itself_gets_neither_the_secret_nor_a_c
         }
         publish(&hostile, &naming(&hostile, &[&hostile]), &described);
         let scene = bound(hostile, &real.origin());
-        let (gateway, who) = (&scene.gateway, &scene.who);
+        let gateway = &scene.gateway;
+        let who = &scene.who;
 
         let answer = scene.connect(who, &json!({})).await;
 
@@ -130,7 +131,8 @@ async fn of_several_issuers_the_configured_one_is_asked_and_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_names_another_issuer_later_gets_no_token_and_check_says_so() {
     let habits = Habits { expires_in: Some(3600), ..Habits::default() };
-    let (real, hostile) = (Saas::start(habits).await, Saas::start(Habits::default()).await);
+    let real = Saas::start(habits).await;
+    let hostile = Saas::start(Habits::default()).await;
     publish(&real, &naming(&real, &[&real]), &describing(&real));
     publish(&hostile, &naming(&hostile, &[&hostile]), &describing(&hostile));
     let origin = real.origin();

@@ -52,7 +52,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
         assert!(!answer.text.contains(KEY) && !answer.text.contains(OTHER));
     }
     for (who, key) in [(&ana, KEY), (&ben, OTHER), (&admin, OTHER)] {
-        let call = gateway.invoke(who, "keyed:a", json!({})).await.ok();
+        gateway.invoke(who, "keyed:a", json!({})).await.ok();
         let seen = server.seen();
         let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
         assert_eq!(headers["x-key"], format!("key={key}"));
@@ -159,7 +159,8 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
 async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_forgotten() {
     let server = McpServer::start(vec![tool("a")]).await;
     let (mut gateway, org) = start(&server);
-    let (admin, ana) = (gateway.service(&org, ALL_SCOPES), gateway.user(&org, "member", USER));
+    let admin = gateway.service(&org, ALL_SCOPES);
+    let ana = gateway.user(&org, "member", USER);
     give(&gateway, &ana, KEY).await.ok();
     let with = std::fs::read_to_string(gateway.config_file()).unwrap();
     let without = with.replace("slug = \"keyed\"", "slug = \"other\"");

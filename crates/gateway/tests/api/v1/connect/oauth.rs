@@ -15,7 +15,8 @@ async fn configured(connect: &str) -> Scene {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_connects_calls_and_disconnects() {
     let scene = scene(Habits { expires_in: Some(3600), ..Habits::default() }).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     assert_eq!(scene.whoami(who).await.code(), "not_found");
 
     let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
@@ -61,7 +62,8 @@ async fn a_user_connects_calls_and_disconnects() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_revokes_nothing_keeps_nobody_connected() {
     let scene = scene(Habits::default()).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let id = text(&scene.connected(who, &json!({}), "octocat").await, "/data/id");
     scene.saas.change(|habits| {
         habits.documents.insert("/revoke".to_owned(), (500, "{}".to_owned()));
@@ -78,7 +80,8 @@ async fn a_provider_that_revokes_nothing_keeps_nobody_connected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_framed() {
     let scene = configured("return_to = [\"https://app.acme.example\"]").await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let there = "https://app.acme.example/done?x=1";
 
     let begun = scene.connect(who, &json!({ "return_to": there })).await;
@@ -120,7 +123,8 @@ async fn the_browser_returns_where_it_was_asked_to_and_what_it_is_shown_is_frame
 #[tokio::test(flavor = "multi_thread")]
 async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
     let scene = scene(Habits::default()).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
 
     for wrong in ["K7QX-2M9P-4TBR-HW3N", "x", "", "0000-0000-0000-0000", "🦀"] {
@@ -140,7 +144,8 @@ async fn five_wrong_codes_end_an_attempt_and_revoke_what_was_granted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_confirms_is_revoked_and_forgotten() {
     let scene = configured("attempt_seconds = 5").await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let (begun, code) = scene.consented(who, &json!({}), "octocat").await;
     let path = format!("/v1/providers/{}", text(&begun, "/data/provider/id"));
 
@@ -195,7 +200,8 @@ async fn sessions_of_many_at_once_are_never_shared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn ones_own_connection_wins_and_an_admin_sees_everybodys() {
     let scene = scene(Habits::default()).await;
-    let (gateway, ana) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let ana = &scene.who;
     let admin = gateway.user(&ana.org, "admin", ALL_SCOPES);
     let ben = gateway.principal(&ana.org, "ben", &["--role", "member"], &["--scopes", USER]);
     let robot = gateway.service(&ana.org, ALL_SCOPES);
@@ -248,7 +254,7 @@ async fn ones_own_connection_wins_and_an_admin_sees_everybodys() {
 #[tokio::test(flavor = "multi_thread")]
 async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_ones_work() {
     let scene = scene(Habits::default()).await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let who = &scene.who;
     let first = scene.connected(who, &json!({}), "octocat").await;
 
     let (begun, code) = scene.consented(who, &json!({"scopes": ["write"]}), "hubot").await;

@@ -60,7 +60,8 @@ async fn two_users_of_two_orgs_never_call_with_each_others_credential() {
         let mut work = Vec::new();
         for _ in 0..24 {
             let (name, who) = &people[usize::try_from(numbers.below(2)).unwrap()];
-            let (step, pause) = (numbers.below(10), numbers.below(40));
+            let step = numbers.below(10);
+            let pause = numbers.below(40);
             let gateway = &gateway;
             work.push(async move {
                 tokio::time::sleep(std::time::Duration::from_millis(pause * 5)).await;

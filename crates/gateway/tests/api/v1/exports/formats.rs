@@ -134,7 +134,9 @@ async fn a_table_has_its_columns_and_nothing_in_it_runs() {
 
 /// RFC 4180, read by hand: a reader other than the writer's.
 fn parsed(file: &str) -> Vec<Vec<String>> {
-    let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
+    let mut rows = Vec::new();
+    let mut row = Vec::new();
+    let mut cell = String::new();
     let mut characters = file.chars().peekable();
     let mut quoted = false;
     while let Some(character) = characters.next() {
@@ -166,7 +168,8 @@ async fn every_line_for_a_siem_has_what_ocsf_demands_of_its_class() {
 
     let made = export(&gateway, &who, &json!({"format": "ocsf"})).await;
 
-    let (mut kinds, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    let mut kinds = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for line in lines(&content(&gateway, &who, &made).await) {
         assert_eq!(ocsf_faults(&line), Vec::<String>::new(), "{line:#}");
         kinds.insert(line["metadata"]["event_code"].as_str().unwrap().to_owned());

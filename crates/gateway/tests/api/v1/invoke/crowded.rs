@@ -46,7 +46,8 @@ async fn who_is_turned_away_hears_it_before_the_body_is_sent() {
     // Who comes in between two others is read, and waits here in vain.
     let silent = async {
         for _ in 0..20 {
-            let (mut stream, mut answer) = (begin(&scene, "echo", "", 100).await, [0; 12]);
+            let mut stream = begin(&scene, "echo", "", 100).await;
+            let mut answer = [0; 12];
             let read = timeout(Duration::from_millis(500), stream.read_exact(&mut answer)).await;
             if read.is_ok_and(|read| read.is_ok()) {
                 return Some(answer);

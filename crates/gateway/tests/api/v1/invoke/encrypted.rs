@@ -63,14 +63,17 @@ impl Front {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (tried, trusted) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-        let (came, believed) = (Arc::clone(&tried), Arc::clone(&trusted));
+        let tried = Arc::<AtomicUsize>::default();
+        let trusted = Arc::<AtomicUsize>::default();
+        let came = Arc::clone(&tried);
+        let believed = Arc::clone(&trusted);
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 came.fetch_add(1, Ordering::SeqCst);
-                let (acceptor, believed) = (acceptor.clone(), Arc::clone(&believed));
+                let acceptor = acceptor.clone();
+                let believed = Arc::clone(&believed);
                 open.spawn(async move {
                     let Ok(mut stream) = acceptor.accept(stream).await else { return };
                     believed.fetch_add(1, Ordering::SeqCst);

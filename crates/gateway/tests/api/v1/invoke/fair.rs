@@ -38,7 +38,8 @@ async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
     let scene = scene(tools).await;
     let other = other(&scene, "other");
 
-    let (mut failed, mut refused) = (0, 0);
+    let mut failed = 0;
+    let mut refused = 0;
     for _ in 0..29 {
         let answer = scene.invoke("lookup", json!({"name": POISON})).await;
         match reason(&answer).as_str() {
@@ -57,7 +58,8 @@ async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
 async fn orgs_whose_calls_fail_alike_speak_for_all() {
     let tools = vec![tool("breaks", Script::Status(500))];
     let scene = scene(tools).await;
-    let (second, third) = (other(&scene, "second"), other(&scene, "third"));
+    let second = other(&scene, "second");
+    let third = other(&scene, "third");
 
     // Side by side, so that both circuits are still open when the third one comes.
     for _ in 0..5 {
@@ -197,7 +199,8 @@ fn large() -> String {
 async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
     let tools = vec![tool("echo", Script::Echo)];
     let scene = scene(tools).await;
-    let (other, body) = (other(&scene, "other"), large());
+    let other = other(&scene, "other");
+    let body = large();
     let ended = Cell::new(false);
     let flood = async {
         let large = join_all((0..6).map(|_| scene.post("echo", &body))).await;

@@ -44,7 +44,8 @@ async fn a_provider_in_misery_takes_no_other_down() {
         })
     })
     .await;
-    let (gateway, who) = (&scene.gateway, &scene.who);
+    let gateway = &scene.gateway;
+    let who = &scene.who;
     let acts = children.map(|child| format!("{child}:act"));
     let wretched = acts.each_ref().map(|act| gateway.invoke(who, act, json!({})));
     let ended = Cell::new(false);

@@ -59,7 +59,8 @@ impl Received {
     fn signed_with(&self, secret: &str) -> String {
         let key = BASE64_STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
         let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
-        let (id, at) = (self.header("webhook-id"), self.header("webhook-timestamp"));
+        let id = self.header("webhook-id");
+        let at = self.header("webhook-timestamp");
         let tag = hmac::sign(&key, format!("{id}.{at}.{}", self.body).as_bytes());
         format!("v1,{}", BASE64_STANDARD.encode(tag))
     }
@@ -95,7 +96,8 @@ pub(super) fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
 }
 
 fn read(stream: &mut TcpStream) -> Received {
-    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    let mut text = Vec::new();
+    let mut piece = [0; 4096];
     loop {
         let count = stream.read(&mut piece).unwrap();
         text.extend_from_slice(&piece[..count]);
@@ -175,7 +177,8 @@ async fn a_request_for_approval_is_told_until_it_arrives_masked_and_signed() {
         assert!(!message.body.contains("1111 1111"), "{message:?}");
     }
     let told = first.message();
-    let (data, asked) = (&told["data"], answer.at("/error/details/approval"));
+    let data = &told["data"];
+    let asked = answer.at("/error/details/approval");
     let moment = |pointer: &str| {
         let text = told.pointer(pointer).and_then(Value::as_str).unwrap();
         Timestamp::parse_rfc3339(text).unwrap().as_seconds()
