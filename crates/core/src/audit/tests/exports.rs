@@ -227,20 +227,9 @@ fn a_range_that_is_narrower_than_its_period_is_found_by_its_neighbours() {
 fn a_period_without_events_is_proven_by_its_neighbours() {
     let log = Log::new(12);
     let empty = |before, after| {
-        let manifest = Manifest {
-            range: None,
-            from: format!("{}5Z", &time(4)[..20]),
-            to: time(5),
-            ..log.manifest(4, 5)
-        };
-        let trailer = Trailer {
-            events: 0,
-            prefix: Vec::new(),
-            suffix: Vec::new(),
-            before,
-            after,
-            ..log.trailer(4, 4)
-        };
+        let from = format!("{}5Z", &time(4)[..20]);
+        let manifest = Manifest { range: None, from, to: time(5), ..log.manifest(4, 5) };
+        let trailer = Trailer { note: log.note(12), before, after, ..Trailer::default() };
         log.verify(&[manifest.line(), trailer.line()], None)
     };
 
@@ -366,13 +355,13 @@ fn a_file_that_lies_about_itself_is_refused() {
     assert_eq!(with(|it| it.org_id = "other".to_owned()), 10);
     assert_eq!(with(|it| it.range = None), 10);
     assert_eq!(with(|it| it.from = time(4)), 10);
-    let range = |first, last, checkpoint_size| Some(Range { first, last, checkpoint_size });
-    assert_eq!(with(|it| it.range = Some(Range { first: 3, last: 9, checkpoint_size: 11 })), 10);
-    assert_eq!(range(3, 9, 12), log.manifest(3, 9).range);
-    assert_eq!(
-        with(|it| it.range = Some(Range { first: 3, last: u64::MAX, checkpoint_size: 2 })),
-        1
-    );
+    assert_eq!(with(|it| it.range.as_mut().unwrap().checkpoint_size = 11), 10);
+    let whole = Range { first: 3, last: 9, checkpoint_size: 12 };
+    assert_eq!(log.manifest(3, 9).range, Some(whole));
+    let endless = |it: &mut Manifest| {
+        it.range = Some(Range { first: 3, last: u64::MAX, checkpoint_size: 2 });
+    };
+    assert_eq!(with(endless), 1);
     let mut more = log.file(3, 9);
     more.push(more[1].clone());
     assert_eq!(code(log.verify(&more, None)), 10);

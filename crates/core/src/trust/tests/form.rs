@@ -25,21 +25,10 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn a_header_with_another_algorithm_is_refused() {
-    for alg in [
-        json!("none"),
-        json!("None"),
-        json!("NONE"),
-        json!("HS256"),
-        json!("RS512"),
-        json!("RS1"),
-        json!("ES384"),
-        json!("ES256K"),
-        json!("rs256"),
-        json!(" RS256"),
-        json!(["RS256"]),
-        json!(256),
-        json!(null),
-    ] {
+    let texts =
+        ["none", "None", "NONE", "HS256", "RS512", "RS1", "ES384", "ES256K", "rs256", " RS256"];
+    let others = [json!(["RS256"]), json!(256), json!(null)];
+    for alg in texts.map(Value::from).into_iter().chain(others) {
         let header = json!({"alg": alg, "kid": "rsa"});
 
         assert!(parsed(&header).unwrap_err().to_string().contains("`alg`"), "{header}");
