@@ -47,6 +47,13 @@ fn places(value: &Value) -> Vec<String> {
     scan(value).iter().map(name).collect()
 }
 
+/// Fails if there is any of those that are wrong, and shows some of them.
+#[track_caller]
+fn assert_none<T: std::fmt::Debug>(wrong: &[T], how: &str) {
+    let shown = &wrong[..wrong.len().min(20)];
+    assert!(wrong.is_empty(), "{} {how}, such as {shown:#?}", wrong.len());
+}
+
 /// Every byte in hex, each after the mark.
 fn spelled(text: &str, mark: &str) -> String {
     text.bytes().fold(String::new(), |spelled, byte| format!("{spelled}{mark}{byte:02x}"))

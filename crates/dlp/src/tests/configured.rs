@@ -201,12 +201,16 @@ const RULES: &str = r#"{
     ]
 }"#;
 
+/// An engine with the rules of this text, and with others.
+fn ruled(rules: &str, others: Option<Gitleaks>) -> Result<Engine, SettingsError> {
+    let rules: Gitleaks = serde_json::from_str(rules).unwrap();
+    let gitleaks = [rules.named("r.toml".to_owned())].into_iter().chain(others).collect();
+    Engine::new(&Settings { gitleaks, ..Settings::default() })
+}
+
 #[test]
 fn rules_of_gitleaks_find_secrets() {
-    let rules: Gitleaks = serde_json::from_str(RULES).unwrap();
-    let settings =
-        Settings { gitleaks: vec![rules.named("r.toml".to_owned())], ..Settings::default() };
-    let engine = Engine::new(&settings).unwrap();
+    let engine = ruled(RULES, None).unwrap();
 
     let found =
         |text: &str| detectors(&engine, &json!(text)).contains(&"gitleaks_acme_api_key".to_owned());
@@ -219,10 +223,7 @@ fn rules_of_gitleaks_find_secrets() {
 
 #[test]
 fn rules_of_gitleaks_read_a_key_and_its_value_as_one_line() {
-    let rules: Gitleaks = serde_json::from_str(RULES).unwrap();
-    let settings =
-        Settings { gitleaks: vec![rules.named("r.toml".to_owned())], ..Settings::default() };
-    let engine = Engine::new(&settings).unwrap();
+    let engine = ruled(RULES, None).unwrap();
     let value = json!({
         "acme_key": "a1b2c3d4e5f6g7h8i9j0",
         "other": "a1b2c3d4e5f6g7h8i9j0",
@@ -244,17 +245,13 @@ fn rules_of_gitleaks_read_a_key_and_its_value_as_one_line() {
 #[test]
 fn a_rule_that_does_not_compile_is_named_with_its_file() {
     let broken = RULES.replace("[a-z0-9]{20}", "(?!x)");
-    let rules: Gitleaks = serde_json::from_str(&broken).unwrap();
     let none = Gitleaks::default().named("none.toml".to_owned());
-    let settings =
-        Settings { gitleaks: vec![rules.named("r.toml".to_owned()), none], ..Settings::default() };
 
-    let error = Engine::new(&settings).unwrap_err().to_string();
+    let error = ruled(&broken, Some(none)).unwrap_err().to_string();
 
-    assert!(
-        error.contains("`r.toml`, rule `acme-api-key`") && error.contains("none.toml"),
-        "{error}"
-    );
+    for named in ["`r.toml`, rule `acme-api-key`", "none.toml"] {
+        assert!(error.contains(named), "{error}");
+    }
 }
 
 #[test]

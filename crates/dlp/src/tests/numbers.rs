@@ -84,22 +84,16 @@ const ISSUERS: &[(&str, usize)] = &[
 
 #[test]
 fn cards_are_found_beside_a_word_in_any_grouping() {
+    let texts = "card number @, paid with card @ yesterday, Visa: @, \
+        my mastercard @ was declined, Kreditkarte @, credit card no. @, tarjeta @, @ is the card";
+    let texts: Vec<&str> = texts.split(", ").collect();
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
     let mut values = Vec::new();
     for round in 0..1_500 {
         let (prefix, length) = ISSUERS[round % ISSUERS.len()];
         let digits = numbers.luhn(prefix, length);
         let card = if round % 3 == 0 { digits } else { numbers.grouped(&digits) };
-        let text = numbers.one(&[
-            "card number @",
-            "paid with card @ yesterday",
-            "Visa: @",
-            "my mastercard @ was declined",
-            "Kreditkarte @",
-            "credit card no. @",
-            "tarjeta @",
-            "@ is the card",
-        ]);
+        let text = numbers.one(&texts);
         let key = numbers.one(&["card", "card_number", "cardNumber", "pan", "credit_card", "ccn"]);
         values.push(json!(text.replace('@', &card)));
         values.push(json!({ key: card }));
@@ -143,6 +137,9 @@ fn numbers_of_programs_are_no_cards() {
 
 #[test]
 fn telephone_numbers_are_found_beside_a_word_in_any_grouping() {
+    let texts = "call me at @, my number is @, Tel. @, reach me on @ after five, Handy: @, \
+        téléphone : @, llámame al @, WhatsApp @, звоните @, 手机 @, fax @";
+    let texts: Vec<&str> = texts.split(", ").collect();
     let mut numbers = Numbers(0x0F1E_2D3C_4B5A_6978);
     let mut values = Vec::new();
     for _ in 0..1_500 {
@@ -158,19 +155,7 @@ fn telephone_numbers_are_found_beside_a_word_in_any_grouping() {
             4 => format!("{area}-{rest} ext 3"),
             _ => numbers.grouped(&digits).replace('\n', " "),
         };
-        let text = numbers.one(&[
-            "call me at @",
-            "my number is @",
-            "Tel. @",
-            "reach me on @ after five",
-            "Handy: @",
-            "téléphone : @",
-            "llámame al @",
-            "WhatsApp @",
-            "звоните @",
-            "手机 @",
-            "fax @",
-        ]);
+        let text = numbers.one(&texts);
         let key = numbers.one(&["phone", "tel", "mobile", "contactPhone", "fax", "phone_number"]);
         values.push(json!(text.replace('@', &phone)));
         values.push(json!({ key: phone }));
