@@ -1,6 +1,6 @@
 //! Refusals that a stranger or a runaway client could multiply: told once, with a count.
 
-use portcullis_testkit::{Gateway, Principal};
+use portcullis_testkit::{Answer, Gateway, Principal};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::{
 /// The events of a type, as soon as there are any.
 async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
     let path = format!("/v1/audit/events?type={kind}");
-    let answer = until(|| gateway.get(who, &path), |it| !items(it).is_empty()).await;
+    let is_there = |it: &Answer| it.status == 200 && !items(it).is_empty();
+    let answer = until(|| gateway.get(who, &path), is_there).await;
     items(&answer).clone()
 }
 
