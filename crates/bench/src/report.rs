@@ -137,18 +137,10 @@ impl Report {
     pub(crate) fn table(&self) -> String {
         let mut text = format!(
             "payload {} bytes each way, {} rounds of {:.1} s\n\n\
-             {:>11}  {:<8} {:>9} {:>9} {:>9} {:>6} {:>11} {:>7}\n",
+             connections  call         req/s    p50 ms    p99 ms  ratio CPU µs/call  errors\n",
             self.payload,
             self.rounds,
             self.duration.as_secs_f64(),
-            "connections",
-            "call",
-            "req/s",
-            "p50 ms",
-            "p99 ms",
-            "ratio",
-            "CPU µs/call",
-            "errors",
         );
         for row in &self.rows {
             line(&mut text, row.connections, "direct", &row.direct, "");

@@ -207,21 +207,9 @@ impl Table<'_> {
 
     fn print(&mut self, systems: &[System<'_>], used: &[Usage], bytes: usize, connections: usize) {
         if self.rows.is_empty() {
-            say(&format!(
-                "{:>8} {:>11}  {:<12} {:>9} {:>9} {:>9} {:>7} {:>11} {:>8} {:>8} {:>8} {:>7}\n",
-                "bytes",
-                "connections",
-                "system",
-                "req/s",
-                "p50 ms",
-                "p99 ms",
-                "ratio",
-                "CPU µs/call",
-                "÷direct",
-                "÷pass",
-                "÷bracket",
-                "errors",
-            ));
+            say(
+                "   bytes connections  system           req/s    p50 ms    p99 ms   ratio CPU µs/call  ÷direct    ÷pass ÷bracket  errors\n",
+            );
         }
         let direct = used.first().map_or(0.0, |it| it.load.rate());
         let bases: Vec<f64> =

@@ -100,19 +100,10 @@ fn the_unit_starts_what_there_is_and_may_do_nothing_else() {
         commands.contains(&format!("  {} ", started.rsplit_once(' ').unwrap().1)),
         "{commands}"
     );
-    for line in [
-        "User=portcullis",
-        "NoNewPrivileges=yes",
-        "CapabilityBoundingSet=",
-        "ProtectSystem=strict",
-        "ProtectHome=yes",
-        "PrivateDevices=yes",
-        "PrivateUsers=yes",
-        "RestrictNamespaces=yes",
-        "MemoryDenyWriteExecute=yes",
-        "SystemCallFilter=@system-service",
-        "UMask=0077",
-    ] {
+    let lines = "User=portcullis NoNewPrivileges=yes CapabilityBoundingSet= ProtectSystem=strict \
+        ProtectHome=yes PrivateDevices=yes PrivateUsers=yes RestrictNamespaces=yes \
+        MemoryDenyWriteExecute=yes SystemCallFilter=@system-service UMask=0077";
+    for line in lines.split(' ') {
         assert!(unit.lines().any(|it| it == line), "{line}");
     }
 }

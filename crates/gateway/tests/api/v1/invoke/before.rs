@@ -121,20 +121,9 @@ async fn what_names_no_visible_tool_is_not_found_and_recorded() {
     let elsewhere = |it: Builder| it.http("elsewhere", "http://127.0.0.1:9/mcp", org);
     let scene = scene_with(vec![tool("echo", Script::Echo)], "", elsewhere).await;
 
-    for id in [
-        "up:nothing",
-        "nobody:echo",
-        "elsewhere:echo",
-        "up",
-        "UP:echo",
-        "up:",
-        ":echo",
-        "up:echo:echo",
-        "up%253Aecho",
-        "up:ec%2Fho",
-        "up:%00",
-        "up:%ff",
-    ] {
+    let ids = "up:nothing nobody:echo elsewhere:echo up UP:echo up: :echo up:echo:echo \
+        up%253Aecho up:ec%2Fho up:%00 up:%ff";
+    for id in ids.split(' ') {
         let path = format!("/v1/mcps/{id}/invoke");
         let answer = scene.gateway.post(&scene.who, &path, r#"{"input":{}}"#).await;
 
