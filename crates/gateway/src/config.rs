@@ -477,15 +477,9 @@ mod tests {
 
     #[test]
     fn the_environment_lies_over_the_file() {
-        let config = parse(
-            "[server]\nlisten = \"127.0.0.1:1\"\nmax_connections = 5",
-            &[
-                ("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2"),
-                ("PORTCULLIS_CONFIG", "x"),
-                ("HOME", "/"),
-            ],
-        )
-        .unwrap();
+        let file = "[server]\nlisten = \"127.0.0.1:1\"\nmax_connections = 5";
+        let listen = ("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:2");
+        let config = parse(file, &[listen, ("PORTCULLIS_CONFIG", "x"), ("HOME", "/")]).unwrap();
 
         assert_eq!(config.server.listen, "127.0.0.1:2");
         assert_eq!(config.server.max_connections, 5);

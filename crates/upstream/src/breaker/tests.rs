@@ -60,6 +60,13 @@ fn call_of(
     }
 }
 
+/// The tool `a` fails for an org as often as makes it rest.
+fn fail(number: u8, breaker: &Breaker, end: CallError) {
+    for _ in 0..THRESHOLD {
+        assert_eq!(call_of(number, breaker, "a", Err(end)), None);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_it_and_one_probe_after_each_rest_decides() {
     let breaker = Breaker::default();
@@ -67,9 +74,7 @@ async fn five_failures_in_a_row_open_it_and_one_probe_after_each_rest_decides() 
         assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None);
     }
     assert_eq!(call(&breaker, "a", Ok(())), None, "a success forgets them");
-    for _ in 0..5 {
-        assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None);
-    }
+    fail(1, &breaker, UNREACHABLE);
 
     for seconds in [1, 2, 4, 8, 16, 30, 30] {
         let rest = Duration::from_secs(seconds);
@@ -109,9 +114,7 @@ async fn many_calls_that_fail_together_are_not_many_failures() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_without_answers_rests_alone() {
     let breaker = Breaker::default();
-    for _ in 0..5 {
-        assert_eq!(call(&breaker, "a", Err(USELESS)), None);
-    }
+    fail(1, &breaker, USELESS);
 
     assert!(call(&breaker, "a", Ok(())).is_some());
     assert_eq!(call(&breaker, "b", Ok(())), None);
@@ -139,9 +142,7 @@ async fn answers_that_are_refusals_are_answers() {
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_is_given_up_leaves_room_for_the_next() {
     let breaker = Breaker::default();
-    for _ in 0..5 {
-        call(&breaker, "a", Err(UNREACHABLE));
-    }
+    fail(1, &breaker, UNREACHABLE);
     tokio::time::advance(FIRST_REST).await;
     let tool = name("a");
 
@@ -154,9 +155,7 @@ async fn a_probe_that_is_given_up_leaves_room_for_the_next() {
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_rests_is_tried_again_also_after_there_was_no_way_to_it() {
     let breaker = Breaker::default();
-    for _ in 0..5 {
-        call(&breaker, "a", Err(USELESS));
-    }
+    fail(1, &breaker, USELESS);
     tokio::time::advance(FIRST_REST).await;
 
     assert_eq!(call(&breaker, "a", Err(UNREACHABLE)), None, "the probe");
@@ -210,9 +209,7 @@ async fn nobody_is_locked_out_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_to_another_question_closes_the_way() {
     let breaker = Breaker::default();
-    for _ in 0..5 {
-        call(&breaker, "a", Err(UNREACHABLE));
-    }
+    fail(1, &breaker, UNREACHABLE);
 
     breaker.reached();
 
@@ -240,9 +237,7 @@ async fn an_org_that_makes_a_tool_fail_stops_its_own_calls_only() {
 async fn orgs_that_agree_speak_for_all_until_one_of_them_finds_out_more() {
     let breaker = Breaker::default();
     for number in [1, 2] {
-        for _ in 0..THRESHOLD {
-            assert_eq!(call_of(number, &breaker, "a", Err(USELESS)), None);
-        }
+        fail(number, &breaker, USELESS);
     }
 
     // Nothing has failed for it, and it does not have to find out five times.
@@ -281,9 +276,7 @@ async fn a_probe_that_hangs_keeps_nobody_else_from_probing() {
     let breaker = Breaker::default();
     let tool = name("a");
     for number in [1, 2] {
-        for _ in 0..THRESHOLD {
-            call_of(number, &breaker, "a", Err(USELESS));
-        }
+        fail(number, &breaker, USELESS);
     }
     assert!(call_of(3, &breaker, "a", Ok(())).is_some());
     tokio::time::advance(FIRST_REST).await;

@@ -13,6 +13,10 @@ fn schema(schema: Value) -> Result<Schema, SchemaError> {
     Schema::compile(&schema)
 }
 
+fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
+    schema.violations(Document::of(value).root())
+}
+
 #[test]
 fn violations_name_path_and_keyword_and_echo_no_value() {
     let compiled = schema(json!({
@@ -22,8 +26,7 @@ fn violations_name_path_and_keyword_and_echo_no_value() {
     }))
     .unwrap();
 
-    let found =
-        compiled.violations(Document::of(&json!({"limit": 4711, "hunter2": "hunter3"})).root());
+    let found = violations(&compiled, &json!({"limit": 4711, "hunter2": "hunter3"}));
 
     let keywords: Vec<_> = found.iter().filter_map(|v| v.keyword.as_deref()).collect();
     assert_eq!(found.len(), 3, "{found:?}");
@@ -47,8 +50,8 @@ fn both_drafts_are_understood() {
     .unwrap();
 
     for compiled in [draft7, newer] {
-        assert!(compiled.violations(Document::of(&json!({"p": ["x"]})).root()).is_empty());
-        assert_eq!(compiled.violations(Document::of(&json!({"p": [1]})).root()).len(), 1);
+        assert!(violations(&compiled, &json!({"p": ["x"]})).is_empty());
+        assert_eq!(violations(&compiled, &json!({"p": [1]})).len(), 1);
     }
 }
 
@@ -75,10 +78,7 @@ fn a_recursive_schema_and_a_backtracking_pattern_stay_bounded() {
     .unwrap();
     let trap = format!("{}!", "a".repeat(5_000));
 
-    assert_eq!(
-        compiled.violations(Document::of(&json!({"next": {"next": {"s": trap}}})).root()).len(),
-        1
-    );
+    assert_eq!(violations(&compiled, &json!({"next": {"next": {"s": trap}}})).len(), 1);
 }
 
 /// A schema of an object with one member `x`.
@@ -111,14 +111,14 @@ fn equality_is_that_of_json_schema() {
         ("[\"a\", \"a\"]", false),
     ] {
         let value = read(&format!("{{\"x\": {items}}}"));
-        assert_eq!(unique.violations(Document::of(&value).root()).is_empty(), fits, "{items}");
+        assert_eq!(violations(&unique, &value).is_empty(), fits, "{items}");
     }
     let allowed = of_x(json!({"enum": [1, "1", {"a": [1.50]}, null]}));
     for (value, fits) in
         [("1.0", true), ("true", false), ("\"1\"", true), ("{\"a\":[15e-1]}", true), ("null", true)]
     {
         let value = read(&format!("{{\"x\": {value}}}"));
-        assert_eq!(allowed.violations(Document::of(&value).root()).is_empty(), fits, "{value}");
+        assert_eq!(violations(&allowed, &value).is_empty(), fits, "{value}");
     }
 }
 
@@ -136,7 +136,7 @@ fn messages_of_our_keywords_read_as_those_of_the_library() {
         .build(&schema_of_all)
         .unwrap();
 
-    let mut ours = schema(schema_of_all).unwrap().violations(Document::of(&value).root());
+    let mut ours = violations(&schema(schema_of_all).unwrap(), &value);
 
     let mut usual: Vec<Violation> =
         library.iter_errors(&value).map(|error| violation(&error)).collect();
@@ -150,20 +150,14 @@ fn messages_of_our_keywords_read_as_those_of_the_library() {
 fn a_value_that_takes_too_long_is_refused_without_a_place() {
     let compiled = of_x(json!({"pattern": "a[ab]{900}c"}));
 
-    let found = compiled.violations(Document::of(&json!({"x": "ab".repeat(15_000)})).root());
+    let found = violations(&compiled, &json!({"x": "ab".repeat(15_000)}));
 
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].path.as_str(), &found[0].keyword), ("", &None));
     assert!(found[0].message.contains("too many steps"), "{found:?}");
-    assert!(
-        compiled
-            .violations(Document::of(&json!({"x": format!("a{}c", "ab".repeat(450))})).root())
-            .is_empty()
-    );
-    assert_eq!(
-        compiled.violations(Document::of(&json!({"x": "ab"})).root())[0].keyword.as_deref(),
-        Some("pattern")
-    );
+    let short = json!({"x": format!("a{}c", "ab".repeat(450))});
+    assert!(violations(&compiled, &short).is_empty());
+    assert_eq!(violations(&compiled, &json!({"x": "ab"}))[0].keyword.as_deref(), Some("pattern"));
 }
 
 #[test]
@@ -186,12 +180,7 @@ fn recursion_as_deep_as_schema_and_value_allow_fits_the_stack_of_a_thread() {
 
     let found = std::thread::Builder::new()
         .stack_size(1 << 20)
-        .spawn(move || {
-            [
-                compiled.violations(Document::of(&fits).root()).len(),
-                compiled.violations(Document::of(&breaks).root()).len(),
-            ]
-        })
+        .spawn(move || [violations(&compiled, &fits).len(), violations(&compiled, &breaks).len()])
         .unwrap()
         .join();
 
@@ -203,7 +192,7 @@ fn names_of_a_value_are_cut_in_messages() {
     let compiled =
         schema(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));
 
-    let found = compiled.unwrap().violations(Document::of(&json!({ "é".repeat(3_000): 1 })).root());
+    let found = violations(&compiled.unwrap(), &json!({ "é".repeat(3_000): 1 }));
 
     assert_eq!(found.len(), 1);
     assert!(found[0].message.len() < 1_010 && found[0].message.ends_with('…'), "{found:?}");
@@ -222,10 +211,10 @@ fn plain_values_of_the_largest_size_are_checked_whole() {
         )
     };
 
-    assert!(compiled.violations(Document::of(&list((0..2_000).map(item))).root()).is_empty());
+    assert!(violations(&compiled, &list((0..2_000).map(item))).is_empty());
     let wrong =
         list((0..2_000).map(|n| if n == 1_999 { "{\"id\":1}".to_owned() } else { item(n) }));
-    let found = compiled.violations(Document::of(&wrong).root());
+    let found = violations(&compiled, &wrong);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(
         (found[0].path.as_str(), found[0].keyword.as_deref()),
@@ -290,7 +279,7 @@ proptest! {
             .with_pattern_options(PatternOptions::regex()).build(&whole).unwrap();
         let value = json!({"x": value});
 
-        let ours = schema(whole).unwrap().violations(Document::of(&value).root());
+        let ours = violations(&schema(whole).unwrap(), &value);
 
         prop_assert_eq!(ours.is_empty(), library.is_valid(&value), "{:?}", ours);
     }

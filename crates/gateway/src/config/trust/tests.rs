@@ -71,8 +71,7 @@ fn user(changes: &[(&'static str, &str)]) -> String {
 
 #[test]
 fn an_entry_that_is_wrong_is_refused_and_the_wrong_is_named() {
-    let inline =
-        format!("{{ keys = [{{ kty = \"OKP\", crv = \"Ed25519\", x = \"{ED25519}\" }}] }}");
+    let inline = inline();
     for (toml, wanted) in [
         (entry(&[("nmae", "\"x\"")]), "nmae"),
         (entry(&[("name", "")]), "name"),
