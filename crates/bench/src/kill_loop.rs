@@ -204,7 +204,7 @@ async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<
         if let Ok(mut connection) = Connection::open(address).await {
             while *whereabouts.borrow() == Some(address) {
                 let key = format!("{}-{number}", caller.number);
-                let arguments = payload::marked(&caller.arguments, &format!("{MARK}{key}"));
+                let arguments = marked(&caller.arguments, &format!("{MARK}{key}"));
                 let call = keyed_call(address, &caller.installation.token, &arguments, &key)?;
                 let Ok(answer) = connection.send(call).await else {
                     seen.lost += 1;
@@ -236,6 +236,15 @@ async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<
         sleep(Duration::from_millis(1)).await;
     }
     Ok(seen)
+}
+
+/// A payload with this text in the title of its first row.
+fn marked(payload: &Value, mark: &str) -> Value {
+    let mut payload = payload.clone();
+    if let Some(title) = payload.pointer_mut("/rows/0/title") {
+        *title = Value::from(mark);
+    }
+    payload
 }
 
 /// Waits for the gateway's address; `None` at the end.

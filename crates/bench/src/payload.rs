@@ -14,15 +14,6 @@ pub(crate) fn of_size(bytes: usize) -> Value {
     json!({ "rows": rows })
 }
 
-/// The same with this text in the title of its first row.
-pub(crate) fn marked(payload: &Value, mark: &str) -> Value {
-    let mut payload = payload.clone();
-    if let Some(title) = payload.pointer_mut("/rows/0/title") {
-        *title = Value::from(mark);
-    }
-    payload
-}
-
 fn length_of(value: &Value) -> usize {
     value.to_string().len()
 }
@@ -61,18 +52,4 @@ pub(crate) fn schema() -> Value {
         "required": ["rows"],
         "additionalProperties": false,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_payload_is_as_long_as_asked_for_and_little_longer() {
-        for bytes in [1, 256, 1024, 65_536] {
-            let length = of_size(bytes).to_string().len();
-
-            assert!(length >= bytes && length < bytes + 300, "{length} for {bytes}");
-        }
-    }
 }

@@ -294,6 +294,15 @@ mod tests {
     }
 
     #[test]
+    fn the_payload_is_as_long_as_asked_for_and_little_longer() {
+        for bytes in [1, 256, 1024, 65_536] {
+            let length = payload::of_size(bytes).to_string().len();
+
+            assert!(length >= bytes && length < bytes + 300, "{length} for {bytes}");
+        }
+    }
+
+    #[test]
     fn a_mark_that_was_seen_twice_is_counted() {
         let marks = Marks::default();
 

@@ -197,49 +197,25 @@ fn one_tool(number: usize) -> String {
 /// Policies that grow with a company: tools, teams and people. A twentieth is about a whole
 /// provider; each tool has two for a role, the others name a team or a person.
 fn of_teams(number: usize) -> Parts {
-    let one = one_tool(number);
-    let kind = (number / TOOLS) % 50;
-    match kind {
-        0 => (
-            "permit",
-            "principal in Mcp::Role::\"member\"".to_owned(),
-            one,
-            format!("context.input has amount && context.input.amount <= {}", 500 + number),
-        ),
-        1 => (
-            "forbid",
-            "principal is Mcp::Service".to_owned(),
-            one,
-            format!("context.input has amount && context.input.amount > {number}"),
-        ),
+    match (number / TOOLS) % 50 {
+        0 => up_to_an_amount(number),
+        1 => above_an_amount(number),
         2 | 3 => (
             "permit",
             format!("principal in Mcp::Group::\"team-{}\"", number % 500),
             format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS),
             format!("context.request.hour_utc >= {}", number % 12),
         ),
-        4..=25 => (
-            "permit",
-            format!("principal == Mcp::User::\"usr-{number}\""),
-            one,
-            format!("context.input has country && context.input.country == \"de{number}\""),
-        ),
-        _ => (
-            "forbid",
-            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
-            one,
-            format!("context.input has country && context.input.country like \"x{number}*\""),
-        ),
+        4..=25 => of_a_person(number),
+        _ => of_a_team(number),
     }
 }
 
 /// One policy in a thousand is about every tool, one in thirty about a provider; the others name one
 /// tool, many of them the role that everybody has.
 fn of_roles(number: usize) -> Parts {
-    let one = one_tool(number);
     // The policies about one tool are of every kind.
-    let kind = (number + number / TOOLS) % 100;
-    match kind {
+    match (number + number / TOOLS) % 100 {
         _ if number.is_multiple_of(1_000) => (
             "forbid",
             "principal".to_owned(),
@@ -252,31 +228,35 @@ fn of_roles(number: usize) -> Parts {
             format!("action in Mcp::Action::\"p{}:*\"", number % PROVIDERS),
             "context.request.hour_utc >= 6".to_owned(),
         ),
-        5..=30 => (
-            "permit",
-            "principal in Mcp::Role::\"member\"".to_owned(),
-            one,
-            format!("context.input has amount && context.input.amount <= {}", 500 + number),
-        ),
-        31..=60 => (
-            "forbid",
-            "principal is Mcp::Service".to_owned(),
-            one,
-            format!("context.input has amount && context.input.amount > {number}"),
-        ),
-        61..=80 => (
-            "permit",
-            format!("principal == Mcp::User::\"usr-{number}\""),
-            one,
-            format!("context.input has country && context.input.country == \"de{number}\""),
-        ),
-        _ => (
-            "forbid",
-            format!("principal in Mcp::Group::\"team-{}\"", number % 500),
-            one,
-            format!("context.input has country && context.input.country like \"x{number}*\""),
-        ),
+        5..=30 => up_to_an_amount(number),
+        31..=60 => above_an_amount(number),
+        61..=80 => of_a_person(number),
+        _ => of_a_team(number),
     }
+}
+
+fn up_to_an_amount(number: usize) -> Parts {
+    let condition = format!("context.input has amount && context.input.amount <= {}", 500 + number);
+    let members = "principal in Mcp::Role::\"member\"".to_owned();
+    ("permit", members, one_tool(number), condition)
+}
+
+fn above_an_amount(number: usize) -> Parts {
+    let condition = format!("context.input has amount && context.input.amount > {number}");
+    ("forbid", "principal is Mcp::Service".to_owned(), one_tool(number), condition)
+}
+
+fn of_a_person(number: usize) -> Parts {
+    let condition = format!("context.input has country && context.input.country == \"de{number}\"");
+    let person = format!("principal == Mcp::User::\"usr-{number}\"");
+    ("permit", person, one_tool(number), condition)
+}
+
+fn of_a_team(number: usize) -> Parts {
+    let condition =
+        format!("context.input has country && context.input.country like \"x{number}*\"");
+    let team = format!("principal in Mcp::Group::\"team-{}\"", number % 500);
+    ("forbid", team, one_tool(number), condition)
 }
 
 fn files(mix: Mix, count: usize) -> Vec<PolicyFile> {

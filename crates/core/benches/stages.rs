@@ -30,6 +30,9 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
+#[path = "../../bench/src/payload.rs"]
+mod payload;
+
 /// Runs that are counted.
 const RUNS: usize = 100;
 /// A moment in 2026.
@@ -108,12 +111,12 @@ struct Bench {
 impl Bench {
     fn new() -> Option<Self> {
         let slug: ProviderSlug = "bench".parse().ok()?;
-        let input = rows(8);
+        let input = payload::of_size(900);
         let definition = ToolDefinition {
             name: "echo".parse().ok()?,
             title: None,
             description: None,
-            input_schema: input_schema(),
+            input_schema: payload::schema(),
             output_schema: None,
             annotations: json!({ "readOnlyHint": true }),
         };
@@ -217,40 +220,6 @@ fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
         Tool::new(slug, definition, NOW).ok()
     };
     (0..TOOLS).map(of).collect()
-}
-
-/// About 1 KB for eight.
-fn rows(count: usize) -> Value {
-    let row = |number: usize| {
-        json!({
-            "id": 4_000 + number,
-            "title": format!("Rotate the signing keys of region {number}"),
-            "state": if number.is_multiple_of(3) { "closed" } else { "open" },
-            "labels": ["infrastructure", "routine"],
-            "comments": number % 7,
-        })
-    };
-    json!({ "rows": (1..=count).map(row).collect::<Vec<_>>() })
-}
-
-fn input_schema() -> Value {
-    json!({
-        "type": "object",
-        "properties": { "rows": { "type": "array", "items": {
-            "type": "object",
-            "properties": {
-                "id": { "type": "integer", "minimum": 1 },
-                "title": { "type": "string", "maxLength": 200 },
-                "state": { "type": "string", "enum": ["open", "closed"] },
-                "labels": { "type": "array", "items": { "type": "string" } },
-                "comments": { "type": "integer", "minimum": 0 },
-            },
-            "required": ["id", "title", "state"],
-            "additionalProperties": false,
-        } } },
-        "required": ["rows"],
-        "additionalProperties": false,
-    })
 }
 
 /// One that permits; of the others one in ten is about the tool.
