@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::{id::OrgId, principal::Plan};
-use portcullis_store::{AccessChange, AccessMark, Store};
+use portcullis_store::{AccessChange, AccessMark, Store, TokenRecord};
 use sqlx::{Connection, PgConnection};
 
 use crate::{
@@ -37,16 +37,21 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// A token of the user of an org, all of this number.
+async fn issued(store: &Store, n: u32) -> TokenRecord {
+    let org = given::org(store, n).await;
+    let user = given::user(store, org, n).await;
+    let token = token(org, user, n);
+    store.insert_token(&token, &hash(n)).await.unwrap();
+    token
+}
+
 on_both! {
     async fn a_change_is_told_once_and_a_use_is_none(db: Database) {
-        let one = given::org(&db.store, 1).await;
-        let two = given::org(&db.store, 2).await;
-        let user = given::user(&db.store, one, 1).await;
-        let other = given::user(&db.store, two, 2).await;
-        let mine = token(one, user, 1);
-        let theirs = token(two, other, 2);
-        db.store.insert_token(&mine, &hash(1)).await.unwrap();
-        db.store.insert_token(&theirs, &hash(2)).await.unwrap();
+        let mine = issued(&db.store, 1).await;
+        let theirs = issued(&db.store, 2).await;
+        let one = mine.org_id;
+        let two = theirs.org_id;
         let mut reader = Reader::begin(&db.store).await;
         let mut late = Reader::begin(&db.store).await;
 
@@ -56,7 +61,7 @@ on_both! {
         let revoked = reader.changed().await;
         db.store.set_plan(two, Plan::Pro).await.unwrap();
         let planned = reader.changed().await;
-        db.store.disable_principal(one, user, NOW).await.unwrap();
+        db.store.disable_principal(one, mine.principal_id, NOW).await.unwrap();
         let disabled = reader.changed().await;
         db.store.forget_access_changes().await.unwrap();
 
@@ -70,14 +75,10 @@ on_both! {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_is_committed_late_is_not_missed() {
     Database::on_postgres(|db| async move {
-        let one = given::org(&db.store, 1).await;
-        let two = given::org(&db.store, 2).await;
-        let user = given::user(&db.store, one, 1).await;
-        let other = given::user(&db.store, two, 2).await;
-        let slow = token(one, user, 1);
-        let quick = token(two, other, 2);
-        db.store.insert_token(&slow, &hash(1)).await.unwrap();
-        db.store.insert_token(&quick, &hash(2)).await.unwrap();
+        let slow = issued(&db.store, 1).await;
+        let quick = issued(&db.store, 2).await;
+        let one = slow.org_id;
+        let two = quick.org_id;
         let mut reader = Reader::begin(&db.store).await;
         let mut conn = PgConnection::connect(&db.url()).await.unwrap();
         let revoke = format!(

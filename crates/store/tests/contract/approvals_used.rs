@@ -12,8 +12,8 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     database::{Database, on_both},
     given::{
-        self, NOW, approval, approved_intent, change, idle_writer, keyed_intent, running, soon,
-        until_waiting, writer,
+        self, NOW, approval, approved_intent, begun, change, idle_writer, keyed_intent, running,
+        soon, until_waiting, writer,
     },
 };
 
@@ -86,8 +86,7 @@ on_both! {
 
     async fn all_of_one_commit_are_counted(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "call", 5).await;
         let intents = (0..16).map(|n| approved_intent(org, n, &[(1, "call")])).collect();
 
@@ -129,8 +128,7 @@ on_both! {
 
     async fn an_intent_takes_its_key_and_its_uses_or_nothing(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let one = [(1, "call")];
         let key = async |digest: &str| {
@@ -153,8 +151,7 @@ on_both! {
 
     async fn keys_of_one_commit_go_to_those_that_are_approved(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "call", 1).await;
         approved(&writer, org, 2, "other", 1).await;
 
@@ -177,8 +174,7 @@ on_both! {
 
     async fn of_several_approvals_all_are_used_or_none(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "a", 3).await;
         approved(&writer, org, 2, "b", 1).await;
         let a = (1, "a");
@@ -202,8 +198,7 @@ on_both! {
 
     async fn a_change_made_before_a_use_is_made_of_nothing_older(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         let it = approved(&writer, org, 1, "call", 2).await;
         begin(&writer, approved_intent(org, 1, &[(1, "call")])).await;
 
@@ -218,8 +213,7 @@ on_both! {
 
     async fn an_intent_that_is_refused_leaves_its_use_untaken(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
 
@@ -235,8 +229,7 @@ on_both! {
 
     async fn an_intent_whose_answer_is_lost_has_its_use_and_stays_open(db: Database) {
         let store = &db.store;
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(store);
+        let (org, writer, _tasks) = begun(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
         let blocked = db.block_writers().await;

@@ -11,13 +11,12 @@ use tokio::{
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, event, idle_writer, intent, running, soon, until_waiting, writer},
+    given::{self, NOW, begun, event, idle_writer, intent, running, soon, until_waiting, writer},
 };
 
 on_both! {
     async fn an_event_and_the_end_of_its_intent_are_one_commit(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(&db.store);
+        let (org, writer, _tasks) = begun(&db.store).await;
         let id: EventId = given::id("evt", 1);
 
         writer.intent(intent(org, 1), soon()).await.unwrap();
@@ -32,8 +31,7 @@ on_both! {
     }
 
     async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(&db.store);
+        let (org, writer, _tasks) = begun(&db.store).await;
         writer.append(event(org, 1), soon()).await.unwrap();
         writer.intent(intent(org, 1), soon()).await.unwrap();
 
@@ -49,8 +47,7 @@ on_both! {
     }
 
     async fn an_intent_of_an_earlier_life_ends_with_its_event(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(&db.store);
+        let (org, writer, _tasks) = begun(&db.store).await;
         for n in 1..=3 {
             writer.intent(intent(org, n), soon()).await.unwrap();
         }
@@ -67,8 +64,7 @@ on_both! {
     }
 
     async fn a_closed_database_takes_nothing_more(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer(&db.store);
+        let (org, writer, _tasks) = begun(&db.store).await;
         writer.append(event(org, 1), soon()).await.unwrap();
 
         db.store.close().await;

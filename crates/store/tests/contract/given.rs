@@ -251,6 +251,13 @@ pub(crate) fn writer(store: &Store) -> (AuditWriter, JoinSet<()>) {
     writer_of(store, "node-1", clock_at(NOW))
 }
 
+/// An org, and a writer whose task runs as long as the set lives.
+pub(crate) async fn begun(store: &Store) -> (OrgId, AuditWriter, JoinSet<()>) {
+    let org = org(store, 1).await;
+    let (writer, tasks) = writer(store);
+    (org, writer, tasks)
+}
+
 /// The task, as long as the set lives.
 pub(crate) fn running(task: AuditTask) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
