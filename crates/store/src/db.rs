@@ -9,6 +9,7 @@
 mod approvals;
 mod batch;
 mod durability;
+mod packed;
 mod postgres;
 mod rows;
 pub(crate) mod schema;
@@ -27,6 +28,7 @@ pub(crate) use self::{
 pub use self::{
     approvals::ApprovalUse,
     durability::{Durability, Weakness},
+    packed::RecordTexts,
     rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
     unreadable::UnreadableRow,
 };

@@ -72,8 +72,8 @@ pub use crate::{
         SharedCounters,
     },
     db::{
-        ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, Store, TextColumn,
-        UnreadableRow, Weakness,
+        ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, RecordTexts, Store,
+        TextColumn, UnreadableRow, Weakness,
     },
     error::StoreError,
     exports::{ExportBeat, ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport},

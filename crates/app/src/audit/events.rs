@@ -17,7 +17,7 @@ use portcullis_core::{
 };
 use portcullis_store::{
     EventFilter, EventOrder, EventRecord, EventTexts, Name, NewEvent, NewIntent, OpenIntent,
-    TextColumn, Visibility,
+    RecordTexts, TextColumn, Visibility,
 };
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -57,12 +57,18 @@ pub(crate) fn row_of_parts(event: &EventParts<'_>) -> NewEvent {
     }
 }
 
-fn texts_of(event: &EventParts<'_>) -> EventTexts {
+/// The record of an event and its erasable part.
+fn record_of(event: &EventParts<'_>) -> EventTexts {
     let core = event.core_json();
     let mut texts = EventTexts::with_capacity(core.len() + event.detached.written_len());
     texts.write(TextColumn::Core, |out| out.push_str(&core));
     texts.write(TextColumn::Detached, |out| event.detached.write_values(out));
     texts.write(TextColumn::Salts, |out| event.detached.write_salts(out));
+    texts
+}
+
+fn texts_of(event: &EventParts<'_>) -> EventTexts {
+    let mut texts = record_of(event);
     if let Some(target) = event.target.and_then(|target| target.id.as_deref()) {
         texts.write(TextColumn::Target, |out| out.push_str(target));
     }
@@ -77,39 +83,23 @@ pub(crate) fn patience() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-/// Content of an intent: the event that stands if the node dies before the call's end. Its parts are
-/// JSON already.
-fn unfinished(event: &EventParts<'_>) -> String {
-    let core = event.core_json();
-    let mut record = String::with_capacity(core.len() + event.detached.written_len());
-    record.push_str("{\"core\":");
-    record.push_str(&core);
-    record.push_str(",\"detached\":");
-    event.detached.write_values(&mut record);
-    record.push_str(",\"salts\":");
-    event.detached.write_salts(&mut record);
-    record.push('}');
-    record
-}
-
 /// The row of the event that was written into an intent.
 pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
-    let mut record = object(&intent.record)?;
-    let core = record.remove("core")?;
+    let RecordTexts { core: record, detached, salts } = &intent.record;
+    let core = Value::Object(object(record)?);
     let text = |path: &str| core.pointer(path).and_then(Value::as_str);
     let name = |path: &str| text(path).map(|name| Name::from(name.to_owned()));
-    let part = |member: Option<Value>| member.filter(Value::is_object).map(|it| it.to_string());
-    let detached = record.remove("detached");
-    let kept = |name| detached.as_ref().and_then(|it| it.get(name)).is_some_and(|it| !it.is_null());
-    let has_payload = kept("input") || kept("output");
+    let members = detached.as_deref().and_then(object).unwrap_or_default();
+    let is_kept = |name| members.get(name).is_some_and(|value| !value.is_null());
+    let has_payload = is_kept("input") || is_kept("output");
     let texts = [
-        (TextColumn::Target, text("/target/id").map(str::to_owned)),
-        (TextColumn::Policy, text("/governance/policy").map(str::to_owned)),
-        (TextColumn::Core, Some(json::canonical(&core))),
-        (TextColumn::Detached, part(detached)),
-        (TextColumn::Salts, part(record.remove("salts"))),
+        (TextColumn::Target, text("/target/id")),
+        (TextColumn::Policy, text("/governance/policy")),
+        (TextColumn::Core, Some(record.as_str())),
+        (TextColumn::Detached, detached.as_deref()),
+        (TextColumn::Salts, salts.as_deref()),
     ];
-    let known = texts.iter().filter_map(|(column, text)| Some((*column, text.as_deref()?)));
+    let known = texts.iter().filter_map(|(column, text)| Some((*column, (*text)?)));
     let texts = known.fold(EventTexts::default(), |row, (column, text)| row.with(column, text));
     Some(NewEvent {
         id: intent.id,
@@ -175,7 +165,7 @@ impl Audit {
             id: event.id,
             org_id: event.org_id,
             opened_at: self.base.clock.now(),
-            record: unfinished(event),
+            record: record_of(event),
             key: None,
             approvals: Vec::new(),
         }

@@ -14,7 +14,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::PrincipalId,
 };
-use portcullis_store::{Erased, Org, Pruned, Selection};
+use portcullis_store::{Erased, Org, Pruned, RecordTexts, Selection};
 use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -76,6 +76,7 @@ impl Scene {
         let newest = log.checkpoint(&org).await;
         copy("newest.db");
         log.close().await;
+        spread(&Connection::open(folder.path().join("older.db")).unwrap(), "main");
         let evidence = evidence(&Connection::open(&live).unwrap(), &org);
         Self { folder, keys, org, older, newest, evidence }
     }
@@ -188,7 +189,8 @@ async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> 
 fn evidence(open: &Connection, org: &Org) -> BTreeMap<i64, Vec<Value>> {
     let columns = "e.id, e.type, e.occurred_at, e.committed_at, e.payload_at, e.actor_id, e.via, \
                    e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome, \
-                   e.request_id, e.core, e.detached, e.salts, s.leaf_hash, s.recorded_at / 1000";
+                   e.request_id, s.leaf_hash, s.recorded_at / 1000, e.core, e.detached, e.salts, \
+                   e.packed";
     let sql = format!(
         "SELECT COALESCE(s.sequence, -e.position), {columns} FROM audit_seals s FULL JOIN audit_events e \
          ON s.position = e.position AND e.org_id = s.org_id \
@@ -197,10 +199,39 @@ fn evidence(open: &Connection, org: &Org) -> BTreeMap<i64, Vec<Value>> {
     );
     let mut select = open.prepare(&sql).unwrap();
     let rows = select.query_map([org.id.to_string()], |row| {
-        let values: Result<Vec<Value>, _> = (1..20).map(|column| row.get(column)).collect();
-        Ok((row.get(0)?, values?))
+        let mut values =
+            (1..21).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()?;
+        if let Some(Value::Blob(packed)) = values.last()
+            && let Ok(texts) = RecordTexts::unpack(packed)
+        {
+            values.truncate(16);
+            values.extend(values_of(texts));
+        }
+        Ok((row.get(0)?, values))
     });
     rows.unwrap().map(Result::unwrap).collect()
+}
+
+/// The texts of a record as columns of a row that is not packed.
+fn values_of(texts: RecordTexts) -> [Value; 4] {
+    let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
+    [Value::Text(texts.core), text(texts.detached), text(texts.salts), Value::Null]
+}
+
+/// Writes the records of a database as rows of older versions have them.
+fn spread(open: &Connection, database: &str) {
+    let select = format!("SELECT position, packed FROM {database}.audit_events");
+    let mut select = open.prepare(&select).unwrap();
+    let rows = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let rows: Vec<(i64, Vec<u8>)> = rows.map(Result::unwrap).collect();
+    let update = format!(
+        "UPDATE {database}.audit_events SET core = ?1, detached = ?2, salts = ?3, packed = ?4 \
+         WHERE position = ?5"
+    );
+    for (position, packed) in rows {
+        let [core, detached, salts, packed] = values_of(RecordTexts::unpack(&packed).unwrap());
+        open.execute(&update, (core, detached, salts, packed, position)).unwrap();
+    }
 }
 
 #[test]
@@ -332,6 +363,7 @@ fn each_attack_on_the_rows_is_named_with_its_code() {
     let scene = runtime.block_on(Scene::new());
     for (attack, statements, code, word) in attacks(&scene) {
         let (file, open) = scene.copy();
+        spread(&open, "main");
         for statement in statements {
             assert!(open.execute(&statement, ()).unwrap() > 0, "{attack}: {statement}");
         }

@@ -9,6 +9,7 @@ mod tampered;
 use std::path::Path;
 
 use portcullis_core::audit::note::VerifierKey;
+use portcullis_store::RecordTexts;
 use portcullis_testkit::{Gateway, Principal};
 use serde_json::json;
 
@@ -68,6 +69,23 @@ async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String
 async fn size(gateway: &Gateway, who: &Principal) -> u64 {
     let note = gateway.get(who, "/v1/audit/checkpoint").await.text;
     note.lines().nth(1).unwrap().parse().unwrap()
+}
+
+/// Writes the record of an event as rows of older versions have it.
+fn spread(gateway: &Gateway, id: &str) {
+    let is_sqlite = gateway.database_url().starts_with("sqlite:");
+    let hex = if is_sqlite { "hex(packed)" } else { "encode(packed, 'hex')" };
+    let hex = gateway.ask(&format!("SELECT {hex} FROM audit_events WHERE id = '{id}'"));
+    let digits = hex.as_bytes().chunks(2).map(|it| str::from_utf8(it).unwrap());
+    let packed: Vec<u8> = digits.map(|it| u8::from_str_radix(it, 16).unwrap()).collect();
+    let RecordTexts { core, detached, salts } = RecordTexts::unpack(&packed).unwrap();
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let [detached, salts] = [detached, salts].map(|text| quoted(&text.unwrap()));
+    gateway.tamper(&format!(
+        "UPDATE audit_events SET packed = NULL, core = {}, detached = {detached}, salts = {salts} \
+         WHERE id = '{id}'",
+        quoted(&core)
+    ));
 }
 
 fn told(mut command: std::process::Command) -> (i32, String) {

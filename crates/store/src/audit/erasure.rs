@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::{
     Store,
     audit::holds::held,
-    db::{Dialect, NewEvent, change, row},
+    db::{Dialect, NewEvent, RecordTexts, change, row},
     error::StoreError,
 };
 
@@ -47,10 +47,20 @@ pub struct Erased {
 
 row!(ErasableRow {
     position: i64,
+    packed: Option<Vec<u8>>,
+    core: String,
     detached: Option<String>,
     salts: Option<String>,
     held: i32,
 });
+
+impl ErasableRow {
+    fn texts(&self) -> Result<RecordTexts, StoreError> {
+        let core = self.core.clone();
+        let detached = self.detached.clone();
+        RecordTexts::of_row(self.packed.as_deref(), core, detached, self.salts.clone())
+    }
+}
 
 /// Members to erase of an event.
 #[derive(Clone, Copy)]
@@ -60,11 +70,10 @@ struct What<'a> {
     commitments: bool,
 }
 
-/// Remaining members of an event.
+/// Remaining texts of an event.
 struct Left {
     position: i64,
-    detached: String,
-    salts: String,
+    texts: RecordTexts,
     has_payload: bool,
 }
 
@@ -98,8 +107,7 @@ impl Store {
             for left in &lefts {
                 sqlx::query(UPDATE)
                     .bind(left.position)
-                    .bind(&left.detached)
-                    .bind(&left.salts)
+                    .bind(left.texts.pack())
                     .bind(i32::from(left.has_payload))
                     .execute(&mut *tx)
                     .await?;
@@ -137,8 +145,7 @@ impl Store {
             for left in &lefts {
                 sqlx::query(UPDATE)
                     .bind(left.position)
-                    .bind(&left.detached)
-                    .bind(&left.salts)
+                    .bind(left.texts.pack())
                     .bind(0)
                     .execute(&mut *tx)
                     .await?;
@@ -160,7 +167,7 @@ fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), St
     let mut step = Erased { next, ..Erased::default() };
     let mut lefts = Vec::new();
     for row in rows {
-        let Some(left) = left(row, what)? else { continue };
+        let Some(left) = left(row.position, row.texts()?, what)? else { continue };
         if row.held == 0 {
             step.erased += 1;
             lefts.push(left);
@@ -174,9 +181,9 @@ fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), St
 type Members = BTreeMap<String, Box<RawValue>>;
 
 /// Remaining members of an event; `None` if it loses none.
-fn left(row: &ErasableRow, what: What<'_>) -> Result<Option<Left>, StoreError> {
-    let mut detached = read(row.detached.as_deref(), "audit_events.detached")?;
-    let mut salts = read(row.salts.as_deref(), "audit_events.salts")?;
+fn left(position: i64, texts: RecordTexts, what: What<'_>) -> Result<Option<Left>, StoreError> {
+    let mut detached = read(texts.detached.as_deref(), "audit_events.detached")?;
+    let mut salts = read(texts.salts.as_deref(), "audit_events.salts")?;
     let mut anything = false;
     for member in what.members {
         let Some(value) = detached.get_mut(member) else { continue };
@@ -192,12 +199,10 @@ fn left(row: &ErasableRow, what: What<'_>) -> Result<Option<Left>, StoreError> {
     }
     let has_payload =
         PAYLOADS.iter().any(|name| detached.get(*name).is_some_and(|value| value.get() != "null"));
-    Ok(Some(Left {
-        position: row.position,
-        detached: write(&detached, "audit_events.detached")?,
-        salts: write(&salts, "audit_events.salts")?,
-        has_payload,
-    }))
+    let detached = Some(write(&detached, "audit_events.detached")?);
+    let salts = Some(write(&salts, "audit_events.salts")?);
+    let texts = RecordTexts { core: texts.core, detached, salts };
+    Ok(Some(Left { position, texts, has_payload }))
 }
 
 fn read(text: Option<&str>, column: &'static str) -> Result<Members, StoreError> {
@@ -210,7 +215,7 @@ fn write(members: &Members, column: &'static str) -> Result<String, StoreError> 
 }
 
 const SELECT: &str = concat!(
-    "SELECT e.position, e.detached, e.salts, ",
+    "SELECT e.position, e.packed, e.core, e.detached, e.salts, ",
     held!(),
     " AS held FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 \
      AND ($3 IS NULL OR e.id = $3) AND ($4 IS NULL OR e.actor_id = $4 OR e.via = $4) \
@@ -219,25 +224,37 @@ const SELECT: &str = concat!(
 );
 
 const OLD_PAYLOADS: &str = concat!(
-    "SELECT e.position, e.detached, e.salts, 0 AS held FROM audit_events e \
+    "SELECT e.position, e.packed, e.core, e.detached, e.salts, 0 AS held FROM audit_events e \
      WHERE e.org_id = $1 AND e.payload_at < $2 AND ",
     held!(),
     " = 0 ORDER BY e.payload_at LIMIT $3"
 );
 
 const UPDATE: &str = "
-UPDATE audit_events SET detached = $2, salts = $3,
-    payload_at = CASE WHEN $4 = 1 THEN payload_at ELSE NULL END
+UPDATE audit_events SET packed = $2, core = '', detached = NULL, salts = NULL,
+    payload_at = CASE WHEN $3 = 1 THEN payload_at ELSE NULL END
 WHERE position = $1";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn texts(detached: &str, salts: &str) -> RecordTexts {
+        let core = "{}".to_owned();
+        RecordTexts { core, detached: Some(detached.to_owned()), salts: Some(salts.to_owned()) }
+    }
+
     fn row(detached: &str, salts: &str, held: i32) -> ErasableRow {
-        let detached = Some(detached.to_owned());
-        let salts = Some(salts.to_owned());
-        ErasableRow { position: 1, detached, salts, held }
+        let texts = texts(detached, salts);
+        let core = String::new();
+        ErasableRow {
+            position: 1,
+            packed: Some(texts.pack()),
+            core,
+            detached: None,
+            salts: None,
+            held,
+        }
     }
 
     fn members(names: &[&str]) -> Vec<String> {
@@ -251,16 +268,17 @@ mod tests {
 
         let both = members(&["actor_name", "output"]);
         let erase = |commitments| {
-            left(&row(detached, salts, 0), What { members: &both, commitments }).unwrap().unwrap()
+            let what = What { members: &both, commitments };
+            left(1, texts(detached, salts), what).unwrap().unwrap()
         };
 
         let left = erase(true);
         let values_only = erase(false);
 
-        assert_eq!(left.detached, r#"{"actor_name":null,"input":{"n":1.10e3},"output":null}"#);
-        assert_eq!(left.salts, r#"{"input":"s2"}"#);
-        assert_eq!(values_only.detached, left.detached);
-        assert_eq!(values_only.salts, r#"{"input":"s2","output":"s3"}"#);
+        let detached = r#"{"actor_name":null,"input":{"n":1.10e3},"output":null}"#;
+        assert_eq!(left.texts, texts(detached, r#"{"input":"s2"}"#));
+        let both_salts = r#"{"input":"s2","output":"s3"}"#;
+        assert_eq!(values_only.texts, texts(detached, both_salts));
         assert!(left.has_payload);
     }
 

@@ -14,7 +14,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, parse, read, row},
+    db::{Db, RecordTexts, parse, read, row},
     error::StoreError,
 };
 
@@ -74,7 +74,8 @@ pub struct EventRecord {
     pub id: EventId,
     pub kind: String,
     pub occurred_at: Timestamp,
-    /// The part that is hashed, as JSON, without sequence and time of recording.
+    /// The part that is hashed, as JSON, without sequence and time of recording; empty if it cannot be
+    /// read.
     pub core: String,
     /// The erasable part, as JSON.
     pub detached: Option<String>,
@@ -109,6 +110,7 @@ row!(EventRow {
     id: String,
     kind: String,
     occurred_at: i64,
+    packed: Option<Vec<u8>>,
     core: String,
     detached: Option<String>,
     salts: Option<String>,
@@ -129,13 +131,17 @@ impl EventRow {
             }),
             _ => None,
         };
+        let packed = self.packed.as_deref();
+        // A record that cannot be read is empty, and told of where it is looked into.
+        let texts = RecordTexts::of_row(packed, self.core, self.detached, self.salts);
+        let RecordTexts { core, detached, salts } = texts.unwrap_or_default();
         Ok(EventRecord {
             id: parse(&self.id, "audit_events.id")?,
             kind: self.kind,
             occurred_at: Timestamp::from_micros(self.occurred_at),
-            core: self.core,
-            detached: self.detached,
-            salts: self.salts,
+            core,
+            detached,
+            salts,
             seal,
         })
     }
@@ -174,7 +180,7 @@ macro_rules! find_sql {
     ($dialect:ident) => {
         concat!(
             "
-SELECT e.id, e.type AS kind, e.occurred_at, e.core, e.detached, e.salts,
+SELECT e.id, e.type AS kind, e.occurred_at, e.packed, e.core, e.detached, e.salts,
     s.sequence, s.recorded_at, s.leaf_hash
 FROM audit_events e
 LEFT JOIN audit_seals s ON ",

@@ -5,10 +5,12 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
 };
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::{
     Store,
-    db::{Db, Found, Readable, Scope, begin, change, database_clock, parse, row},
+    db::{Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, parse, row},
     error::StoreError,
 };
 
@@ -21,23 +23,58 @@ pub struct OpenIntent {
     /// The lease of the node that opened it; on SQLite, its name.
     pub node: String,
     pub opened_at: Timestamp,
-    /// Content of its event, as JSON.
-    pub record: String,
+    /// Texts of its event.
+    pub record: RecordTexts,
 }
 
-row!(IntentRow { id: String, org_id: String, node: String, opened_at: i64, record: String });
+row!(IntentRow {
+    id: String,
+    org_id: String,
+    node: String,
+    opened_at: i64,
+    packed: Option<Vec<u8>>,
+    record: Option<String>,
+});
+
+/// An intent as schema 27 and before have it.
+#[derive(Deserialize)]
+struct PlainRecord<'a> {
+    #[serde(borrow)]
+    core: &'a RawValue,
+    #[serde(borrow)]
+    detached: Option<&'a RawValue>,
+    #[serde(borrow)]
+    salts: Option<&'a RawValue>,
+}
+
+impl IntentRow {
+    fn texts(&self) -> Option<RecordTexts> {
+        if let Some(packed) = &self.packed {
+            return RecordTexts::unpack(packed).ok();
+        }
+        let plain: PlainRecord<'_> = serde_json::from_str(self.record.as_deref()?).ok()?;
+        let text = |raw: &RawValue| raw.get().to_owned();
+        Some(RecordTexts {
+            core: text(plain.core),
+            detached: plain.detached.map(text),
+            salts: plain.salts.map(text),
+        })
+    }
+}
 
 impl Readable for IntentRow {
     const TABLE: &'static str = "audit_intents";
     type Record = OpenIntent;
 
     fn read(self) -> Result<OpenIntent, StoreError> {
+        // The one who closes it records that it could not be read.
+        let record = self.texts().unwrap_or_default();
         Ok(OpenIntent {
             id: parse(&self.id, "audit_intents.id")?,
             org_id: parse(&self.org_id, "audit_intents.org_id")?,
             node: self.node,
             opened_at: Timestamp::from_micros(self.opened_at),
-            record: self.record,
+            record,
         })
     }
 }

@@ -136,26 +136,24 @@ fn bind_events<'q>(
         .bind(rows.iter().map(|row| row.dlp_result.as_deref()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.outcome.as_deref()).collect::<Vec<_>>())
         .bind(texts(|row| row.request_id.map(|id| id.to_string())))
-        .bind(rows.iter().map(|row| row.texts.core()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Detached)).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.texts.of(TextColumn::Salts)).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.pack()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.has_payload).collect::<Vec<_>>())
 }
 
-/// Inserts the events of the parameters `$1` to `$18`.
+/// Inserts the events of the parameters `$1` to `$16`.
 macro_rules! insert_events {
     () => {
         "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts, payload_at)
+    target, decision, policy, dlp_result, outcome, request_id, packed, core, payload_at)
 SELECT id, org_id, type, occurred_at, $5, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts,
+    target, decision, policy, dlp_result, outcome, request_id, packed, '',
     CASE WHEN has_payload THEN $5 END
 FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $6::text[], $7::text[], $8::text[],
-    $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
-    $16::text[], $17::text[], $18::boolean[]) WITH ORDINALITY
+    $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[],
+    $16::boolean[]) WITH ORDINALITY
 AS given (id, org_id, type, occurred_at, actor_id, via, token_id, target, decision, policy,
-    dlp_result, outcome, request_id, core, detached, salts, has_payload, place)
+    dlp_result, outcome, request_id, packed, has_payload, place)
 ORDER BY place"
     };
 }

@@ -16,8 +16,8 @@ pub struct NewIntent {
     pub id: EventId,
     pub org_id: OrgId,
     pub opened_at: Timestamp,
-    /// Content of its event if the call is cut off, as JSON.
-    pub record: String,
+    /// Texts of its event if the call is cut off.
+    pub record: EventTexts,
     /// The idempotency key it is protected by, if it is: then it begins only if the key is free.
     pub key: Option<NewKey>,
     /// Approvals it takes a use of, each for its own policy: it begins only if all of them permit it.

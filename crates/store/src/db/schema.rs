@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(25, "0025_requests_in_order"),
     migration!(26, "0026_approval_columns"),
     migration!(27, "0027_principal_groups"),
+    migration!(28, "0028_packed_records"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

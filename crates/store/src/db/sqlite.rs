@@ -10,8 +10,8 @@ use super::{Dialect, NewEvent, TextColumn};
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, core, detached, salts, payload_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    target, decision, policy, dlp_result, outcome, request_id, packed, payload_at, core)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')";
 
 impl Dialect for SqliteConnection {
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {
@@ -70,8 +70,6 @@ fn bind_event<'q>(
         .bind(event.dlp_result.as_deref())
         .bind(event.outcome.as_deref())
         .bind(event.request_id.map(|id| id.to_string()))
-        .bind(event.texts.core())
-        .bind(event.texts.of(TextColumn::Detached))
-        .bind(event.texts.of(TextColumn::Salts))
+        .bind(event.texts.pack())
         .bind(event.has_payload.then_some(committed_at))
 }

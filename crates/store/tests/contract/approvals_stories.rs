@@ -17,7 +17,9 @@ use tokio::{
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, SetClock, approval, approved_intent, clock_at, event, soon, writer_of},
+    given::{
+        self, NOW, SetClock, approval, approved_intent, clock_at, event, soon, texts, writer_of,
+    },
 };
 
 const STORIES: u64 = 8;
@@ -163,7 +165,7 @@ impl Story {
 
     fn intent(&mut self, n: u32, approval: &Approval) -> NewIntent {
         let number = self.number();
-        let record = format!(r#"{{"approval":{n}}}"#);
+        let record = texts(&format!(r#"{{"approval":{n}}}"#));
         NewIntent { record, ..approved_intent(self.org, number, &[(n, &approval.digest)]) }
     }
 
@@ -188,7 +190,7 @@ impl Story {
         let open = self.store.abandoned_intents(10_000).await.unwrap();
         for (n, begun) in &self.begun {
             let named = format!(r#"{{"approval":{n}}}"#);
-            let ran = open.iter().filter(|intent| intent.record == named).count();
+            let ran = open.iter().filter(|intent| intent.record.core == named).count();
             let ran = u32::try_from(ran).unwrap();
             let found = self.store.find_approval(self.org, given::id("apr", *n)).await.unwrap();
             let it = found.unwrap().approval;

@@ -2,8 +2,11 @@
 
 use std::sync::Mutex;
 
-use portcullis_core::{clock::Timestamp, id::OrgId};
-use portcullis_store::{EventRecord, Store, UnsealedEvent};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId},
+};
+use portcullis_store::{EventRecord, Store, StoreError, UnsealedEvent};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -39,6 +42,43 @@ on_both! {
         assert_eq!(db.store.sealed_size(org).await.unwrap(), 2300);
         assert!(db.store.orgs_with_unsealed().await.unwrap().is_empty());
         assert_sound(org, &log);
+    }
+
+    async fn events_of_the_schema_before_are_read_and_sealed_among_others(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        for n in 0..6 {
+            writer.append(event(org, n), soon()).await.unwrap();
+            if n == 2 {
+                db.store.seal(org, leaf).await.unwrap();
+            }
+            if n % 2 == 0 {
+                let id: EventId = given::id("evt", n);
+                db.execute_text(format!(
+                    "UPDATE audit_events SET packed = NULL, core = '{{\"n\":{n}}}' WHERE id = '{id}'"
+                )).await;
+            }
+        }
+
+        db.store.seal(org, leaf).await.unwrap();
+
+        let log = whole_log(&db.store, org).await;
+        let cores: Vec<_> = log.iter().map(|event| event.core.clone()).collect();
+        assert_eq!(cores, (0..6).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>());
+        assert_sound(org, &log);
+    }
+
+    async fn an_event_that_cannot_be_read_is_not_sealed(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        writer.append(event(org, 1), soon()).await.unwrap();
+        let bytes = if db.is_sqlite() { "x'01ff'" } else { "'\x01ff'" };
+        db.execute_text(format!("UPDATE audit_events SET packed = {bytes}")).await;
+
+        let sealed = db.store.seal(org, leaf).await;
+
+        assert_eq!(sealed, Err(StoreError::Corrupt("audit_events.packed")));
+        assert_eq!(db.store.sealed_size(org).await.unwrap(), 0);
     }
 
     async fn an_org_that_does_not_exist_has_nothing_to_seal(db: Database) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
-use portcullis_store::{AuditSettings, AuditWriter, Store, StoreError, Visibility};
+use portcullis_store::{AuditSettings, AuditWriter, RecordTexts, Store, StoreError, Visibility};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout_at},
@@ -24,10 +24,30 @@ on_both! {
         writer.finish(event(org, 1), soon()).await.unwrap();
 
         assert_eq!(open.iter().map(|intent| intent.id).collect::<Vec<_>>(), [id]);
-        assert_eq!((open[0].record.as_str(), open[0].node.as_str()), (r#"{"n":1}"#, "node-1"));
+        assert_eq!((open[0].record.core.as_str(), open[0].node.as_str()), (r#"{"n":1}"#, "node-1"));
         assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
         let found = db.store.find_event(org, Visibility::All, id).await.unwrap().unwrap();
         assert_eq!((found.core.as_str(), found.seal), (r#"{"n":1}"#, None));
+    }
+
+    async fn an_intent_of_the_schema_before_is_read(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = writer(&db.store);
+        writer.intent(intent(org, 1), soon()).await.unwrap();
+
+        db.execute(
+            "UPDATE audit_intents SET packed = NULL, record = \
+             '{\"core\":{\"n\":1.0},\"detached\":{\"a\":\"b\"},\"salts\":{}}'",
+        ).await;
+
+        let open = db.store.abandoned_intents(10).await.unwrap();
+        let text = |text: &str| text.to_owned();
+        let record = RecordTexts {
+            core: text(r#"{"n":1.0}"#),
+            detached: Some(text(r#"{"a":"b"}"#)),
+            salts: Some(text("{}")),
+        };
+        assert_eq!(open[0].record, record);
     }
 
     async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {

@@ -167,7 +167,7 @@ pub(crate) fn event(org_id: OrgId, n: u32) -> NewEvent {
 }
 
 pub(crate) fn intent(org_id: OrgId, n: u32) -> NewIntent {
-    let record = format!(r#"{{"n":{n}}}"#);
+    let record = texts(&format!(r#"{{"n":{n}}}"#));
     NewIntent { id: id("evt", n), org_id, opened_at: NOW, record, key: None, approvals: vec![] }
 }
 

@@ -14,7 +14,7 @@ const TABLES: [&str; 6] = [
     "audit_pruned",
 ];
 /// Columns of events and seals.
-const COLUMNS: [(&str, &str); 23] = [
+const COLUMNS: [(&str, &str); 24] = [
     ("audit_events", "id"),
     ("audit_events", "org_id"),
     ("audit_events", "type"),
@@ -30,6 +30,7 @@ const COLUMNS: [(&str, &str); 23] = [
     ("audit_events", "dlp_result"),
     ("audit_events", "outcome"),
     ("audit_events", "request_id"),
+    ("audit_events", "packed"),
     ("audit_events", "core"),
     ("audit_events", "detached"),
     ("audit_events", "salts"),

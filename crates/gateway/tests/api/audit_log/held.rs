@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use portcullis_testkit::{Gateway, Principal, eventually};
 use serde_json::{Value, json};
 
-use super::{files::write, invoke, keys, live, logged, size, verify, verify_in_python};
+use super::{files::write, invoke, keys, live, logged, size, spread, verify, verify_in_python};
 use crate::{
     gateway,
     given::{items, run, serve},
@@ -163,7 +163,7 @@ async fn events_that_are_missing_or_unreadable_are_named() {
     let sequence = items(&sequence)[0]["sequence"].clone();
     invoke(&gateway, &who).await;
     assert!(size(&gateway, &who).await > 5);
-    gateway.tamper(&format!("UPDATE audit_events SET core = '{{}}' WHERE id = '{id}'"));
+    gateway.tamper(&format!("UPDATE audit_events SET packed = NULL WHERE id = '{id}'"));
     live(&gateway, &[], 10, &format!("place {sequence} cannot be read")).await;
     let seal = if gateway.database_url().starts_with("sqlite:") {
         format!("position = (SELECT position FROM audit_events WHERE id = '{id}')")
@@ -221,6 +221,7 @@ async fn values_that_vanished_without_an_erasure_are_named() {
     // An erasure is told.
     live(&gateway, &[], 0, "").await;
 
+    spread(&gateway, &emptied);
     gateway.tamper(&format!("UPDATE audit_events SET detached = NULL WHERE id = '{emptied}'"));
 
     let told = live(&gateway, &[], 14, &emptied).await;
@@ -262,6 +263,8 @@ async fn a_record_that_was_changed_is_marked_wherever_it_is_read() {
     let honest = invoke(&gateway, &who).await;
     assert!(size(&gateway, &who).await >= 3);
     let [changed, renamed] = &ids;
+    spread(&gateway, changed);
+    spread(&gateway, renamed);
     gateway.tamper(&format!(
         "UPDATE audit_events SET core = replace(core, '\"executed\":\"yes\"', '\"executed\":\"no\"') \
          WHERE id = '{changed}'"

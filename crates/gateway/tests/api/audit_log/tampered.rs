@@ -12,7 +12,7 @@ use portcullis_core::audit::{
 use portcullis_testkit::Gateway;
 use serde_json::json;
 
-use super::{Files, files::write, invoke, keys, live, logged, verify, verify_in_python};
+use super::{Files, files::write, invoke, keys, live, logged, spread, verify, verify_in_python};
 
 /// Exit code of both verifiers for a file, which has to be the same.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {
@@ -207,7 +207,7 @@ async fn the_log_of_a_running_gateway_is_verified_where_it_is() {
     let (gateway, who) = logged(5).await;
     let before = Files::of(&gateway, &who).await;
     let kept = write(&gateway.folder().join("kept.txt"), &before.note);
-    invoke(&gateway, &who).await;
+    let id = invoke(&gateway, &who).await;
 
     let told = live(&gateway, &["--since", kept.to_str().unwrap()], 0, "complete").await;
     assert!(told.contains("continues"), "{told}");
@@ -218,6 +218,8 @@ async fn the_log_of_a_running_gateway_is_verified_where_it_is() {
 
     let rewrite = "UPDATE audit_events SET core = \
                    replace(core, '\"executed\":\"yes\"', '\"executed\":\"no\"')";
+    spread(&gateway, &id);
+    live(&gateway, &[], 0, "complete").await;
     gateway.tamper(rewrite);
     live(&gateway, &[], 10, "").await;
 }

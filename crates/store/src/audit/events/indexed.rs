@@ -5,7 +5,7 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Store,
-    db::{Db, events_of_seals, read, row},
+    db::{Db, RecordTexts, events_of_seals, read, row},
     error::StoreError,
 };
 
@@ -28,6 +28,7 @@ row!(IndexedRow {
     dlp_result: Option<String>,
     outcome: Option<String>,
     request_id: Option<String>,
+    packed: Option<Vec<u8>>,
     core: String,
     detached: Option<String>,
     salts: Option<String>,
@@ -51,7 +52,7 @@ pub struct IndexedEvent {
     pub payload_at: Option<i64>,
     /// Each column that a filter compares, with the JSON pointer of its value in the record.
     pub columns: [(&'static str, Option<String>, &'static str); 11],
-    /// The record.
+    /// The record, as JSON; empty if it cannot be read.
     pub core: String,
     /// The erasable part, as JSON.
     pub detached: Option<String>,
@@ -63,6 +64,9 @@ pub struct IndexedEvent {
 
 impl IndexedRow {
     fn read(self) -> IndexedEvent {
+        let packed = self.packed.as_deref();
+        let texts = RecordTexts::of_row(packed, self.core, self.detached, self.salts);
+        let RecordTexts { core, detached, salts } = texts.unwrap_or_default();
         IndexedEvent {
             sequence: self.sequence,
             positions: (self.position, self.sealed_position),
@@ -83,9 +87,9 @@ impl IndexedRow {
                 ("outcome", self.outcome, "/outcome/status"),
                 ("request_id", self.request_id, "/request/id"),
             ],
-            core: self.core,
-            detached: self.detached,
-            salts: self.salts,
+            core,
+            detached,
+            salts,
             leaf_hash: self.leaf_hash,
         }
     }
@@ -97,7 +101,7 @@ macro_rules! indexed_sql {
             "
 SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
     e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
-    e.request_id, e.core, e.detached, e.salts, s.leaf_hash
+    e.request_id, e.packed, e.core, e.detached, e.salts, s.leaf_hash
 FROM ",
             events_of_seals!($dialect),
             "

@@ -9,7 +9,7 @@ use crate::{
         checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
         tree::{put_tiles, read_tiles},
     },
-    db::{Scope, begin, insert_seals, parse, row},
+    db::{RecordTexts, Scope, begin, insert_seals, parse, row},
     error::StoreError,
 };
 
@@ -65,7 +65,13 @@ async fn standing(
     Ok(Some(Standing { signed, head, rows, edge }))
 }
 
-row!(UnsealedRow { position: i64, id: String, committed_at: i64, core: String });
+row!(UnsealedRow {
+    position: i64,
+    id: String,
+    committed_at: i64,
+    packed: Option<Vec<u8>>,
+    core: String,
+});
 
 async fn unsealed(
     conn: &mut PgConnection,
@@ -75,7 +81,7 @@ async fn unsealed(
     most: usize,
 ) -> Result<Vec<Unsealed>, StoreError> {
     let rows: Vec<UnsealedRow> = sqlx::query_as(
-        "SELECT position, id, committed_at, core FROM audit_events \
+        "SELECT position, id, committed_at, packed, core FROM audit_events \
          WHERE org_id = $1 AND position > $2 AND position <= $3 \
          ORDER BY position LIMIT $4",
     )
@@ -88,7 +94,8 @@ async fn unsealed(
     let read = |row: UnsealedRow| {
         let id = parse(&row.id, "audit_events.id")?;
         let committed_at = Timestamp::from_micros(row.committed_at);
-        let event = UnsealedEvent { id, org_id, core: row.core };
+        let texts = RecordTexts::of_row(row.packed.as_deref(), row.core, None, None)?;
+        let event = UnsealedEvent { id, org_id, core: texts.core };
         Ok(Unsealed { position: row.position, committed_at, event })
     };
     rows.into_iter().map(read).collect()

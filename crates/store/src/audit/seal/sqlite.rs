@@ -10,7 +10,7 @@ use crate::{
         checkpoints::{self, CheckpointKind, StoredCheckpoint},
         tree::{self, number, size_of},
     },
-    db::{LogConnection, read_id},
+    db::{LogConnection, RecordTexts, read_id},
     error::StoreError,
 };
 
@@ -138,8 +138,9 @@ fn unsealed(
 }
 
 fn read(org_id: OrgId, row: &Row<'_>) -> Result<Unsealed, StoreError> {
-    let event =
-        UnsealedEvent { id: read_id(row, 1, "audit_events.id")?, org_id, core: row.get(3)? };
+    let packed: Option<Vec<u8>> = row.get(3)?;
+    let texts = RecordTexts::of_row(packed.as_deref(), row.get(4)?, None, None)?;
+    let event = UnsealedEvent { id: read_id(row, 1, "audit_events.id")?, org_id, core: texts.core };
     let committed_at = Timestamp::from_micros(row.get(2)?);
     Ok(Unsealed { position: row.get(0)?, committed_at, event })
 }
@@ -180,7 +181,7 @@ const HEAD: &str = "
 SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads WHERE org_id = ?";
 
 const UNSEALED: &str = "
-SELECT position, id, committed_at, core FROM audit_events
+SELECT position, id, committed_at, packed, core FROM audit_events
 WHERE org_id = ? AND position > ? AND position <= ? ORDER BY position LIMIT ?";
 
 const MOVE_HEAD: &str = "

@@ -137,16 +137,16 @@ async fn insert_intents(
     node: &str,
     rows: &[&NewIntent],
 ) -> Result<(), sqlx::Error> {
-    let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
-                  SELECT id, org_id, $3, opened_at, record \
-                  FROM UNNEST($1::text[], $2::text[], $4::bigint[], $5::text[]) \
-                  AS given (id, org_id, opened_at, record)";
+    let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, packed) \
+                  SELECT id, org_id, $3, opened_at, packed \
+                  FROM UNNEST($1::text[], $2::text[], $4::bigint[], $5::bytea[]) \
+                  AS given (id, org_id, opened_at, packed)";
     sqlx::query(insert)
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
         .bind(node)
         .bind(rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.record.as_str()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.record.pack()).collect::<Vec<_>>())
         .execute(&mut *conn)
         .await?;
     Ok(())
@@ -193,7 +193,7 @@ const BEGIN_ANNOUNCED: &str =
     concat!(begin!(), "; SELECT pg_advisory_xact_lock_shared(", writers!(), ")");
 
 const END_INTENTS: &str =
-    concat!("WITH ended AS (DELETE FROM audit_intents WHERE id = ANY($19))", insert_events!());
+    concat!("WITH ended AS (DELETE FROM audit_intents WHERE id = ANY($17))", insert_events!());
 
 const INSERT_KEYS: &str = "
 INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)

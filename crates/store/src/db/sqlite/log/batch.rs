@@ -74,7 +74,7 @@ fn insert_intents(
         let id = row.id.text();
         let org_id = row.org_id.text();
         let opened_at = row.opened_at.as_micros();
-        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, &row.record))?;
+        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, row.record.pack()))?;
         rowids.insert(row.id, open.last_insert_rowid());
     }
     Ok(())
@@ -111,7 +111,8 @@ fn bind_event(
     ];
     let [actor_id, via, token_id, request_id] =
         ids.each_ref().map(|id| id.as_ref().map(IdText::as_str));
-    let columns: [&dyn ToSql; 18] = [
+    let packed = event.texts.pack();
+    let columns: [&dyn ToSql; 16] = [
         &id.as_str(),
         &org_id.as_str(),
         &event.kind,
@@ -126,9 +127,7 @@ fn bind_event(
         &event.dlp_result,
         &event.outcome,
         &request_id,
-        &event.texts.core(),
-        &event.texts.of(TextColumn::Detached),
-        &event.texts.of(TextColumn::Salts),
+        &packed,
         &event.has_payload.then_some(committed_at),
     ];
     for (column, place) in columns.into_iter().zip(1..) {
@@ -178,7 +177,7 @@ fn end_keys(open: &Connection, batch: &Batch<'_>) -> Result<(), StoreError> {
 }
 
 const INSERT_INTENT: &str =
-    "INSERT INTO audit_intents (id, org_id, node, opened_at, record) VALUES (?, ?, ?, ?, ?)";
+    "INSERT INTO audit_intents (id, org_id, node, opened_at, packed) VALUES (?, ?, ?, ?, ?)";
 
 /// A place is used again once it is free: what lies there is removed only if it is the intent meant.
 const DELETE_INTENT: &str = "DELETE FROM audit_intents WHERE place = ? AND id = ?";

@@ -1,0 +1,184 @@
+//! The texts of an event as they are kept: one frame of zstd (RFC 8878), compressed with a dictionary.
+//!
+//! A packed record is one byte, the number of its dictionary, and the frame. The frame holds the record, the
+//! erasable part and its salts, each as JSON in a line of its own: canonical JSON has no line breaks.
+
+use std::{cell::RefCell, io, sync::LazyLock};
+
+use zstd::{
+    bulk::{Compressor, Decompressor},
+    dict::{DecoderDictionary, EncoderDictionary},
+    zstd_safe::get_frame_content_size,
+};
+
+use super::{EventTexts, TextColumn};
+use crate::error::StoreError;
+
+/// The dictionary of records of schema 1, made by `cargo run -p portcullis-store --example dictionary`.
+/// It never changes: what was written with it has to be read.
+const DICTIONARY: &[u8] = include_bytes!("record-1.dict");
+/// Its number.
+const FIRST: u8 = 1;
+/// The number of texts that are not compressed.
+const PLAIN: u8 = 0;
+/// Higher levels take longer and save less than a hundredth.
+const LEVEL: i32 = 1;
+/// Bytes that a frame may unpack to. The largest payload that is kept has some hundred kilobytes.
+const MOST_BYTES: usize = 16 << 20;
+
+static ENCODER: LazyLock<EncoderDictionary<'static>> =
+    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
+static DECODER: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
+
+thread_local! {
+    static COMPRESSOR: RefCell<io::Result<Compressor<'static>>> =
+        RefCell::new(Compressor::with_prepared_dictionary(&ENCODER));
+    static DECOMPRESSOR: RefCell<io::Result<Decompressor<'static>>> =
+        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER));
+}
+
+/// The texts of a record: what is hashed, and what can be erased.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordTexts {
+    /// The part that is hashed, as JSON, without sequence and time of recording.
+    pub core: String,
+    /// The erasable part, as JSON.
+    pub detached: Option<String>,
+    /// The salts of the erasable part, as JSON.
+    pub salts: Option<String>,
+}
+
+impl RecordTexts {
+    /// The texts of a row: packed, or each in a column of its own, as rows of schema 27 and before have them.
+    pub(crate) fn of_row(
+        packed: Option<&[u8]>,
+        core: String,
+        detached: Option<String>,
+        salts: Option<String>,
+    ) -> Result<Self, StoreError> {
+        packed.map_or(Ok(Self { core, detached, salts }), Self::unpack)
+    }
+
+    /// Reads a packed record.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] for anything else.
+    pub fn unpack(packed: &[u8]) -> Result<Self, StoreError> {
+        let text = unpacked(packed).ok_or(StoreError::Corrupt("audit_events.packed"))?;
+        let mut lines = text.split('\n').map(str::to_owned);
+        let core = lines.next().unwrap_or_default();
+        let mut line = || lines.next().filter(|line| !line.is_empty());
+        Ok(Self { core, detached: line(), salts: line() })
+    }
+
+    /// The packed record.
+    #[must_use]
+    pub fn pack(&self) -> Vec<u8> {
+        packed([Some(self.core.as_str()), self.detached.as_deref(), self.salts.as_deref()])
+    }
+}
+
+impl EventTexts {
+    /// The packed record of an event.
+    pub(crate) fn pack(&self) -> Vec<u8> {
+        packed([TextColumn::Core, TextColumn::Detached, TextColumn::Salts].map(|it| self.of(it)))
+    }
+}
+
+fn packed(texts: [Option<&str>; 3]) -> Vec<u8> {
+    let text = texts.map(Option::unwrap_or_default).join("\n");
+    let frame = COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.as_mut().ok().and_then(|it| it.compress(text.as_bytes()).ok())
+    });
+    // Without memory for it, the text itself is kept.
+    let (number, rest) = match &frame {
+        Some(frame) => (FIRST, frame.as_slice()),
+        None => (PLAIN, text.as_bytes()),
+    };
+    [&[number], rest].concat()
+}
+
+fn unpacked(packed: &[u8]) -> Option<String> {
+    let bytes = match packed.split_first()? {
+        (&PLAIN, text) => text.to_vec(),
+        (&FIRST, frame) => {
+            let size = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
+            let size = Some(size).filter(|size| *size <= MOST_BYTES)?;
+            DECOMPRESSOR.with_borrow_mut(|it| it.as_mut().ok()?.decompress(frame, size).ok())?
+        }
+        _ => return None,
+    };
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CORE: &str = r#"{"actor":{"auth":{"method":"operator","trust":null},"id":"sa_01M8C3PSG9P5Q9XWRQ3AQTYERX"}}"#;
+
+    fn texts(core: &str, detached: Option<&str>, salts: Option<&str>) -> RecordTexts {
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        RecordTexts { core: core.to_owned(), detached: owned(detached), salts: owned(salts) }
+    }
+
+    proptest! {
+        #[test]
+        fn any_texts_are_read_back(
+            core in "[^\n]{0,200}",
+            detached in proptest::option::of("[^\n]{1,200}"),
+            salts in proptest::option::of("[^\n]{1,200}"),
+        ) {
+            let texts = texts(&core, detached.as_deref(), salts.as_deref());
+
+            prop_assert_eq!(RecordTexts::unpack(&texts.pack()), Ok(texts));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = RecordTexts::unpack(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_changed_is_refused_or_reads_differently() {
+        let texts = texts(CORE, Some("{}"), None);
+        let packed = texts.pack();
+        assert!(packed.len() < CORE.len());
+
+        for place in 0..packed.len() {
+            for bit in 0..8 {
+                let mut changed = packed.clone();
+                changed[place] ^= 1 << bit;
+                if let Ok(read) = RecordTexts::unpack(&changed) {
+                    let told = format!("bit {bit} of byte {place}");
+                    assert!(read != texts || is_no_content(place), "{told}");
+                }
+            }
+        }
+    }
+
+    /// Bits of the head of a frame that say nothing of its content.
+    fn is_no_content(place: usize) -> bool {
+        (1..=6).contains(&place)
+    }
+
+    #[test]
+    fn a_frame_that_says_it_is_too_large_is_refused() {
+        let bomb = zstd::bulk::compress(&vec![b'a'; MOST_BYTES + 1], 1).unwrap();
+
+        let refused = RecordTexts::unpack(&[&[FIRST], bomb.as_slice()].concat());
+
+        assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")));
+    }
+
+    #[test]
+    fn a_text_that_is_not_compressed_is_read() {
+        let plain = [&[PLAIN], CORE.as_bytes(), b"\n\n{}"].concat();
+
+        assert_eq!(RecordTexts::unpack(&plain), Ok(texts(CORE, None, Some("{}"))));
+    }
+}
