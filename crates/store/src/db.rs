@@ -48,10 +48,6 @@ use crate::{
     settings::{DatabaseSettings, Sync, Target},
 };
 
-/// Pages of an SQLite file. An event takes a little more than half of the usual 4096: each would have
-/// a page to itself and leave the rest of it empty.
-const PAGE_BYTES: u32 = 8192;
-
 /// Connections that read SQLite at the same time, at most: each has a thread and a copy of the schema,
 /// and what it reads comes from memory, so more of them would wait for processors.
 const SQLITE_READERS: u32 = 4;
@@ -90,7 +86,6 @@ impl Store {
                     .filename(path)
                     .create_if_missing(true)
                     // Of a file that is made now; any other keeps what it was made with.
-                    .page_size(PAGE_BYTES)
                     .journal_mode(SqliteJournalMode::Wal)
                     .synchronous(match settings.sync {
                         Sync::PowerLoss => SqliteSynchronous::Full,

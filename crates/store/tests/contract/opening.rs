@@ -69,7 +69,7 @@ on_both! {
 }
 
 #[tokio::test]
-async fn a_new_file_has_pages_for_three_events_each() {
+async fn a_new_file_has_pages_of_the_usual_size() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("portcullis.db");
     let settings = DatabaseSettings::new(DatabaseUrl::sqlite(path.clone()));
@@ -78,7 +78,7 @@ async fn a_new_file_has_pages_for_three_events_each() {
     let head = std::fs::read(path).unwrap();
 
     // https://www.sqlite.org/fileformat.html#page_size
-    assert_eq!(head[16..18], 8192_u16.to_be_bytes());
+    assert_eq!(head[16..18], 4096_u16.to_be_bytes());
 }
 
 #[tokio::test]
