@@ -158,7 +158,7 @@ pub(crate) fn keyed_call(
 
 /// A GET of the gateway's.
 pub(crate) fn get(address: SocketAddr, token: &str, path: &str) -> Result<Template, Failure> {
-    Ok(asked(address, token, path).body(Full::default())?)
+    Ok(request_to(address, token, path).body(Full::default())?)
 }
 
 /// A POST of JSON to the gateway.
@@ -168,11 +168,11 @@ pub(crate) fn post(
     path: &str,
     body: &Value,
 ) -> Result<Template, Failure> {
-    let request = asked(address, token, path).method(Method::POST);
+    let request = request_to(address, token, path).method(Method::POST);
     Ok(request.header(CONTENT_TYPE, "application/json").body(Full::from(body.to_string()))?)
 }
 
-fn asked(address: SocketAddr, token: &str, path: &str) -> request::Builder {
+fn request_to(address: SocketAddr, token: &str, path: &str) -> request::Builder {
     Request::builder()
         .uri(path)
         .header(HOST, address.to_string())

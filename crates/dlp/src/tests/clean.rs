@@ -32,7 +32,7 @@ fn everyday_values_are_clean() {
     assert_eq!(places(&value), Vec::<String>::new());
 }
 
-/// What hostile bodies repeat.
+/// Texts that hostile bodies repeat.
 const UNITS: &str = "4|41|4111 |4111-|1 |@|a@|a@b.co |eyJ|eyJ.|eyJhbGciOiJub25lIn0.|ghp_|AKIA|\
     AKIAQYLPMN5HHHFPZAM|-----BEGIN PRIVATE KEY-----|postgres://|://a:b@|aws|\
     aws Zq8vT3nKf0LwRj5mXyB7cHdPs2GuEa9NiVkQ4t|YWFh|616161|%41|&#65;|\\u0041|\u{200B}|\u{FF14}|\

@@ -156,7 +156,7 @@ fn a_key_also_names_what_is_decoded_below_it() {
     assert!(places(&json!({ "note": encoded })).is_empty());
 }
 
-/// What terminals and readers take for no sign.
+/// Characters that terminals and readers show as nothing.
 const UNSEEN: &str = "\u{0} \u{8} \u{b} \u{c} \u{7f} \u{85} \u{9b}0m \u{1b}[0m \u{1b}4 \
     \u{1b}]8;;https://x.example\u{7} \u{1b}Pq#0\u{1b}\\ \u{202a} \u{2069} \u{200e} \u{61c}";
 

@@ -56,7 +56,7 @@ fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i3
     told(command)
 }
 
-/// What `audit verify --org` tells, which has to end with this code and hold this part.
+/// The output of `audit verify --org`, which has to end with this code and hold this part.
 async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
     let output = run(gateway, &[&["audit", "verify", "--org", "acme"], more].concat()).await;
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();

@@ -35,7 +35,7 @@ fn findings<'a>(event: &'a Value, stage: &str) -> Vec<[&'a str; 3]> {
     of_stage.map(|it| members.map(|member| it[member].as_str().expect("text"))).collect()
 }
 
-/// What a refusal for the sake of one token tells of it.
+/// The details of a refusal that found one token.
 fn one_token(stage: &str, path: &str) -> Value {
     let found = json!({"detector": "github_token", "path": path, "count": 1, "action": "block"});
     json!({"stage": stage, "findings": [found]})

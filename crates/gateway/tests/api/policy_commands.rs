@@ -62,12 +62,12 @@ impl Desk {
         run(&self.gateway, &words(&command)).await
     }
 
-    /// What a command says, which has to end with this code and hold this part.
+    /// The output of a command, which has to end with this code and hold this part.
     async fn says(&self, command: &str, code: i32, part: &str) -> String {
         said(&self.policy(command).await, code, part)
     }
 
-    /// What a command prints with `--json`.
+    /// The output of a command with `--json`.
     async fn prints(&self, command: &str) -> Value {
         let output = self.policy(&format!("{command} --json")).await;
         serde_json::from_slice(&output.stdout).unwrap()

@@ -15,7 +15,7 @@ use super::{EventTexts, TextColumn};
 use crate::error::StoreError;
 
 /// The dictionary of records of schema 1, made by `cargo run -p portcullis-store --example dictionary`.
-/// It never changes: what was written with it has to be read.
+/// The dictionary never changes: records that were written with it have to be read.
 const DICTIONARY: &[u8] = include_bytes!("record-1.dict");
 /// Its number.
 const FIRST: u8 = 1;

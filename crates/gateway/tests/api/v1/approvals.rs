@@ -61,7 +61,7 @@ impl Waiting {
         Self { gateway, upstream, oidc, org, agent }
     }
 
-    /// Somebody who asks, and somebody who may decide.
+    /// A requester, and a person who may decide.
     async fn with_two() -> (Self, Principal, Principal) {
         let it = Self::start().await;
         let ana = it.person("ana", &[]).await;
