@@ -261,7 +261,13 @@ pub(crate) trait Dialect {
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
+
+    /// Deletes the org's events up to this position, with their entries in indexes.
+    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error>;
 }
+
+/// Deletes the events of an org up to a position.
+const DELETE_EVENTS: &str = "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2";
 
 /// The seal of one event.
 #[derive(Debug, Clone, Copy)]

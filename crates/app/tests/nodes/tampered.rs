@@ -24,7 +24,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use self::changes::{Change, changes};
+use self::changes::{Change, changes, return_events};
 use crate::{
     log::Log,
     node::{NOW, SystemRandom},
@@ -335,9 +335,10 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
         (
             "what was erased is back",
             vec![format!(
-                "INSERT OR REPLACE INTO audit_events SELECT * FROM older.audit_events WHERE {org} \
+                "{} WHERE {org} \
                  AND position IN (SELECT position FROM audit_events WHERE {org} \
-                 AND detached LIKE '%\"actor_name\":null%' ORDER BY position DESC LIMIT 1)"
+                 AND detached LIKE '%\"actor_name\":null%' ORDER BY position DESC LIMIT 1)",
+                return_events()
             )],
             14,
             "was erased, as the log tells, and is there again".to_owned(),

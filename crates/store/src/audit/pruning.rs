@@ -103,11 +103,7 @@ impl Store {
                 .execute(&mut *tx)
                 .await?;
             // Events are sealed in the order of their positions.
-            sqlx::query("DELETE FROM audit_events WHERE org_id = $1 AND position <= $2")
-                .bind(&org)
-                .bind(last.position)
-                .execute(&mut *tx)
-                .await?;
+            tx.delete_events(&org, last.position).await?;
             let event = tell(&pruned);
             tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
             Some(pruned)

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
+use super::{DELETE_EVENTS, Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
 use crate::error::StoreError;
 
 /// `SHOW` of each, as a session of this role gets it.
@@ -82,6 +82,11 @@ impl Dialect for PgConnection {
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error> {
         bind_events(sqlx::query(INSERT_EVENTS), committed_at, rows).execute(&mut *self).await?;
+        Ok(())
+    }
+
+    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error> {
+        sqlx::query(DELETE_EVENTS).bind(org_id).bind(upto).execute(&mut *self).await?;
         Ok(())
     }
 }

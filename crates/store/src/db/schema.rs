@@ -46,6 +46,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(26, "0026_approval_columns"),
     migration!(27, "0027_principal_groups"),
     migration!(28, "0028_packed_records"),
+    migration!(29, "0029_index_by_sealer"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.
@@ -116,6 +117,8 @@ fn pending(applied: &[i64]) -> Result<impl Iterator<Item = &'static Migration>, 
 
 #[cfg(test)]
 mod tests {
+    use sqlx::sqlite::SqlitePoolOptions;
+
     use super::*;
 
     #[test]
@@ -124,5 +127,37 @@ mod tests {
         for migration in MIGRATIONS {
             assert!(migration.name.starts_with(&format!("{:04}_", migration.version)));
         }
+    }
+    #[tokio::test]
+    async fn events_of_schema_28_keep_their_values_and_indexes_and_are_not_rewritten() {
+        let options = SqlitePoolOptions::new().max_connections(1);
+        let pool = options.connect("sqlite::memory:").await.unwrap();
+        sqlx::query(CREATE).execute(&pool).await.unwrap();
+        for migration in MIGRATIONS.iter().filter(|it| it.version <= 28) {
+            sqlx::raw_sql(migration.sqlite).execute(&pool).await.unwrap();
+            let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.name);
+            apply.execute(&pool).await.unwrap();
+        }
+        let before = "PRAGMA foreign_keys = OFF;
+            INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via,
+                request_id, core) VALUES ('evt_1', 'org_1', 'call', 1, 1, 'sa_1', 'usr_1', 'req_1', '');
+            INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core)
+                VALUES ('evt_2', 'org_1', 'call', 2, 2, '')";
+        sqlx::raw_sql(before).execute(&pool).await.unwrap();
+
+        migrate_sqlite(&pool).await.unwrap();
+
+        type Ids = (Option<String>, Option<String>, Option<String>);
+        let ids = "SELECT actor_id, via, request_id FROM audit_events ORDER BY position";
+        let found: Vec<Ids> = sqlx::query_as(ids).fetch_all(&pool).await.unwrap();
+        let id = |text: &str| Some(text.to_owned());
+        assert_eq!(found, [(id("sa_1"), id("usr_1"), id("req_1")), (None, None, None)]);
+        let indexed = "SELECT COUNT(*) FROM audit_events INDEXED BY audit_events_by_actor \
+                       WHERE org_id = 'org_1' AND actor_before = 'sa_1'";
+        let indexed: i64 = sqlx::query_scalar(indexed).fetch_one(&pool).await.unwrap();
+        assert_eq!(indexed, 1);
+        let sound: String =
+            sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&pool).await.unwrap();
+        assert_eq!(sound, "ok");
     }
 }

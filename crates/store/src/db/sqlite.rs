@@ -5,13 +5,22 @@ mod log;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection, read_id};
-use super::{Dialect, NewEvent, TextColumn};
+use super::{DELETE_EVENTS, Dialect, NewEvent, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
-INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, packed, payload_at, core)
+INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor, behalf, token_id,
+    target, decision, policy, dlp_result, outcome, request, packed, payload_at, core)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')";
+
+/// Entries of `audit_index`: the sealer wrote up to three for an event.
+const DELETE_ENTRIES: &str = "
+DELETE FROM audit_index WHERE (kind, name, position) IN (
+    SELECT k.column1, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf ELSE e.request END,
+        e.position
+    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3)) k
+    WHERE e.org_id = $1 AND e.position <= $2
+)";
 
 impl Dialect for SqliteConnection {
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {
@@ -45,6 +54,13 @@ impl Dialect for SqliteConnection {
     ) -> Result<(), sqlx::Error> {
         for row in rows {
             bind_event(sqlx::query(INSERT_EVENT), committed_at, row).execute(&mut *self).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error> {
+        for delete in [DELETE_ENTRIES, DELETE_EVENTS] {
+            sqlx::query(delete).bind(org_id).bind(upto).execute(&mut *self).await?;
         }
         Ok(())
     }

@@ -44,6 +44,14 @@ pub(super) enum IndexFault {
         sequence: i64,
         column: &'static str,
     },
+    #[error(
+        "event {id} at place {sequence} is not in the index of actors and requests; filters hide it"
+    )]
+    Unlisted {
+        /// Its id, as the record has it.
+        id: String,
+        sequence: i64,
+    },
     /// A position is not that of the order of the log: listing passes over the event.
     #[error("the event at place {0} has a position that is out of order; lists pass over it")]
     Position(i64),
@@ -277,6 +285,10 @@ fn compare_columns(
         sequence: event.sequence,
         column,
     };
+    if !event.is_indexed {
+        let id = said("/id").unwrap_or_default().to_owned();
+        return Err(IndexFault::Unlisted { id, sequence: event.sequence });
+    }
     for (column, value, pointer) in &event.columns {
         if value.as_deref() != said(pointer) {
             return Err(wrong(column));

@@ -183,6 +183,7 @@ fn fault_of(fault: &IndexFault) -> Fault {
         IndexFault::Root | IndexFault::Stray(_) => Fault::Root(fault.to_string()),
         IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
         IndexFault::Column { .. }
+        | IndexFault::Unlisted { .. }
         | IndexFault::Position(_)
         | IndexFault::Leaf(_)
         | IndexFault::Hidden(_)

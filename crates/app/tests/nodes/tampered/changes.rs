@@ -14,22 +14,22 @@ const TABLES: [&str; 6] = [
     "audit_pruned",
 ];
 /// Columns of events and seals.
-const COLUMNS: [(&str, &str); 24] = [
+const COLUMNS: [(&str, &str); 25] = [
     ("audit_events", "id"),
     ("audit_events", "org_id"),
     ("audit_events", "type"),
     ("audit_events", "occurred_at"),
     ("audit_events", "committed_at"),
     ("audit_events", "payload_at"),
-    ("audit_events", "actor_id"),
-    ("audit_events", "via"),
+    ("audit_events", "actor"),
+    ("audit_events", "behalf"),
     ("audit_events", "token_id"),
     ("audit_events", "target"),
     ("audit_events", "decision"),
     ("audit_events", "policy"),
     ("audit_events", "dlp_result"),
     ("audit_events", "outcome"),
-    ("audit_events", "request_id"),
+    ("audit_events", "request"),
     ("audit_events", "packed"),
     ("audit_events", "core"),
     ("audit_events", "detached"),
@@ -39,7 +39,18 @@ const COLUMNS: [(&str, &str); 24] = [
     ("audit_seals", "sequence"),
     ("audit_seals", "recorded_at"),
     ("audit_seals", "leaf_hash"),
+    ("audit_index", "name"),
 ];
+/// The columns of an event that are stored.
+const STORED: &str = "position, id, org_id, type, occurred_at, committed_at, payload_at, actor, \
+                      behalf, request, actor_before, via_before, request_before, token_id, target, \
+                      decision, policy, dlp_result, outcome, packed, core, detached, salts";
+/// Brings rows of events back from the older database; to be followed by a condition.
+pub(super) fn return_events() -> String {
+    format!(
+        "INSERT OR REPLACE INTO audit_events ({STORED}) SELECT {STORED} FROM older.audit_events"
+    )
+}
 
 /// One change of the rows of the org.
 #[derive(Debug, Clone)]
@@ -123,9 +134,7 @@ impl Scene {
                 let from = self.place(*from);
                 let places = format!("sequence >= {from} AND sequence < {}", from + count);
                 let from = self.of_places(&places);
-                vec![format!(
-                    "INSERT OR REPLACE INTO audit_events SELECT * FROM older.audit_events WHERE {from}"
-                )]
+                vec![format!("{} WHERE {from}", return_events())]
             }
             Change::Column { column, row, to } => vec![self.set_column(*column, *row, *to)],
             Change::Count { column, by } => {
@@ -206,7 +215,12 @@ impl Scene {
         let org = format!("org_id = '{}'", self.org.id);
         vec![
             format!("DELETE FROM {table} WHERE {org}"),
-            format!("INSERT OR REPLACE INTO {table} SELECT * FROM older.{table} WHERE {org}"),
+            match table {
+                "audit_events" => format!("{} WHERE {org}", return_events()),
+                _ => format!(
+                    "INSERT OR REPLACE INTO {table} SELECT * FROM older.{table} WHERE {org}"
+                ),
+            },
         ]
     }
 }

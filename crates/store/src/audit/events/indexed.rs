@@ -33,6 +33,7 @@ row!(IndexedRow {
     detached: Option<String>,
     salts: Option<String>,
     leaf_hash: Vec<u8>,
+    is_indexed: i64,
 });
 
 /// A sealed event as it is searched for and found.
@@ -60,6 +61,8 @@ pub struct IndexedEvent {
     pub salts: Option<String>,
     /// Hash of its leaf, as the seal has it.
     pub leaf_hash: Vec<u8>,
+    /// True if the index that the sealer writes has all its entries.
+    pub is_indexed: bool,
 }
 
 impl IndexedRow {
@@ -91,8 +94,22 @@ impl IndexedRow {
             detached,
             salts,
             leaf_hash: self.leaf_hash,
+            is_indexed: self.is_indexed == 1,
         }
     }
+}
+
+/// The SQL for whether `audit_index` has the entries of the event `e`: 1 or 0.
+macro_rules! is_indexed {
+    (postgres) => {
+        "1::bigint"
+    };
+    (sqlite) => {
+        "NOT EXISTS (SELECT 1 FROM (
+        SELECT 1 AS kind, e.actor AS name UNION ALL SELECT 2, e.behalf UNION ALL SELECT 3, e.request
+    ) n WHERE n.name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit_index i
+        WHERE i.kind = n.kind AND i.name = n.name AND i.position = e.position))"
+    };
 }
 
 macro_rules! indexed_sql {
@@ -101,7 +118,9 @@ macro_rules! indexed_sql {
             "
 SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
     e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
-    e.request_id, e.packed, e.core, e.detached, e.salts, s.leaf_hash
+    e.request_id, e.packed, e.core, e.detached, e.salts, s.leaf_hash, ",
+            is_indexed!($dialect),
+            " AS is_indexed
 FROM ",
             events_of_seals!($dialect),
             "

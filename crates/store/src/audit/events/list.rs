@@ -1,16 +1,19 @@
 //! Pages of the audit log.
 
+mod ahead;
+
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use serde_json::json;
 
+use self::ahead::{index_of, next_in};
 use super::{
     EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventRow, EventTarget, Visibility,
     made_from, own, under,
 };
 use crate::{
     Store,
-    db::{Db, events_of_seals, read, seals_of_events, text_list},
+    db::{Db, events_of_seals, read, text_list},
     error::StoreError,
 };
 
@@ -235,75 +238,6 @@ fn list(values: &[String]) -> Option<String> {
     (!values.is_empty()).then(|| json!(values).to_string())
 }
 
-/// A column that an index finds events by.
-#[derive(Debug, Clone, Copy)]
-enum Indexed {
-    Actor,
-    Request,
-    Via,
-}
-
-/// The columns that the narrowest filter looks at, and for what.
-fn index_of(visibility: Visibility, filter: &EventFilter) -> Option<(&'static [Indexed], String)> {
-    if let Some(id) = filter.request_id {
-        return Some((&[Indexed::Request], id.to_string()));
-    }
-    if let Some(EventActor::Principal(id)) = filter.actor {
-        return Some((&[Indexed::Actor], id.to_string()));
-    }
-    own(visibility).map(|id| (&[Indexed::Actor, Indexed::Via][..], id))
-}
-
-/// Positions ascend with sequences, so an index that ends in the position finds the next sequence
-/// of those from `$3` up to, not including, `$4`, also if a seal there is missing.
-macro_rules! next_sql {
-    ($dialect:ident, ascending, $column:literal) => {
-        concat!(
-            "
-SELECT s.sequence FROM ",
-            seals_of_events!($dialect),
-            "
-WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
-    AND e.position >= (SELECT position FROM audit_seals
-        WHERE org_id = $1 AND sequence >= $3 ORDER BY sequence LIMIT 1)
-    AND e.",
-            $column,
-            " = $2 ORDER BY e.position LIMIT 1"
-        )
-    };
-    ($dialect:ident, descending, $column:literal) => {
-        concat!(
-            "
-SELECT s.sequence FROM ",
-            seals_of_events!($dialect),
-            "
-WHERE e.org_id = $1 AND s.sequence >= $3 AND s.sequence < $4
-    AND e.position <= (SELECT position FROM audit_seals
-        WHERE org_id = $1 AND sequence < $4 ORDER BY sequence DESC LIMIT 1)
-    AND e.",
-            $column,
-            " = $2 ORDER BY e.position DESC LIMIT 1"
-        )
-    };
-    ($dialect:ident, $order:ident, of $column:expr) => {
-        match $column {
-            Indexed::Actor => next_sql!($dialect, $order, "actor_id"),
-            Indexed::Request => next_sql!($dialect, $order, "request_id"),
-            Indexed::Via => next_sql!($dialect, $order, "via"),
-        }
-    };
-}
-
-/// The statement that looks ahead in the index of this column.
-fn next_in(db: &Db, order: EventOrder, column: Indexed) -> &'static str {
-    match (db, order) {
-        (Db::Sqlite { .. }, EventOrder::Ascending) => next_sql!(sqlite, ascending, of column),
-        (Db::Sqlite { .. }, EventOrder::Descending) => next_sql!(sqlite, descending, of column),
-        (Db::Postgres(_), EventOrder::Ascending) => next_sql!(postgres, ascending, of column),
-        (Db::Postgres(_), EventOrder::Descending) => next_sql!(postgres, descending, of column),
-    }
-}
-
 macro_rules! list_sql {
     ($dialect:ident, $order:literal) => {
         concat!(
@@ -364,29 +298,3 @@ WITH RECURSIVE search (low, high) AS (
     WHERE search.low < search.high
 )
 SELECT low FROM search WHERE low >= high";
-
-#[cfg(test)]
-mod tests {
-    use sqlx::SqlitePool;
-
-    use super::*;
-    use crate::db::schema;
-
-    #[tokio::test]
-    async fn a_request_is_found_by_the_index_of_requests() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
-
-        for next in [
-            next_sql!(sqlite, ascending, "request_id"),
-            next_sql!(sqlite, descending, "request_id"),
-        ] {
-            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {next}"));
-            let plan: Vec<(i64, i64, i64, String)> =
-                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
-
-            let search = "audit_events_by_request (request_id=? AND org_id=? AND position";
-            assert!(plan.iter().any(|step| step.3.contains(search)), "{plan:?}");
-        }
-    }
-}

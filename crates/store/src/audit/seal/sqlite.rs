@@ -163,6 +163,7 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
     for (seal, sequence) in growth.seals.iter().zip(first..) {
         insert.execute((&org, sequence, seal.position, seal.recorded_at, seal.leaf_hash))?;
     }
+    open.prepare_cached(INDEX)?.execute((&org, growth.head.last_position, growth.last_position))?;
     let mut put = open.prepare_cached(tree::PUT)?;
     for (tile, hashes) in &growth.tiles {
         put.execute((&org, i64::from(tile.level), number(tile.index), hashes))?;
@@ -192,3 +193,13 @@ WHERE org_id = ?1 AND size = ?2 AND tree_size = ?2";
 const INSERT_SEAL: &str = "
 INSERT INTO audit_seals (org_id, sequence, position, recorded_at, leaf_hash)
 VALUES (?, ?, ?, ?, ?)";
+
+/// A row for each name of an event, of which it has three.
+const INDEX: &str = "
+INSERT OR IGNORE INTO audit_index (kind, name, position)
+SELECT kind, name, position FROM (
+    SELECT k.column1 AS kind, e.position,
+        CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf ELSE e.request END AS name
+    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3)) k
+    WHERE e.org_id = ? AND e.position > ? AND e.position <= ?
+) WHERE name IS NOT NULL";
