@@ -285,14 +285,14 @@ fn compare_columns(
         sequence: event.sequence,
         column,
     };
-    if !event.is_indexed {
-        let id = said("/id").unwrap_or_default().to_owned();
-        return Err(IndexFault::Unlisted { id, sequence: event.sequence });
-    }
     for (column, value, pointer) in &event.columns {
         if value.as_deref() != said(pointer) {
             return Err(wrong(column));
         }
+    }
+    if !event.is_indexed {
+        let id = said("/id").unwrap_or_default().to_owned();
+        return Err(IndexFault::Unlisted { id, sequence: event.sequence });
     }
     let occurred_at = Timestamp::from_micros(event.occurred_at).to_string();
     if said("/occurred_at") != Some(&occurred_at) {
