@@ -21,6 +21,7 @@ use crate::{
     dlp::Dlp,
     foundation::Foundation,
     limits::Quotas,
+    login::{LoginParts, Logins},
     nodes::{Nodes, jobs::unreadable::Named, readiness::Readiness},
     policies::{Policies, PolicySource},
     providers::{ProviderParts, Providers},
@@ -57,6 +58,7 @@ pub struct Parts {
     pub providers: ProviderParts,
     pub trust: Trust,
     pub grant_life: GrantLife,
+    pub login: LoginParts,
     pub traces: Option<TraceSettings>,
 }
 
@@ -76,6 +78,8 @@ pub struct App {
     pub providers: Arc<Providers>,
     /// Tokens and sessions.
     pub access: Arc<Access>,
+    /// Browser sessions of people.
+    pub logins: Arc<Logins>,
     pub approvals: Arc<Approvals>,
     pub calls: Arc<Calls>,
     pub simulations: Arc<Simulations>,
@@ -107,6 +111,7 @@ impl App {
         let access =
             Access::new(&foundation, &providers, cluster.clone(), parts.trust, parts.grant_life);
         let access = Arc::new(access);
+        let logins = Arc::new(Logins::new(&foundation, &access, parts.login));
         let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
@@ -137,6 +142,7 @@ impl App {
             tools,
             providers,
             access,
+            logins,
             approvals,
             calls,
             simulations,

@@ -12,6 +12,8 @@ mod calls;
 mod approvals;
 mod simulation;
 
+mod login;
+
 mod access;
 mod providers;
 mod tools;
@@ -89,12 +91,17 @@ pub use self::{
     ctx::{Ctx, Origin},
     dlp::{Dlp, External, WhenUnavailable},
     limits::{Quotas, Refused},
+    login::{
+        LoginParts, Logins, Opened,
+        listing::{SessionQuery, SessionView},
+        person::Person,
+    },
     nodes::{
         Nodes,
         commands::{
-            ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewToken,
-            Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed, hold_record,
-            told,
+            ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewLoginLink,
+            NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed,
+            hold_record, told,
         },
         jobs::catalogue::UntoldTools,
     },

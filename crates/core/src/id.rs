@@ -164,6 +164,10 @@ id!(
     TokenId, "tok"
 );
 id!(
+    /// A login of a person in a browser.
+    SessionId, "ses"
+);
+id!(
     /// A chain of tokens that are revoked together.
     GrantId, "grn"
 );

@@ -72,6 +72,13 @@ impl RequestBody {
         self.read_beside_headers().await.1
     }
 
+    /// Reads what is declared to be the form of a page.
+    pub(crate) async fn read_form(self) -> Result<Bytes, Refusal> {
+        let Self { headers, body, allowance } = self;
+        is_form(&headers)?;
+        timely(&headers, allowance, whole(body, allowance.bytes)).await
+    }
+
     /// The same, and the headers that came with it.
     pub(crate) async fn read_beside_headers(self) -> (HeaderMap, Result<Bytes, Refusal>) {
         let Self { headers, body, allowance } = self;
@@ -192,10 +199,19 @@ pub(crate) fn shown_name(name: &str) -> Option<&str> {
 /// Does the reading of what is declared to be JSON and not too large, as long as it may take.
 pub(crate) async fn bounded(
     headers: &HeaderMap,
-    Allowance { bytes: limit, time }: Allowance,
+    allowance: Allowance,
     reading: impl Future<Output = Result<Bytes, Refusal>>,
 ) -> Result<Bytes, Refusal> {
     is_json(headers)?;
+    timely(headers, allowance, reading).await
+}
+
+/// Does the reading of what is not declared to be too large, as long as it may take.
+async fn timely(
+    headers: &HeaderMap,
+    Allowance { bytes: limit, time }: Allowance,
+    reading: impl Future<Output = Result<Bytes, Refusal>>,
+) -> Result<Bytes, Refusal> {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
         return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
@@ -209,6 +225,18 @@ pub(crate) async fn bounded(
 /// The refusal of a body whose sender stopped before its end.
 pub(crate) fn cut_short() -> Refusal {
     Refusal::bad_request("The body did not arrive whole.")
+}
+
+/// Refuses what is not declared to be a form, and a content coding.
+fn is_form(headers: &HeaderMap) -> Result<(), Refusal> {
+    let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = declared.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let form = kind.eq_ignore_ascii_case("application/x-www-form-urlencoded");
+    if form && !headers.contains_key(header::CONTENT_ENCODING) {
+        Ok(())
+    } else {
+        Err(Refusal::UnsupportedMediaType)
+    }
 }
 
 /// An absent type is taken for JSON; a body with a content coding is refused unread, for what it

@@ -1,12 +1,16 @@
 //! The address of the gateway itself in a browser: what it is, and how to connect.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    fmt::Write as _,
+    sync::{Arc, atomic::Ordering},
+};
 
 use axum::{extract::State, http::StatusCode, response::Response};
 
 use super::{
     Gateway,
     html::{escape, page},
+    login::login_address,
 };
 
 /// A page that says what answers here and how to connect.
@@ -20,7 +24,11 @@ pub(crate) async fn show(State(gateway): State<Arc<Gateway>>) -> Response {
     let draining = gateway.draining.load(Ordering::Acquire);
     let is_ready = !draining && gateway.app.nodes.ready().await.is_ok();
     let url = gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
-    page(StatusCode::OK, "Portcullis", &text(url, is_ready))
+    let mut text = text(url, is_ready);
+    if gateway.app.logins.is_on() {
+        let _ = write!(text, "<p><a href=\"{}\">Log in</a></p>", login_address("/login"));
+    }
+    page(StatusCode::OK, "Portcullis", &text)
 }
 
 fn text(url: &str, is_ready: bool) -> String {

@@ -5,9 +5,14 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
+use portcullis_core::browser_session::LocalPath;
 
 const CSP: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+);
+/// The same for pages whose forms are sent to this gateway.
+const CSP_OF_FORMS: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
@@ -25,6 +30,31 @@ pub(super) fn page(status: StatusCode, title: &str, text: &str) -> Response {
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     response
+}
+
+/// A page with forms that go to this gateway. Its requests name their page to this gateway alone, so
+/// that browsers send an `Origin`.
+pub(super) fn form_page(status: StatusCode, title: &str, text: &str) -> Response {
+    let mut response = page(status, title, text);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, CSP_OF_FORMS);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// A page that goes on to a path of this gateway by itself. Not a redirect, for what follows a form
+/// by redirects has to obey the `form-action` of its page.
+pub(super) fn forward(title: &str, to: &LocalPath) -> Response {
+    let mut address = String::new();
+    escape(to.as_str(), &mut address);
+    page(
+        StatusCode::OK,
+        title,
+        &format!(
+            "<meta http-equiv=\"refresh\" content=\"0; url={address}\">\
+             <p><a href=\"{address}\">Go on</a></p>"
+        ),
+    )
 }
 
 /// A text as it stands in HTML.

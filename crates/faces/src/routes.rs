@@ -11,14 +11,14 @@ use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 use self::spec::{
     Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
-    INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
+    FORM_LIMIT as FORM, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
     Thread::Shared,
 };
 pub use self::{
     router::{framed, health_router, router},
     spec::RouteSpec,
 };
-use super::{Gateway, approvals, front, health, oauth, v1};
+use super::{Gateway, approvals, front, health, login, oauth, v1};
 
 /// Operations of one path and what each of them needs.
 pub(super) struct Row {
@@ -63,7 +63,13 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::list)),
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::get)),
         row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, || routes!(v1::approvals::decide)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::sessions::list)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::sessions::end)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::links::log_in)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::logout::log_out)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),

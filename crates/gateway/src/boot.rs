@@ -380,6 +380,7 @@ impl Node {
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
+            login: config.login.parts(),
             webhooks: webhooks(config, &outbound)?,
             traces: config.traces.declare(&outbound)?,
         })

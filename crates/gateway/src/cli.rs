@@ -11,6 +11,7 @@ mod examples;
 mod generate;
 mod import;
 mod keys;
+mod login_link;
 mod migrate;
 mod orgs;
 mod output;
@@ -21,6 +22,7 @@ mod quickstart;
 mod quickstart_tour;
 mod ready;
 mod serve;
+mod sessions;
 mod tokens;
 mod tools;
 mod trust;
@@ -73,6 +75,10 @@ enum Command {
     /// Make, list and revoke tokens
     #[command(subcommand)]
     Token(tokens::Tokens),
+    LoginLink(login_link::LoginLink),
+    /// List the browser sessions of people, and end one
+    #[command(subcommand)]
+    Session(sessions::Sessions),
     /// List the providers with their state, and register the gateway with one anew
     #[command(subcommand)]
     Provider(providers::Providers),
@@ -160,6 +166,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Org(orgs) => orgs.run().await,
         Command::Principal(principals) => principals.run().await,
         Command::Token(tokens) => tokens.run().await,
+        Command::LoginLink(link) => link.run().await,
+        Command::Session(sessions) => sessions.run().await,
         Command::Provider(providers) => providers.run().await,
         Command::Tool(tools) => tools.run().await,
         Command::Approval(approvals) => approvals.run().await,

@@ -12,6 +12,7 @@ mod dlp;
 mod environment;
 mod keys;
 mod limits;
+mod login;
 mod mcp;
 mod named;
 mod otlp;
@@ -41,6 +42,7 @@ pub(crate) use self::{
     dlp::Dlp,
     keys::Keys,
     limits::Limits,
+    login::Login,
     mcp::Mcp,
     named::{Named, is_org, is_principal},
     providers::{Provider, Tools},
@@ -67,6 +69,7 @@ pub(crate) struct Config {
     pub(crate) policies: Policies,
     pub(crate) dlp: Dlp,
     pub(crate) log: Log,
+    pub(crate) login: Login,
     pub(crate) mcp: Mcp,
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
@@ -102,6 +105,7 @@ impl Default for Config {
             policies: Policies::default(),
             dlp: Dlp::default(),
             log: Log::default(),
+            login: Login::default(),
             mcp: Mcp::default(),
             providers: Vec::new(),
             tokens: Tokens::default(),
@@ -310,6 +314,7 @@ mod tests {
             "[dlp.external]",
             "[tokens]",
             "[log]",
+            "[login]",
             "[mcp]",
             "[tools]",
             "[traces]",
@@ -405,7 +410,8 @@ mod tests {
         let file = folder.path().join("cluster-keys.json");
         fs::write(file, format!("{{\"keys\":[{key}]}}")).unwrap();
         let page = include_str!("../../../docs/identity.md");
-        let blocks: Vec<&str> = page.split("```toml\n").skip(1).collect();
+        let blocks = page.split("```toml\n").skip(1).filter(|block| block.contains("[[trust]]"));
+        let blocks: Vec<&str> = blocks.collect();
         assert_eq!(blocks.len(), 3);
 
         for block in blocks {

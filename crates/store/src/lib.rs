@@ -13,7 +13,9 @@
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
-//! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
+//! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from,
+//! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
+//! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
 //! provider that every org shares belong to no single org ([`Store::list_pins`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 //!
@@ -28,6 +30,7 @@
 mod access_changes;
 mod approvals;
 mod audit;
+mod browser_sessions;
 mod counters;
 mod db;
 mod error;
@@ -67,6 +70,7 @@ pub use crate::{
         seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },
+    browser_sessions::{BrowserSession, LoginLink, SessionPage},
     counters::{
         Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
         SharedCounters,

@@ -15,6 +15,7 @@ mod issue;
 mod refresh;
 mod revoke;
 
+pub(crate) use self::issue::REMEMBER;
 pub use self::{
     issue::{Assertion, Issue, Issued, NewRefresh, NewToken},
     refresh::{KnownRefresh, Pair, Rotated, Rotation},

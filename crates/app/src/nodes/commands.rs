@@ -4,6 +4,7 @@
 mod approvals;
 mod audit;
 mod indexes;
+mod logins;
 mod logs;
 mod orgs;
 mod principals;
@@ -14,6 +15,7 @@ mod verification;
 pub use self::{
     audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
     indexes::Indexed,
+    logins::NewLoginLink,
     logs::{LogIdentity, Tail, told},
     tokens::{Inspected, NewToken, TokenRequest, TokenState},
     tools::Waiting,
@@ -66,6 +68,10 @@ pub enum ShellError {
         /// The principals, each as its id and its org.
         found: Vec<String>,
     },
+    #[error(
+        "there is no session `{0}` that lasts; `portcullis session list` shows those there are"
+    )]
+    NoSession(String),
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),
     #[error(
@@ -83,6 +89,12 @@ pub enum ShellError {
     /// The token would be able to do more than its principal.
     #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
     TooMuch { asked: ScopeSet, allowed: ScopeSet },
+    #[error(
+        "`{0}` is a service account; people log in, and it has tokens (`portcullis token create`)"
+    )]
+    NotAPerson(String),
+    #[error("{0} is disabled: no login of it is accepted until `portcullis principal enable`")]
+    Disabled(String),
     #[error("a token lives from 60 seconds to {MAX_DAYS} days")]
     Lifetime,
     #[error(

@@ -14,9 +14,9 @@ use std::{
 use aws_lc_rs::rand;
 use portcullis_app::{
     Anchors, Answered, App, AuditParts, Auth, CallParts, Connecting, Ctx, Declared, Dlp,
-    ExportLimits, Fallback, Folder, Invocation, LastGood, Misfits, Origin, Overrides, Owners,
-    Parts, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults,
-    View, tool_named,
+    ExportLimits, Fallback, Folder, Invocation, LastGood, LoginParts, Misfits, Origin, Overrides,
+    Owners, Parts, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust,
+    Vaults, View, tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -148,6 +148,7 @@ pub(crate) fn app(
         webhooks: BTreeMap::new(),
         trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
+        login: LoginParts { links: false },
         providers: ProviderParts {
             vaults: Vaults::open(Box::new(|| {
                 Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())

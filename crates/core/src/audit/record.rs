@@ -45,6 +45,18 @@ pub enum EventType {
     /// A token that opens nothing was presented; stands for `count` of them.
     #[serde(rename = "auth.rejected")]
     AuthRejected,
+    /// The operator made an address that logs a person in once.
+    #[serde(rename = "login.link_issued")]
+    LoginLinkIssued,
+    /// A person logged in with a browser.
+    #[serde(rename = "login.succeeded")]
+    LoginSucceeded,
+    /// A login of a person was refused; stands for `count` of them.
+    #[serde(rename = "login.failed")]
+    LoginFailed,
+    /// A browser session was ended: by its person, by an admin or by the operator.
+    #[serde(rename = "session.ended")]
+    SessionEnded,
     /// An org's request limit was exceeded; stands for `count` requests.
     #[serde(rename = "request.throttled")]
     RequestThrottled,
@@ -130,6 +142,10 @@ impl EventType {
             Self::OrgChanged => "org.changed",
             Self::PrincipalChanged => "principal.changed",
             Self::AuthRejected => "auth.rejected",
+            Self::LoginLinkIssued => "login.link_issued",
+            Self::LoginSucceeded => "login.succeeded",
+            Self::LoginFailed => "login.failed",
+            Self::SessionEnded => "session.ended",
             Self::RequestThrottled => "request.throttled",
             Self::ProviderConnectStarted => "provider.connect_started",
             Self::ProviderConnected => "provider.connected",

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, header, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority},
 };
 use portcullis_core::{mcp::ProtocolError, oauth::Origin, refusal::Refusal};
 
@@ -49,6 +49,41 @@ impl Guard {
     pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
         let origin = origin.to_str().ok().and_then(Origin::named);
         origin.is_some_and(|origin| self.origins.contains(&origin))
+    }
+
+    /// Returns true if browsers reach the gateway by `https`.
+    pub(crate) const fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// Returns true if a browser says that a page of this very gateway sent the request: by `Origin`,
+    /// by `Sec-Fetch-Site`, or by both. Pages that the operator lists are others.
+    pub(crate) fn is_own_page(
+        &self,
+        scheme: &str,
+        host: Option<&str>,
+        headers: &HeaderMap,
+    ) -> bool {
+        let Some(host) = host.filter(|host| self.knows(host)) else { return false };
+        let one = |name: HeaderName| {
+            let mut values = headers.get_all(name).iter();
+            let first = values.next();
+            (first.map(HeaderValue::as_bytes), values.next().is_some())
+        };
+        let (site, several_sites) = one(HeaderName::from_static("sec-fetch-site"));
+        let (origin, several_origins) = one(header::ORIGIN);
+        let same_site = site == Some(b"same-origin".as_slice());
+        if several_sites || several_origins || (site.is_some() && !same_site) {
+            return false;
+        }
+        match origin.map(|origin| str::from_utf8(origin).unwrap_or_default()) {
+            // Pages without a referrer have no origin to name.
+            None | Some("null") => same_site,
+            Some(origin) => {
+                let own = Origin::at(scheme, host);
+                own.is_some() && Origin::named(origin) == own
+            }
+        }
     }
 
     fn check(&self, host: Option<&str>, headers: &HeaderMap) -> Result<(), &'static str> {
@@ -170,5 +205,41 @@ mod tests {
         let twice = ["http://localhost:8080", "https://evil.example"];
         assert!(!check(&plain, "localhost:8080", &twice));
         assert!(!check(&plain, "localhost:8080", &[twice[0], twice[0]]));
+    }
+
+    #[test]
+    fn only_pages_of_the_gateway_itself_are_its_own() {
+        let listed = Origin::parse("https://app.example").unwrap();
+        let hosts = ["gw.example".to_owned()];
+        let guard = Guard::new("0.0.0.0:443".parse().ok(), true, hosts, vec![listed]);
+        let own = |host: &str, sent: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in sent {
+                headers.append(*name, value.parse().unwrap());
+            }
+            guard.is_own_page("https", Some(host), &headers)
+        };
+        let origin = ("origin", "https://gw.example");
+        let same = ("sec-fetch-site", "same-origin");
+
+        assert!(own("gw.example", &[origin]));
+        assert!(own("gw.example", &[same]));
+        assert!(own("gw.example", &[origin, same]));
+        assert!(own("gw.example", &[("origin", "null"), same]));
+        for sent in [
+            vec![],
+            vec![("origin", "null")],
+            vec![("origin", "http://gw.example")],
+            vec![("origin", "https://gw.example:8443")],
+            vec![("origin", "https://app.example")],
+            vec![("origin", "https://app.example"), same],
+            vec![origin, ("sec-fetch-site", "same-site")],
+            vec![origin, ("sec-fetch-site", "none")],
+            vec![origin, same, same],
+            vec![origin, origin],
+        ] {
+            assert!(!own("gw.example", &sent), "{sent:?}");
+        }
+        assert!(!own("evil.example", &[("origin", "https://evil.example"), same]));
     }
 }

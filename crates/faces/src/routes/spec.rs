@@ -6,6 +6,8 @@ use portcullis_core::{limits::Resource, principal::Scope};
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
 /// The largest body elsewhere in bytes.
 pub(crate) const SMALL_LIMIT: usize = 64 << 10;
+/// The largest form of a page in bytes.
+pub(crate) const FORM_LIMIT: usize = 8 << 10;
 
 /// Needs of a route, stated once in the table. The frame, the extractors and the readers of bodies
 /// obey it.

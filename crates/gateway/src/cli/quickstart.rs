@@ -14,7 +14,12 @@ use portcullis_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, output::Output, quickstart_tour, serve};
+use super::{
+    Failure, login_link,
+    output::Output,
+    quickstart_tour::{self, Ways},
+    serve,
+};
 use crate::{
     boot::{self, Office},
     config::Config,
@@ -24,6 +29,7 @@ use crate::{
 const STARTER_POLICIES: &str = include_str!("../../assets/starter.cedar");
 const ORG: &str = "quickstart";
 const AGENT: &str = "quickstart-agent";
+const PERSON: &str = "quickstart-user";
 
 #[derive(Args)]
 pub(super) struct Quickstart {
@@ -48,10 +54,15 @@ impl Quickstart {
         let token = agent_token(&config).await?;
         let (node, bound) = serve::start(&config, Fallback::Refuse).await?;
         let url = bound.url();
+        let login = person_link(&config, &url).await?;
         let kept = if again { "using again" } else { "made" };
         out.line(&format!("Portcullis listens on {url}\n{kept} {}", self.data_dir.display()))?;
         let stop = serve::stop_signal()?;
-        let tour = quickstart_tour::show(out, &url, &token, &self.data_dir);
+        let tour = quickstart_tour::show(
+            out,
+            Ways { url: &url, token: &token, login: login.as_deref() },
+            &self.data_dir,
+        );
         let serving = server::run(node, bound, &config, stop.clone());
         with_tour(tour, serving, &stop).await
     }
@@ -103,9 +114,32 @@ fn configuration() -> Result<String, Failure> {
     Ok(format!(
         "# Made by `portcullis quickstart`. Serve it with `portcullis serve --config` and this file.\n\
          data_dir = \".\"\n\n\
-         [log]\nlevel = \"warn\"\n\n\
+         [log]\nlevel = \"warn\"\n\n[login]\nlinks = true\n\n\
          [[providers]]\nslug = \"sample\"\nname = \"Sample server\"\ncommand = {command}\n"
     ))
+}
+
+/// An address that logs the quickstart's user in once; made with its user. `None` if the
+/// configuration of the folder has no links.
+async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failure> {
+    if !config.login.links {
+        return Ok(None);
+    }
+    let office = Office::open(config).await?;
+    let made = async {
+        let org = office.shell.org(ORG).await?;
+        let known = office.shell.principals(org.id).await?.into_iter().find(|it| it.name == PERSON);
+        let person = if let Some(person) = known {
+            person
+        } else {
+            let kind = PrincipalKind::User;
+            office.shell.create_principal(org.id, PERSON, kind, Role::Admin).await?
+        };
+        login_link::link(&office.shell, &person, url).await
+    };
+    let made = made.await;
+    office.close().await;
+    Ok(Some(made?.0))
 }
 
 /// A new token for the quickstart's service account; org and account are made on the first run.

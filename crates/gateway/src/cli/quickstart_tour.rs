@@ -33,13 +33,18 @@ const STOPS: [Stop; 3] = [
     },
 ];
 
+/// Ways into the gateway of the tour.
+pub(super) struct Ways<'a> {
+    pub(super) url: &'a str,
+    /// Token of the agent.
+    pub(super) token: &'a Secret,
+    /// Address that logs the user in once.
+    pub(super) login: Option<&'a str>,
+}
+
 /// Makes the calls one after the other and prints each with its answer.
-pub(super) async fn show(
-    out: Output,
-    url: &str,
-    token: &Secret,
-    folder: &Path,
-) -> Result<(), Failure> {
+pub(super) async fn show(out: Output, ways: Ways<'_>, folder: &Path) -> Result<(), Failure> {
+    let Ways { url, token, login } = ways;
     let credential = Credential::bearer(token)?;
     out.line(&format!("\nThis token is valid for 24 hours:\n\n  export TOKEN={}", token.expose()))?;
     for stop in &STOPS {
@@ -56,6 +61,14 @@ pub(super) async fn show(
         out.line(&format!("  HTTP {status}\n  {pretty}"))?;
     }
     let policies = folder.join("policies");
+    if let Some(login) = login {
+        out.line(&format!(
+            "\nLog in with a browser by this address, once, within five minutes:\n\n  {login}\n\n\
+             `portcullis login-link --principal quickstart-user --url {url} \
+             --config {}` prints another.",
+            folder.join("portcullis.toml").display()
+        ))?;
+    }
     out.line(&format!(
         "\nEvery call was recorded before and after it ran:\n\n  curl -s '{url}/v1/audit/events?type=mcp.invocation&limit=3' \
          -H \"Authorization: Bearer $TOKEN\"\n\n\

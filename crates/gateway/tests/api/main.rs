@@ -30,6 +30,7 @@ mod host;
 mod http;
 mod import;
 mod limits;
+mod login;
 mod mcp;
 mod metrics;
 mod moving;

@@ -15,3 +15,4 @@ mod policies_reload;
 mod policies_replay;
 mod policies_simulate;
 mod providers;
+mod sessions;

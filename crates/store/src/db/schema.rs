@@ -47,6 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(27, "0027_principal_groups"),
     migration!(28, "0028_packed_records"),
     migration!(29, "0029_index_by_sealer"),
+    migration!(30, "0030_browser_sessions"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

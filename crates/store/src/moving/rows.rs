@@ -9,7 +9,7 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 30] = [
+pub(super) const TABLES: [&str; 32] = [
     "orgs",
     "principals",
     "tokens",
@@ -17,6 +17,8 @@ pub(super) const TABLES: [&str; 30] = [
     "identities",
     "logins",
     "used_assertions",
+    "browser_sessions",
+    "login_links",
     "providers",
     "secrets",
     "connect_attempts",

@@ -199,5 +199,5 @@ INSERT INTO logins (org_id, grant_id, principal_id, said, said_at) VALUES ($1, $
 const IS_LIVE: &str = "
 SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";
 
-const REMEMBER: &str = "
+pub(crate) const REMEMBER: &str = "
 INSERT INTO used_assertions (digest, expires_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";

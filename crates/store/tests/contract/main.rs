@@ -16,6 +16,7 @@ mod audit_events;
 mod audit_seal;
 mod audit_tree;
 mod audit_writer;
+mod browser_sessions;
 mod connections;
 mod counters;
 mod exports;

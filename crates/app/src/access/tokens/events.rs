@@ -30,7 +30,7 @@ impl Access {
     }
 
     /// Something was done to a token or a principal: the kind of target, and its id.
-    pub(super) fn identity_event(
+    pub(crate) fn identity_event(
         &self,
         org_id: OrgId,
         kind: EventType,

@@ -1,6 +1,6 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
-//! for again, idempotency keys that are a day old, approvals that ended long ago,
-//! changes that every node has seen. A request too early or too late changes no answer.
+//! for again, idempotency keys that are a day old, browser sessions that ended, login links that were
+//! not used, approvals that ended long ago, changes that every node has seen. A request too early or too late changes no answer.
 
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use crate::nodes::Nodes;
 
 /// Days after which an ended approval is forgotten. Events of it stay.
 const APPROVALS_DAYS: i64 = 90;
+
+/// Seconds after which a browser session that has ended is forgotten. Events of it stay.
+const SESSIONS: i64 = 86_400;
 
 /// Approvals that an org keeps; the oldest that have ended are forgotten first.
 const KEPT_APPROVALS: ApprovalLimits = ApprovalLimits { count: 10_000, bytes: 256 << 20 };
@@ -32,6 +35,12 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_surplus_approvals(KEPT_APPROVALS).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_login_links(now).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_sessions(now.plus_seconds(-SESSIONS)).await {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_idempotency_keys(now).await {

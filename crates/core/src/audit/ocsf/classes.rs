@@ -44,12 +44,14 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
     match kind {
         "mcp.invocation" => Activity::Other("Invoke"),
         "mcp.replayed" => Activity::Other("Replay"),
-        "auth.rejected" => Activity::Other("Authenticate"),
+        "auth.rejected" | "login.failed" => Activity::Other("Authenticate"),
         "request.throttled" => Activity::Other("Throttle"),
         "system.started" => Activity::Other("Start"),
         "approval.consumed" => Activity::Other("Use"),
         "approval.requested"
         | "token.issued"
+        | "login.link_issued"
+        | "login.succeeded"
         | "provider.connect_started"
         | "provider.connected"
         | "provider.connect_failed" => Activity::Create,
@@ -67,6 +69,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "policy.reload_failed"
         | "audit.hold_changed" => Activity::Update,
         "token.revoked"
+        | "session.ended"
         | "token.reuse_detected"
         | "provider.disconnected"
         | "audit.erased"
@@ -91,7 +94,8 @@ pub(super) fn severity(stored: &Stored<'_>) -> Named {
     match &*stored.kind {
         "token.reuse_detected" => (4, "High"),
         "policy.reload_failed" => (3, "Medium"),
-        "auth.rejected" | "request.throttled" | "audit.erased" | "audit.hold_changed" => (2, "Low"),
+        "auth.rejected" | "login.failed" | "request.throttled" | "audit.erased"
+        | "audit.hold_changed" => (2, "Low"),
         _ if decision == Some("deny") => (3, "Medium"),
         _ => (1, "Informational"),
     }
@@ -109,7 +113,7 @@ pub(super) fn action(stored: &Stored<'_>) -> (Named, Named) {
         (Some("allow"), ..) if redacted => ((4, "Modified"), (11, "Corrected")),
         (Some("allow"), ..) => (ALLOWED, ALLOWED),
         (Some(_), ..) => (DENIED, (2, "Blocked")),
-        (None, "auth.rejected", _) => (DENIED, (26, "Unauthorized")),
+        (None, "auth.rejected" | "login.failed", _) => (DENIED, (26, "Unauthorized")),
         (None, "token.reuse_detected", _) => (DENIED, (24, "Access Revoked")),
         (None, _, "rate_limited" | "invalid" | "not_found" | "denied") => {
             (DENIED, (25, "Rejected"))

@@ -1,0 +1,140 @@
+//! Pages on which people log in, see that they are signed in, and sign out. Outside `/v1`: they are
+//! for browsers, which are known by a cookie.
+
+mod cookies;
+pub(crate) mod links;
+pub(crate) mod logout;
+mod visitor;
+
+use std::{fmt::Write as _, sync::Arc};
+
+use axum::{
+    extract::{RawQuery, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use portcullis_core::browser_session::LocalPath;
+use portcullis_store::BrowserSession;
+
+use self::cookies::Cookie;
+pub(crate) use self::visitor::{SignedIn, Visitor};
+use super::{
+    Gateway, form,
+    html::{escape, form_page, page},
+    outcome::Outcome,
+};
+
+/// The address at which a person logs in and from which the browser comes back to `return_to`, a path
+/// of this gateway with its query. Anything else leads to the page of the person.
+#[must_use]
+pub(crate) fn login_address(return_to: &str) -> String {
+    let path = LocalPath::parse(return_to).unwrap_or_else(LocalPath::start);
+    format!("/login?return_to={}", utf8_percent_encode(path.as_str(), NON_ALPHANUMERIC))
+}
+
+/// The page to log in at; of a person who is signed in, the page that says so.
+#[utoipa::path(
+    get, path = "/login", tag = "login", operation_id = "login_page",
+    params(("return_to" = Option<String>, Query, description = "a path of this gateway, with its query, that the browser goes to after the login")),
+    responses(
+        (status = 200, description = "a page: how to log in, or who is signed in", content_type = "text/html"),
+        (status = 303, description = "on to `return_to`: a person is signed in already"),
+        (status = 404, description = "a page: nobody can log in here", content_type = "text/html"),
+        (status = 429, description = "too many unknown sessions from this address, or the org's limit is used up", body = super::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn show(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    if !gateway.app.logins.is_on() {
+        return switched_off();
+    }
+    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
+    let return_to = fields.get("return_to").and_then(|path| LocalPath::parse(path));
+    match (visitor.signed_in, return_to) {
+        (Some(_), Some(to)) if to != LocalPath::start() => on_to(&to),
+        (Some(signed_in), _) => match gateway.app.logins.of_person(&signed_in.person).await {
+            Ok(sessions) => {
+                form_page(StatusCode::OK, "Signed in", &signed_in_text(&signed_in, &sessions))
+            }
+            Err(refusal) => Outcome::from(refusal).into_response(),
+        },
+        (None, return_to) => {
+            let mut response = page(StatusCode::OK, "Log in", LOG_IN);
+            if let Some(path) = return_to {
+                gateway.set_cookie(Cookie::Return, path.as_str(), response.headers_mut());
+            }
+            response
+        }
+    }
+}
+
+const LOG_IN: &str = "<p>The operator of this gateway logs you in by a link. On the machine of the \
+     gateway:</p><pre>portcullis login-link --principal &lt;your name&gt;</pre><p>Open the address \
+     that it prints in this browser within five minutes. It works once.</p>";
+
+fn switched_off() -> Response {
+    let text = "<p>Nobody can log in here: the operator has set up no way to, which is \
+                <code>[login]</code> in the configuration. Programs use tokens, which \
+                <code>portcullis token create</code> makes.</p>";
+    page(StatusCode::NOT_FOUND, "No login", text)
+}
+
+/// A redirect by which the browser asks for the path anew.
+fn on_to(path: &LocalPath) -> Response {
+    let mut response = page(StatusCode::SEE_OTHER, "Signed in", "");
+    if let Ok(to) = HeaderValue::from_str(path.as_str()) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
+
+fn signed_in_text(signed_in: &SignedIn, sessions: &[BrowserSession]) -> String {
+    let person = &signed_in.person;
+    let mut text = String::from("<p>You are <strong>");
+    escape(&person.name, &mut text);
+    text.push_str("</strong> of <strong>");
+    escape(&person.org_name, &mut text);
+    let role = person.role.name();
+    let _ = write!(text, "</strong>, with the role {role}.</p><h2>Your sessions</h2><ul>");
+    for BrowserSession { id, created_at, last_seen_at, .. } in sessions {
+        let this = if *id == person.session.id { " (this browser)" } else { "" };
+        let _ = write!(
+            text,
+            "<li><code>{id}</code>{this}: since {created_at}, last seen {last_seen_at}</li>"
+        );
+    }
+    text.push_str("</ul>");
+    for (everywhere, label) in [("0", "Sign out"), ("1", "Sign out on all devices")] {
+        text.push_str(
+            "<form method=\"post\" action=\"/logout\">\
+             <input type=\"hidden\" name=\"form_token\" value=\"",
+        );
+        escape(signed_in.form_token.expose(), &mut text);
+        let _ = write!(
+            text,
+            "\"><input type=\"hidden\" name=\"everywhere\" value=\"{everywhere}\">\
+             <button>{label}</button></form>"
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_comes_back_to_a_path_of_this_gateway_or_to_the_page_of_the_person() {
+        assert_eq!(
+            login_address("/oauth/authorize?client_id=a&state=b"),
+            "/login?return_to=%2Foauth%2Fauthorize%3Fclient%5Fid%3Da%26state%3Db"
+        );
+        for evil in ["//evil.example", "https://evil.example", "/\\evil.example", ""] {
+            assert_eq!(login_address(evil), "/login?return_to=%2Flogin", "{evil}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Signing out.
+
+use std::sync::Arc;
+
+use axum::{extract::State, response::Response};
+use portcullis_core::browser_session::LocalPath;
+
+use super::{Visitor, cookies::Cookie};
+use crate::{Gateway, form::Form, html::forward, outcome::Outcome};
+
+/// Ends the session of the browser, or all of the person's.
+#[utoipa::path(
+    post, path = "/logout", tag = "login", operation_id = "log_out",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token` of the page, and `everywhere`: `1` ends the sessions on all devices"),
+    responses(
+        (status = 200, description = "a page that goes on to the login by itself", content_type = "text/html"),
+        (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 503, description = "the end cannot be recorded", body = crate::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn log_out(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    form: Form,
+) -> Result<Response, Outcome> {
+    let origin = &visitor.exchange.origin;
+    if let Some(signed_in) = visitor.sender(form.field("form_token"))? {
+        let logins = &gateway.app.logins;
+        match form.field("everywhere") {
+            Some("1") => logins.end_all(&signed_in.person, origin).await?,
+            Some(_) | None => logins.end(&signed_in.person, origin).await?,
+        }
+    }
+    let mut response = forward("Signed out", &LocalPath::start());
+    gateway.drop_cookie(Cookie::Session, response.headers_mut());
+    Ok(response)
+}

@@ -1,0 +1,97 @@
+//! The browser that asks for a page, and the person behind it, if one is signed in.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts, uri::Authority},
+};
+use portcullis_app::Person;
+use portcullis_core::{
+    browser_session::{BrowserSecret, FormToken},
+    refusal::Refusal,
+};
+
+use crate::{Gateway, exchange::Exchange, outcome::Outcome};
+
+/// A person with a live session, and the token of its forms.
+#[derive(Debug)]
+pub(crate) struct SignedIn {
+    pub(crate) person: Arc<Person>,
+    /// Stands as `form_token` in every form of the session.
+    pub(crate) form_token: FormToken,
+}
+
+/// A browser. Refuses with 429 a source that brought secrets too often that open nothing, and a
+/// person whose org has used up its requests.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    pub(crate) exchange: Arc<Exchange>,
+    /// The person; `None` if nobody is signed in.
+    pub(crate) signed_in: Option<SignedIn>,
+    /// The secret that it brought, whether it opens something or not.
+    pub(super) secret: Option<BrowserSecret>,
+    /// True if a page of this gateway sent the request.
+    own_page: bool,
+}
+
+impl FromRequestParts<Arc<Gateway>> for Visitor {
+    type Rejection = Outcome;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let exchange = Arc::clone(Exchange::of(parts)?);
+        let secret = gateway.session_secret(&parts.headers);
+        let signed_in = match &secret {
+            Some(secret) => person(gateway, &exchange, secret).await?,
+            None => None,
+        };
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
+        let scheme = if gateway.is_secure() { "https" } else { "http" };
+        let own_page = gateway.mcp.guard.is_own_page(scheme, host, &parts.headers);
+        Ok(Self { exchange, signed_in, secret, own_page })
+    }
+}
+
+impl Visitor {
+    /// Refuses a form that no page of this gateway sent.
+    pub(crate) fn require_own_page(&self) -> Result<(), Refusal> {
+        if self.own_page { Ok(()) } else { Err(foreign()) }
+    }
+
+    /// The person who sent a form with this `form_token` from a page of its session. `None` if nobody
+    /// is signed in.
+    pub(crate) fn sender(&self, form_token: Option<&str>) -> Result<Option<&SignedIn>, Refusal> {
+        self.require_own_page()?;
+        match &self.signed_in {
+            None => Ok(None),
+            Some(it) if it.form_token.is(form_token.unwrap_or_default()) => Ok(Some(it)),
+            Some(_) => Err(foreign()),
+        }
+    }
+}
+
+fn foreign() -> Refusal {
+    Refusal::bad_request(
+        "This form was not sent by a page of this gateway that belongs to your session. Load the page \
+         anew and try again.",
+    )
+}
+
+async fn person(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    secret: &BrowserSecret,
+) -> Result<Option<SignedIn>, Outcome> {
+    let logins = &gateway.app.logins;
+    let found = logins.person(secret, &exchange.origin).await;
+    let Some(person) = found.map_err(|refused| Outcome::from(refused.refusal))? else {
+        return Ok(None);
+    };
+    exchange.set_account(person.account());
+    logins.admit(&person, &exchange.origin).await?;
+    Ok(Some(SignedIn { person, form_token: secret.form_token() }))
+}

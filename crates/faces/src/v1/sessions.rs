@@ -1,0 +1,82 @@
+//! `/v1/sessions`: browser sessions of people.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{SessionQuery, SessionView};
+use portcullis_core::{
+    id::{PrincipalId, SessionId},
+    refusal::Refusal,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Segment, segment};
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
+    caller::Caller,
+    outcome::Outcome,
+    page::Listing,
+    query::Query,
+};
+
+/// Lists browser sessions that have not ended: one's own, or with `admin` those of the org.
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "login", operation_id = "list_sessions",
+    params(
+        ("principal" = Option<String>, Query, description = "only this person's; another's needs `admin`", pattern = "^(usr|sa)_[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of sessions", body = Paged<Items<SessionView>>),
+        (status = 403, description = "the sessions of others, or a token that was handed on, without `admin`", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn list(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let list = Listing::read(&gateway, &ctx, "sessions", &["principal"], raw.as_deref())?;
+    let principal: Option<PrincipalId> = list.query.parsed("principal", "the id of a principal")?;
+    let after = list.after.as_deref().and_then(|text| text.parse().ok());
+    let wanted = SessionQuery { principal, after, limit: list.limit };
+    let (items, more) = gateway.app.logins.list(&ctx, wanted).await?;
+    let end = items.last().filter(|_| more).map(|session| session.id.to_string());
+    Ok(list.answer(&Items { items }, end.as_deref()))
+}
+
+/// Ends a browser session of one's own, or with `admin` any of the org.
+///
+/// Takes effect on this node before the answer leaves, everywhere within 5 seconds.
+#[utoipa::path(
+    delete, path = "/v1/sessions/{id}", tag = "login", operation_id = "end_session",
+    params(("id" = String, Path, description = "`ses_` and a ULID")),
+    responses(
+        (status = 200, description = "ended", body = One<EndedSession>),
+        (status = 404, description = "no such session among those that this caller may end", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn end(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    Query::parse(raw.as_deref(), &[])?;
+    let text = segment(path);
+    let id: SessionId = text.parse().map_err(|_| Refusal::not_found("session", &text))?;
+    gateway.app.logins.end_by_id(ctx, id).await?;
+    Ok(Outcome::data(&EndedSession { ended: true, id }))
+}
+
+/// A session that opens nothing any more.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct EndedSession {
+    /// Always `true`.
+    ended: bool,
+    id: SessionId,
+}

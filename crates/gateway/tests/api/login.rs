@@ -1,0 +1,73 @@
+//! Logins of people in browsers: `GET /login`, `GET /login/link`, `POST /login/link`, `POST /logout`.
+
+pub(crate) mod browser;
+mod links;
+
+use portcullis_testkit::Gateway;
+use serde_json::Value;
+
+use self::browser::{Browser, Page};
+use crate::{gateway, given::PATIENCE};
+
+/// A configuration by which links log people in.
+const LINKS: &str = "[login]\nlinks = true";
+
+/// A gateway with an org and two people.
+pub(crate) struct Site {
+    pub(crate) gateway: Gateway,
+    pub(crate) org: String,
+    pub(crate) ana: String,
+}
+
+impl Site {
+    pub(crate) fn start() -> Self {
+        Self::of(gateway().config(LINKS).start())
+    }
+
+    fn of(gateway: Gateway) -> Self {
+        let org = gateway.org("acme", &crate::given::ENOUGH);
+        let ana = gateway.admin(&["principal", "create", "Ana <b>", "--org", &org]);
+        let ana = ana["id"].as_str().unwrap().to_owned();
+        Self { gateway, org, ana }
+    }
+
+    /// The path and the code of a new link for Ana.
+    fn link(&self) -> (String, String) {
+        let made = self.gateway.admin(&["login-link", "--principal", &self.ana]);
+        let url = made["url"].as_str().unwrap();
+        let path = &url[url.find("/login").unwrap()..];
+        (path.to_owned(), path.split_once("code=").unwrap().1.to_owned())
+    }
+
+    /// A browser in which Ana has logged in.
+    pub(crate) async fn browser(&self) -> Browser<'_> {
+        let browser = Browser::new(&self.gateway);
+        let (_, code) = self.link();
+        let page = browser.submit("/login/link", &[("code", &code)]).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        browser
+    }
+
+    /// The events of these types, the oldest first, once there are so many.
+    pub(crate) async fn events(&self, types: &str, count: usize) -> Vec<Value> {
+        let auditor = self.gateway.principal(
+            &self.org,
+            &format!("auditor of {types} {}", self.org),
+            &["--type", "service", "--scopes", "audit:read"],
+            &["--scopes", "audit:read"],
+        );
+        let path = format!("/v1/audit/events?type={types}&order=asc");
+        let found = crate::given::until(
+            || self.gateway.get(&auditor, &path),
+            |answer| answer.at("/data/items").as_array().is_some_and(|all| all.len() >= count),
+        );
+        let found = tokio::time::timeout(PATIENCE, found).await.expect("events");
+        crate::given::items(&found).clone()
+    }
+}
+
+/// The value of the hidden field `name` of a page.
+fn hidden(page: &Page, name: &str) -> String {
+    let (_, rest) = page.text.split_once(&format!("name=\"{name}\" value=\"")).expect("a field");
+    rest.split_once('"').unwrap().0.to_owned()
+}

@@ -1,0 +1,87 @@
+//! A browser as far as logins need one: it keeps cookies, says where its forms come from, and follows
+//! no redirect by itself.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::{Method, RequestBuilder};
+
+/// An answer with the page in it.
+pub(crate) type Page = Answer;
+
+/// A browser at a gateway.
+pub(crate) struct Browser<'a> {
+    gateway: &'a Gateway,
+    cookies: RefCell<BTreeMap<String, String>>,
+}
+
+impl<'a> Browser<'a> {
+    pub(crate) fn new(gateway: &'a Gateway) -> Self {
+        Self { gateway, cookies: RefCell::default() }
+    }
+
+    /// The same cookies in another browser, as a thief has them.
+    pub(crate) fn stolen(&self) -> Self {
+        Self { gateway: self.gateway, cookies: self.cookies.clone() }
+    }
+
+    /// The value of a cookie.
+    pub(crate) fn cookie(&self, name: &str) -> Option<String> {
+        self.cookies.borrow().get(name).cloned()
+    }
+
+    /// Sets a cookie, as who is beside the browser could.
+    pub(crate) fn plant(&self, name: &str, value: &str) {
+        self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
+    }
+
+    /// A page.
+    pub(crate) async fn open(&self, path: &str) -> Page {
+        self.send(self.gateway.request(Method::GET, path)).await
+    }
+
+    /// A form that a page of this gateway sends.
+    pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Page {
+        let request = self.form(path, fields).header("origin", self.gateway.url());
+        self.send(request.header("sec-fetch-site", "same-origin")).await
+    }
+
+    /// A form, to be completed and sent.
+    pub(crate) fn form(&self, path: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+        let encode = |text: &str| -> String {
+            let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+            let letter = |byte: u8| {
+                if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+            };
+            text.bytes().map(letter).collect()
+        };
+        let pairs: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
+        let request = self.gateway.request(Method::POST, path).body(pairs.join("&"));
+        request.header("content-type", "application/x-www-form-urlencoded")
+    }
+
+    /// Sends a request with the cookies of the browser, and keeps those that come back.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Page {
+        let cookies: Vec<String> =
+            self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let cookies = cookies.join("; ");
+        let request = if cookies.is_empty() { request } else { request.header("cookie", cookies) };
+        let answer = self.gateway.send(request).await;
+        for set in answer.headers.get_all("set-cookie") {
+            let set = set.to_str().unwrap();
+            let (pair, attributes) = set.split_once(';').unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            for needed in ["Path=/", "HttpOnly", "SameSite=Lax"] {
+                assert!(attributes.contains(needed), "{set}");
+            }
+            let mut cookies = self.cookies.borrow_mut();
+            if attributes.contains("Max-Age=0;") {
+                cookies.remove(name);
+            } else {
+                cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        answer
+    }
+}

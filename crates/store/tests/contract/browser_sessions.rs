@@ -1,0 +1,117 @@
+//! Browser sessions and login links.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+    principal::AuthMethod,
+    trust::Login,
+};
+use portcullis_store::{Assertion, BrowserSession, LoginLink, LoginRecord, SessionPage};
+
+use crate::{
+    database::{Database, on_both},
+    given,
+};
+
+fn session(org_id: OrgId, principal_id: PrincipalId, n: u32) -> BrowserSession {
+    BrowserSession {
+        id: given::id("ses", n),
+        org_id,
+        principal_id,
+        method: AuthMethod::Operator,
+        issuer: None,
+        login: None,
+        acr: None,
+        amr: BTreeSet::new(),
+        auth_time: given::NOW,
+        created_at: given::NOW,
+        last_seen_at: given::NOW,
+        ends_at: given::NOW.plus_seconds(100),
+        ended_at: None,
+    }
+}
+
+fn page(now: Timestamp) -> SessionPage {
+    SessionPage { principal_id: None, after: None, limit: 10, now }
+}
+
+on_both! {
+    async fn a_session_is_found_by_its_hash_as_it_was_opened(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let said = Login { mfa: true, ..Login::default() };
+        let session = BrowserSession {
+            method: AuthMethod::Oidc { trust: "people".to_owned() },
+            issuer: Some("https://login.acme.example".to_owned()),
+            login: Some(LoginRecord { said, said_at: given::NOW }),
+            acr: Some("phr".to_owned()),
+            amr: ["pwd".to_owned(), "otp".to_owned()].into(),
+            ..session(org, user, 1)
+        };
+
+        assert!(db.store.open_session(&session, &[1; 32], None).await.unwrap());
+
+        assert_eq!(db.store.find_session_by_hash(&[1; 32]).await.unwrap().as_ref(), Some(&session));
+        assert_eq!(db.store.find_session_by_hash(&[2; 32]).await.unwrap(), None);
+        assert_eq!(db.store.find_session(org, session.id).await.unwrap(), Some(session));
+    }
+
+    async fn a_proof_opens_one_session(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let once = Some(Assertion { digest: [7; 32], expires_at: given::NOW });
+
+        let first = db.store.open_session(&session(org, user, 1), &[1; 32], once).await.unwrap();
+        let second = db.store.open_session(&session(org, user, 2), &[2; 32], once).await.unwrap();
+
+        assert!(first && !second);
+        assert_eq!(db.store.find_session_by_hash(&[2; 32]).await.unwrap(), None);
+    }
+
+    async fn sessions_that_ended_are_not_listed_and_those_of_other_orgs_neither(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let other = given::org(&db.store, 2).await;
+        for n in 1..=4 {
+            let hash = [u8::try_from(n).unwrap(); 32];
+            db.store.open_session(&session(org, user, n), &hash, None).await.unwrap();
+        }
+        let later = given::NOW.plus_seconds(50);
+        let id = |n| session(org, user, n).id;
+
+        let ended = db.store.end_session(org, id(2), later).await.unwrap();
+        let again = db.store.end_session(org, id(2), later).await.unwrap();
+        let elsewhere = db.store.end_session(other, id(3), later).await.unwrap();
+        db.store.touch_session(org, id(3), later, given::NOW.plus_seconds(200)).await.unwrap();
+        db.store.touch_session(org, id(3), given::NOW, given::NOW).await.unwrap();
+
+        assert!(ended && !again && !elsewhere);
+        let listed = async |page| -> Vec<_> {
+            let found = db.store.list_sessions(org, page).await.unwrap();
+            found.into_iter().map(|session| session.id).collect()
+        };
+        assert_eq!(listed(page(later)).await, [id(1), id(3), id(4)]);
+        let rest = SessionPage { after: Some(id(1)), limit: 1, ..page(later) };
+        assert_eq!(listed(rest).await, [id(3)]);
+        let of_nobody = SessionPage { principal_id: Some(given::id("usr", 9)), ..page(later) };
+        assert!(listed(of_nobody).await.is_empty());
+        assert_eq!(listed(page(given::NOW.plus_seconds(150))).await, [id(3)]);
+        assert!(db.store.list_sessions(other, page(later)).await.unwrap().is_empty());
+        assert_eq!(db.store.forget_sessions(given::NOW.plus_seconds(150)).await.unwrap(), 3);
+    }
+
+    async fn a_link_is_taken_once_in_its_time(db: Database) {
+        let (org_id, principal_id) = given::member(&db.store).await;
+        let expires_at = given::NOW.plus_seconds(300);
+        let link = LoginLink { org_id, principal_id, expires_at };
+        db.store.insert_login_link(link, &[1; 32]).await.unwrap();
+        db.store.insert_login_link(link, &[2; 32]).await.unwrap();
+
+        assert_eq!(db.store.find_login_link(&[1; 32], given::NOW).await.unwrap(), Some(link));
+        assert_eq!(db.store.take_login_link(&[1; 32], expires_at).await.unwrap(), None);
+        assert_eq!(db.store.take_login_link(&[1; 32], given::NOW).await.unwrap(), Some(link));
+        assert_eq!(db.store.take_login_link(&[1; 32], given::NOW).await.unwrap(), None);
+        assert_eq!(db.store.find_login_link(&[1; 32], given::NOW).await.unwrap(), None);
+        assert_eq!(db.store.forget_login_links(expires_at).await.unwrap(), 1);
+        assert_eq!(db.store.find_login_link(&[2; 32], given::NOW).await.unwrap(), None);
+    }
+}
