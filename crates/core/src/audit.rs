@@ -42,8 +42,8 @@ pub use self::{
     nodes::Plan,
     ocsf::{OCSF_VERSION, ocsf_line},
     record::{
-        Actor, Auth, Credential, DlpFinding, DlpResult, EventType, Governance, Outcome,
-        OutcomeStatus, RecordedDecision, Request, SCHEMA, Target, UsedApproval,
+        Actor, ActorClient, Auth, Credential, DlpFinding, DlpResult, EventType, Governance,
+        Outcome, OutcomeStatus, RecordedDecision, Request, SCHEMA, Target, UsedApproval,
     },
     shown::Shown,
     stored::{Sealed, StoredError},

@@ -13,6 +13,8 @@ use crate::clock::Timestamp;
 
 /// Seconds for which the pair that a spent refresh token bought is given out again.
 pub const RETRY_SECONDS: i64 = 30;
+/// The same for tokens of OAuth clients, which run in several processes that refresh at once.
+pub const CLIENT_RETRY_SECONDS: i64 = 45;
 
 /// State of one refresh token of a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct RefreshState {
     pub revoked: bool,
     /// When it was spent, and what became of its successor.
     pub spent: Option<Spent>,
+    /// Seconds for which the pair that it bought is given out again.
+    pub retry_seconds: i64,
 }
 
 /// A refresh token that has bought its pair.
@@ -52,7 +56,9 @@ impl RefreshState {
     pub fn presented(&self, now: Timestamp) -> Presented {
         match self.spent {
             _ if self.revoked => Presented::Revoked,
-            Some(Spent { at, successor_spent: false }) if now <= at.plus_seconds(RETRY_SECONDS) => {
+            Some(Spent { at, successor_spent: false })
+                if now <= at.plus_seconds(self.retry_seconds) =>
+            {
                 Presented::Repeated
             }
             Some(_) => Presented::Reused,
@@ -76,7 +82,13 @@ mod tests {
 
     #[test]
     fn each_state_has_one_answer() {
-        let live = RefreshState { expires_at: at(100), revoked: false, spent: None };
+        let live = RefreshState {
+            expires_at: at(100),
+            revoked: false,
+            spent: None,
+            retry_seconds: RETRY_SECONDS,
+        };
+        let of_client = RefreshState { retry_seconds: CLIENT_RETRY_SECONDS, ..live };
         for (state, now, wanted) in [
             (live, 0, Presented::Fresh),
             (live, 99, Presented::Fresh),
@@ -84,6 +96,16 @@ mod tests {
             (RefreshState { spent: Some(spent(at(10), false)), ..live }, 10, Presented::Repeated),
             (RefreshState { spent: Some(spent(at(10), false)), ..live }, 40, Presented::Repeated),
             (RefreshState { spent: Some(spent(at(10), false)), ..live }, 41, Presented::Reused),
+            (
+                RefreshState { spent: Some(spent(at(10), false)), ..of_client },
+                55,
+                Presented::Repeated,
+            ),
+            (
+                RefreshState { spent: Some(spent(at(10), false)), ..of_client },
+                56,
+                Presented::Reused,
+            ),
             (RefreshState { spent: Some(spent(at(10), true)), ..live }, 11, Presented::Reused),
             // A clock that was set back does not turn a retry into a theft.
             (RefreshState { spent: Some(spent(at(10), false)), ..live }, 5, Presented::Repeated),

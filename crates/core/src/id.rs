@@ -192,6 +192,14 @@ id!(
     ApprovalId, "apr"
 );
 id!(
+    /// The consent of a person to what a client asked for.
+    ConsentId, "con"
+);
+id!(
+    /// The registration of a client.
+    RegistrationId, "reg"
+);
+id!(
     /// An export of the audit log.
     ExportId, "exp"
 );

@@ -5,6 +5,7 @@
 
 pub mod approval;
 pub mod audit;
+pub mod authorization;
 pub mod browser_session;
 pub mod call;
 pub mod clock;

@@ -4,6 +4,7 @@ use std::{num::NonZeroU32, sync::Arc};
 
 pub use crate::scope::{Scope, ScopeError, ScopeSet};
 use crate::{
+    authorization::ClientGrant,
     id::{OrgId, PrincipalId, TokenId},
     lineage::Lineage,
     token::CidrList,
@@ -160,6 +161,8 @@ pub struct Caller {
     pub allowed_from: Option<CidrList>,
     /// The credentials that the token descends from.
     pub lineage: Arc<Lineage>,
+    /// The client that the token was granted to, and for which face; `None` for tokens of no client.
+    pub client: Option<Arc<ClientGrant>>,
 }
 
 /// Method by which a token was obtained.

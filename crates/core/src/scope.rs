@@ -25,11 +25,13 @@ pub enum Scope {
     ProvidersRead,
     /// Connect, disconnect and refresh own connections.
     ProvidersWrite,
+    /// Ask what tokens of the org are worth.
+    TokensIntrospect,
 }
 
 impl Scope {
     /// Every scope, in the order of their names.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Admin,
         Self::ApprovalsDecide,
         Self::ApprovalsRead,
@@ -40,6 +42,7 @@ impl Scope {
         Self::PoliciesRead,
         Self::ProvidersRead,
         Self::ProvidersWrite,
+        Self::TokensIntrospect,
     ];
 
     /// The scope's name, such as `mcps:invoke`.
@@ -56,6 +59,7 @@ impl Scope {
             Self::PoliciesRead => "policies:read",
             Self::ProvidersRead => "providers:read",
             Self::ProvidersWrite => "providers:write",
+            Self::TokensIntrospect => "tokens:introspect",
         }
     }
 }
@@ -108,6 +112,7 @@ impl ScopeSet {
             .without(Scope::AuditExport)
             .without(Scope::ApprovalsRead)
             .without(Scope::ApprovalsDecide)
+            .without(Scope::TokensIntrospect)
     }
 
     /// Returns true if `scope` is in the set.

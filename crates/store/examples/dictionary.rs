@@ -133,6 +133,7 @@ fn call(dice: &Dice) -> Event {
         actor: Actor {
             act: None,
             auth: Auth { method, trust: None },
+            client: None,
             id: Some(dice.id("sa")),
             token_id: Some(dice.id("tok")),
             kind: "service",

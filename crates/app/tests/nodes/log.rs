@@ -154,7 +154,15 @@ impl Log {
         let kind = who.kind().as_str();
         let id = RequestId::new(self.ids());
         Event {
-            actor: Actor { act: None, auth, id: Some(who), token_id: None, kind, via: None },
+            actor: Actor {
+                act: None,
+                auth,
+                client: None,
+                id: Some(who),
+                token_id: None,
+                kind,
+                via: None,
+            },
             request: Some(Request { id, idempotent: false, trace_id: None }),
             target: Some(target("mcp", "sample:list_items")),
             governance: Some(Governance {

@@ -152,7 +152,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        audit::{Credential, DlpFinding, DlpResult, OutcomeStatus, RecordedDecision, UsedApproval},
+        audit::{
+            ActorClient, Credential, DlpFinding, DlpResult, OutcomeStatus, RecordedDecision,
+            UsedApproval,
+        },
+        authorization::ClientKind,
         json,
         lineage::Lineage,
         random::Sevens,
@@ -205,7 +209,7 @@ mod tests {
             trust in option::of(".{0,6}"),
             texts in proptest::array::uniform4(option::of(".{0,8}")),
             micros in any::<i64>(),
-            acted in any::<bool>(), idempotent in any::<bool>(), asked in any::<bool>(),
+            acted in any::<bool>(), client in any::<bool>(), idempotent in any::<bool>(), asked in any::<bool>(),
             credential in option::of(prop_oneof![Just(Credential::Own), Just(Credential::Org)]),
         ) -> Event {
             let [target, version, label, kept] = texts;
@@ -225,6 +229,10 @@ mod tests {
                 actor: Actor {
                     act: acted.then(|| acting.unwrap().act().unwrap()),
                     auth: crate::audit::Auth { method: "oidc", trust },
+                    client: client.then(|| ActorClient {
+                        id: "reg_1".to_owned(),
+                        kind: ClientKind::Registered,
+                    }),
                     id: acted.then(|| id("usr")),
                     token_id: Some(id("tok")),
                     kind: "user",

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
+    authorization::{ClientKind, ClientRef},
     id::{ApprovalId, PrincipalId, ProviderId, RequestId, TokenId},
     lineage::Act,
     principal::{AuthMethod, Caller},
@@ -126,6 +127,18 @@ pub enum EventType {
     /// A node began to serve.
     #[serde(rename = "system.started")]
     SystemStarted,
+    /// A person consented to what a client asked for.
+    #[serde(rename = "consent.given")]
+    ConsentGiven,
+    /// A person refused what a client asked for.
+    #[serde(rename = "consent.denied")]
+    ConsentDenied,
+    /// A consent was withdrawn, and the tokens that came of it were revoked.
+    #[serde(rename = "consent.withdrawn")]
+    ConsentWithdrawn,
+    /// An authorization code was presented after it was used; what came of it was revoked.
+    #[serde(rename = "code.reuse_detected")]
+    CodeReuseDetected,
 }
 
 impl EventType {
@@ -169,6 +182,10 @@ impl EventType {
             Self::AuditPruned => "audit.pruned",
             Self::AuditExported => "audit.exported",
             Self::SystemStarted => "system.started",
+            Self::ConsentGiven => "consent.given",
+            Self::ConsentDenied => "consent.denied",
+            Self::ConsentWithdrawn => "consent.withdrawn",
+            Self::CodeReuseDetected => "code.reuse_detected",
         }
     }
 }
@@ -183,6 +200,22 @@ pub struct Auth {
     pub trust: Option<String>,
 }
 
+/// The OAuth client that an actor used. Its name is the label of its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ActorClient {
+    /// Its id, as policies see it.
+    pub id: String,
+    pub kind: ClientKind,
+}
+
+impl ActorClient {
+    /// The client of a token.
+    #[must_use]
+    pub fn of(client: &ClientRef) -> Self {
+        Self { id: client.id.clone(), kind: client.kind }
+    }
+}
+
 /// The actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Actor {
@@ -191,6 +224,9 @@ pub struct Actor {
     pub act: Option<Act>,
     /// Authentication of the actor.
     pub auth: Auth,
+    /// The OAuth client that acts for it; absent when none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<ActorClient>,
     /// The principal; absent for the system itself.
     pub id: Option<PrincipalId>,
     /// The token it used.
@@ -213,6 +249,7 @@ impl Actor {
         Self {
             act: caller.lineage.act(),
             auth: Auth { method: caller.method.name(), trust },
+            client: caller.client.as_deref().map(|grant| ActorClient::of(&grant.client)),
             id: Some(caller.principal_id),
             token_id: Some(caller.token_id),
             kind: caller.principal_id.kind().as_str(),
@@ -226,6 +263,7 @@ impl Actor {
         Self {
             act: None,
             auth: Auth { method: "system", trust: None },
+            client: None,
             id: None,
             token_id: None,
             kind: "system",

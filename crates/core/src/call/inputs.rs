@@ -87,6 +87,11 @@ fn write_principal(question: &Question<'_>, tags: &[String], out: &mut String) {
         write_canonical(&claims(identity, tags), out);
         before = ',';
     }
+    if let Some(client) = &identity.client {
+        out.push(std::mem::replace(&mut before, ','));
+        out.push_str("\"client\":");
+        write_canonical(&json!(client), out);
+    }
     let lists =
         [("groups", &identity.groups), ("roles", &identity.roles), ("scopes", &identity.scopes)];
     for (name, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {

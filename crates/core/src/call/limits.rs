@@ -129,6 +129,7 @@ mod tests {
             method: AuthMethod::Operator,
             allowed_from: None,
             lineage: Arc::default(),
+            client: None,
         }
     }
 

@@ -15,6 +15,8 @@ use crate::{
 
 /// Purpose for which the key of stored answers is derived.
 pub const ANSWERS: &str = "idempotent-answers";
+/// Random bytes that the key of a text of the installation is derived from, besides the purpose.
+const SALT_LEN: usize = 16;
 
 /// Seals the answers of one installation.
 pub struct AnswerKey(Prk);
@@ -42,35 +44,72 @@ impl AnswerKey {
         answer: &[u8],
         source: &dyn Random,
     ) -> Option<Vec<u8>> {
-        let nonce = random::bytes::<NONCE_LEN>(source);
-        let mut sealed = Vec::with_capacity(NONCE_LEN + answer.len() + AES_256_GCM.tag_len());
-        sealed.extend_from_slice(&nonce);
-        sealed.extend_from_slice(answer);
-        let text = sealed.get_mut(NONCE_LEN..)?;
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag = self.key(org, subject)?.seal_in_place_separate_tag(nonce, Aad::empty(), text);
-        sealed.extend_from_slice(tag.ok()?.as_ref());
-        Some(sealed)
+        seal_under(&self.key(org, subject)?, answer, source)
     }
 
     /// Opens what [`Self::seal`] gave. `None` for another key, org or subject, or changed bytes.
     #[must_use]
     pub fn open(&self, org: OrgId, subject: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let mut text = sealed.to_vec();
-        let length = self.key(org, subject)?.open_in_place(nonce, Aad::empty(), &mut text);
-        let length = length.ok()?.len();
-        text.truncate(length);
-        Some(text)
+        open_under(&self.key(org, subject)?, sealed)
+    }
+
+    /// Seals a text of the installation for this purpose, under a key of its own. `None` if the cipher fails,
+    /// which it does for no input.
+    #[must_use]
+    pub fn seal_of_installation(
+        &self,
+        purpose: &str,
+        text: &[u8],
+        source: &dyn Random,
+    ) -> Option<Vec<u8>> {
+        let salt = random::bytes::<SALT_LEN>(source);
+        let mut sealed = salt.to_vec();
+        sealed.append(&mut seal_under(&self.key_of_installation(purpose, &salt)?, text, source)?);
+        Some(sealed)
+    }
+
+    /// Opens what [`Self::seal_of_installation`] gave. `None` for another key or purpose, or changed bytes.
+    #[must_use]
+    pub fn open_of_installation(&self, purpose: &str, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (salt, sealed) = sealed.split_at_checked(SALT_LEN)?;
+        open_under(&self.key_of_installation(purpose, salt)?, sealed)
+    }
+
+    fn key_of_installation(&self, purpose: &str, salt: &[u8]) -> Option<LessSafeKey> {
+        self.expanded(&[b"installation\n", purpose.as_bytes(), b"\n", salt])
     }
 
     fn key(&self, org: OrgId, subject: &str) -> Option<LessSafeKey> {
         let org = org.to_string();
         let context = [ANSWERS.as_bytes(), b"\n", org.as_bytes(), b"\n", subject.as_bytes()];
-        let expanded = self.0.expand(&context, &AES_256_GCM).ok()?;
+        self.expanded(&context)
+    }
+
+    fn expanded(&self, context: &[&[u8]]) -> Option<LessSafeKey> {
+        let expanded = self.0.expand(context, &AES_256_GCM).ok()?;
         Some(LessSafeKey::new(UnboundKey::from(expanded)))
     }
+}
+
+fn seal_under(key: &LessSafeKey, text: &[u8], source: &dyn Random) -> Option<Vec<u8>> {
+    let nonce = random::bytes::<NONCE_LEN>(source);
+    let mut sealed = Vec::with_capacity(NONCE_LEN + text.len() + AES_256_GCM.tag_len());
+    sealed.extend_from_slice(&nonce);
+    sealed.extend_from_slice(text);
+    let text = sealed.get_mut(NONCE_LEN..)?;
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let tag = key.seal_in_place_separate_tag(nonce, Aad::empty(), text);
+    sealed.extend_from_slice(tag.ok()?.as_ref());
+    Some(sealed)
+}
+
+fn open_under(key: &LessSafeKey, sealed: &[u8]) -> Option<Vec<u8>> {
+    let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+    let mut text = sealed.to_vec();
+    let length = key.open_in_place(nonce, Aad::empty(), &mut text).ok()?.len();
+    text.truncate(length);
+    Some(text)
 }
 
 #[cfg(test)]

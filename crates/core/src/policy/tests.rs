@@ -100,6 +100,7 @@ fn caller_as(role: Role) -> Caller {
         method: AuthMethod::Operator,
         allowed_from: None,
         lineage: Arc::default(),
+        client: None,
     }
 }
 

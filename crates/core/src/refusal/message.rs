@@ -15,7 +15,7 @@ impl fmt::Display for Refusal {
                 write!(f, "Input does not match the schema of {tool}{}.", First(violations))
             }
             Self::InvalidScope { scope, allowed } => excessive(f, scope, *allowed),
-            Self::MissingToken => f.write_str("Send a token as `Authorization: Bearer <token>`."),
+            Self::MissingToken => f.write_str(MISSING),
             Self::InvalidToken => f.write_str("The token is not valid here."),
             Self::TokenExpired { expired_at } => write!(f, "The token expired at {expired_at}."),
             Self::WrongTokenKind { hint } => write!(f, "The token is not valid here: {hint}."),
@@ -86,6 +86,10 @@ fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) ->
         "Provider '{provider}' kept failing and is not called for now. Retry in {seconds} seconds."
     )
 }
+
+/// Refusal of a request without a token.
+const MISSING: &str = "Send a token as `Authorization: Bearer <token>`; the operator makes one with \
+                       `portcullis token create`.";
 
 const REUSED: &str = "The refresh token was used before, so everything that came of its login was \
                       revoked; log in again.";

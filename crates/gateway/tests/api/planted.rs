@@ -141,6 +141,7 @@ fn event(ids: Ids<'_>, who: &Principal, number: usize) -> Event {
             Actor {
                 act: None,
                 auth: Auth { method: "oidc", trust: Some("acme-idp".to_owned()) },
+                client: None,
                 id: Some(principal),
                 token_id: Some(who.token_id.parse().unwrap()),
                 kind: principal.kind().as_str(),

@@ -173,6 +173,7 @@ fn caller() -> Caller {
         method: AuthMethod::Operator,
         allowed_from: None,
         lineage: Arc::default(),
+        client: None,
     }
 }
 

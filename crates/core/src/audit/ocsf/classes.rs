@@ -50,6 +50,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         "approval.consumed" => Activity::Other("Use"),
         "approval.requested"
         | "token.issued"
+        | "consent.given"
         | "login.link_issued"
         | "login.succeeded"
         | "provider.connect_started"
@@ -59,6 +60,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         "approval.granted"
         | "approval.denied"
         | "approval.expired"
+        | "consent.denied"
         | "token.refreshed"
         | "org.changed"
         | "principal.changed"
@@ -69,6 +71,8 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "policy.reload_failed"
         | "audit.hold_changed" => Activity::Update,
         "token.revoked"
+        | "consent.withdrawn"
+        | "code.reuse_detected"
         | "session.ended"
         | "token.reuse_detected"
         | "provider.disconnected"
@@ -92,7 +96,7 @@ pub(super) fn status(outcome: &str) -> Named {
 pub(super) fn severity(stored: &Stored<'_>) -> Named {
     let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
     match &*stored.kind {
-        "token.reuse_detected" => (4, "High"),
+        "token.reuse_detected" | "code.reuse_detected" => (4, "High"),
         "policy.reload_failed" => (3, "Medium"),
         "auth.rejected" | "login.failed" | "request.throttled" | "audit.erased"
         | "audit.hold_changed" => (2, "Low"),
@@ -114,7 +118,9 @@ pub(super) fn action(stored: &Stored<'_>) -> (Named, Named) {
         (Some("allow"), ..) => (ALLOWED, ALLOWED),
         (Some(_), ..) => (DENIED, (2, "Blocked")),
         (None, "auth.rejected" | "login.failed", _) => (DENIED, (26, "Unauthorized")),
-        (None, "token.reuse_detected", _) => (DENIED, (24, "Access Revoked")),
+        (None, "token.reuse_detected" | "code.reuse_detected", _) => {
+            (DENIED, (24, "Access Revoked"))
+        }
         (None, _, "rate_limited" | "invalid" | "not_found" | "denied") => {
             (DENIED, (25, "Rejected"))
         }

@@ -1,19 +1,21 @@
 //! The principal of a call, as policies see it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
 use arc_swap::ArcSwapOption;
-use cedar_policy::{Entity, EntityTypeName, EntityUid, RestrictedExpression};
+use cedar_policy::{
+    Entity, EntityTypeName, EntityUid, ExpressionConstructionError, RestrictedExpression,
+};
 use cedar_policy_core::ast;
 
 use crate::policy::{
     engine::{Key, Party, PrincipalKeys},
     language::entity_types::{entity_types, principal_type, uid},
 };
-use crate::{id::PrincipalKind, principal::Caller, trust::Login};
+use crate::{authorization::ClientRef, id::PrincipalKind, principal::Caller, trust::Login};
 
 /// Identity of a principal in plain values: of a caller, or of a made-up principal in a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct Identity {
     pub mfa: bool,
     /// Agent that acts on its behalf, if any.
     pub agent: Option<Agent>,
+    /// The OAuth client that its token was granted to, if any: `principal.client`.
+    pub client: Option<ClientRef>,
 }
 
 /// Agent that acts on a user's behalf: `context.agent`.
@@ -57,6 +61,7 @@ impl Identity {
             withheld: BTreeSet::new(),
             mfa: false,
             agent: None,
+            client: None,
         }
     }
 
@@ -73,6 +78,7 @@ impl Identity {
             roles: vec![caller.role.name().to_owned()],
             scopes: caller.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
             agent: caller.via.map(agent),
+            client: caller.client.as_deref().map(|grant| grant.client.clone()),
             ..Self::new(caller.principal_id.kind(), id, org)
         }
     }
@@ -98,6 +104,16 @@ impl Identity {
             .chain(all(&names.scope, &self.scopes))
             .chain(all(&names.group, &self.groups))
     }
+}
+
+/// The client as policies see it: `id`, `kind` and `name`.
+fn client_record(client: &ClientRef) -> Result<RestrictedExpression, ExpressionConstructionError> {
+    let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
+    RestrictedExpression::new_record([
+        ("id".to_owned(), text(&client.id)),
+        ("kind".to_owned(), text(client.kind.as_str())),
+        ("name".to_owned(), text(&client.name)),
+    ])
 }
 
 /// An identity made ready for decisions. Making one costs more than a decision does, so it is made
@@ -127,7 +143,12 @@ impl Principal {
         let principal = uid(kind, &identity.id);
         let parents: HashSet<EntityUid> = identity.parents().collect();
         let text = |text: &String| RestrictedExpression::new_string(text.clone());
-        let attributes = [("id".to_owned(), text(&identity.id))];
+        let mut attributes = HashMap::from([("id".to_owned(), text(&identity.id))]);
+        if let Some(client) = &identity.client
+            && let Ok(record) = client_record(client)
+        {
+            attributes.insert("client".to_owned(), record);
+        }
         let tags = identity.claims.iter().map(|(name, values)| {
             (name.clone(), RestrictedExpression::new_set(values.iter().map(text)))
         });

@@ -92,7 +92,7 @@ fn add_tool(actions: &mut Map<String, Value>, tool: &ToolFacts, shapes: &Shapes)
 fn entity_types() -> Value {
     let principal = json!({
         "memberOfTypes": ["Group", "Role", "Scope", "Org"],
-        "shape": record(&[("id", "String", true)]),
+        "shape": principal_shape(),
         "tags": { "type": "Set", "element": { "type": "String" } },
     });
     let tool = json!({
@@ -114,6 +114,20 @@ fn entity_types() -> Value {
         "User": principal, "Service": principal,
         "Tool": tool,
     })
+}
+
+/// The attributes of a principal: its id, and the OAuth client that its token was granted to.
+fn principal_shape() -> Value {
+    let mut client =
+        record(&[("id", "String", true), ("kind", "String", true), ("name", "String", true)]);
+    let mut shape = record(&[("id", "String", true)]);
+    if let (Some(client), Some(attributes)) =
+        (client.as_object_mut(), shape.get_mut("attributes").and_then(Value::as_object_mut))
+    {
+        client.insert("required".to_owned(), Value::Bool(false));
+        attributes.insert("client".to_owned(), Value::Object(std::mem::take(client)));
+    }
+    shape
 }
 
 fn record(members: &[(&str, &str, bool)]) -> Value {

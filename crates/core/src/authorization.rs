@@ -1,0 +1,26 @@
+//! The authorization server for MCP clients (OAuth 2.1), as far as it can be judged without waiting: clients,
+//! their requests, the faces that tokens are good for, registrations and codes.
+//!
+//! The way to a code is a sequence of types, each made from the one before: [`AuthorizationRequest`] →
+//! [`ClientRequest`] (the client is known, and the address that it returns to is its own) → [`Terms`] (what is
+//! asked for is well-formed) → [`PersonTerms`] (a person is known) → [`Consented`]. Only the last gives a code.
+
+mod client;
+mod code;
+mod error;
+mod face;
+mod form;
+mod redirect;
+mod registration;
+mod request;
+
+pub use self::{
+    client::{Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID},
+    code::{Challenge, Code},
+    error::{OAuthError, OAuthErrorCode},
+    face::Face,
+    form::Form,
+    redirect::RedirectUri,
+    registration::{REGISTRATIONS, Registration, RegistrationKey, SealedRegistration},
+    request::{AuthorizationRequest, ClientRequest, Consented, DEFAULT_SCOPES, PersonTerms, Terms},
+};

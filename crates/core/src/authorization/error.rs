@@ -1,0 +1,119 @@
+//! Errors in the words of OAuth (RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2).
+
+/// The member `error` of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OAuthErrorCode {
+    InvalidRequest,
+    InvalidClient,
+    InvalidGrant,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+    UnsupportedResponseType,
+    UnsupportedTokenType,
+    InvalidScope,
+    InvalidTarget,
+    InvalidToken,
+    InsufficientScope,
+    AccessDenied,
+    InvalidRedirectUri,
+    InvalidClientMetadata,
+    ServerError,
+    TemporarilyUnavailable,
+    LoginRequired,
+    ConsentRequired,
+}
+
+impl OAuthErrorCode {
+    /// The code as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant => "invalid_grant",
+            Self::UnauthorizedClient => "unauthorized_client",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::UnsupportedResponseType => "unsupported_response_type",
+            Self::UnsupportedTokenType => "unsupported_token_type",
+            Self::InvalidScope => "invalid_scope",
+            Self::InvalidTarget => "invalid_target",
+            Self::InvalidToken => "invalid_token",
+            Self::InsufficientScope => "insufficient_scope",
+            Self::AccessDenied => "access_denied",
+            Self::InvalidRedirectUri => "invalid_redirect_uri",
+            Self::InvalidClientMetadata => "invalid_client_metadata",
+            Self::ServerError => "server_error",
+            Self::TemporarilyUnavailable => "temporarily_unavailable",
+            Self::LoginRequired => "login_required",
+            Self::ConsentRequired => "consent_required",
+        }
+    }
+
+    /// Its status in HTTP where it is not sent along with a browser.
+    #[must_use]
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::InvalidClient | Self::InvalidToken => 401,
+            Self::InsufficientScope => 403,
+            Self::ServerError => 500,
+            Self::TemporarilyUnavailable => 503,
+            Self::InvalidRequest
+            | Self::InvalidGrant
+            | Self::UnauthorizedClient
+            | Self::UnsupportedGrantType
+            | Self::UnsupportedResponseType
+            | Self::UnsupportedTokenType
+            | Self::InvalidScope
+            | Self::InvalidTarget
+            | Self::AccessDenied
+            | Self::InvalidRedirectUri
+            | Self::InvalidClientMetadata
+            | Self::LoginRequired
+            | Self::ConsentRequired => 400,
+        }
+    }
+}
+
+/// An error of the authorization server. Its sentence holds nothing that a client sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{description}")]
+pub struct OAuthError {
+    pub code: OAuthErrorCode,
+    /// One sentence in printable ASCII without `"` and `\` (RFC 6749 §5.2).
+    pub description: String,
+}
+
+impl OAuthError {
+    /// An error with its sentence.
+    #[must_use]
+    pub fn new(code: OAuthErrorCode, description: impl Into<String>) -> Self {
+        let mut description = description.into();
+        description.retain(|it| (it.is_ascii_graphic() || it == ' ') && it != '"' && it != '\\');
+        Self { code, description }
+    }
+
+    /// The request itself is malformed.
+    #[must_use]
+    pub fn request(description: impl Into<String>) -> Self {
+        Self::new(OAuthErrorCode::InvalidRequest, description)
+    }
+
+    /// A code or a refresh token is worth nothing.
+    #[must_use]
+    pub fn grant(description: impl Into<String>) -> Self {
+        Self::new(OAuthErrorCode::InvalidGrant, description)
+    }
+
+    /// The client is not known.
+    #[must_use]
+    pub fn client(description: impl Into<String>) -> Self {
+        Self::new(OAuthErrorCode::InvalidClient, description)
+    }
+
+    /// `resource` names nothing that this gateway gives tokens for.
+    #[must_use]
+    pub fn target() -> Self {
+        let told = "resource has to be the address of an MCP endpoint of this gateway";
+        Self::new(OAuthErrorCode::InvalidTarget, told)
+    }
+}

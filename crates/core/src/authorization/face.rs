@@ -1,0 +1,139 @@
+//! The MCP endpoint that a token is good for (RFC 8707).
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::OAuthError;
+
+/// Longest `resource`.
+const MAX_RESOURCE: usize = 2_048;
+
+/// An MCP endpoint of this gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Face {
+    /// `/mcp`: the tools of all providers.
+    All,
+    /// `/mcp/{slug}`: those of one provider.
+    One(String),
+}
+
+impl Face {
+    /// The face that `resource` names; `/mcp` when it is absent. Scheme and host count in any case, and a
+    /// last slash means nothing; the origin of the gateway stands for `/mcp`.
+    ///
+    /// # Errors
+    /// `invalid_target` for everything else.
+    pub fn of_resource(resource: Option<&str>, public_url: &str) -> Result<Self, OAuthError> {
+        let Some(resource) = resource else { return Ok(Self::All) };
+        Self::named(resource, public_url).ok_or_else(OAuthError::target)
+    }
+
+    fn named(resource: &str, public_url: &str) -> Option<Self> {
+        let odd = |byte: u8| !byte.is_ascii_graphic() || matches!(byte, b'\\' | b'?' | b'#' | b'@');
+        if resource.len() > MAX_RESOURCE || resource.bytes().any(odd) {
+            return None;
+        }
+        let (scheme, rest) = resource.split_once("://")?;
+        let path = rest.find('/').map_or("", |at| rest.get(at..).unwrap_or_default());
+        let own = Url::parse(public_url).ok()?;
+        if !scheme.eq_ignore_ascii_case(own.scheme()) {
+            return None;
+        }
+        // The path is taken as it is written: a parser would resolve dots in it.
+        if Url::parse(resource).ok()?.origin() != own.origin() {
+            return None;
+        }
+        match path.strip_suffix('/').unwrap_or(path) {
+            "" | "/mcp" => Some(Self::All),
+            path => Self::one(path.strip_prefix("/mcp/")?),
+        }
+    }
+
+    /// The face of a provider; `None` for what is no slug of one.
+    #[must_use]
+    pub fn one(slug: &str) -> Option<Self> {
+        let letter =
+            |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
+        let is_slug = (1..=64).contains(&slug.len()) && slug.bytes().all(letter);
+        is_slug.then(|| Self::One(slug.to_owned()))
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self {
+            Self::All => "/mcp".to_owned(),
+            Self::One(slug) => format!("/mcp/{slug}"),
+        }
+    }
+
+    /// The provider whose tools a token of this face may use; `None` for all of them.
+    #[must_use]
+    pub fn provider(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::One(slug) => Some(slug),
+        }
+    }
+
+    /// The face that is in both; `None` if there is none.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::All, face) | (face, Self::All) => Some(face.clone()),
+            (one, two) => (one == two).then(|| one.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_is_a_face_of_this_gateway_or_nothing() {
+        let own = "https://gw.example:8443";
+        let face = |text: &str| Face::of_resource(Some(text), own).ok();
+        let one = Some(Face::One("github".to_owned()));
+
+        for (text, wanted) in [
+            ("https://gw.example:8443/mcp", Some(Face::All)),
+            ("https://gw.example:8443/mcp/", Some(Face::All)),
+            ("HTTPS://GW.Example:8443/mcp", Some(Face::All)),
+            ("https://gw.example:8443", Some(Face::All)),
+            ("https://gw.example:8443/", Some(Face::All)),
+            ("https://gw.example:8443/mcp/github", one.clone()),
+            ("https://gw.example:8443/mcp/github/", one),
+            ("https://gw.example:8443/mcp//", None),
+            ("https://gw.example:8443//mcp", None),
+            ("https://gw.example:8443/MCP", None),
+            ("https://gw.example:8443/mcp/../mcp", None),
+            ("https://gw.example:8443/mcp/a/b", None),
+            ("https://gw.example:8443/mcp/%67ithub", None),
+            ("https://gw.example:8443/mcp?x=1", None),
+            ("https://gw.example:8443/mcp#x", None),
+            ("https://user@gw.example:8443/mcp", None),
+            ("https://gw.example:8443@evil.example/mcp", None),
+            ("https://gw.example/mcp", None),
+            ("http://gw.example:8443/mcp", None),
+            ("https://evil.example/mcp", None),
+            ("https:\\\\gw.example:8443/mcp", None),
+            ("https:gw.example:8443/mcp", None),
+            ("https://gw.example:8443/v1", None),
+            ("mcp", None),
+        ] {
+            assert_eq!(face(text), wanted, "{text}");
+        }
+        assert_eq!(Face::of_resource(None, own), Ok(Face::All));
+    }
+
+    #[test]
+    fn faces_meet_in_the_narrower_one() {
+        let one = |slug: &str| Face::One(slug.to_owned());
+
+        assert_eq!(Face::All.intersection(&one("a")), Some(one("a")));
+        assert_eq!(one("a").intersection(&one("a")), Some(one("a")));
+        assert_eq!(one("a").intersection(&one("b")), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! Parameters of OAuth requests (`application/x-www-form-urlencoded`).
+
+use std::collections::BTreeMap;
+
+use super::OAuthError;
+
+/// The most parameters that are read.
+const MOST: usize = 64;
+
+/// Parameters, each at most once. Empty ones count as absent (RFC 6749 §3.1).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Form(BTreeMap<String, String>);
+
+impl Form {
+    /// Reads a query or a body. Rejects broken encodings, repeated parameters and too many of them.
+    ///
+    /// # Errors
+    /// `invalid_request`.
+    pub fn parse(text: &[u8]) -> Result<Self, OAuthError> {
+        let wrong = || OAuthError::request("the parameters are not UTF-8 text in form encoding");
+        let text = std::str::from_utf8(text).map_err(|_| wrong())?;
+        let mut parameters = BTreeMap::new();
+        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decoded(name).ok_or_else(wrong)?;
+            let value = decoded(value).ok_or_else(wrong)?;
+            if parameters.insert(name, value).is_some() {
+                return Err(OAuthError::request("a parameter is given twice"));
+            }
+            if parameters.len() > MOST {
+                return Err(OAuthError::request("there are too many parameters"));
+            }
+        }
+        parameters.retain(|_, value| !value.is_empty());
+        Ok(Self(parameters))
+    }
+
+    /// The parameter of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The parameters as a query.
+    #[must_use]
+    pub fn encoded(&self) -> String {
+        url::form_urlencoded::Serializer::new(String::new()).extend_pairs(&self.0).finish()
+    }
+
+    /// The parameter of this name, which has to be there.
+    ///
+    /// # Errors
+    /// `invalid_request` without it.
+    pub fn required(&self, name: &'static str) -> Result<&str, OAuthError> {
+        self.get(name).ok_or_else(|| OAuthError::request(format!("{name} is missing")))
+    }
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let high = char::from(rest.next()?).to_digit(16)?;
+                let low = char::from(rest.next()?).to_digit(16)?;
+                u8::try_from(high * 16 + low).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_once_and_told_once() {
+        let form = Form::parse(b"a=x%20y+z&b=%2541&c=&d").unwrap();
+
+        assert_eq!(form.get("a"), Some("x y z"));
+        assert_eq!(form.get("b"), Some("%41"));
+        assert_eq!(form.encoded(), "a=x+y+z&b=%2541");
+        assert_eq!((form.get("c"), form.get("d")), (None, None));
+        for bad in ["a=1&a=2", "a=1&%61=2", "a=%f", "a=%zz", "a=%ff", "a=%00"] {
+            assert!(Form::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+        let many = (0..100).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
+        assert!(Form::parse(many.as_bytes()).is_err());
+    }
+}
