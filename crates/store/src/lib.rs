@@ -13,6 +13,7 @@
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
+//! [`Store::find_code`] finds out whose code is presented, and [`Store::forget_codes`] removes old ones.
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from,
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
 //! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
@@ -30,6 +31,7 @@
 mod access_changes;
 mod approvals;
 mod audit;
+mod authorization;
 mod browser_sessions;
 mod counters;
 mod db;
@@ -70,6 +72,7 @@ pub use crate::{
         seal::{Sealer, SignedNote, UnsealedEvent},
         writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },
+    authorization::{AuthorizationCode, Consent, ConsentPage},
     browser_sessions::{BrowserSession, LoginLink, SessionPage},
     counters::{
         Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,

@@ -2,6 +2,7 @@
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
+    authorization::ClientGrant,
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
     lineage::Lineage,
@@ -23,6 +24,7 @@ pub use self::{
 
 use crate::{
     Store,
+    authorization::granted,
     db::{Db, Found, Readable, change, parse, parse_some, read, row},
     error::StoreError,
     logins::LoginRecord,
@@ -59,11 +61,12 @@ SELECT t.*,
     CASE WHEN t.via IS NOT NULL THEN ",
             actors_of_token!($dialect),
             " END AS actors,
-    l.said, l.said_at
+    l.said, l.said_at, g.granted
 FROM tokens t
 JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
 JOIN orgs o ON o.id = t.org_id
 LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
+LEFT JOIN client_grants g ON g.org_id = t.org_id AND g.grant_id = t.grant_id
 WHERE ",
             $which
         )
@@ -112,6 +115,8 @@ pub struct KnownToken {
     pub principal: Principal,
     /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
+    /// What a client was granted, if it is the token of one.
+    pub client: Option<ClientGrant>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,
     pub org: Org,
@@ -204,6 +209,7 @@ row!(OwnerRow {
     actors: Option<String>,
     said: Option<String>,
     said_at: Option<i64>,
+    granted: Option<String>,
 });
 
 impl OwnerRow {
@@ -226,7 +232,8 @@ impl OwnerRow {
         };
         let actors = self.actors.as_deref().map_or(Ok(Vec::new()), actors)?;
         let login = LoginRecord::read(self.said, self.said_at)?;
-        Ok(KnownToken { token, principal, login, actors, org })
+        let client = granted(self.granted.as_deref())?;
+        Ok(KnownToken { token, principal, login, client, actors, org })
     }
 }
 

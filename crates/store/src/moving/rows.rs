@@ -9,13 +9,16 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 32] = [
+pub(super) const TABLES: [&str; 35] = [
     "orgs",
     "principals",
     "tokens",
     "refreshes",
     "identities",
     "logins",
+    "consents",
+    "authorization_codes",
+    "client_grants",
     "used_assertions",
     "browser_sessions",
     "login_links",

@@ -1,7 +1,7 @@
 //! New tokens.
 
 use async_recursion::async_recursion as boxed;
-use portcullis_core::{clock::Timestamp, token::TokenHash};
+use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::TokenHash};
 
 use super::TokenRecord;
 use crate::{
@@ -45,6 +45,10 @@ pub struct Issue<'a> {
     pub refresh: Option<NewRefresh<'a>>,
     /// Claims of the login that the tokens come from.
     pub login: Option<&'a LoginRecord>,
+    /// What a client is granted by them.
+    pub client: Option<&'a ClientGrant>,
+    /// Hash of the authorization code that they are given for.
+    pub code: Option<&'a [u8; 32]>,
     /// JWTs that must not have been exchanged before.
     pub assertions: &'a [Assertion],
 }
@@ -53,7 +57,7 @@ pub struct Issue<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Issued {
     Done,
-    /// Nothing was made: the JWT was exchanged before.
+    /// Nothing was made: the JWT was exchanged, or the code used, before.
     Replayed,
     /// Nothing was made: what the token comes from was revoked meanwhile.
     ParentRevoked,
@@ -110,6 +114,43 @@ macro_rules! insert_refresh {
     }};
 }
 
+/// Uses up an authorization code within a transaction of either database; 0 if it was used before.
+macro_rules! spend {
+    ($tx:ident, $code:expr, $now:expr) => {
+        sqlx::query(SPEND_CODE)
+            .bind($code.as_slice())
+            .bind($now.as_micros())
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected()
+    };
+}
+
+/// Remembers within a transaction of either database what a client is granted; false if the consent is gone.
+macro_rules! insert_granted {
+    ($tx:ident, $record:ident, $granted:ident) => {{
+        let consent = $granted.consent.map(|id| id.to_string());
+        let given: Option<i32> = match &consent {
+            None => Some(1),
+            Some(consent) => {
+                sqlx::query_scalar(IS_GIVEN)
+                    .bind($record.org_id.to_string())
+                    .bind(consent)
+                    .fetch_optional(&mut *$tx)
+                    .await?
+            }
+        };
+        sqlx::query(INSERT_GRANTED)
+            .bind($record.org_id.to_string())
+            .bind($record.grant_id.to_string())
+            .bind(consent)
+            .bind(serde_json::json!($granted).to_string())
+            .execute(&mut *$tx)
+            .await?;
+        given.is_some()
+    }};
+}
+
 pub(super) use {insert, insert_refresh};
 
 impl Store {
@@ -150,6 +191,16 @@ impl Store {
                 if first.rows_affected() == 0 {
                     return Ok(Issued::Replayed);
                 }
+            }
+            if let Some(code) = issue.code
+                && spend!(tx, code, record.issued_at) == 0
+            {
+                return Ok(Issued::Replayed);
+            }
+            if let Some(granted) = issue.client
+                && !insert_granted!(tx, record, granted)
+            {
+                return Ok(Issued::ParentRevoked);
             }
             insert!(tx, issue.access);
             if let Some(login) = issue.login {
@@ -195,6 +246,14 @@ VALUES ($1, $2, $3, $4, $5)";
 
 const INSERT_LOGIN: &str = "
 INSERT INTO logins (org_id, grant_id, principal_id, said, said_at) VALUES ($1, $2, $3, $4, $5)";
+
+const INSERT_GRANTED: &str = "
+INSERT INTO client_grants (org_id, grant_id, consent_id, granted) VALUES ($1, $2, $3, $4)";
+
+const SPEND_CODE: &str = "
+UPDATE authorization_codes SET spent_at = $2 WHERE hash = $1 AND spent_at IS NULL";
+
+const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 
 const IS_LIVE: &str = "
 SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";

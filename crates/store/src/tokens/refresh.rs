@@ -3,7 +3,7 @@
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
-    grant::{Presented, RETRY_SECONDS, RefreshState, Spent},
+    grant::{CLIENT_RETRY_SECONDS, Presented, RETRY_SECONDS, RefreshState, Spent},
     id::{OrgId, TokenId},
     token::TokenHash,
 };
@@ -71,6 +71,7 @@ row!(StateRow {
     next_refresh_id: Option<String>,
     next_spent_at: Option<i64>,
     sealed: Option<Vec<u8>>,
+    of_client: i64,
 });
 
 impl StateRow {
@@ -83,6 +84,7 @@ impl StateRow {
                 // A pair that is no longer there cannot be given again.
                 successor_spent: self.next_spent_at.is_some() || self.sealed.is_none(),
             }),
+            retry_seconds: if self.of_client == 0 { RETRY_SECONDS } else { CLIENT_RETRY_SECONDS },
         }
     }
 }
@@ -179,7 +181,7 @@ impl Store {
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
             sqlx::query(FORGET_SEALED)
-                .bind(now.plus_seconds(-RETRY_SECONDS).as_micros())
+                .bind(now.plus_seconds(-CLIENT_RETRY_SECONDS).as_micros())
                 .execute(&mut *tx)
                 .await?
                 .rows_affected()
@@ -190,10 +192,12 @@ impl Store {
 
 const STATE: &str = "
 SELECT r.token_id, t.expires_at, t.revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
-    r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed
+    r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed,
+    CAST(CASE WHEN g.grant_id IS NULL THEN 0 ELSE 1 END AS BIGINT) AS of_client
 FROM tokens t
 JOIN refreshes r ON r.token_id = t.id
 LEFT JOIN refreshes n ON n.token_id = r.next_refresh_id
+LEFT JOIN client_grants g ON g.org_id = t.org_id AND g.grant_id = t.grant_id
 WHERE t.hash = $1";
 
 const SPEND: &str = "

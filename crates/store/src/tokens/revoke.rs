@@ -3,12 +3,12 @@
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
-    id::{OrgId, TokenId},
+    id::{GrantId, OrgId, TokenId},
 };
 
 use crate::{
     Store,
-    db::{Dialect, change},
+    db::{Dialect, change, parse, read},
     error::StoreError,
 };
 
@@ -43,6 +43,31 @@ impl Store {
                 .await?
         });
         Ok(Some(revoked.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
+    }
+}
+
+impl Store {
+    /// Revokes all tokens of a grant, and everything attenuated or delegated from any of them. Gives the number
+    /// of those that were live. Safe to run twice.
+    #[boxed]
+    pub async fn revoke_grant(
+        &self,
+        org: OrgId,
+        grant: GrantId,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let first: Option<String> = read!(self, org, |conn| {
+            sqlx::query_scalar(
+                "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 ORDER BY id LIMIT 1",
+            )
+            .bind(org.to_string())
+            .bind(grant.to_string())
+            .fetch_optional(&mut *conn)
+            .await?
+        });
+        let Some(first) = first else { return Ok(0) };
+        let others = self.revoke_token(org, parse(&first, "tokens.id")?, now).await?;
+        Ok(others.map_or(0, |others| others + 1))
     }
 }
 

@@ -17,6 +17,7 @@ mod audit_seal;
 mod audit_tree;
 mod audit_writer;
 mod browser_sessions;
+mod authorization;
 mod connections;
 mod counters;
 mod exports;

@@ -61,9 +61,16 @@ async fn login_saying(
             access_seconds: 3600,
         }),
         login,
+        client: None,
+        code: None,
         assertions: &[],
     };
     assert_eq!(store.issue_tokens(issue).await.unwrap(), Issued::Done);
+}
+
+/// An access token without anything beside it.
+const fn issue_of<'a>(access: NewToken<'a>, assertions: &'a [Assertion]) -> Issue<'a> {
+    Issue { access, refresh: None, login: None, client: None, code: None, assertions }
 }
 
 /// The org and the person that tokens are of.
@@ -112,7 +119,7 @@ fn child(org: OrgId, user: PrincipalId, n: u32, parent: TokenId) -> TokenRecord 
 
 async fn attenuate(store: &Store, record: &TokenRecord, n: u32) -> Issued {
     let access = NewToken { record, hash: &hash(n) };
-    store.issue_tokens(Issue { access, refresh: None, login: None, assertions: &[] }).await.unwrap()
+    store.issue_tokens(issue_of(access, &[])).await.unwrap()
 }
 
 async fn all(store: &Store, org: OrgId) -> Vec<TokenRecord> {
@@ -225,7 +232,7 @@ on_both! {
             callers.spawn(async move {
                 let record = token(org, user, n);
                 let access = NewToken { record: &record, hash: &hash(n) };
-                store.issue_tokens(Issue { access, refresh: None, login: None, assertions: &[assertion] }).await.unwrap()
+                store.issue_tokens(issue_of(access, &[assertion])).await.unwrap()
             });
         }
         let answers = callers.join_all().await;

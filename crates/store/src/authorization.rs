@@ -1,0 +1,164 @@
+//! Authorization codes, and what clients were granted. Consents are in [`consents`].
+
+mod consents;
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    authorization::{Challenge, ClientGrant, RedirectUri},
+    clock::Timestamp,
+    id::{GrantId, OrgId, PrincipalId},
+    lineage::Lineage,
+    principal::{AuthMethod, ScopeSet},
+    trust::Login,
+};
+use serde::{Deserialize, Serialize};
+
+pub use self::consents::{Consent, ConsentPage};
+use crate::{
+    Store,
+    db::{change, parse, read, row},
+    error::StoreError,
+    logins::LoginRecord,
+};
+
+/// A code, by its hash, and all that a token request is checked against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuthorizationCode {
+    pub hash: [u8; 32],
+    pub org_id: OrgId,
+    pub principal_id: PrincipalId,
+    /// The grant that its tokens will be of.
+    pub grant_id: GrantId,
+    pub granted: ClientGrant,
+    pub redirect_uri: RedirectUri,
+    pub challenge: Challenge,
+    pub scopes: ScopeSet,
+    /// Method by which the person logged in.
+    pub method: AuthMethod,
+    pub lineage: Lineage,
+    pub login: Option<LoginRecord>,
+    pub expires_at: Timestamp,
+    /// When it was used, if it was.
+    pub spent_at: Option<Timestamp>,
+}
+
+/// The columns of a code that no statement reads.
+#[derive(Serialize, Deserialize)]
+struct Asked {
+    granted: ClientGrant,
+    redirect_uri: RedirectUri,
+    challenge: [u8; 32],
+    scopes: String,
+    /// The trust rule of the login; absent after a login by the operator's link.
+    trust: Option<String>,
+    lineage: Lineage,
+    login: Option<(Login, i64)>,
+}
+
+row!(CodeRow {
+    hash: Vec<u8>,
+    org_id: String,
+    principal_id: String,
+    grant_id: String,
+    asked: String,
+    expires_at: i64,
+    spent_at: Option<i64>,
+});
+
+impl CodeRow {
+    fn read(self) -> Result<AuthorizationCode, StoreError> {
+        const ASKED: StoreError = StoreError::Corrupt("authorization_codes.asked");
+        let asked: Asked = serde_json::from_str(&self.asked).map_err(|_| ASKED)?;
+        let hash = self.hash.try_into();
+        Ok(AuthorizationCode {
+            hash: hash.map_err(|_| StoreError::Corrupt("authorization_codes.hash"))?,
+            org_id: parse(&self.org_id, "authorization_codes.org_id")?,
+            principal_id: parse(&self.principal_id, "authorization_codes.principal_id")?,
+            grant_id: parse(&self.grant_id, "authorization_codes.grant_id")?,
+            granted: asked.granted,
+            redirect_uri: asked.redirect_uri,
+            challenge: Challenge::kept(asked.challenge),
+            scopes: asked.scopes.parse().map_err(|_| ASKED)?,
+            method: asked.trust.map_or(AuthMethod::Operator, |trust| AuthMethod::Oidc { trust }),
+            lineage: asked.lineage,
+            login: asked
+                .login
+                .map(|(said, at)| LoginRecord { said, said_at: Timestamp::from_micros(at) }),
+            expires_at: Timestamp::from_micros(self.expires_at),
+            spent_at: self.spent_at.map(Timestamp::from_micros),
+        })
+    }
+}
+
+impl Store {
+    /// Remembers a new code.
+    #[boxed]
+    pub async fn insert_code(&self, code: &AuthorizationCode) -> Result<(), StoreError> {
+        let trust = match &code.method {
+            AuthMethod::Oidc { trust } => Some(trust.clone()),
+            AuthMethod::Operator | AuthMethod::Token => None,
+        };
+        let login = code.login.as_ref();
+        let asked = Asked {
+            granted: code.granted.clone(),
+            redirect_uri: code.redirect_uri.clone(),
+            challenge: *code.challenge.as_bytes(),
+            scopes: code.scopes.to_string(),
+            trust,
+            lineage: code.lineage.clone(),
+            login: login.map(|login| (login.said.clone(), login.said_at.as_micros())),
+        };
+        let asked = serde_json::json!(asked).to_string();
+        change!(self, code.org_id, |tx| {
+            sqlx::query(INSERT)
+                .bind(code.hash.as_slice())
+                .bind(code.org_id.to_string())
+                .bind(code.principal_id.to_string())
+                .bind(code.grant_id.to_string())
+                .bind(&asked)
+                .bind(code.expires_at.as_micros())
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(())
+    }
+
+    /// The code with this hash, used or not, in whatever org.
+    #[boxed]
+    pub async fn find_code(
+        &self,
+        hash: &[u8; 32],
+    ) -> Result<Option<AuthorizationCode>, StoreError> {
+        let row: Option<CodeRow> = read!(self, installation, |conn| {
+            sqlx::query_as("SELECT * FROM authorization_codes WHERE hash = $1")
+                .bind(hash.as_slice())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(CodeRow::read).transpose()
+    }
+
+    /// Deletes codes that ended before this moment.
+    #[boxed]
+    pub async fn forget_codes(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let forgotten = change!(self, installation, |tx| {
+            sqlx::query("DELETE FROM authorization_codes WHERE expires_at < $1")
+                .bind(before.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(forgotten)
+    }
+}
+
+const INSERT: &str = "
+INSERT INTO authorization_codes (hash, org_id, principal_id, grant_id, asked, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6)";
+
+/// The grant in the column of a row.
+pub(crate) fn granted(text: Option<&str>) -> Result<Option<ClientGrant>, StoreError> {
+    let read = |text| serde_json::from_str(text);
+    let granted = text.map(read).transpose();
+    granted.map_err(|_| StoreError::Corrupt("client_grants.granted"))
+}

@@ -1,0 +1,224 @@
+//! Consents of people to what clients asked for.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    authorization::{ClientRef, Face},
+    clock::Timestamp,
+    id::{ConsentId, OrgId, PrincipalId},
+    principal::ScopeSet,
+};
+
+use crate::{
+    Store,
+    db::{Dialect, Found, Readable, change, parse, read, row},
+    error::StoreError,
+};
+
+/// What a person let a client do at one face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Consent {
+    pub id: ConsentId,
+    pub org_id: OrgId,
+    pub principal_id: PrincipalId,
+    pub client: ClientRef,
+    pub face: Face,
+    pub scopes: ScopeSet,
+    /// Where its browser went.
+    pub returns_to: String,
+    /// True if the person is not asked again for the same.
+    pub remembered: bool,
+    pub created_at: Timestamp,
+    /// When the person last said yes.
+    pub renewed_at: Timestamp,
+}
+
+/// Page of the consents of an org, by id.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ConsentPage {
+    pub principal_id: Option<PrincipalId>,
+    pub after: Option<ConsentId>,
+    pub limit: u32,
+}
+
+row!(ConsentRow {
+    id: String,
+    org_id: String,
+    principal_id: String,
+    face: String,
+    client: String,
+    scopes: String,
+    returns_to: String,
+    remembered: i64,
+    created_at: i64,
+    renewed_at: i64,
+});
+
+impl Readable for ConsentRow {
+    const TABLE: &'static str = "consents";
+    type Record = Consent;
+
+    fn read(self) -> Result<Consent, StoreError> {
+        let client = serde_json::from_str(&self.client);
+        Ok(Consent {
+            id: parse(&self.id, "consents.id")?,
+            org_id: parse(&self.org_id, "consents.org_id")?,
+            principal_id: parse(&self.principal_id, "consents.principal_id")?,
+            client: client.map_err(|_| StoreError::Corrupt("consents.client"))?,
+            face: face(&self.face)?,
+            scopes: parse(&self.scopes, "consents.scopes")?,
+            returns_to: self.returns_to,
+            remembered: self.remembered != 0,
+            created_at: Timestamp::from_micros(self.created_at),
+            renewed_at: Timestamp::from_micros(self.renewed_at),
+        })
+    }
+}
+
+fn face(path: &str) -> Result<Face, StoreError> {
+    match path.strip_prefix("/mcp/") {
+        None if path == "/mcp" => Ok(Face::All),
+        None => Err(StoreError::Corrupt("consents.face")),
+        Some(slug) => Face::one(slug).ok_or(StoreError::Corrupt("consents.face")),
+    }
+}
+
+impl Store {
+    /// Remembers a consent in place of an earlier one of the same person to the same client and face, whose id
+    /// it takes. Gives the id.
+    #[boxed]
+    pub async fn keep_consent(&self, consent: &Consent) -> Result<ConsentId, StoreError> {
+        let client = serde_json::json!(consent.client).to_string();
+        let id: String = change!(self, consent.org_id, |tx| {
+            sqlx::query_scalar(KEEP)
+                .bind(consent.org_id.to_string())
+                .bind(consent.id.to_string())
+                .bind(consent.principal_id.to_string())
+                .bind(&consent.client.id)
+                .bind(consent.face.path())
+                .bind(&client)
+                .bind(consent.scopes.to_string())
+                .bind(&consent.returns_to)
+                .bind(i64::from(consent.remembered))
+                .bind(consent.created_at.as_micros())
+                .bind(consent.renewed_at.as_micros())
+                .fetch_one(&mut *tx)
+                .await?
+        });
+        parse(&id, "consents.id")
+    }
+
+    /// The consent of a person to a client at a face.
+    #[boxed]
+    pub async fn find_consent_to(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        client: &ClientRef,
+        face: &Face,
+    ) -> Result<Option<Consent>, StoreError> {
+        let row: Option<ConsentRow> = read!(self, org, |conn| {
+            sqlx::query_as(FIND_OF_CLIENT)
+                .bind(org.to_string())
+                .bind(principal.to_string())
+                .bind(&client.id)
+                .bind(face.path())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(ConsentRow::read).transpose()
+    }
+
+    /// The org's consent with this id.
+    #[boxed]
+    pub async fn find_consent(
+        &self,
+        org: OrgId,
+        id: ConsentId,
+    ) -> Result<Option<Consent>, StoreError> {
+        let row: Option<ConsentRow> = read!(self, org, |conn| {
+            sqlx::query_as("SELECT * FROM consents WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(ConsentRow::read).transpose()
+    }
+
+    /// A page of the org's consents, by id.
+    #[boxed]
+    pub async fn list_consents(
+        &self,
+        org: OrgId,
+        page: ConsentPage,
+    ) -> Result<Vec<Consent>, StoreError> {
+        let after = page.after.map(|id| id.to_string()).unwrap_or_default();
+        let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
+        let rows: Vec<Found<ConsentRow>> = read!(self, org, |conn| {
+            sqlx::query_as(LIST)
+                .bind(org.to_string())
+                .bind(after)
+                .bind(principal)
+                .bind(i64::from(page.limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(rows))
+    }
+
+    /// Removes a consent and revokes all tokens that came of it. Gives the number of those that were live.
+    /// Codes that were given for it are worth nothing from then on. Safe to run twice.
+    #[boxed]
+    pub async fn withdraw_consent(
+        &self,
+        org: OrgId,
+        id: ConsentId,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let revoked: Vec<String> = change!(self, org, |tx| {
+            tx.lock_tokens(&org.to_string()).await?;
+            sqlx::query("DELETE FROM consents WHERE org_id = $1 AND id = $2")
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .execute(&mut *tx)
+                .await?;
+            sqlx::query_scalar(REVOKE)
+                .bind(org.to_string())
+                .bind(id.to_string())
+                .bind(now.as_micros())
+                .fetch_all(&mut *tx)
+                .await?
+        });
+        Ok(revoked.len())
+    }
+}
+
+const KEEP: &str = "
+INSERT INTO consents (org_id, id, principal_id, client_id, face, client, scopes, returns_to,
+    remembered, created_at, renewed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (org_id, principal_id, client_id, face) DO UPDATE SET client = excluded.client,
+    scopes = excluded.scopes, returns_to = excluded.returns_to,
+    remembered = excluded.remembered, renewed_at = excluded.renewed_at
+RETURNING id";
+
+const FIND_OF_CLIENT: &str = "
+SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
+
+const LIST: &str = "
+SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3)
+ORDER BY id LIMIT $4";
+
+/// The grants of the consent, and down from them as a revocation goes.
+const REVOKE: &str = "
+WITH RECURSIVE doomed (id, grant_id) AS (
+    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND grant_id IN
+        (SELECT grant_id FROM client_grants WHERE org_id = $1 AND consent_id = $2)
+    UNION
+    SELECT t.id, t.grant_id FROM tokens t
+    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
+    WHERE t.org_id = $1
+)
+UPDATE tokens SET revoked_at = $3
+WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
+RETURNING id";

@@ -1,0 +1,144 @@
+//! Authorization codes, consents, and what clients were granted.
+
+use portcullis_core::{
+    authorization::{Challenge, ClientGrant, ClientKind, ClientRef, Face, RedirectUri},
+    id::{ConsentId, OrgId, PrincipalId},
+    lineage::Lineage,
+    principal::{AuthMethod, ScopeSet},
+};
+use portcullis_store::{AuthorizationCode, Consent, ConsentPage, Issue, Issued, NewToken, Store};
+use tokio::task::JoinSet;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token},
+};
+
+fn client() -> ClientRef {
+    ClientRef { id: "reg_1".to_owned(), kind: ClientKind::Registered, name: "App".to_owned() }
+}
+
+fn consent(org: OrgId, user: PrincipalId, n: u32) -> Consent {
+    Consent {
+        id: given::id("con", n),
+        org_id: org,
+        principal_id: user,
+        client: client(),
+        face: Face::All,
+        scopes: ScopeSet::ALL,
+        returns_to: "https://app.example/cb".to_owned(),
+        remembered: true,
+        created_at: NOW,
+        renewed_at: NOW,
+    }
+}
+
+/// A code whose tokens will be of the `n`th grant.
+fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) -> AuthorizationCode {
+    AuthorizationCode {
+        hash: [u8::try_from(n).unwrap(); 32],
+        org_id: org,
+        principal_id: user,
+        grant_id: given::id("grn", n),
+        granted: ClientGrant { client: client(), face: Face::All, consent: Some(consent) },
+        redirect_uri: RedirectUri::parse("https://app.example/cb").unwrap(),
+        challenge: Challenge::kept([9; 32]),
+        scopes: ScopeSet::ALL,
+        method: AuthMethod::Oidc { trust: "idp".to_owned() },
+        lineage: Lineage::login("idp", user),
+        login: None,
+        expires_at: NOW.plus_seconds(60),
+        spent_at: None,
+    }
+}
+
+/// Uses the code for a token with the number `n`.
+async fn redeem(store: &Store, code: &AuthorizationCode, n: u32) -> Issued {
+    let mut record = token(code.org_id, code.principal_id, n);
+    record.grant_id = code.grant_id;
+    let issue = Issue {
+        access: NewToken { record: &record, hash: &hash(n) },
+        refresh: None,
+        login: None,
+        client: Some(&code.granted),
+        code: Some(&code.hash),
+        assertions: &[],
+    };
+    store.issue_tokens(issue).await.unwrap()
+}
+
+on_both! {
+    async fn a_code_is_read_back_and_used_once_by_any_number_at_once(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let id = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let kept = code(org, user, id, 1);
+        db.store.insert_code(&kept).await.unwrap();
+        assert_eq!(db.store.find_code(&kept.hash).await.unwrap(), Some(kept.clone()));
+        assert_eq!(db.store.find_code(&[0; 32]).await.unwrap(), None);
+
+        let mut callers = JoinSet::new();
+        for n in 1..=8 {
+            let store = db.store.clone();
+            let kept = kept.clone();
+            callers.spawn(async move { redeem(&store, &kept, n).await });
+        }
+        let answers = callers.join_all().await;
+
+        assert_eq!(answers.iter().filter(|got| **got == Issued::Done).count(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(|got| **got == Issued::Replayed).count(), 7);
+        let found = db.store.find_code(&kept.hash).await.unwrap().unwrap();
+        assert_eq!(found.spent_at, Some(NOW));
+        assert_eq!(db.store.revoke_grant(org, kept.grant_id, NOW).await.unwrap(), 1);
+        assert_eq!(db.store.revoke_grant(org, kept.grant_id, NOW).await.unwrap(), 0);
+    }
+
+    async fn the_token_of_a_client_is_known_with_what_it_was_granted(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let id = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let kept = code(org, user, id, 1);
+        db.store.insert_code(&kept).await.unwrap();
+        redeem(&db.store, &kept, 1).await;
+        db.store.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
+
+        let granted = db.store.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
+        let other = db.store.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
+
+        assert_eq!(granted.client, Some(kept.granted));
+        assert_eq!(other.client, None);
+    }
+
+    async fn a_consent_takes_the_place_of_the_one_before_and_ends_its_tokens(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let first = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let again = Consent { remembered: false, ..consent(org, user, 2) };
+        assert_eq!(db.store.keep_consent(&again).await.unwrap(), first);
+        let kept = code(org, user, first, 1);
+        let unused = code(org, user, first, 2);
+        for code in [&kept, &unused] {
+            db.store.insert_code(code).await.unwrap();
+        }
+        redeem(&db.store, &kept, 1).await;
+
+        let found = db.store.find_consent_to(org, user, &client(), &Face::All).await.unwrap();
+        assert_eq!(found, Some(Consent { id: first, remembered: false, ..again }));
+        let page = ConsentPage { principal_id: Some(user), after: None, limit: 10 };
+        assert_eq!(db.store.list_consents(org, page).await.unwrap().len(), 1);
+        let other = given::org(&db.store, 2).await;
+        assert_eq!(db.store.find_consent(other, first).await.unwrap(), None);
+        assert_eq!(db.store.withdraw_consent(other, first, NOW).await.unwrap(), 0);
+        assert_eq!(db.store.withdraw_consent(org, first, NOW).await.unwrap(), 1);
+
+        assert_eq!(db.store.find_consent(org, first).await.unwrap(), None);
+        let token = db.store.find_token(org, given::token_id(1)).await.unwrap().unwrap();
+        assert_eq!(token.revoked_at, Some(NOW));
+        assert_eq!(redeem(&db.store, &unused, 3).await, Issued::ParentRevoked);
+    }
+
+    async fn codes_are_forgotten_once_they_are_old(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        db.store.insert_code(&code(org, user, given::id("con", 1), 1)).await.unwrap();
+
+        assert_eq!(db.store.forget_codes(NOW.plus_seconds(60)).await.unwrap(), 0);
+        assert_eq!(db.store.forget_codes(NOW.plus_seconds(61)).await.unwrap(), 1);
+    }
+}
