@@ -9,6 +9,7 @@
 //! when the server answers 404 to its session: the next call opens a new one.
 
 pub mod answer;
+pub mod client_document;
 pub mod command;
 pub mod detector;
 pub mod error;
@@ -40,6 +41,7 @@ mod said;
 mod stdio;
 
 pub use answer::CallAnswer;
+pub use client_document::{ClientDocument, NoClientDocument};
 pub use command::secret_printed_by;
 pub use detector::{DetectorError, DetectorSettings, ExternalDetector};
 pub use error::{CallError, CallErrorKind, FAILURES, SettingsError};
