@@ -14,6 +14,7 @@ use crate::{
     access::{Access, trust::Trust},
     approvals::Approvals,
     audit::{Audit, AuditParts},
+    authorization::{Authorization, AuthorizationParts},
     base::Base,
     calls::{CallParts, Calls},
     catalogue::{ToolCatalogue, provider::Declared},
@@ -59,6 +60,7 @@ pub struct Parts {
     pub trust: Trust,
     pub grant_life: GrantLife,
     pub login: LoginParts,
+    pub authorization: AuthorizationParts,
     pub traces: Option<TraceSettings>,
 }
 
@@ -80,6 +82,8 @@ pub struct App {
     pub access: Arc<Access>,
     /// Browser sessions of people.
     pub logins: Arc<Logins>,
+    /// Clients that act for people.
+    pub authorization: Arc<Authorization>,
     pub approvals: Arc<Approvals>,
     pub calls: Arc<Calls>,
     pub simulations: Arc<Simulations>,
@@ -112,6 +116,8 @@ impl App {
             Access::new(&foundation, &providers, cluster.clone(), parts.trust, parts.grant_life);
         let access = Arc::new(access);
         let logins = Arc::new(Logins::new(&foundation, &access, parts.login));
+        let authorization =
+            Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);
         let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
@@ -143,6 +149,7 @@ impl App {
             providers,
             access,
             logins,
+            authorization,
             approvals,
             calls,
             simulations,

@@ -12,6 +12,8 @@ mod calls;
 mod approvals;
 mod simulation;
 
+mod authorization;
+
 mod login;
 
 mod access;
@@ -50,8 +52,8 @@ pub use self::{
     access::{
         Access,
         tokens::{
-            Credentials, ExchangeRequest, Granted, Presented, Purpose, Refreshing, Screened,
-            SubjectType,
+            Credentials, ExchangeRequest, Granted, Presented, Purpose, RefreshAt, Refreshing,
+            Screened, SubjectType,
         },
         trust::{KeySource, Trust, TrustRefusal},
     },
@@ -72,6 +74,10 @@ pub use self::{
         log::{CheckpointSince, LogKeyError, origin},
         retention::{LEAST_DAYS, Retention},
         sinks::{FileOutlet, Outlet, SinkSettings},
+    },
+    authorization::{
+        Answer, Asked, Authorization, AuthorizationParts, CodeRequest, ConsentQuery, ConsentView,
+        Decision, DocumentRules, RefreshRequest, Step, TokenAnswer, shown_digest,
     },
     calls::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,

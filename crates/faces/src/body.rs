@@ -206,6 +206,16 @@ pub(crate) async fn bounded(
     timely(headers, allowance, reading).await
 }
 
+/// The same of what is declared to be a form.
+pub(crate) async fn bounded_form(
+    headers: &HeaderMap,
+    allowance: Allowance,
+    reading: impl Future<Output = Result<Bytes, Refusal>>,
+) -> Result<Bytes, Refusal> {
+    is_form(headers)?;
+    timely(headers, allowance, reading).await
+}
+
 /// Does the reading of what is not declared to be too large, as long as it may take.
 async fn timely(
     headers: &HeaderMap,

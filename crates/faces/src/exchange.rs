@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts};
+use axum::{
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
+};
 use portcullis_app::{Account, Origin};
 use portcullis_core::{
     id::{OrgId, RequestId},
@@ -29,6 +32,8 @@ pub(crate) struct Exchange {
     pub(crate) route: RouteSpec,
     /// On a route of JSON-RPC: the message, once it is read.
     message: Option<OnceLock<Asked>>,
+    /// On the same: the path of the MCP endpoint.
+    endpoint: Option<Box<str>>,
     account: OnceLock<Account>,
     connection: Option<Arc<Connection>>,
 }
@@ -38,8 +43,9 @@ impl Exchange {
         gateway: &Gateway,
         route: RouteSpec,
         connection: Option<Arc<Connection>>,
-        headers: &HeaderMap,
+        request: &Request,
     ) -> Self {
+        let headers = request.headers();
         let traceparent = traceparent(headers);
         let tracestate = traceparent.and_then(|_| tracestate(headers));
         let request_id = RequestId::new(gateway.app.base.ids());
@@ -57,6 +63,7 @@ impl Exchange {
             }),
             route,
             message: (route.access == Access::Message).then(OnceLock::new),
+            endpoint: (route.access == Access::Message).then(|| request.uri().path().into()),
             account: OnceLock::new(),
             connection,
         }

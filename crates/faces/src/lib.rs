@@ -5,6 +5,7 @@
 
 mod answer;
 mod approvals;
+mod authorization;
 mod body;
 mod caller;
 pub mod connection;

@@ -28,6 +28,7 @@ use axum::{
 use bytes::Bytes;
 use portcullis_app::{Ctx, Stage};
 use portcullis_core::{
+    authorization::Face as GrantedFace,
     json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
@@ -144,6 +145,10 @@ async fn answer(
         return Err(forbidden);
     }
     let Caller(ctx) = Caller::of(exchange, request.headers(), gateway).await?;
+    let granted = slug.as_deref().map_or(Some(GrantedFace::All), GrantedFace::one);
+    // What is no slug is no face that a token was granted for.
+    let granted = granted.unwrap_or_else(|| GrantedFace::One(String::new()));
+    gateway.app.access.admit_at(&ctx, &granted).map_err(|refused| refused.refusal)?;
     let face = match face(gateway, slug, request.uri().query()) {
         Ok(face) => face,
         Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),

@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::routes::{
     operations,
-    spec::{Access, RouteSpec},
+    spec::{Access, RouteSpec, Words},
     table,
 };
 
@@ -107,11 +107,12 @@ fn complete(operation: &mut Value, spec: &RouteSpec) -> Option<String> {
         members.insert("security".to_owned(), security(spec.access));
     }
     if !spec.access.is_open() {
-        refuse(operation, &COMMON);
+        refuse(operation, spec.words, &COMMON);
     }
     if let Some(scope) = spec.access.scope() {
         let policy = if spec.is_invocation() { ", or a policy denies the call" } else { "" };
-        refuse(operation, &[("403", &format!("the token lacks `{scope}`{policy}"))]);
+        let lacking = format!("the token lacks `{scope}`{policy}");
+        refuse(operation, spec.words, &[("403", &lacking)]);
     }
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
     parameters.into_iter().flatten().for_each(bound);
@@ -121,7 +122,8 @@ fn complete(operation: &mut Value, spec: &RouteSpec) -> Option<String> {
             kib if kib < 1 << 10 => format!("{kib} KiB"),
             kib => format!("{} MiB", kib >> 10),
         };
-        refuse(operation, &[("413", &format!("the body is over {limit}")), NOT_JSON]);
+        let too_large = format!("the body is over {limit}");
+        refuse(operation, spec.words, &[("413", &too_large), NOT_JSON]);
     }
     place
 }
@@ -148,13 +150,16 @@ const COMMON: [(&str, &str); 5] = [
 const NOT_JSON: (&str, &str) = ("415", "the body is not JSON");
 
 /// Adds the refusals that are not there yet, in the order of their statuses.
-fn refuse(operation: &mut Value, refusals: &[(&str, &str)]) {
+fn refuse(operation: &mut Value, words: Words, refusals: &[(&str, &str)]) {
     let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else {
         return;
     };
     for (status, description) in refusals {
         if !responses.contains_key(*status) {
-            let schema = json!({"$ref": "#/components/schemas/ErrorAnswer"});
+            let schema = match words {
+                Words::Envelope => json!({"$ref": "#/components/schemas/ErrorAnswer"}),
+                Words::OAuth => json!({"type": "object"}),
+            };
             let content = json!({"application/json": {"schema": schema}});
             let refusal = json!({"description": description, "content": content});
             responses.insert((*status).to_owned(), refusal);
@@ -217,6 +222,7 @@ mod tests {
             limit: Resource::Requests,
             thread: Thread::Shared,
             body: 64 << 10,
+            words: Words::Envelope,
         };
 
         let place = complete(&mut operation, &spec);

@@ -13,12 +13,13 @@ use self::spec::{
     Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
     FORM_LIMIT as FORM, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
     Thread::Shared,
+    Words::{Envelope, OAuth},
 };
 pub use self::{
     router::{framed, health_router, router},
     spec::RouteSpec,
 };
-use super::{Gateway, approvals, front, health, login, oauth, v1};
+use super::{Gateway, approvals, authorization, front, health, login, oauth, v1};
 
 /// Operations of one path and what each of them needs.
 pub(super) struct Row {
@@ -36,7 +37,8 @@ const NONE: usize = 0;
 /// handles it, the largest body in bytes, and the handler.
 #[rustfmt::skip]
 pub(super) fn table() -> Vec<Row> {
-    let row = |access, limit, thread, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit, thread, body }, routes };
+    let row = |access, limit, thread, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit, thread, body, words: Envelope }, routes };
+    let oauth = |access, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit: Requests, thread: Shared, body, words: OAuth }, routes };
     vec![
         row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::exchange::exchange)),
         row(AnyToken,                       Requests,    Shared,     NONE,  || routes!(v1::auth::revoke)),
@@ -73,6 +75,22 @@ pub(super) fn table() -> Vec<Row> {
         row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_all)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_folder)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_one)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server_all)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server_one)),
+        oauth(Open,                                                  SMALL, || routes!(authorization::register::register)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::register::show)),
+        oauth(Open,                                                  SMALL, || routes!(authorization::token::token)),
+        oauth(Open,                                                  SMALL, || routes!(authorization::revoke::revoke)),
+        oauth(Scoped(Scope::TokensIntrospect),                       SMALL, || routes!(authorization::introspect::introspect)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(authorization::authorize::show)),
+        row(Open,                           Requests,    Shared,     SMALL, || routes!(authorization::authorize::decide)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::list)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::withdraw)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(health::document)),

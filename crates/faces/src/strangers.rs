@@ -59,6 +59,30 @@ impl Strangers {
         let members = body::members(&bytes)?;
         Ok(Charged { members, _permit: Some(permit) })
     }
+
+    /// Reads a form, within the same bounds.
+    pub(super) async fn form(
+        &self,
+        request: RequestBody,
+        origin: &Origin,
+    ) -> Result<ChargedForm, Refusal> {
+        let RequestBody { headers, body, allowance } = request;
+        let mut permit = self.0.take(Some(origin.source_ip), STEP).map_err(|_| overloaded())?;
+        let bytes = body::bounded_form(&headers, allowance, collect(body, &mut permit)).await?;
+        Ok(ChargedForm { bytes, _permit: permit })
+    }
+}
+
+/// Bytes of a form, charged to the budget until this is dropped.
+pub(super) struct ChargedForm {
+    bytes: Bytes,
+    _permit: Permit,
+}
+
+impl AsRef<[u8]> for ChargedForm {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 const fn overloaded() -> Refusal {

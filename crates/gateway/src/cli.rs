@@ -6,6 +6,7 @@ mod backup;
 mod check;
 mod client_config;
 mod completions;
+mod consents;
 mod dlp;
 mod examples;
 mod generate;
@@ -88,6 +89,9 @@ enum Command {
     /// List the calls that wait for people, show one, and decide about it
     #[command(subcommand)]
     Approval(approvals::Approvals),
+    /// List what people let OAuth clients do, and withdraw it
+    #[command(subcommand)]
+    Consent(consents::Consents),
     /// Print what MCP clients want in their settings to use this gateway
     ClientConfig(client_config::ClientConfig),
     /// Write the servers in the settings of an MCP client as `[[providers]]`
@@ -171,6 +175,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Provider(providers) => providers.run().await,
         Command::Tool(tools) => tools.run().await,
         Command::Approval(approvals) => approvals.run().await,
+        Command::Consent(consents) => consents.run().await,
         Command::ClientConfig(command) => command.run(),
         Command::Import(import) => import.run(),
         Command::Trust(trust) => trust.run().await,

@@ -15,6 +15,7 @@ mod limits;
 mod login;
 mod mcp;
 mod named;
+mod oauth;
 mod otlp;
 mod providers;
 mod secrets;
@@ -45,6 +46,7 @@ pub(crate) use self::{
     login::Login,
     mcp::Mcp,
     named::{Named, is_org, is_principal},
+    oauth::OAuth,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
     times::seconds,
@@ -71,6 +73,7 @@ pub(crate) struct Config {
     pub(crate) log: Log,
     pub(crate) login: Login,
     pub(crate) mcp: Mcp,
+    pub(crate) oauth: OAuth,
     pub(crate) providers: Vec<Provider>,
     pub(crate) tokens: Tokens,
     pub(crate) tools: Tools,
@@ -107,6 +110,7 @@ impl Default for Config {
             log: Log::default(),
             login: Login::default(),
             mcp: Mcp::default(),
+            oauth: OAuth::default(),
             providers: Vec::new(),
             tokens: Tokens::default(),
             tools: Tools::default(),
@@ -193,6 +197,7 @@ impl Config {
         let checks = [
             self.server.check(),
             self.mcp.check(),
+            self.oauth.check(),
             limits,
             self.tokens.check(),
             self.audit.check(),
@@ -316,6 +321,8 @@ mod tests {
             "[log]",
             "[login]",
             "[mcp]",
+            "[oauth]",
+            "[[oauth.client]]",
             "[tools]",
             "[traces]",
             "[webhooks.x]",

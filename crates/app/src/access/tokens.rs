@@ -1,5 +1,6 @@
 //! Authentication of callers: from a Bearer to a session, and how Bearers come and go.
 
+pub(crate) mod codes;
 mod credentials;
 mod events;
 mod exchange;
@@ -12,7 +13,7 @@ mod users;
 pub use self::{
     credentials::{Credentials, Presented, SubjectType},
     exchange::{ExchangeRequest, Granted},
-    refresh::Refreshing,
+    refresh::{RefreshAt, Refreshing},
     screen::Screened,
 };
 
@@ -29,6 +30,7 @@ use std::{
 use moka::sync::Cache;
 use portcullis_core::{
     audit::{Actor, EventType},
+    authorization::Face,
     clock::Timestamp,
     id::OrgId,
     policy::{Identity, Principal},
@@ -45,7 +47,7 @@ use self::renewal::Due;
 use super::Access;
 use crate::{
     catalogue::connection::Reachable,
-    ctx::Origin,
+    ctx::{Ctx, Origin},
     limits::Refused,
     session::{Look, Session},
     telemetry::counters,
@@ -160,6 +162,36 @@ impl Access {
         session.map_err(|rejected| self.turned_away(rejected, origin))
     }
 
+    /// Rejects the token of a client that was granted another MCP endpoint than `face`; the rejection is charged
+    /// to the source.
+    pub fn admit_at(&self, ctx: &Ctx, face: &Face) -> Result<(), Refused> {
+        let caller = ctx.caller();
+        if caller.client.as_deref().is_none_or(|granted| granted.face == *face) {
+            return Ok(());
+        }
+        let hint = "it was granted for another MCP endpoint of this gateway";
+        let rejected = Rejected::of(caller, Refusal::WrongTokenKind { hint });
+        Err(self.turned_away(rejected, &ctx.origin))
+    }
+
+    /// The scopes that a token has at this moment; `None` if it is worth nothing.
+    ///
+    /// # Errors
+    /// The refusal while this node cannot know what others revoked.
+    pub(crate) fn live_scopes(
+        &self,
+        known: KnownToken,
+        now: Timestamp,
+    ) -> Result<Option<ScopeSet>, Refusal> {
+        self.in_touch()?;
+        let granted = known.token.scopes;
+        let living = self.living(known).ok().filter(|token| now < token.expires_at);
+        Ok(living.map(|token| match token.kind {
+            TokenKind::User | TokenKind::Service => token.caller.scopes,
+            TokenKind::Refresh => granted,
+        }))
+    }
+
     /// Notes the no in the log of the org whose credential it was, and charges the source.
     fn turned_away(&self, Rejected { refusal, whose }: Rejected, origin: &Origin) -> Refused {
         if let Some(whose) = whose {
@@ -250,6 +282,11 @@ impl Access {
         connections: Arc<Reachable>,
         look: Look,
     ) -> Session {
+        let face = caller.client.as_deref().and_then(|granted| granted.face.provider());
+        let connections = face.map_or_else(
+            || Arc::clone(&connections),
+            |provider| Arc::new(connections.of_provider(provider)),
+        );
         Session {
             connections,
             tenant: self.quotas.tenants.tenant(caller.org_id),
@@ -313,7 +350,7 @@ impl Access {
     /// Rejected when one of them is gone.
     fn caller(&self, known: KnownToken) -> Result<Caller, Rejected> {
         let bounds = self.bounds(&known);
-        let KnownToken { token, principal, actors, org, login: _ } = known;
+        let KnownToken { token, principal, actors, org, login: _, client } = known;
         let gone = principal.disabled_at.is_some()
             || org.disabled_at.is_some()
             || actors.iter().any(|actor| actor.disabled_at.is_some())
@@ -338,6 +375,7 @@ impl Access {
             method: token.method,
             allowed_from: token.allowed_cidrs,
             lineage: Arc::new(token.lineage.unwrap_or_default()),
+            client: client.map(Arc::new),
         };
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }

@@ -214,6 +214,12 @@ impl Reachable {
         self.0.values()
     }
 
+    /// Those of one provider.
+    pub(crate) fn of_provider(&self, slug: &str) -> Self {
+        let own = self.get(slug).map(|connection| (slug.to_owned(), Arc::clone(connection)));
+        Self(own.into_iter().collect())
+    }
+
     /// True if none of them is one whose credential could not be read, which is tried again soon.
     pub(crate) fn is_settled(&self) -> bool {
         let unreadable = |own: &OwnRoute| own.live.load().credential == Fitness::Unreadable;

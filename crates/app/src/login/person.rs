@@ -56,6 +56,7 @@ impl Person {
         Actor {
             act: None,
             auth: Auth { method: self.session.method.name(), trust },
+            client: None,
             id: Some(self.session.principal_id),
             token_id: None,
             kind: self.session.principal_id.kind().as_str(),

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod audit;
+mod consents;
 mod indexes;
 mod logins;
 mod logs;
@@ -111,6 +112,8 @@ pub enum ShellError {
     NotErasable(String),
     #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
     NoEvent(String),
+    #[error("there is no consent `{0}`; `portcullis consent list` shows those there are")]
+    NoConsent(String),
     #[error("there is no approval `{0}`; `portcullis approval list` shows those there are")]
     NoApproval(String),
     #[error(transparent)]

@@ -23,13 +23,13 @@ use portcullis_core::{
 
 use super::Exchange;
 use crate::{
-    Gateway, answer,
+    Gateway, answer, authorization,
     connection::{Arrival, Use},
     host, leftover,
     mcp::{cors, reply},
     metrics,
     outcome::Outcome,
-    routes::spec::{Access, RouteSpec},
+    routes::spec::{Access, RouteSpec, Words},
     traces,
 };
 
@@ -55,10 +55,11 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
     let arrival = request.extensions().get::<Arrival>().cloned().unwrap_or_default();
     let counted = metrics::Route::of(&request);
     let shed = arrival.shed;
-    let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, request.headers()));
+    let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, &request));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
-    let page = (spec.access == Access::Message)
+    let page = spec
+        .is_open_to_pages()
         .then(|| cors::allowed_origin(&gateway.mcp.guard, request.headers()))
         .flatten();
     let mut response = match barred(gateway, &exchange, shed, &request) {
@@ -106,6 +107,9 @@ async fn finish(
         }
     };
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
+    if let (Some(path), Some(refusal)) = (&exchange.endpoint, refusal) {
+        authorization::complete_challenge(gateway, path, refusal, response.headers_mut());
+    }
     counted.count(gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {
         traces::answered(recording, exchange, counted, outcome.as_ref(), response.status());
@@ -149,6 +153,10 @@ async fn write(
 fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
     let request_id = exchange.origin.request_id;
     let is_invocation = exchange.is_invocation();
+    let oauth = exchange.route.words == Words::OAuth;
+    if let Some(refusal) = outcome.refusal().filter(|_| oauth) {
+        return Body::from(authorization::error_body(refusal));
+    }
     match exchange.message {
         None => Body::from(answer::body(outcome, answer::Asked { request_id, is_invocation, now })),
         Some(_) => reply::response_body(outcome, exchange.message(), request_id),

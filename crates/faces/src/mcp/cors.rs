@@ -34,7 +34,12 @@ pub(crate) fn expose(origin: HeaderValue, headers: &mut HeaderMap) {
 }
 
 /// The answer to a browser that asks whether a page may send a request; `None` if it asks nothing of the kind.
-pub(crate) fn preflight(guard: &Guard, method: &Method, headers: &HeaderMap) -> Option<Response> {
+pub(crate) fn preflight(
+    guard: &Guard,
+    methods: HeaderValue,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Option<Response> {
     let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_METHOD);
     if method != Method::OPTIONS || wanted.is_none() {
         return None;
@@ -42,7 +47,7 @@ pub(crate) fn preflight(guard: &Guard, method: &Method, headers: &HeaderMap) -> 
     allowed_origin(guard, headers)?;
     let mut response = StatusCode::NO_CONTENT.into_response();
     let answer = response.headers_mut();
-    answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     answer.insert(header::ACCESS_CONTROL_MAX_AGE, REMEMBERED);
     let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
     let asked = asked.and_then(|names| names.to_str().ok()).unwrap_or_default();

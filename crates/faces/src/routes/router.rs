@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, panic::resume_unwind, sync::Arc};
 use axum::{
     Router,
     extract::{MatchedPath, Request, State},
-    http::{Method, header},
+    http::{HeaderValue, Method, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::MethodRouter,
@@ -168,8 +168,11 @@ async fn wrong_method(
     request: Request,
 ) -> Response {
     let (parts, _) = request.into_parts();
-    if spec.access == Access::Message
-        && let Some(answer) = cors::preflight(&gateway.mcp.guard, &parts.method, &parts.headers)
+    let methods = if spec.access == Access::Message { "POST" } else { "GET, POST" };
+    let methods = HeaderValue::from_static(methods);
+    if spec.is_open_to_pages()
+        && let Some(answer) =
+            cors::preflight(&gateway.mcp.guard, methods, &parts.method, &parts.headers)
     {
         return answer;
     }

@@ -19,6 +19,17 @@ pub struct RouteSpec {
     pub(crate) thread: Thread,
     /// The largest body in bytes; 0 if none is read.
     pub(crate) body: usize,
+    /// Words of its errors.
+    pub(crate) words: Words,
+}
+
+/// Words in which a route tells errors, where the messages of JSON-RPC are not spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// The envelope of REST.
+    Envelope,
+    /// OAuth (RFC 6749 §5.2). Pages that the operator lists may ask.
+    OAuth,
 }
 
 /// Credentials that a route asks for.
@@ -73,8 +84,13 @@ pub(crate) enum Thread {
 
 impl RouteSpec {
     /// Requests whose path is not in the table.
-    pub const UNKNOWN: Self =
-        Self { access: Access::Token, limit: Resource::Requests, thread: Thread::Shared, body: 0 };
+    pub const UNKNOWN: Self = Self {
+        access: Access::Token,
+        limit: Resource::Requests,
+        thread: Thread::Shared,
+        body: 0,
+        words: Words::Envelope,
+    };
 
     /// Calls of tools.
     pub(crate) const INVOKE: Self = Self {
@@ -82,6 +98,7 @@ impl RouteSpec {
         limit: Resource::Invocations,
         thread: Thread::Connection,
         body: INVOKE_LIMIT,
+        words: Words::Envelope,
     };
 
     /// Messages of MCP clients.
@@ -90,7 +107,13 @@ impl RouteSpec {
         limit: Resource::Requests,
         thread: Thread::Connection,
         body: INVOKE_LIMIT,
+        words: Words::Envelope,
     };
+
+    /// Returns true if pages of other origins may ask, where the operator lists them.
+    pub(crate) const fn is_open_to_pages(&self) -> bool {
+        matches!(self.access, Access::Message) || matches!(self.words, Words::OAuth)
+    }
 
     /// Returns true if a request of it is a call of a tool.
     pub(crate) const fn is_invocation(&self) -> bool {

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 55] = [
+const EXAMPLES: [(&str, &[&str]); 54] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -38,6 +38,8 @@ const EXAMPLES: [(&str, &[&str]); 55] = [
     ("login-link", &["--principal ana --org acme"]),
     ("session list", &["--principal ana --org acme"]),
     ("session end", &["ses_01M754BKTKX1YB8Q05NMW9TP4G"]),
+    ("consent list", &["--org acme"]),
+    ("consent withdraw", &["con_01M754BKTKX1YB8Q05NMW9TP4G --org acme"]),
     ("tool list", &["--waiting", "--provider github --json"]),
     ("tool diff", &["github:create_issue"]),
     ("tool accept", &["github:create_issue github:list_issues", "--provider github"]),

@@ -140,6 +140,7 @@ impl Party {
             Proof::Jwt(trusted) => Actor {
                 act: None,
                 auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
+                client: None,
                 id: self.id(),
                 token_id: None,
                 kind: self.id().map_or(PrincipalKind::User, PrincipalId::kind).as_str(),
@@ -323,6 +324,7 @@ impl Rejected {
         let actor = Actor {
             act: None,
             auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
+            client: None,
             id: known.map(|principal| principal.id),
             token_id: None,
             kind: known.map_or(PrincipalKind::User, |principal| principal.id.kind()).as_str(),

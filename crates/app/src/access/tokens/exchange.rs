@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aws_lc_rs::digest;
 use portcullis_core::{
     audit::{Actor, EventType},
+    authorization::ClientGrant,
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
     lifetime::AccessLife,
@@ -45,6 +46,15 @@ pub struct Granted {
     pub now: Timestamp,
 }
 
+/// What new tokens rest on besides what they are made from.
+pub(super) struct RestsOn<'a> {
+    pub(super) login: Option<&'a LoginRecord>,
+    pub(super) client: Option<&'a ClientGrant>,
+    /// Hash of the authorization code that they are given for.
+    pub(super) code: Option<&'a [u8; 32]>,
+    pub(super) assertions: &'a [Assertion],
+}
+
 /// Subject and actor after all that can be said of them together was said.
 struct Agreed {
     principal: (PrincipalId, String),
@@ -52,6 +62,7 @@ struct Agreed {
     life: AccessLife,
     allowed_from: Option<CidrList>,
     assertions: Vec<Assertion>,
+    client: Option<ClientGrant>,
 }
 
 impl Access {
@@ -106,9 +117,13 @@ impl Access {
         let actor =
             Actor { act, id: Some(record.principal_id), via: record.via, ..subject.actor() };
         let login = login(subject, now);
-        let assertions = &agreed.assertions;
-        let issued =
-            self.issue(&access, &record, refresh.as_ref(), login.as_ref(), assertions).await;
+        let rests_on = RestsOn {
+            login: login.as_ref(),
+            client: agreed.client.as_ref(),
+            code: None,
+            assertions: &agreed.assertions,
+        };
+        let issued = self.issue(&access, &record, refresh.as_ref(), rests_on).await;
         issued.inspect_err(|refusal| {
             if refusal.http_status() == 401 {
                 let kind = EventType::AuthRejected;
@@ -130,13 +145,12 @@ impl Access {
 
     /// Stores what was made, all or nothing. A crash after this line leaves tokens that no client
     /// has ever seen.
-    async fn issue(
+    pub(super) async fn issue(
         &self,
         access: &Token,
         record: &TokenRecord,
         refresh: Option<&(Token, TokenRecord)>,
-        login: Option<&LoginRecord>,
-        assertions: &[Assertion],
+        rests_on: RestsOn<'_>,
     ) -> Result<(), Refusal> {
         let refresh_hash = refresh.map(|(token, _)| token.hash());
         let refresh = refresh.zip(refresh_hash.as_ref()).map(|((_, refresh), hash)| NewRefresh {
@@ -145,8 +159,9 @@ impl Access {
             access_seconds: record.expires_at.as_seconds() - record.issued_at.as_seconds(),
         });
         let access = NewToken { record, hash: &access.hash() };
-        let issued =
-            self.base.store.issue_tokens(Issue { access, refresh, login, assertions }).await;
+        let RestsOn { login, client, code, assertions } = rests_on;
+        let issue = Issue { access, refresh, login, client, code, assertions };
+        let issued = self.base.store.issue_tokens(issue).await;
         match issued? {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
@@ -164,6 +179,11 @@ impl Access {
         if !login || credentials.actor.is_some() || access.kind != TokenKind::User {
             return None;
         }
+        Some(self.refresh_beside(access))
+    }
+
+    /// The first refresh token of the grant of a new access token.
+    pub(super) fn refresh_beside(&self, access: &TokenRecord) -> (Token, TokenRecord) {
         let ends_at = self.grant_life.ends_at(access.issued_at);
         let record = TokenRecord {
             id: TokenId::new(self.base.ids()),
@@ -171,7 +191,7 @@ impl Access {
             expires_at: self.grant_life.refresh_expiry(access.issued_at, ends_at),
             ..access.clone()
         };
-        Some((Token::generate(TokenKind::Refresh, &*self.base.random), record))
+        (Token::generate(TokenKind::Refresh, &*self.base.random), record)
     }
 
     /// Brings subject and actor together; makes the principals that are not there yet.
@@ -193,9 +213,10 @@ impl Access {
             (Some(one), Some(two)) => one.intersection(two),
             (one, two) => one.or(two).cloned(),
         };
+        let client = client(subject, actor)?;
         let proofs = [Some(subject), actor];
         let assertions = proofs.into_iter().flatten().filter_map(assertion).collect();
-        Ok(Agreed { principal, lineage, life, allowed_from, assertions })
+        Ok(Agreed { principal, lineage, life, allowed_from, assertions, client })
     }
 
     /// Refuses unless the trust rules of the whole chain let every actor act for the subject. A
@@ -222,6 +243,22 @@ impl Access {
         name: &str,
     ) -> Option<&portcullis_core::trust::TrustRule> {
         self.trust.rules().named(org, name).map(AsRef::as_ref)
+    }
+}
+
+/// The client that a token is granted to which is made from tokens of clients: it stays theirs, for a face that
+/// all of them are good for.
+fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>, Refusal> {
+    let granted = |party: &Party| {
+        let client = party.session()?.caller.client.as_deref();
+        client.cloned()
+    };
+    match (granted(subject), actor.and_then(granted)) {
+        (Some(subject), Some(actor)) => match subject.face.intersection(&actor.face) {
+            Some(face) => Ok(Some(ClientGrant { face, ..subject })),
+            None => Err(Refusal::DelegationNotTrusted),
+        },
+        (one, two) => Ok(one.or(two)),
     }
 }
 

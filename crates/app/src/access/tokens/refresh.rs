@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Actor, EventType},
+    authorization::{ClientGrant, Face},
     clock::Timestamp,
     grant::{Presented, TokenPair},
     id::TokenId,
@@ -32,6 +33,37 @@ pub struct Refreshing {
     bounds: ScopeSet,
 }
 
+/// Endpoint at which a refresh token is presented.
+#[derive(Debug, Clone)]
+pub enum RefreshAt {
+    /// `POST /v1/auth/refresh`: tokens of no client.
+    Api,
+    /// `POST /oauth/token`: those of this client, for this face if it names one.
+    OAuth { client: String, face: Option<Face> },
+}
+
+impl RefreshAt {
+    /// Rejects a refresh token of another client, or of none, where there has to be one. Nothing is spent.
+    fn admit(&self, granted: Option<&ClientGrant>) -> Result<(), Refusal> {
+        match (self, granted) {
+            (Self::Api, None) => Ok(()),
+            (Self::Api, Some(_)) => {
+                let hint = "the client that it was given to refreshes it at `POST /oauth/token`";
+                Err(Refusal::WrongTokenKind { hint })
+            }
+            (Self::OAuth { client, face }, Some(granted)) => {
+                let same_face = face.as_ref().is_none_or(|face| *face == granted.face);
+                if *client == granted.client.id && same_face {
+                    Ok(())
+                } else {
+                    Err(Refusal::InvalidToken)
+                }
+            }
+            (Self::OAuth { .. }, None) => Err(Refusal::InvalidToken),
+        }
+    }
+}
+
 impl Refreshing {
     /// Account whose plan pays.
     #[must_use]
@@ -51,11 +83,12 @@ impl Access {
         self: &Arc<Self>,
         bearer: Option<Secret>,
         token: Option<Secret>,
+        at: RefreshAt,
         origin: &Origin,
     ) -> Result<Refreshing, Refused> {
         let this = Arc::clone(self);
         let from = origin.clone();
-        let work = async move { this.present(bearer.as_ref(), token.as_ref(), &from).await };
+        let work = async move { this.present(bearer.as_ref(), token.as_ref(), &at, &from).await };
         let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
         found.map_err(|rejected| self.turned_away(rejected, origin))
     }
@@ -64,6 +97,7 @@ impl Access {
         &self,
         bearer: Option<&Secret>,
         token: Option<&Secret>,
+        at: &RefreshAt,
         origin: &Origin,
     ) -> Result<Refreshing, Rejected> {
         let presented = token.or(bearer).ok_or(Refusal::MissingToken)?;
@@ -81,7 +115,9 @@ impl Access {
         let account =
             Account { tenant: self.quotas.tenants.tenant(refresh.org_id), plan: known.org.plan };
         let bounds = self.bounds(&known).unwrap_or(ScopeSet::EMPTY);
+        let admitted = at.admit(known.client.as_ref());
         let caller = self.caller(known)?;
+        admitted.map_err(|refusal| Rejected::of(&caller, refusal))?;
         match state.presented(origin.arrived) {
             Presented::Fresh | Presented::Repeated => {}
             Presented::Expired => {

@@ -17,6 +17,9 @@ const SESSIONS: i64 = 86_400;
 /// Approvals that an org keeps; the oldest that have ended are forgotten first.
 const KEPT_APPROVALS: ApprovalLimits = ApprovalLimits { count: 10_000, bytes: 256 << 20 };
 
+/// Seconds for which an authorization code that has ended is known: its second use still ends what came of it.
+const CODES_SECONDS: i64 = 3_600;
+
 pub(super) const EVERY: Duration = Duration::from_mins(1);
 
 pub(super) async fn forget(nodes: &Nodes) {
@@ -25,6 +28,9 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_sealed_pairs(now).await {
+        error.log();
+    }
+    if let Err(error) = nodes.base.store.forget_codes(now.plus_seconds(-CODES_SECONDS)).await {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_access_changes().await {

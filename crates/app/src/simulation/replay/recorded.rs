@@ -7,6 +7,7 @@ use std::{
 };
 
 use portcullis_core::{
+    authorization::ClientRef,
     id::PrincipalKind,
     json::{self, Bounds, Document},
     policy::{Agent, Identity, Known},
@@ -146,6 +147,7 @@ struct Memberships {
     scopes: Vec<String>,
     groups: Vec<String>,
     claims: BTreeMap<String, Vec<String>>,
+    client: Option<ClientRef>,
 }
 
 impl Inputs<'_> {
@@ -196,7 +198,7 @@ impl Inputs<'_> {
     /// Identity of the caller.
     pub(super) fn identity(&self, actor: &Actor<'_>, org: &str) -> Identity {
         let read = self.principal.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        let Memberships { roles, scopes, groups, claims } = read.unwrap_or_default();
+        let Memberships { roles, scopes, groups, claims, client } = read.unwrap_or_default();
         let kind = match &*actor.kind {
             "service" => PrincipalKind::Service,
             _ => PrincipalKind::User,
@@ -213,6 +215,7 @@ impl Inputs<'_> {
             groups,
             claims: claims.collect(),
             agent,
+            client,
             ..Identity::new(kind, id, org.to_owned())
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use portcullis_app::RefreshAt;
 use portcullis_core::{refusal::Refusal, secret::Secret};
 use serde_json::{Map, Value};
 
@@ -45,7 +46,11 @@ pub(crate) async fn refresh(
     };
     let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
     let token = asked.refresh_token;
-    let refreshing = app.access.refreshing(bearer, token, origin).await.map_err(|no| no.refusal)?;
+    let refreshing = app
+        .access
+        .refreshing(bearer, token, RefreshAt::Api, origin)
+        .await
+        .map_err(|no| no.refusal)?;
     exchange.set_account(refreshing.account().clone());
     app.access.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.scope.as_deref())?;

@@ -1,0 +1,143 @@
+//! The authorization server for MCP clients: who asks, what a person consents to, and what comes of it.
+//!
+//! A code is given for a [`Consented`](portcullis_core::authorization::Consented) only, which is made step by
+//! step; a step that is left out does not compile.
+
+mod asking;
+pub(crate) mod clients;
+mod codes;
+mod consents;
+mod documents;
+mod events;
+mod tokens;
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    authorization::{
+        Client, OAuthError, OAuthErrorCode, Registration, RegistrationKey, SealedRegistration,
+    },
+    id::RegistrationId,
+    refusal::Refusal,
+};
+use serde_json::Value;
+
+use self::documents::Documents;
+pub use self::{
+    asking::{Answer, Asked, Decision, Step, shown_digest},
+    consents::{ConsentQuery, ConsentView},
+    documents::DocumentRules,
+    tokens::{CodeRequest, RefreshRequest, TokenAnswer},
+};
+use crate::{
+    access::Access, audit::Audit, base::Base, catalogue::ToolCatalogue, ctx::Origin,
+    foundation::Foundation, limits::Quotas, login::Logins, providers::Providers,
+    screening::Screening,
+};
+
+/// Settings of the authorization server.
+#[derive(Debug)]
+pub struct AuthorizationParts {
+    /// Offered or not; as people can log in when absent.
+    pub enabled: Option<bool>,
+    pub registrations: RegistrationKey,
+    /// Clients of the configuration.
+    pub declared: Vec<Client>,
+    pub documents: DocumentRules,
+}
+
+/// The authorization server of a node.
+#[derive(Debug)]
+pub struct Authorization {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    quotas: Arc<Quotas>,
+    catalogue: Arc<ToolCatalogue>,
+    providers: Arc<Providers>,
+    access: Arc<Access>,
+    logins: Arc<Logins>,
+    enabled: Option<bool>,
+    registrations: RegistrationKey,
+    declared: Vec<Client>,
+    documents: Documents,
+}
+
+impl Authorization {
+    /// Puts it together.
+    pub(crate) fn open(
+        foundation: &Foundation,
+        providers: &Arc<Providers>,
+        access: &Arc<Access>,
+        logins: &Arc<Logins>,
+        parts: AuthorizationParts,
+    ) -> Arc<Self> {
+        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+        let AuthorizationParts { enabled, registrations, declared, documents } = parts;
+        Arc::new(Self {
+            base,
+            screening,
+            audit,
+            quotas,
+            catalogue,
+            providers: Arc::clone(providers),
+            access: Arc::clone(access),
+            logins: Arc::clone(logins),
+            enabled,
+            registrations,
+            declared,
+            documents: Documents::new(documents),
+        })
+    }
+
+    /// The issuer, if clients are authorized here: only where people can log in.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        let offered = self.logins.is_on() && self.enabled != Some(false);
+        self.providers.public_url().filter(|_| offered)
+    }
+
+    /// Counts a request of a caller of whom nothing is known yet.
+    ///
+    /// # Errors
+    /// The refusal when its source has used up its requests.
+    pub fn admit_stranger(&self, origin: &Origin) -> Result<(), Refusal> {
+        self.quotas
+            .sources
+            .charge(origin.source_ip, origin.arrived)
+            .map(drop)
+            .map_err(|bucket| self.quotas.limited(bucket))
+    }
+
+    /// Registers a client. Nothing is kept.
+    ///
+    /// # Errors
+    /// `invalid_redirect_uri` and `invalid_client_metadata`.
+    pub fn register(
+        &self,
+        document: &Value,
+    ) -> Result<(Registration, SealedRegistration), OAuthError> {
+        let id = RegistrationId::new(self.base.ids());
+        let registration = Registration::read(document, id, self.base.now())?;
+        let sealed = self.registrations.seal(&registration, &*self.base.random)?;
+        Ok((registration, sealed))
+    }
+
+    /// The registration of a client that shows its access token.
+    ///
+    /// # Errors
+    /// `invalid_token`.
+    pub fn registration(
+        &self,
+        client_id: &str,
+        access_token: Option<&str>,
+    ) -> Result<Registration, OAuthError> {
+        let told = "the registration access token is not that of this client";
+        let registration = self.registrations.open(client_id, self.base.now());
+        registration
+            .filter(|it| {
+                access_token.is_some_and(|token| self.registrations.is_access_token(it, token))
+            })
+            .ok_or_else(|| OAuthError::new(OAuthErrorCode::InvalidToken, told))
+    }
+}

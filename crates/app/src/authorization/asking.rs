@@ -1,0 +1,262 @@
+//! `/oauth/authorize`: from the request of a browser to the consent of a person.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::EventType,
+    authorization::{
+        AuthorizationRequest, ClientRequest, Face, OAuthError, OAuthErrorCode, PersonTerms, Terms,
+    },
+    id::ConsentId,
+    oauth,
+    refusal::Refusal,
+};
+use portcullis_store::Consent;
+
+use super::{Authorization, events::About};
+use crate::{ctx::Origin, login::person::Person};
+
+/// What is asked of a known person.
+pub type Asked = PersonTerms<Arc<Person>>;
+
+/// Answer to a browser.
+#[derive(Debug)]
+pub enum Step {
+    /// An error that is told on a page: it is not known where the browser may be sent.
+    Told(OAuthError),
+    /// Back to the client.
+    Redirect(String),
+    /// A person has to log in, and comes back to this path of the gateway.
+    LogIn(String),
+    /// A person has to consent.
+    Ask(Box<Asked>),
+}
+
+/// Answer of a person who was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Yes, and ask again the next time.
+    Allow,
+    /// Yes, also the next time the client asks for the same.
+    AllowAndRemember,
+    Deny,
+}
+
+/// A person's answer to what a page showed.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    pub decision: Decision,
+    /// Digest of what was shown, from the form.
+    pub shown: &'a str,
+}
+
+/// The way of a request as far as it came.
+enum Way {
+    Ended(Step),
+    Asked(Box<Asked>),
+}
+
+/// Digest of what a person is shown, for the form of the page.
+#[must_use]
+pub fn shown_digest(asked: &Asked) -> String {
+    oauth::digest(&asked.shown()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Authorization {
+    /// Goes on with the request of a browser, as far as it can without a person's answer.
+    ///
+    /// # Errors
+    /// A failure of the store or of the audit log.
+    pub async fn begin(
+        self: &Arc<Self>,
+        query: &str,
+        person: Option<&Arc<Person>>,
+        origin: &Origin,
+    ) -> Result<Step, Refusal> {
+        let asked = match self.asked(query, person, origin).await? {
+            Way::Ended(step) => return Ok(step),
+            Way::Asked(asked) => *asked,
+        };
+        let consent = self.remembered(&asked).await?;
+        match consent {
+            Some(consent) => self.grant(asked, consent).await,
+            None if asked.request().is_silent() => {
+                let told = "the person has to consent";
+                let error = OAuthError::new(OAuthErrorCode::ConsentRequired, told);
+                Ok(self.back(asked.request(), &error))
+            }
+            None => Ok(Step::Ask(Box::new(asked))),
+        }
+    }
+
+    /// Does what a person answered. Asks again if what it answered to is not what is asked now.
+    ///
+    /// # Errors
+    /// A failure of the store or of the audit log.
+    pub async fn answered(
+        self: &Arc<Self>,
+        query: &str,
+        person: Option<&Arc<Person>>,
+        answer: Answer<'_>,
+        origin: &Origin,
+    ) -> Result<Step, Refusal> {
+        let asked = match self.asked(query, person, origin).await? {
+            Way::Ended(step) => return Ok(step),
+            Way::Asked(asked) => asked,
+        };
+        if shown_digest(&asked) != answer.shown {
+            return Ok(Step::Ask(asked));
+        }
+        match answer.decision {
+            Decision::Deny => self.deny(*asked, origin).await,
+            Decision::Allow => self.allow(*asked, false, origin).await,
+            Decision::AllowAndRemember => {
+                let remembered = asked.redirect_uri().is_web();
+                self.allow(*asked, remembered, origin).await
+            }
+        }
+    }
+
+    async fn asked(
+        &self,
+        query: &str,
+        person: Option<&Arc<Person>>,
+        origin: &Origin,
+    ) -> Result<Way, Refusal> {
+        let told = |error| Ok(Way::Ended(Step::Told(error)));
+        let Some(issuer) = self.issuer() else {
+            return told(OAuthError::request("clients are not authorized here"));
+        };
+        let request = match AuthorizationRequest::parse(query) {
+            Ok(request) => request,
+            Err(error) => return told(error),
+        };
+        let client = match self.client(request.client_id()).await {
+            Ok(client) => client,
+            Err(error) => return told(error),
+        };
+        let login = request.path();
+        let request = match request.of(client) {
+            Ok(request) => request,
+            Err(error) => return told(error),
+        };
+        let terms = match request.terms(issuer) {
+            Ok(terms) => terms,
+            Err((request, error)) => return Ok(Way::Ended(self.back(&request, &error))),
+        };
+        match person {
+            None if terms.request().is_silent() => {
+                let error = OAuthError::new(OAuthErrorCode::LoginRequired, "nobody is logged in");
+                Ok(Way::Ended(self.back(terms.request(), &error)))
+            }
+            None => Ok(Way::Ended(Step::LogIn(login))),
+            Some(person) => self.asked_of(terms, person, origin).await,
+        }
+    }
+
+    /// What is asked of a person; refused if the person has no access to the face or to any scope.
+    async fn asked_of(
+        &self,
+        terms: Terms,
+        person: &Arc<Person>,
+        origin: &Origin,
+    ) -> Result<Way, Refusal> {
+        let reached = match terms.face() {
+            Face::All => true,
+            Face::One(slug) => self
+                .catalogue
+                .providers
+                .get(slug.as_str())
+                .is_some_and(|provider| provider.is_open_to(person.session.org_id)),
+        };
+        if !reached {
+            return self.refused(terms.request(), OAuthError::target(), person, origin).await;
+        }
+        match terms.of_person(Arc::clone(person), person.scopes) {
+            Ok(asked) => Ok(Way::Asked(Box::new(asked))),
+            Err((request, error)) => self.refused(&request, error, person, origin).await,
+        }
+    }
+
+    async fn refused(
+        &self,
+        request: &ClientRequest,
+        error: OAuthError,
+        person: &Arc<Person>,
+        origin: &Origin,
+    ) -> Result<Way, Refusal> {
+        self.record_denied(request, person, origin).await?;
+        Ok(Way::Ended(self.back(request, &error)))
+    }
+
+    /// Back to the client, with an error.
+    fn back(&self, request: &ClientRequest, error: &OAuthError) -> Step {
+        Step::Redirect(request.failed(error, self.issuer().unwrap_or_default()))
+    }
+
+    /// An earlier consent to no less than what is asked for now.
+    async fn remembered(&self, asked: &Asked) -> Result<Option<ConsentId>, Refusal> {
+        if asked.request().asks_for_consent() || !asked.redirect_uri().is_web() {
+            return Ok(None);
+        }
+        let session = &asked.person().session;
+        let client = asked.request().client().reference();
+        let store = &self.base.store;
+        let person = session.principal_id;
+        let consent = store.find_consent_to(session.org_id, person, client, asked.face()).await?;
+        let same = |consent: &Consent| {
+            consent.remembered
+                && consent.client == *client
+                && consent.returns_to == asked.redirect_uri().as_str()
+                && asked.scopes().is_subset_of(consent.scopes)
+        };
+        Ok(consent.filter(same).map(|consent| consent.id))
+    }
+
+    async fn allow(
+        self: &Arc<Self>,
+        asked: Asked,
+        remembered: bool,
+        origin: &Origin,
+    ) -> Result<Step, Refusal> {
+        let now = self.base.now();
+        let session = &asked.person().session;
+        let client = asked.request().client().reference();
+        let consent = Consent {
+            id: ConsentId::new(self.base.ids()),
+            org_id: session.org_id,
+            principal_id: session.principal_id,
+            client: client.clone(),
+            face: asked.face().clone(),
+            scopes: asked.scopes(),
+            returns_to: asked.redirect_uri().as_str().to_owned(),
+            remembered,
+            created_at: now,
+            renewed_at: now,
+        };
+        let id = self.base.store.keep_consent(&consent).await?;
+        let about = About { kind: "consent", id: id.to_string() };
+        let kind = EventType::ConsentGiven;
+        // A crash before this line leaves a consent of which nothing came.
+        self.audit.record(self.person_event(kind, asked.person(), client, about, origin)).await?;
+        self.grant(asked, id).await
+    }
+
+    async fn deny(&self, asked: Asked, origin: &Origin) -> Result<Step, Refusal> {
+        self.record_denied(asked.request(), asked.person(), origin).await?;
+        let error = OAuthError::new(OAuthErrorCode::AccessDenied, "the person said no");
+        Ok(self.back(asked.request(), &error))
+    }
+
+    async fn record_denied(
+        &self,
+        request: &ClientRequest,
+        person: &Person,
+        origin: &Origin,
+    ) -> Result<(), Refusal> {
+        let client = request.client().reference();
+        let about = About { kind: "client", id: client.id.clone() };
+        let kind = EventType::ConsentDenied;
+        self.audit.record(self.person_event(kind, person, client, about, origin)).await
+    }
+}

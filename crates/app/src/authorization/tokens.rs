@@ -1,0 +1,326 @@
+//! `/oauth/token`, `/oauth/revoke` and `/oauth/introspect`: what clients do with codes and tokens.
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    audit::EventType,
+    authorization::{Code, Face, OAuthError, OAuthErrorCode},
+    principal::ScopeSet,
+    refusal::Refusal,
+    secret::Secret,
+    token::Token,
+};
+use portcullis_store::{AuthorizationCode, KnownToken};
+use serde_json::{Value, json};
+
+use super::{
+    Authorization,
+    events::{About, Acting},
+};
+use crate::{
+    access::tokens::{
+        Granted, RefreshAt,
+        codes::{CodeOwner, actor_of, actor_of_known},
+    },
+    ctx::{Ctx, Origin},
+    tenants::Account,
+};
+
+/// The request of a client that has a code.
+#[derive(Debug)]
+pub struct CodeRequest {
+    pub client_id: String,
+    pub code: Secret,
+    pub verifier: Secret,
+    pub redirect_uri: Option<String>,
+    pub resource: Option<String>,
+}
+
+/// The request of a client that has a refresh token.
+#[derive(Debug)]
+pub struct RefreshRequest {
+    pub client_id: String,
+    pub refresh_token: Secret,
+    pub resource: Option<String>,
+    pub scope: Option<ScopeSet>,
+}
+
+/// Tokens for a client, or why there are none.
+#[derive(Debug)]
+pub enum TokenAnswer {
+    Granted(Box<Granted>),
+    /// An error in the words of OAuth.
+    Refused(OAuthError),
+    /// A refusal of the gateway: of limits, or while nothing can be recorded.
+    Unavailable(Refusal),
+}
+
+impl From<OAuthError> for TokenAnswer {
+    fn from(error: OAuthError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<Refusal> for TokenAnswer {
+    fn from(refusal: Refusal) -> Self {
+        if refusal == Refusal::TokenReused {
+            return OAuthError::grant("it was used before: log in anew").into();
+        }
+        if refusal.http_status() == 401 {
+            return unknown_grant().into();
+        }
+        if let Refusal::InvalidScope { .. } = refusal {
+            let told = "the scope is more than was granted";
+            return OAuthError::new(OAuthErrorCode::InvalidScope, told).into();
+        }
+        Self::Unavailable(refusal)
+    }
+}
+
+fn unknown_grant() -> OAuthError {
+    OAuthError::grant("it is not known, of another client, too old, or was revoked")
+}
+
+impl Authorization {
+    /// Tokens for a code. `known` is told whose plan pays, once that is known.
+    pub async fn redeem(
+        self: &Arc<Self>,
+        request: &CodeRequest,
+        known: impl FnOnce(Account) + Send,
+        origin: &Origin,
+    ) -> TokenAnswer {
+        match self.code_of(request, origin).await {
+            Ok((code, owner)) => {
+                let tenant = self.quotas.tenants.tenant(code.org_id);
+                let account = Account { tenant, plan: owner.org.plan };
+                known(account.clone());
+                let whose = || (code.org_id, actor_of(&code));
+                if let Err(refusal) = self.quotas.admit(&account, whose, origin).await {
+                    return refusal.into();
+                }
+                let this = Arc::clone(self);
+                let from = origin.clone();
+                let work = async move {
+                    match this.access.redeem(&code, &owner, &from).await {
+                        Err(Refusal::TokenReused) => Err(this.reused(&code, &from).await),
+                        other => other,
+                    }
+                };
+                let granted = self.base.uncancelled(work).await;
+                granted.and_then(|granted| granted).map_or_else(TokenAnswer::from, |granted| {
+                    TokenAnswer::Granted(Box::new(granted))
+                })
+            }
+            Err(answer) => self.charged(answer, origin),
+        }
+    }
+
+    /// The code of a request, checked against everything that it is bound to.
+    async fn code_of(
+        self: &Arc<Self>,
+        request: &CodeRequest,
+        origin: &Origin,
+    ) -> Result<(AuthorizationCode, CodeOwner), TokenAnswer> {
+        let client = self.client_name_of(&request.client_id)?;
+        let face = request.resource.as_deref().map(|it| self.face_of(it)).transpose()?;
+        let hash = Code::hash_of(request.code.expose()).ok_or_else(unknown_grant)?;
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Err(unknown_grant().into());
+        }
+        let found = self.base.store.find_code(&hash).await.map_err(Refusal::from)?;
+        let code = found.ok_or_else(unknown_grant)?;
+        if code.spent_at.is_some() {
+            let this = Arc::clone(self);
+            let from = origin.clone();
+            let ended = async move { this.reused(&code, &from).await };
+            return Err(self.base.uncancelled(ended).await?.into());
+        }
+        let same_address = request
+            .redirect_uri
+            .as_deref()
+            .is_none_or(|presented| presented == code.redirect_uri.as_str());
+        let is_bound = code.granted.client.id == client
+            && same_address
+            && code.challenge.is_met_by(request.verifier.expose())
+            && self.base.now() < code.expires_at;
+        if !is_bound {
+            self.note_refused(&code, origin);
+            return Err(unknown_grant().into());
+        }
+        if face.is_some_and(|face| face != code.granted.face) {
+            self.note_refused(&code, origin);
+            return Err(OAuthError::target().into());
+        }
+        match self.access.code_owner(&code).await? {
+            Some(owner) => Ok((code, owner)),
+            None => Err(unknown_grant().into()),
+        }
+    }
+
+    fn face_of(&self, resource: &str) -> Result<Face, OAuthError> {
+        Face::of_resource(Some(resource), self.issuer().unwrap_or_default())
+    }
+
+    fn note_refused(&self, code: &AuthorizationCode, origin: &Origin) {
+        let refusal = Refusal::InvalidToken;
+        let kind = EventType::AuthRejected;
+        self.audit.note_refused(kind, code.org_id, actor_of(code), &refusal, origin);
+    }
+
+    /// A code came a second time: it was copied. What came of it ends, whether or not that can be recorded.
+    async fn reused(&self, code: &AuthorizationCode, origin: &Origin) -> Refusal {
+        let about = About { kind: "grant", id: code.grant_id.to_string() };
+        let client = &code.granted.client;
+        let acting = Acting { actor: actor_of(code), name: None, client };
+        let kind = EventType::CodeReuseDetected;
+        let event = self.client_event(kind, code.org_id, acting, about, origin);
+        let recorded = self.audit.record(event).await;
+        let now = self.base.now();
+        let revoked = self.base.store.revoke_grant(code.org_id, code.grant_id, now).await;
+        self.quotas.tenants.revoked(code.org_id);
+        match (revoked, recorded) {
+            (Err(error), _) => error.into(),
+            (Ok(_), Err(refusal)) => refusal,
+            (Ok(_), Ok(())) => Refusal::TokenReused,
+        }
+    }
+
+    /// The next tokens for a refresh token. A refused one is not spent.
+    pub async fn refresh(
+        self: &Arc<Self>,
+        request: RefreshRequest,
+        known: impl FnOnce(Account) + Send,
+        origin: &Origin,
+    ) -> TokenAnswer {
+        let at = match self.client_name_of(&request.client_id) {
+            Ok(client) => {
+                match request.resource.as_deref().map(|it| self.face_of(it)).transpose() {
+                    Ok(face) => RefreshAt::OAuth { client, face },
+                    Err(error) => return self.charged(error.into(), origin),
+                }
+            }
+            Err(error) => return self.charged(error.into(), origin),
+        };
+        let token = Some(request.refresh_token);
+        let refreshing = match self.access.refreshing(None, token, at, origin).await {
+            Ok(refreshing) => refreshing,
+            Err(refused) => return refused.refusal.into(),
+        };
+        known(refreshing.account().clone());
+        if let Err(refusal) = self.access.admit_refresh(&refreshing, origin).await {
+            return refusal.into();
+        }
+        match self.access.refresh_token(refreshing, request.scope, origin).await {
+            Ok(granted) => TokenAnswer::Granted(Box::new(granted)),
+            Err(refusal) => refusal.into(),
+        }
+    }
+
+    /// Revokes a token of a client with its whole grant (RFC 7009). A token that is not known is as good as
+    /// revoked.
+    ///
+    /// # Errors
+    /// `unauthorized_client` for a token of another client, `invalid_client`.
+    pub async fn revoke(
+        self: &Arc<Self>,
+        client_id: &str,
+        token: &Secret,
+        origin: &Origin,
+    ) -> Result<(), TokenAnswer> {
+        let this = Arc::clone(self);
+        let client_id = client_id.to_owned();
+        let token = token.clone();
+        let from = origin.clone();
+        let work = async move { this.revoke_known(&client_id, &token, &from).await };
+        let revoked = self.base.uncancelled(work).await.unwrap_or_else(|error| Err(error.into()));
+        revoked.map_err(|answer| self.charged(answer, origin))
+    }
+
+    async fn revoke_known(
+        self: &Arc<Self>,
+        client_id: &str,
+        token: &Secret,
+        origin: &Origin,
+    ) -> Result<(), TokenAnswer> {
+        let client = self.client_name_of(client_id)?;
+        let Some(known) = self.token_of(token, origin).await? else {
+            return self.admit_stranger(origin).map_err(TokenAnswer::from);
+        };
+        let granted = known.client.clone().filter(|granted| granted.client.id == client);
+        let Some(granted) = granted else {
+            let told = "the token was not given to this client";
+            return Err(OAuthError::new(OAuthErrorCode::UnauthorizedClient, told).into());
+        };
+        if known.token.revoked_at.is_some() {
+            return Ok(());
+        }
+        let about = About { kind: "token", id: known.token.id.to_string() };
+        let actor = actor_of_known(&known);
+        let org = known.token.org_id;
+        let name = Some(known.principal.name.as_str());
+        let kind = EventType::TokenRevoked;
+        let acting = Acting { actor, name, client: &granted.client };
+        let event = self.client_event(kind, org, acting, about, origin);
+        self.audit.record(event).await?;
+        let now = self.base.now();
+        let revoked = self.base.store.revoke_token(org, known.token.id, now).await;
+        self.quotas.tenants.revoked(org);
+        revoked.map(drop).map_err(|error| Refusal::from(error).into())
+    }
+
+    async fn token_of(
+        &self,
+        token: &Secret,
+        origin: &Origin,
+    ) -> Result<Option<KnownToken>, Refusal> {
+        let Ok(token) = Token::parse(token.expose()) else { return Ok(None) };
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Ok(None);
+        }
+        let found = self.base.store.find_token_by_hash(&token.hash()).await?;
+        Ok(found.filter(|known| known.token.kind == token.kind()))
+    }
+
+    /// What a token is worth at this moment (RFC 7662). Of tokens of other orgs it tells nothing, nor of those
+    /// that are worth nothing.
+    ///
+    /// # Errors
+    /// A failure of the store.
+    pub async fn introspect(self: &Arc<Self>, ctx: &Ctx, token: &Secret) -> Result<Value, Refusal> {
+        let inactive = json!({"active": false});
+        let Ok(token) = Token::parse(token.expose()) else { return Ok(inactive) };
+        let found = self.base.store.find_token_by_hash(&token.hash()).await?;
+        let found = found.filter(|known| {
+            known.token.org_id == ctx.caller().org_id && known.token.kind == token.kind()
+        });
+        let Some(known) = found else { return Ok(inactive) };
+        let record = known.token.clone();
+        let granted = known.client.clone();
+        let Some(scopes) = self.access.live_scopes(known, self.base.now())? else {
+            return Ok(inactive);
+        };
+        let issuer = self.providers.public_url().unwrap_or_default();
+        let face = granted.as_ref().map(|granted| granted.face.path()).unwrap_or_default();
+        Ok(json!({
+            "active": true,
+            "scope": scopes.to_string(),
+            "client_id": granted.map(|granted| granted.client.id),
+            "token_type": "Bearer",
+            "exp": record.expires_at.as_seconds(),
+            "iat": record.issued_at.as_seconds(),
+            "sub": record.principal_id,
+            "aud": format!("{issuer}{face}"),
+            "iss": issuer,
+            "jti": record.id,
+        }))
+    }
+
+    /// Charges the source for a refusal; beyond its limit it is told that.
+    fn charged(&self, answer: TokenAnswer, origin: &Origin) -> TokenAnswer {
+        let TokenAnswer::Refused(error) = answer else { return answer };
+        match self.admit_stranger(origin) {
+            Ok(()) => TokenAnswer::Refused(error),
+            Err(refusal) => TokenAnswer::Unavailable(refusal),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `/oauth/authorize`: a person lets a client act for it, or does not.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{RawQuery, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::{Answer, Decision, Step};
+use portcullis_core::authorization::OAuthError;
+
+use super::consent_page;
+use crate::{
+    Gateway,
+    form::Form,
+    html::{escape, page},
+    login::{SignedIn, Visitor, login_address},
+    outcome::Outcome,
+};
+
+/// Longest query: it comes back after a login, and as a field of the page.
+const MAX_QUERY: usize = 4_000;
+
+/// Begins an authorization: a person logs in, sees what the client asks for, and is sent back to it.
+#[utoipa::path(
+    get, path = "/oauth/authorize", tag = "oauth", operation_id = "authorize",
+    params(
+        ("response_type" = String, Query, description = "`code`"),
+        ("client_id" = String, Query, description = "of a client that is registered or declared"),
+        ("redirect_uri" = Option<String>, Query, description = "where the browser goes back to: one of the client's"),
+        ("code_challenge" = String, Query, description = "PKCE (RFC 7636)"),
+        ("code_challenge_method" = String, Query, description = "`S256`"),
+        ("scope" = Option<String>, Query, description = "scopes with spaces between; `mcps:read mcps:invoke` when absent"),
+        ("resource" = Option<String>, Query, description = "the MCP endpoint (RFC 8707); `/mcp` when absent"),
+        ("state" = Option<String>, Query, description = "comes back as it is"),
+        ("prompt" = Option<String>, Query, description = "`none`: answer at once; `consent`: ask in any case"),
+    ),
+    responses(
+        (status = 200, description = "a page that asks the person", content_type = "text/html"),
+        (status = 302, description = "to the login, or back to the client with `code` or `error`, `state` and `iss`"),
+        (status = 400, description = "a page: the client or its address is not known", content_type = "text/html"),
+        (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
+        (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn show(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Outcome> {
+    let query = query.unwrap_or_default();
+    let origin = &visitor.exchange.origin;
+    if visitor.signed_in.is_none() {
+        gateway.app.authorization.admit_stranger(origin)?;
+    }
+    if query.len() > MAX_QUERY {
+        return Ok(told(&OAuthError::request("the request is too long")));
+    }
+    let signed_in = visitor.signed_in.as_ref();
+    let person = signed_in.map(|it| &it.person);
+    let step = gateway.app.authorization.begin(&query, person, origin).await?;
+    Ok(answer(&step, &query, signed_in))
+}
+
+/// Takes the answer of a person from the page that asked it.
+#[utoipa::path(
+    post, path = "/oauth/authorize", tag = "oauth", operation_id = "answer_authorize",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` and `remember` of the page"),
+    responses(
+        (status = 200, description = "a page that asks anew, because what is asked changed", content_type = "text/html"),
+        (status = 302, description = "back to the client with `code` or `error`, or to the login"),
+        (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
+        (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn decide(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    form: Form,
+) -> Result<Response, Outcome> {
+    let origin = &visitor.exchange.origin;
+    let query = form.field("request").unwrap_or_default();
+    if visitor.signed_in.is_none() {
+        gateway.app.authorization.admit_stranger(origin)?;
+    }
+    let signed_in = visitor.sender(form.field("form_token"))?;
+    let person = signed_in.map(|it| &it.person);
+    let decision = match (form.field("decision"), form.field("remember")) {
+        (Some("allow"), Some("1")) => Decision::AllowAndRemember,
+        (Some("allow"), _) => Decision::Allow,
+        _ => Decision::Deny,
+    };
+    let answered = Answer { decision, shown: form.field("shown").unwrap_or_default() };
+    let step = gateway.app.authorization.answered(query, person, answered, origin).await?;
+    Ok(answer(&step, query, signed_in))
+}
+
+fn answer(step: &Step, query: &str, signed_in: Option<&SignedIn>) -> Response {
+    match (step, signed_in) {
+        (Step::Told(error), _) => told(error),
+        (Step::Redirect(to), _) => redirect(to),
+        (Step::LogIn(path), _) => redirect(&login_address(path)),
+        (Step::Ask(asked), Some(signed_in)) => consent_page::show(asked, query, signed_in),
+        // A person who is asked is signed in.
+        (Step::Ask(_), None) => told(&OAuthError::request("nobody is signed in")),
+    }
+}
+
+fn redirect(to: &str) -> Response {
+    let Ok(to) = HeaderValue::from_str(to) else {
+        return told(&OAuthError::request("the address cannot be gone to"));
+    };
+    let mut response = StatusCode::FOUND.into_response();
+    response.headers_mut().insert(header::LOCATION, to);
+    let referrer = HeaderValue::from_static("no-referrer");
+    response.headers_mut().insert(header::REFERRER_POLICY, referrer);
+    response
+}
+
+/// An error that goes back to no client.
+fn told(error: &OAuthError) -> Response {
+    let mut text =
+        String::from("<p>The program that sent you here asked for something that cannot be done: ");
+    escape(&error.description, &mut text);
+    text.push_str(" (<code>");
+    escape(error.code.as_str(), &mut text);
+    text.push_str("</code>).</p><p>Nothing was given to it. Close this page, and begin anew in the program.</p>");
+    page(StatusCode::BAD_REQUEST, "Not possible", &text)
+}

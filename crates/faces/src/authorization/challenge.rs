@@ -1,0 +1,64 @@
+//! What a client that was refused at an MCP endpoint is told (RFC 6750 §3, RFC 9728 §5.1).
+
+use axum::http::{HeaderMap, header};
+use portcullis_core::{authorization::Face, refusal::Refusal};
+
+use crate::{Gateway, outcome::insert};
+
+/// Scopes that a client needs at an MCP endpoint, as those without a token are told.
+const USUAL: &str = "mcps:read mcps:invoke";
+
+/// Says in the challenge of a refusal at the MCP endpoint `path` where a token is to be had, if clients are
+/// authorized here.
+pub(crate) fn complete(gateway: &Gateway, path: &str, refusal: &Refusal, headers: &mut HeaderMap) {
+    let Some(issuer) = gateway.app.authorization.issuer() else { return };
+    if !headers.contains_key(header::WWW_AUTHENTICATE) {
+        return;
+    }
+    insert(headers, header::WWW_AUTHENTICATE, &challenge(issuer, path, refusal));
+}
+
+fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
+    let slug = path.strip_prefix("/mcp/");
+    let is_face = slug.is_some_and(|slug| slug.is_empty() || Face::one(slug).is_some());
+    let path = if is_face { path } else { "/mcp" };
+    let metadata = format!("{issuer}/.well-known/oauth-protected-resource{path}");
+    let needed = if let Refusal::InsufficientScope { required } = refusal {
+        Some(required.as_str())
+    } else {
+        None
+    };
+    let error = match needed {
+        Some(_) => ", error=\"insufficient_scope\"",
+        None if *refusal == Refusal::MissingToken => "",
+        None => ", error=\"invalid_token\"",
+    };
+    let scope = needed.unwrap_or(USUAL);
+    format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"{error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::principal::Scope;
+
+    use super::*;
+
+    #[test]
+    fn a_challenge_names_the_metadata_of_its_face() {
+        let own = "https://gw.example";
+        let at = |path: &str, refusal: &Refusal| challenge(own, path, refusal);
+
+        assert_eq!(
+            at("/mcp", &Refusal::MissingToken),
+            "Bearer resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/mcp\", \
+             scope=\"mcps:read mcps:invoke\""
+        );
+        let one = at("/mcp/github", &Refusal::InvalidToken);
+        assert!(one.contains("/mcp/github\"") && one.ends_with("error=\"invalid_token\""), "{one}");
+        assert!(at("/mcp/", &Refusal::MissingToken).contains("resource/mcp/\""));
+        assert!(at("/mcp/%22x", &Refusal::MissingToken).contains("resource/mcp\""));
+        let required = Scope::McpsInvoke;
+        let scope = at("/mcp", &Refusal::InsufficientScope { required });
+        assert!(scope.contains("scope=\"mcps:invoke\", error=\"insufficient_scope\""), "{scope}");
+    }
+}

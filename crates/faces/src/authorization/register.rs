@@ -1,0 +1,107 @@
+//! `/oauth/register`: dynamic client registration (RFC 7591, RFC 7592). Nothing is stored.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use portcullis_core::authorization::{RedirectUri, Registration};
+use serde_json::{Value, json};
+
+use super::{error_answer, json_answer, malformed, offered};
+use crate::{
+    Gateway,
+    body::RequestBody,
+    caller::{Stranger, bearer},
+    outcome::Outcome,
+    segment::{Segment, segment},
+};
+
+/// Registers a client: its metadata is sealed into its `client_id`, which is good for 90 days.
+#[utoipa::path(
+    post, path = "/oauth/register", tag = "oauth", operation_id = "register_client",
+    request_body(content = Object, description = "client metadata (RFC 7591 §2): `redirect_uris`, `client_name`"),
+    responses(
+        (status = 201, description = "the client, with `client_id`, `registration_client_uri` and `registration_access_token`", body = Object),
+        (status = 400, description = "`invalid_redirect_uri` or `invalid_client_metadata`", body = Object),
+        (status = 404, description = "clients are not authorized here", body = Object),
+        (status = 429, description = "too many requests from this address", body = Object),
+    )
+)]
+pub(crate) async fn register(
+    Stranger(exchange): Stranger,
+    State(gateway): State<Arc<Gateway>>,
+    request: RequestBody,
+) -> Response {
+    let origin = &exchange.origin;
+    let (authorization, issuer) = match offered(&gateway) {
+        Ok(offered) => offered,
+        Err(answer) => return answer,
+    };
+    if let Err(refusal) = authorization.admit_stranger(origin) {
+        return Outcome::from(refusal).into_response();
+    }
+    let unknown = portcullis_app::Screened::Unknown;
+    let document = match gateway.strangers.optional_object(request, unknown, origin).await {
+        Ok(charged) => Value::Object(charged.members),
+        Err(refusal) => return Outcome::from(refusal).into_response(),
+    };
+    match authorization.register(&document) {
+        Ok((registration, sealed)) => {
+            let mut view = view(&registration, &sealed.client_id, issuer);
+            view["registration_access_token"] = json!(sealed.access_token.expose());
+            json_answer(StatusCode::CREATED, &view)
+        }
+        Err(error) => error_answer(&error),
+    }
+}
+
+/// The registration of a client, which shows its `registration_access_token`.
+#[utoipa::path(
+    get, path = "/oauth/register/{client_id}", tag = "oauth", operation_id = "get_client",
+    params(("client_id" = String, Path, description = "as it was given")),
+    responses(
+        (status = 200, description = "the client", body = Object),
+        (status = 401, description = "the token is not that of this client", body = Object),
+        (status = 404, description = "clients are not authorized here", body = Object),
+        (status = 429, description = "too many requests from this address", body = Object),
+    )
+)]
+pub(crate) async fn show(
+    Stranger(exchange): Stranger,
+    State(gateway): State<Arc<Gateway>>,
+    client_id: Segment,
+    headers: HeaderMap,
+) -> Response {
+    let (authorization, issuer) = match offered(&gateway) {
+        Ok(offered) => offered,
+        Err(answer) => return answer,
+    };
+    let client_id = segment(client_id);
+    match authorization.registration(&client_id, bearer(&headers)) {
+        Ok(registration) => match authorization.admit_stranger(&exchange.origin) {
+            Ok(()) => json_answer(StatusCode::OK, &view(&registration, &client_id, issuer)),
+            Err(refusal) => Outcome::from(refusal).into_response(),
+        },
+        Err(error) => malformed(&gateway, &error, &exchange.origin),
+    }
+}
+
+fn view(registration: &Registration, client_id: &str, issuer: &str) -> Value {
+    let uris: Vec<_> = registration.redirect_uris.iter().map(RedirectUri::as_str).collect();
+    let mut view = json!({
+        "client_id": client_id,
+        "client_id_issued_at": registration.issued_at.as_seconds(),
+        "redirect_uris": uris,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+        "registration_client_uri": format!("{issuer}/oauth/register/{client_id}"),
+    });
+    if let Some(name) = &registration.name {
+        view["client_name"] = json!(name);
+    }
+    view
+}

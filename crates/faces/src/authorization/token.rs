@@ -1,0 +1,127 @@
+//! `POST /oauth/token`: one function for each grant type.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::{CodeRequest, Granted, RefreshRequest, TokenAnswer};
+use portcullis_core::{
+    authorization::{Form, OAuthError, OAuthErrorCode},
+    principal::ScopeSet,
+    secret::Secret,
+};
+use serde_json::json;
+
+use super::{error_answer, form, json_answer, malformed, offered, without_secret};
+use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
+
+/// The grant types that this endpoint knows, as metadata names them.
+pub(super) const GRANT_TYPES: [&str; 2] = ["authorization_code", "refresh_token"];
+
+/// Gives a client tokens for a code or a refresh token (RFC 6749 §3.2).
+#[utoipa::path(
+    post, path = "/oauth/token", tag = "oauth", operation_id = "oauth_token",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`grant_type`, `client_id` and what the grant type asks for; `resource` names the MCP endpoint"),
+    responses(
+        (status = 200, description = "`access_token`, `refresh_token`, `expires_in`, `scope`; shown this once", body = Object),
+        (status = 400, description = "an error of RFC 6749 §5.2", body = Object),
+        (status = 401, description = "`invalid_client`", body = Object),
+        (status = 404, description = "clients are not authorized here", body = Object),
+        (status = 429, description = "too many requests", body = Object),
+        (status = 503, description = "nothing can be recorded at the moment", body = Object),
+    )
+)]
+pub(crate) async fn token(
+    Stranger(exchange): Stranger,
+    State(gateway): State<Arc<Gateway>>,
+    headers: HeaderMap,
+    request: RequestBody,
+) -> Response {
+    let origin = &exchange.origin;
+    if let Err(answer) = offered(&gateway) {
+        return answer;
+    }
+    let form = match form(&gateway, request, origin).await {
+        Ok(form) => form,
+        Err(answer) => return answer,
+    };
+    let granted = match form.get("grant_type") {
+        Some("authorization_code") => {
+            authorization_code(&gateway, &exchange, &headers, &form).await
+        }
+        Some("refresh_token") => refresh_token(&gateway, &exchange, &headers, &form).await,
+        Some(_) => Err(OAuthError::new(
+            OAuthErrorCode::UnsupportedGrantType,
+            "grant_type is not one of those that the metadata names",
+        )),
+        None => Err(OAuthError::request("grant_type is missing")),
+    };
+    match granted {
+        Ok(TokenAnswer::Granted(granted)) => tokens(&granted),
+        Ok(TokenAnswer::Refused(error)) => error_answer(&error),
+        Ok(TokenAnswer::Unavailable(refusal)) => Outcome::from(refusal).into_response(),
+        Err(error) => malformed(&gateway, &error, origin),
+    }
+}
+
+/// RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5).
+async fn authorization_code(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<TokenAnswer, OAuthError> {
+    without_secret(headers)?;
+    let secret = |name| form.required(name).map(|text| Secret::new(text.to_owned()));
+    let request = CodeRequest {
+        client_id: form.required("client_id")?.to_owned(),
+        code: secret("code")?,
+        verifier: secret("code_verifier")?,
+        redirect_uri: form.get("redirect_uri").map(str::to_owned),
+        resource: form.get("resource").map(str::to_owned),
+    };
+    let known = |account| exchange.set_account(account);
+    Ok(gateway.app.authorization.redeem(&request, known, &exchange.origin).await)
+}
+
+/// RFC 6749 §6.
+async fn refresh_token(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<TokenAnswer, OAuthError> {
+    without_secret(headers)?;
+    let request = RefreshRequest {
+        client_id: form.required("client_id")?.to_owned(),
+        refresh_token: Secret::new(form.required("refresh_token")?.to_owned()),
+        resource: form.get("resource").map(str::to_owned),
+        scope: form.get("scope").map(scopes).transpose()?,
+    };
+    let known = |account| exchange.set_account(account);
+    Ok(gateway.app.authorization.refresh(request, known, &exchange.origin).await)
+}
+
+fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
+    let told = "scope names what is no scope here";
+    text.parse().map_err(|_| OAuthError::new(OAuthErrorCode::InvalidScope, told))
+}
+
+/// The tokens as they leave, the one time they do (RFC 6749 §5.1).
+fn tokens(granted: &Granted) -> Response {
+    let Granted { access, refresh, record, scopes, now } = granted;
+    let left = record.expires_at.as_micros() - now.as_micros();
+    let mut body = json!({
+        "access_token": access.secret().expose(),
+        "token_type": "Bearer",
+        "expires_in": left.div_euclid(1_000_000).max(0),
+        "scope": scopes.to_string(),
+    });
+    if let Some((token, _)) = refresh {
+        body["refresh_token"] = json!(token.secret().expose());
+    }
+    json_answer(StatusCode::OK, &body)
+}

@@ -1,0 +1,76 @@
+//! `/v1/consents`: what people let clients do.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{ConsentQuery, ConsentView};
+use portcullis_core::{id::ConsentId, refusal::Refusal};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
+    caller::Caller,
+    outcome::Outcome,
+    page::Listing,
+    segment::{Segment, segment},
+};
+
+/// Lists what the caller let clients do; with the scope `admin` what all people of the org did.
+#[utoipa::path(
+    get, path = "/v1/consents", tag = "oauth", operation_id = "list_consents",
+    params(
+        ("principal" = Option<String>, Query, description = "those of one principal"),
+        ("limit" = Option<usize>, Query, description = "1 to 200, 50 when absent"),
+        ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
+    ),
+    responses(
+        (status = 200, description = "a page of consents, by id", body = Paged<Items<ConsentView>>),
+        (status = 400, description = "a parameter is wrong", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn list(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let listing = Listing::read(&gateway, &ctx, "consents", &["principal"], raw.as_deref())?;
+    let principal = listing.query.parsed("principal", "an id of the form `usr_…`")?;
+    let after = listing.after.as_deref().and_then(|after| after.parse().ok());
+    let query = ConsentQuery { principal, after, limit: listing.limit };
+    let (items, next) = gateway.app.authorization.consents(&ctx, query).await?;
+    let end = next.map(|next| next.to_string());
+    Ok(listing.answer(&Items { items }, end.as_deref()))
+}
+
+/// A consent that was withdrawn.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Withdrawn {
+    withdrawn: bool,
+    id: ConsentId,
+    /// Number of tokens that were revoked with it.
+    tokens_revoked: usize,
+}
+
+/// Withdraws a consent: the tokens that came of it are revoked, at once on this node, everywhere within 5
+/// seconds.
+#[utoipa::path(
+    delete, path = "/v1/consents/{id}", tag = "oauth", operation_id = "withdraw_consent",
+    params(("id" = String, Path, description = "`con_` and a ULID")),
+    responses(
+        (status = 200, description = "withdrawn", body = One<Withdrawn>),
+        (status = 404, description = "no such consent among those that the caller may withdraw", body = ErrorAnswer),
+        (status = 503, description = "nothing can be recorded at the moment", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn withdraw(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    id: Segment,
+) -> Result<Outcome, Outcome> {
+    let text = segment(id);
+    let id: ConsentId = text.parse().map_err(|_| Refusal::not_found("consent", &text))?;
+    let tokens_revoked = gateway.app.authorization.withdraw(&ctx, id).await?;
+    Ok(Outcome::data(&Withdrawn { withdrawn: true, id, tokens_revoked }))
+}
