@@ -34,6 +34,7 @@ mod login;
 mod mcp;
 mod metrics;
 mod moving;
+mod oauth;
 mod openapi_conformance;
 mod pinning;
 mod policy_commands;

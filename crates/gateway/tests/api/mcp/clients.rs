@@ -18,7 +18,7 @@ use tokio::{process::Command, time::timeout};
 use crate::scene::{Scene, scene, tool};
 
 /// The longest that a client may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A Node.js that these clients run on, which is newer than what the other servers need.
 pub(crate) fn node() -> PathBuf {

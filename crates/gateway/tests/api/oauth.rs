@@ -1,0 +1,91 @@
+//! The authorization server for MCP clients, as a client and a browser meet it.
+
+mod abuse;
+mod client;
+mod clients;
+mod consents;
+mod discovery;
+mod documents;
+mod flow;
+mod law;
+mod registration;
+
+use portcullis_testkit::{Answer, Builder, Gateway, Principal};
+use serde_json::Value;
+
+use self::client::Client;
+use crate::{
+    gateway,
+    given::{ENOUGH, PATIENCE, items, until},
+    login::browser::Browser,
+};
+
+/// A configuration by which links log people in.
+const LINKS: &str = "[login]\nlinks = true";
+
+/// A gateway at which people log in by links, with an org and a person.
+struct Site {
+    gateway: Gateway,
+    org: String,
+    ana: String,
+}
+
+impl Site {
+    fn start() -> Self {
+        Self::of(gateway().config(LINKS).sample())
+    }
+
+    fn of(builder: Builder) -> Self {
+        let gateway = builder.start();
+        let org = gateway.org("acme", &ENOUGH);
+        let ana = gateway.admin(&["principal", "create", "Ana", "--org", &org]);
+        let ana = ana["id"].as_str().unwrap().to_owned();
+        Self { gateway, org, ana }
+    }
+
+    /// A browser in which Ana is signed in.
+    async fn browser(&self) -> Browser<'_> {
+        let made = self.gateway.admin(&["login-link", "--principal", &self.ana]);
+        let url = made["url"].as_str().unwrap();
+        let (_, code) = url.split_once("code=").unwrap();
+        let browser = Browser::new(&self.gateway);
+        let page = browser.submit("/login/link", &[("code", code)]).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        browser
+    }
+
+    /// A client that registered itself, to return to this address.
+    async fn client(&self, redirect_uri: &str) -> Client<'_> {
+        Client::registered(&self.gateway, "App", redirect_uri).await
+    }
+
+    /// The events of these types, the oldest first, once there are so many.
+    async fn events(&self, types: &str, count: usize) -> Vec<Value> {
+        let scopes = ["--scopes", "audit:read"];
+        let name = format!("auditor of {types} {count}");
+        let kind = ["--type", "service", "--scopes", "audit:read"];
+        let auditor = self.gateway.principal(&self.org, &name, &kind, &scopes);
+        let path = format!("/v1/audit/events?type={types}&order=asc");
+        let found = until(
+            || self.gateway.get(&auditor, &path),
+            |answer| answer.at("/data/items").as_array().is_some_and(|all| all.len() >= count),
+        );
+        let found = tokio::time::timeout(PATIENCE, found).await.expect("events in time");
+        items(&found).clone()
+    }
+
+    /// Ana with this token.
+    fn ana_with(&self, token: &str) -> Principal {
+        Principal {
+            org: self.org.clone(),
+            id: self.ana.clone(),
+            token_id: String::new(),
+            token: token.to_owned(),
+        }
+    }
+}
+
+/// The `error` of an answer in the words of OAuth, and its status.
+fn error(answer: &Answer) -> (u16, &str) {
+    (answer.status.as_u16(), answer.at("/error").as_str().unwrap_or_default())
+}

@@ -1,0 +1,271 @@
+//! Attacks on the authorization server, each shown harmless.
+
+use portcullis_testkit::Answer;
+use reqwest::Method;
+
+use super::{
+    Site,
+    client::{Client, Fields, Tokens, VERIFIER, another_verifier, encoded, hidden, returned},
+    error,
+};
+use crate::login::browser::Browser;
+
+const APP: &str = "https://app.example/cb";
+
+fn with(fields: &Fields, name: &'static str, value: &str) -> Fields {
+    let mut changed = fields.clone();
+    changed.insert(name, value.to_owned());
+    changed
+}
+
+fn without(fields: &Fields, name: &str) -> Fields {
+    let mut changed = fields.clone();
+    changed.remove(name);
+    changed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_is_sent_nowhere_but_to_the_address_of_the_client() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let loopback = site.client("http://127.0.0.1/cb").await;
+    let browser = site.browser().await;
+    for (client, uris) in [
+        (
+            &client,
+            &[
+                "https://evil.example/cb",
+                "https://app.example.evil.example/cb",
+                "https://app.example@evil.example/cb",
+                "https://app.example/cb#x",
+                "https://app.example/cb/../x",
+                "https://app.example/cb?x=1",
+                "https://app.example:8443/cb",
+                "http://app.example/cb",
+                "//evil.example/cb",
+                "https:\\\\app.example/cb",
+                "https://app.example\\@evil.example/cb",
+                "https://\u{ff41}pp.example/cb",
+                "https://app.example\u{2044}cb",
+                "javascript:alert(1)",
+            ][..],
+        ),
+        (
+            &loopback,
+            &[
+                "http://127.0.0.1.evil.example/cb",
+                "http://localhost/cb",
+                "http://127.0.0.2/cb",
+                "http://127.0.0.1@evil.example/cb",
+                "http://127.0.0.1:80/other",
+                "http://[::ffff:127.0.0.1]/cb",
+                "http://2130706433/cb",
+                "https://127.0.0.1/cb",
+            ][..],
+        ),
+    ] {
+        for uri in uris {
+            let page = client.asks(&browser, &with(&client.request(), "redirect_uri", uri)).await;
+            assert_eq!(page.status, 400, "{uri}: {}", page.text);
+            assert!(!page.headers.contains_key("location"), "{uri}");
+        }
+    }
+    let other_port = with(&loopback.request(), "redirect_uri", "http://127.0.0.1:43210/cb");
+    assert_eq!(loopback.asks(&browser, &other_port).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_client_is_told_on_a_page() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let changed = format!("{}x", client.id);
+    for id in ["unknown", "dcr_AAAA", &changed, "https://app.example/client.json"] {
+        let page = client.asks(&browser, &with(&client.request(), "client_id", id)).await;
+        assert_eq!(page.status, 400, "{id}: {}", page.text);
+        assert!(!page.headers.contains_key("location"), "{id}");
+    }
+    let twice = format!("{}&client_id=x", encoded(&client.request()));
+    let page = browser.open(&format!("/oauth/authorize?{twice}")).await;
+    assert_eq!(page.status, 400, "{}", page.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_s256_there_is_no_code() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let request = client.request();
+    for request in [
+        with(&request, "code_challenge_method", "plain"),
+        without(&request, "code_challenge_method"),
+        without(&without(&request, "code_challenge"), "code_challenge_method"),
+        with(&request, "code_challenge", VERIFIER),
+    ] {
+        let answer = client.asks(&browser, &request).await;
+        if answer.status == 302 {
+            assert_eq!(returned(&answer)["error"], "invalid_request");
+        } else {
+            // The verifier of the RFC has the form of a challenge: it fails at the token endpoint.
+            let code = client.code(&browser, &request).await;
+            let refused = client.token(&client.exchange(&code)).await;
+            assert_eq!(error(&refused), (400, "invalid_grant"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_worth_nothing_in_other_hands() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let other = site.client(APP).await;
+    let browser = site.browser().await;
+    let code = client.code(&browser, &client.request()).await;
+    let exchange = client.exchange(&code);
+
+    for (fields, wanted) in [
+        (other.exchange(&code), "invalid_grant"),
+        (with(&exchange, "code_verifier", &another_verifier()), "invalid_grant"),
+        (without(&exchange, "code_verifier"), "invalid_request"),
+        (with(&exchange, "redirect_uri", "https://app.example/other"), "invalid_grant"),
+        (
+            with(&exchange, "resource", &format!("{}/mcp/sample", site.gateway.url())),
+            "invalid_target",
+        ),
+        (with(&exchange, "resource", "https://evil.example/mcp"), "invalid_target"),
+        (with(&exchange, "grant_type", "password"), "unsupported_grant_type"),
+        (without(&exchange, "grant_type"), "invalid_request"),
+        (without(&exchange, "client_id"), "invalid_request"),
+        (with(&exchange, "code", &"x".repeat(43)), "invalid_grant"),
+    ] {
+        let refused = client.token(&fields).await;
+        assert_eq!(error(&refused), (400, wanted), "{fields:?}: {}", refused.text);
+    }
+    let unknown = client.token(&with(&exchange, "client_id", "dcr_AAAA")).await;
+    assert_eq!(error(&unknown), (401, "invalid_client"));
+    Tokens::of(&client.token(&exchange).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consent_is_given_on_the_page_of_the_session_only() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let page = client.asks(&browser, &client.request()).await;
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
+    assert!(policy.contains("form-action 'self' https://app.example"), "{policy}");
+    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert!(!page.text.contains("<script"));
+    let (token, request, shown) =
+        (hidden(&page, "form_token"), hidden(&page, "request"), hidden(&page, "shown"));
+    let fields: Vec<(&str, &str)> = vec![
+        ("form_token", &token),
+        ("request", &request),
+        ("shown", &shown),
+        ("decision", "allow"),
+    ];
+    let path = "/oauth/authorize";
+
+    let forged = [
+        browser.send(browser.form(path, &fields)).await,
+        browser.send(browser.form(path, &fields).header("origin", "https://evil.example")).await,
+        browser.send(browser.form(path, &fields).header("sec-fetch-site", "cross-site")).await,
+        browser.submit(path, &fields[1..]).await,
+        site.browser().await.submit(path, &fields).await,
+    ];
+    let stranger = Browser::new(&site.gateway).submit(path, &fields).await;
+
+    for refused in forged {
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        assert!(!refused.headers.contains_key("location"));
+    }
+    assert!(stranger.header("location").starts_with("/login"), "{}", stranger.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn consent_is_to_what_was_shown() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let page = client.asks(&browser, &client.request()).await;
+    let more = with(&client.request(), "scope", "mcps:read mcps:invoke providers:write");
+    let (token, shown) = (hidden(&page, "form_token"), hidden(&page, "shown"));
+
+    let swapped = browser
+        .submit(
+            "/oauth/authorize",
+            &[
+                ("form_token", &token),
+                ("request", &encoded(&more)),
+                ("shown", &shown),
+                ("decision", "allow"),
+            ],
+        )
+        .await;
+
+    assert_eq!(swapped.status, 200, "{}", swapped.text);
+    assert!(swapped.text.contains("connect and disconnect providers"), "{}", swapped.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_imitate_are_text_and_show_what_hides_in_them() {
+    let site = Site::start();
+    let browser = site.browser().await;
+    let name = "<script>alert(1)</script>Cl\u{200b}aude\u{202e}&quot;";
+    let client = Client::registered(&site.gateway, name, APP).await;
+
+    let page = client.asks(&browser, &client.request()).await;
+
+    assert!(page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;Cl[U+200B]aude[U+202E]"));
+    assert!(!page.text.contains("<script") && !page.text.contains('\u{202e}'), "{}", page.text);
+    assert!(page.text.contains("nothing vouches for its name"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_that_is_not_of_this_gateway_is_refused() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let url = site.gateway.url();
+    let port = url.rsplit(':').next().unwrap();
+    for resource in [
+        "https://evil.example/mcp".to_owned(),
+        format!("{url}/v1"),
+        format!("{url}/mcp#x"),
+        format!("{url}/mcp?x=1"),
+        format!("http://user@127.0.0.1:{port}/mcp"),
+        format!("http://127.0.0.1:{port}@evil.example/mcp"),
+        format!("{url}/mcp/unknown"),
+    ] {
+        let answer = client.asks(&browser, &with(&client.request(), "resource", &resource)).await;
+        assert_eq!(returned(&answer)["error"], "invalid_target", "{resource}");
+    }
+    for resource in [url.to_owned(), format!("{url}/"), format!("{url}/mcp/")] {
+        let answer = client.asks(&browser, &with(&client.request(), "resource", &resource)).await;
+        assert_eq!(answer.status, 200, "{resource}: {}", answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_no_form_is_refused_in_the_words_of_oauth() {
+    let site = Site::start();
+    let send = |kind: &'static str, body: String| {
+        let request = site.gateway.request(Method::POST, "/oauth/token");
+        site.gateway.send(request.header("content-type", kind).body(body))
+    };
+    let form = "application/x-www-form-urlencoded";
+
+    let answers: Vec<Answer> = vec![
+        send("application/json", "{}".to_owned()).await,
+        send(form, "a=1&a=2".to_owned()).await,
+        send(form, "a=%ff".to_owned()).await,
+        send(form, format!("a={}", "x".repeat(100_000))).await,
+    ];
+
+    for answer in answers {
+        assert!(answer.status.is_client_error(), "{}", answer.text);
+        assert_eq!(answer.at("/error"), "invalid_request", "{}", answer.text);
+        assert!(answer.at("/meta").is_null(), "{}", answer.text);
+    }
+}

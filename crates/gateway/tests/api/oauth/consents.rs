@@ -1,0 +1,101 @@
+//! `GET /v1/consents`, `DELETE /v1/consents/{id}`: what people let clients do, and how it ends.
+
+use super::{
+    Site,
+    client::{Client, returned},
+    error,
+};
+
+const APP: &str = "https://app.example/cb";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let tokens = client.tokens(&browser, &client.request()).await;
+    let admin = site.gateway.user(&site.org, "admin", "admin");
+    let stranger = site.gateway.user(&site.org, "member", "mcps:read");
+
+    let listed = site.gateway.get(&admin, "/v1/consents").await.ok();
+    let consent = listed.at("/data/items/0").clone();
+    let path = format!("/v1/consents/{}", consent["id"].as_str().unwrap());
+    let others = site.gateway.get(&stranger, "/v1/consents").await.ok();
+    let refused = site.gateway.delete(&stranger, &path).await;
+    let own = site.gateway.delete(&site.ana_with(&tokens.access), &path).await;
+    let withdrawn = site.gateway.delete(&admin, &path).await.ok();
+
+    assert_eq!(consent["client"]["name"], "App");
+    assert_eq!(consent["endpoint"], "/mcp");
+    assert_eq!(consent["principal_id"], *site.ana);
+    assert_eq!(others.at("/data/items/0"), &serde_json::Value::Null);
+    assert_eq!((refused.status.as_u16(), own.status.as_u16()), (404, 404));
+    assert_eq!(withdrawn.at("/data/tokens_revoked"), 2);
+    let after = site.gateway.get(&site.ana_with(&tokens.access), "/v1/mcps").await;
+    assert_eq!(after.status, 401, "{}", after.text);
+    let refreshed = client.token(&client.refresh(&tokens.refresh)).await;
+    assert_eq!(error(&refreshed), (400, "invalid_grant"));
+    site.events("consent.withdrawn", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let code = client.code(&browser, &client.request()).await;
+    let listed = site.gateway.admin(&["consent", "list", "--org", &site.org]);
+
+    site.gateway.admin(&[
+        "consent",
+        "withdraw",
+        listed[0]["id"].as_str().unwrap(),
+        "--org",
+        &site.org,
+    ]);
+
+    let refused = client.token(&client.exchange(&code)).await;
+    assert_eq!(error(&refused), (400, "invalid_grant"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_not_asked_again_for_what_it_remembers_and_for_nothing_else() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let request = client.request();
+    let page = client.asks(&browser, &request).await;
+    Client::decides(&browser, &page, "allow", true).await;
+
+    let again = client.asks(&browser, &request).await;
+
+    assert!(returned(&again).contains_key("code"));
+    for (name, value) in [
+        ("scope", "mcps:read mcps:invoke providers:read".to_owned()),
+        ("resource", format!("{}/mcp/sample", site.gateway.url())),
+        ("prompt", "consent".to_owned()),
+        ("client_id", site.client(APP).await.id),
+    ] {
+        let mut more = request.clone();
+        more.insert(name, value);
+        assert_eq!(client.asks(&browser, &more).await.status, 200, "{name}");
+    }
+    let mut silent = request.clone();
+    silent.insert("prompt", "none".to_owned());
+    assert!(returned(&client.asks(&browser, &silent).await).contains_key("code"));
+    silent.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
+    assert_eq!(returned(&client.asks(&browser, &silent).await)["error"], "consent_required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_of_the_machine_is_never_remembered() {
+    let site = Site::start();
+    let client = site.client("http://127.0.0.1:5555/cb").await;
+    let browser = site.browser().await;
+    let page = client.asks(&browser, &client.request()).await;
+    assert!(!page.text.contains("remember"), "{}", page.text);
+
+    Client::decides(&browser, &page, "allow", true).await;
+
+    assert_eq!(client.asks(&browser, &client.request()).await.status, 200);
+}

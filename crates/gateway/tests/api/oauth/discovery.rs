@@ -1,0 +1,144 @@
+//! How a client finds its way: the challenge at `/mcp`, `GET /.well-known/oauth-protected-resource`,
+//! `GET /.well-known/oauth-protected-resource/mcp`, `GET /.well-known/oauth-protected-resource/mcp/`,
+//! `GET /.well-known/oauth-protected-resource/mcp/{slug}`, `GET /.well-known/oauth-authorization-server`,
+//! `GET /.well-known/oauth-authorization-server/mcp`, `GET /.well-known/oauth-authorization-server/mcp/{slug}`.
+
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::json;
+
+use super::Site;
+use crate::{gateway, given::assert_framed};
+
+async fn get(gateway: &Gateway, path: &str) -> Answer {
+    gateway.send(gateway.request(Method::GET, path)).await
+}
+
+async fn ping(gateway: &Gateway, path: &str, token: Option<&str>) -> Answer {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let request = gateway.request(Method::POST, path).json(&body);
+    gateway
+        .send(match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_without_a_token_is_led_to_the_authorization_server() {
+    let site = Site::start();
+    let url = site.gateway.url();
+    for (path, resource) in [
+        ("/mcp", format!("{url}/mcp")),
+        ("/mcp/", format!("{url}/mcp/")),
+        ("/mcp/sample", format!("{url}/mcp/sample")),
+    ] {
+        let refused = ping(&site.gateway, path, None).await;
+        let challenge = refused.header("www-authenticate").to_owned();
+        let wanted = format!(
+            "Bearer resource_metadata=\"{url}/.well-known/oauth-protected-resource{path}\", \
+             scope=\"mcps:read mcps:invoke\""
+        );
+        assert_eq!((refused.status.as_u16(), challenge), (401, wanted));
+        let with_token = ping(&site.gateway, path, Some("mcp_live_x")).await;
+        assert!(with_token.header("www-authenticate").ends_with("error=\"invalid_token\""));
+
+        let metadata =
+            get(&site.gateway, &format!("/.well-known/oauth-protected-resource{path}")).await;
+
+        assert_eq!(metadata.at("/resource"), &json!(resource), "{}", metadata.text);
+        assert_eq!(metadata.at("/authorization_servers"), &json!([url]));
+        assert_eq!(metadata.at("/scopes_supported"), &json!(["mcps:read", "mcps:invoke"]));
+        assert_eq!(metadata.at("/bearer_methods_supported"), &json!(["header"]));
+        assert_framed(&metadata, path);
+    }
+    let root = get(&site.gateway, "/.well-known/oauth-protected-resource").await;
+    assert_eq!(root.at("/resource"), &json!(format!("{url}/mcp")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_authorization_server_tells_what_works() {
+    let site = Site::start();
+    let url = site.gateway.url();
+    for form in ["", "/mcp", "/mcp/sample"] {
+        let path = format!("/.well-known/oauth-authorization-server{form}");
+
+        let metadata = get(&site.gateway, &path).await.ok();
+
+        assert_eq!(metadata.at("/issuer"), &json!(url));
+        assert_eq!(
+            metadata.at("/authorization_endpoint"),
+            &json!(format!("{url}/oauth/authorize"))
+        );
+        assert_eq!(metadata.at("/token_endpoint"), &json!(format!("{url}/oauth/token")));
+        assert_eq!(metadata.at("/registration_endpoint"), &json!(format!("{url}/oauth/register")));
+        assert_eq!(metadata.at("/response_types_supported"), &json!(["code"]));
+        assert_eq!(metadata.at("/code_challenge_methods_supported"), &json!(["S256"]));
+        assert_eq!(metadata.at("/authorization_response_iss_parameter_supported"), &json!(true));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_login_nothing_is_offered_and_the_refusal_says_how_to_get_a_token() {
+    let gateway = gateway().sample().start();
+
+    let refused = ping(&gateway, "/mcp", None).await;
+
+    assert_eq!(refused.header("www-authenticate"), "Bearer realm=\"portcullis\"");
+    assert!(refused.text.contains("portcullis token create"), "{}", refused.text);
+    for path in [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+    ] {
+        let answer = get(&gateway, path).await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text);
+    }
+    let register = gateway.request(Method::POST, "/oauth/register").json(&json!({}));
+    assert_eq!(gateway.send(register).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_can_switch_it_off() {
+    let site = Site::of(gateway().config(super::LINKS).config("[oauth]\nenabled = false"));
+
+    let answer = get(&site.gateway, "/.well-known/oauth-authorization-server").await;
+
+    assert_eq!(answer.status, 404, "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_the_operator_lists_may_ask_and_others_may_not() {
+    let page = "http://localhost:6274";
+    let origins = format!("[mcp]\norigins = [\"{page}\"]");
+    let site = Site::of(gateway().config(super::LINKS).config(&origins).sample());
+    for (method, path) in [
+        ("GET", "/.well-known/oauth-protected-resource/mcp"),
+        ("GET", "/.well-known/oauth-authorization-server"),
+        ("POST", "/oauth/token"),
+        ("POST", "/oauth/register"),
+        ("POST", "/mcp"),
+    ] {
+        for (origin, status) in [(page, 204), ("https://evil.example", 405)] {
+            let request = site.gateway.request(Method::OPTIONS, path).header("origin", origin);
+            let request = request.header("access-control-request-method", method);
+            let asked = "authorization, content-type, mcp-protocol-version";
+            let answer =
+                site.gateway.send(request.header("access-control-request-headers", asked)).await;
+            let allowed = answer.headers.contains_key("access-control-allow-origin");
+            assert_eq!(allowed, origin == page, "{path}: {}", answer.text);
+            if path != "/mcp" || origin == page {
+                assert_eq!(answer.status.as_u16(), status, "{path}: {}", answer.text);
+            }
+            if allowed {
+                assert_eq!(answer.header("access-control-allow-headers"), asked);
+            }
+        }
+    }
+    let request = site.gateway.request(Method::POST, "/oauth/token").header("origin", page);
+    let answered = site.gateway.send(request.body("")).await;
+    assert_eq!(answered.header("access-control-allow-origin"), page);
+    assert!(answered.header("vary").contains("Origin"));
+    assert!(answered.header("access-control-expose-headers").contains("www-authenticate"));
+}

@@ -1,0 +1,242 @@
+//! The whole way: `GET /oauth/authorize`, `POST /oauth/authorize`, `POST /oauth/token`, `POST /oauth/revoke`, and
+//! what a token is good for.
+
+use portcullis_testkit::Answer;
+use reqwest::{Method, Url};
+use serde_json::{Value, json};
+
+use super::{
+    Site,
+    client::{Client, Tokens, returned},
+    error,
+};
+use crate::login::browser::Browser;
+
+const APP: &str = "https://app.example/cb";
+
+/// The answer to a message at an MCP endpoint.
+async fn message(site: &Site, token: &str, path: &str, method: &str, params: Value) -> Answer {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = site.gateway.request(Method::POST, path).bearer_auth(token).json(&body);
+    site.gateway.send(request).await
+}
+
+async fn lists(site: &Site, token: &str, path: &str) -> Answer {
+    message(site, token, path, "tools/list", json!({})).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_lets_a_client_call_a_tool() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let stranger = Browser::new(&site.gateway);
+
+    let sent = client.asks(&stranger, &client.request()).await;
+    let browser = site.browser().await;
+    let page = client.asks(&browser, &client.request()).await;
+    let back = Client::decides(&browser, &page, "allow", false).await;
+
+    assert_eq!(sent.status, 302, "{}", sent.text);
+    assert!(sent.header("location").starts_with("/login?return_to=%2Foauth%2Fauthorize"));
+    for shown in ["App", "app.example", "acme", "Ana", "call tools", "registered itself"] {
+        assert!(page.text.contains(shown), "{shown}: {}", page.text);
+    }
+    let to = Url::parse(back.header("location")).unwrap();
+    let back = returned(&back);
+    assert_eq!(to.host_str(), Some("app.example"));
+    assert_eq!(back["state"], "a state & more");
+    assert_eq!(back["iss"], site.gateway.url());
+    let granted = client.token(&client.exchange(&back["code"])).await;
+    let tokens = Tokens::of(&granted);
+    assert_eq!(granted.at("/token_type"), "Bearer");
+    assert_eq!(granted.at("/scope"), "mcps:invoke mcps:read");
+    assert_eq!(granted.header("cache-control"), "no-store");
+    assert!(granted.headers.contains_key("x-request-id"));
+    assert!(tokens.access.starts_with("mcp_live_") && tokens.refresh.starts_with("mcp_refresh_"));
+    let called = message(
+        &site,
+        &tokens.access,
+        "/mcp",
+        "tools/call",
+        json!({"name": "sample__list_items", "arguments": {}}),
+    )
+    .await;
+    assert_eq!(called.status, 200, "{}", called.text);
+    let event = site.events("mcp.invocation", 1).await.remove(0);
+    assert_eq!(event["actor"]["client"]["kind"], "registered");
+    assert_eq!(event["detached"]["label"], "App");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_step_is_in_the_log_and_names_the_client() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+
+    let page = client.asks(&browser, &client.request()).await;
+    let denied = Client::decides(&browser, &page, "deny", false).await;
+    client.tokens(&browser, &client.request()).await;
+
+    assert_eq!(returned(&denied)["error"], "access_denied");
+    for kind in ["consent.denied", "consent.given", "token.issued"] {
+        let event = site.events(kind, 1).await.remove(0);
+        assert_eq!(event["actor"]["id"], *site.ana, "{event}");
+        assert!(event["actor"]["client"]["id"].as_str().unwrap().starts_with("reg_"), "{event}");
+        assert_eq!(event["detached"]["label"], "App", "{event}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_good_at_its_own_endpoint_and_for_the_same_tools_over_rest() {
+    let builder = crate::gateway().config(super::LINKS).sample();
+    let site = Site::of(builder);
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let mut request = client.request();
+    request.insert(
+        "resource",
+        format!("{}/mcp/sample", site.gateway.url().to_uppercase().replace("HTTP", "http")),
+    );
+    let one = client.tokens(&browser, &request).await;
+    let all = client.tokens(&browser, &client.request()).await;
+
+    let at_own = lists(&site, &one.access, "/mcp/sample").await;
+    let elsewhere = [
+        lists(&site, &one.access, "/mcp").await,
+        lists(&site, &one.access, "/mcp/other").await,
+        lists(&site, &all.access, "/mcp/sample").await,
+    ];
+
+    assert_eq!(at_own.status, 200, "{}", at_own.text);
+    for refused in elsewhere {
+        assert_eq!(refused.status, 401, "{}", refused.text);
+        assert!(refused.header("www-authenticate").contains("error=\"invalid_token\""));
+    }
+    let tools = site.gateway.get(&site.ana_with(&one.access), "/v1/mcps").await;
+    assert_eq!(tools.status, 200, "{}", tools.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_buys_tokens_once_and_its_second_use_ends_them() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let code = client.code(&browser, &client.request()).await;
+    let tokens = Tokens::of(&client.token(&client.exchange(&code)).await);
+
+    let again = client.token(&client.exchange(&code)).await;
+
+    assert_eq!(error(&again), (400, "invalid_grant"));
+    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 401);
+    let refreshed = client.token(&client.refresh(&tokens.refresh)).await;
+    assert_eq!(error(&refreshed), (400, "invalid_grant"));
+    let event = site.events("code.reuse_detected", 1).await.remove(0);
+    assert_eq!(event["actor"]["client"]["kind"], "registered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_is_used_on_all_sides_at_once_is_used_once() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let code = client.code(&browser, &client.request()).await;
+    let exchange = client.exchange(&code);
+
+    let race = (0..8).map(|_| client.token(&exchange));
+    let answers = futures_util::future::join_all(race).await;
+
+    let granted = answers.iter().filter(|answer| answer.status == 200).count();
+    assert!(granted <= 1, "{granted}");
+    for answer in answers.iter().filter(|answer| answer.status == 200) {
+        let tokens = Tokens::of(answer);
+        assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 401, "all of it ended");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_buys_the_same_pair_again_and_a_copied_one_ends_the_grant() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let first = client.tokens(&browser, &client.request()).await;
+
+    let next = Tokens::of(&client.token(&client.refresh(&first.refresh)).await);
+    let same = Tokens::of(&client.token(&client.refresh(&first.refresh)).await);
+    let third = Tokens::of(&client.token(&client.refresh(&next.refresh)).await);
+    let stolen = client.token(&client.refresh(&first.refresh)).await;
+
+    assert_eq!(next, same);
+    assert_eq!(error(&stolen), (400, "invalid_grant"));
+    assert_eq!(lists(&site, &third.access, "/mcp").await.status, 401);
+    site.events("token.reuse_detected", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_refresh_spends_nothing() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let other = site.client(APP).await;
+    let browser = site.browser().await;
+    let tokens = client.tokens(&browser, &client.request()).await;
+    let with = |name: &'static str, value: &str| {
+        let mut fields = client.refresh(&tokens.refresh);
+        fields.insert(name, value.to_owned());
+        fields
+    };
+
+    for (fields, wanted) in [
+        (other.refresh(&tokens.refresh), "invalid_grant"),
+        (with("resource", "https://evil.example/mcp"), "invalid_target"),
+        (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_grant"),
+        (with("scope", "mcps:read admin"), "invalid_scope"),
+        (with("client_id", "unknown"), "invalid_grant"),
+    ] {
+        let refused = client.token(&fields).await;
+        assert_eq!(error(&refused).1, wanted, "{}", refused.text);
+    }
+    let over_rest = json!({"refresh_token": tokens.refresh}).to_string();
+    let request = site.gateway.request(Method::POST, "/v1/auth/refresh").body(over_rest);
+    let over_rest = site.gateway.send(request.header("content-type", "application/json")).await;
+    assert_eq!(over_rest.status, 401, "{}", over_rest.text);
+    Tokens::of(&client.token(&client.refresh(&tokens.refresh)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_made_from_a_clients_token_stays_the_clients() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let mut request = client.request();
+    request.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
+    let tokens = client.tokens(&browser, &request).await;
+
+    let ana = site.ana_with(&tokens.access);
+    let made = site.gateway.post(&ana, "/v1/auth/token", "{}").await.ok();
+    let token = made.at("/data/access_token").as_str().unwrap();
+
+    assert_eq!(lists(&site, token, "/mcp/sample").await.status, 200);
+    assert_eq!(lists(&site, token, "/mcp").await.status, 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn revocation_ends_the_grant_and_says_nothing_of_other_tokens() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let other = site.client(APP).await;
+    let browser = site.browser().await;
+    let tokens = client.tokens(&browser, &client.request()).await;
+    let fields = |client: &Client<'_>, token: &str| {
+        super::client::Fields::from([("client_id", client.id.clone()), ("token", token.to_owned())])
+    };
+
+    let foreign = other.posts("/oauth/revoke", &fields(&other, &tokens.refresh)).await;
+    let unknown = client.posts("/oauth/revoke", &fields(&client, "nothing")).await;
+    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 200);
+    let revoked = client.posts("/oauth/revoke", &fields(&client, &tokens.refresh)).await;
+
+    assert_eq!(error(&foreign), (400, "unauthorized_client"));
+    assert_eq!((unknown.status.as_u16(), revoked.status.as_u16()), (200, 200));
+    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 401);
+    let event = site.events("token.revoked", 1).await.remove(0);
+    assert_eq!(event["actor"]["client"]["kind"], "registered");
+}

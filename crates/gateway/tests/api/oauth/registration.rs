@@ -1,0 +1,84 @@
+//! `POST /oauth/register`, `GET /oauth/register/{client_id}`: clients that register themselves.
+
+use portcullis_testkit::{Answer, Gateway};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Site, error};
+
+async fn register(gateway: &Gateway, metadata: &Value) -> Answer {
+    gateway.send(gateway.request(Method::POST, "/oauth/register").json(metadata)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_is_answered_and_nothing_of_it_is_stored() {
+    let site = Site::start();
+    let metadata = json!({
+        "client_name": "Xylophone", "redirect_uris": ["http://localhost:3334/oauth/callback"],
+        "token_endpoint_auth_method": "client_secret_basic", "software_id": "x",
+        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+    });
+
+    let made = register(&site.gateway, &metadata).await;
+
+    assert_eq!(made.status, 201, "{}", made.text);
+    assert_eq!(made.at("/token_endpoint_auth_method"), "none");
+    assert!(made.at("/client_secret").is_null());
+    let uri = made.at("/registration_client_uri").as_str().unwrap().to_owned();
+    let path = uri.strip_prefix(site.gateway.url()).unwrap();
+    let token = made.at("/registration_access_token").as_str().unwrap();
+    let shown = site.gateway.request(Method::GET, path);
+    let shown = site.gateway.send(shown.bearer_auth(token)).await.ok();
+    assert_eq!(shown.at("/client_name"), "Xylophone");
+    assert!(shown.at("/registration_access_token").is_null());
+    for method in [Method::PUT, Method::DELETE] {
+        let answer = site.gateway.send(site.gateway.request(method, path).bearer_auth(token)).await;
+        assert_eq!(answer.status, 405, "{}", answer.text);
+    }
+    for wrong in [Some("rat_x"), None] {
+        let request = site.gateway.request(Method::GET, path);
+        let request = wrong.map_or(request.try_clone().unwrap(), |it| request.bearer_auth(it));
+        assert_eq!(error(&site.gateway.send(request).await), (401, "invalid_token"));
+    }
+    let stored = site.gateway.stored();
+    assert!(!stored.windows(9).any(|window| window == b"Xylophone"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_that_names_no_address_is_refused_in_the_words_of_oauth() {
+    let site = Site::start();
+    for (metadata, code) in [
+        (json!({}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": []}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["http://evil.example/cb"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["javascript:alert(1)"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["https://a@b.example/"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["https://a.example/#x"]}), "invalid_redirect_uri"),
+        (
+            json!({"redirect_uris": ["https://a.example/"], "client_name": 7}),
+            "invalid_client_metadata",
+        ),
+    ] {
+        let refused = register(&site.gateway, &metadata).await;
+
+        assert_eq!(error(&refused), (400, code), "{metadata}: {}", refused.text);
+        assert_eq!(refused.header("cache-control"), "no-store");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_registrations_is_limited_and_leaves_nothing_behind() {
+    let site = Site::start();
+    let metadata = json!({"redirect_uris": ["https://a.example/cb"], "client_name": "Marimba"});
+
+    let mut statuses = std::collections::BTreeMap::new();
+    for _ in 0..200 {
+        let answer = register(&site.gateway, &metadata).await;
+        *statuses.entry(answer.status.as_u16()).or_insert(0) += 1;
+        assert!(answer.headers.contains_key("x-ratelimit-remaining"));
+    }
+
+    assert!(statuses[&201] <= 120, "{statuses:?}");
+    assert_eq!(statuses.keys().copied().collect::<Vec<_>>(), [201, 429]);
+    assert!(!site.gateway.stored().windows(7).any(|window| window == b"Marimba"));
+}
