@@ -10,14 +10,18 @@
 
 mod advice;
 mod algorithm;
+mod assertion;
 mod check;
 mod claim;
 mod claims;
+mod client_assertion;
 mod expectation;
 mod explain;
+mod id_jag;
 mod jwk;
 mod jwt;
 mod login;
+mod public_key;
 mod rejection;
 mod roles;
 mod rule;
@@ -26,14 +30,17 @@ mod subject;
 
 pub use self::{
     algorithm::Algorithm,
+    assertion::Recipient,
     check::CredentialCheck,
     claim::{ClaimError, ClaimPath},
     claims::{Claims, LEEWAY_SECONDS},
+    client_assertion::ClientAssertion,
     expectation::{Expectation, Expectations, Pattern, PatternError},
     explain::{Fault, RuleReport},
     jwk::{KeySet, KeySetError, MAX_KEYS},
-    jwt::{Jwt, MAX_JWT_BYTES, Verified, is_jwt_shaped},
+    jwt::{Jwt, JwtType, MAX_JWT_BYTES, Verified, is_jwt_shaped},
     login::{Login, LoginClaims},
+    public_key::{MAX_PUBLIC_KEY_BYTES, PublicKey, PublicKeyError},
     rejection::Rejection,
     roles::{RoleMap, RoleMapError},
     rule::{MaxTtl, TrustRule, TtlError, Who},

@@ -213,7 +213,7 @@ impl Config {
 
     /// The trust rules and the places of their issuers' keys.
     pub(crate) fn trusted(&self) -> Result<Trusted, ConfigError> {
-        Trusted::of(&self.trust)
+        Trusted::of(&self.trust, self.server.public_url.as_deref())
     }
 
     /// The places that name an org or a principal by something else than an id.
@@ -419,7 +419,7 @@ mod tests {
         let page = include_str!("../../../docs/identity.md");
         let blocks = page.split("```toml\n").skip(1).filter(|block| block.contains("[[trust]]"));
         let blocks: Vec<&str> = blocks.collect();
-        assert_eq!(blocks.len(), 3);
+        assert_eq!(blocks.len(), 4);
 
         for block in blocks {
             let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();

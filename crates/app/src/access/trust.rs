@@ -8,7 +8,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Unavailable},
-    trust::{Jwt, KeySet, Rejection, TrustRules, TrustedSubject},
+    trust::{Jwt, KeySet, Recipient, Rejection, TrustRules, TrustedSubject},
 };
 use portcullis_upstream::{FetchError, KeyLocation, Outbound};
 use tokio_util::task::TaskTracker;
@@ -94,9 +94,31 @@ impl Trust {
         now: Timestamp,
     ) -> Result<TrustedSubject, TrustRefusal> {
         let jwt = Jwt::parse(jwt)?;
-        self.rules.trusts(jwt.unverified().issuer(), org)?;
-        let keys = self.keys_for(&jwt, now).await?;
+        let keys = self.keys_for(&jwt, org, now).await?;
         Ok(self.rules.admit(jwt.verify(&keys)?, org, now)?)
+    }
+
+    /// Service account of a workload's JWT that is presented at the token endpoint of `recipient`.
+    pub(super) async fn verify_workload(
+        &self,
+        jwt: &Jwt,
+        recipient: &Recipient,
+        now: Timestamp,
+    ) -> Result<TrustedSubject, TrustRefusal> {
+        let keys = self.keys_for(jwt, None, now).await?;
+        Ok(self.rules.admit_workload(jwt.verify(&keys)?, recipient, None, now)?)
+    }
+
+    /// Person that an ID-JAG lets `client` act for, which has proved that it is that client.
+    pub(super) async fn verify_id_jag(
+        &self,
+        jwt: &Jwt,
+        client: &str,
+        recipient: &Recipient,
+        now: Timestamp,
+    ) -> Result<TrustedSubject, TrustRefusal> {
+        let keys = self.keys_for(jwt, None, now).await?;
+        Ok(self.rules.admit_id_jag(jwt.verify(&keys)?, client, recipient, None, now)?)
     }
 
     /// The keys of an issuer as they are now, for those who check a configuration or explain a JWT.
@@ -108,9 +130,15 @@ impl Trust {
     }
 
     /// The keys that a JWT is to be verified with: those that are known, or newer ones if it was
-    /// not signed with one of these.
-    async fn keys_for(&self, jwt: &Jwt, now: Timestamp) -> Result<Arc<KeySet>, TrustRefusal> {
+    /// not signed with one of these. Fails if no rule (of `org`) trusts its issuer.
+    async fn keys_for(
+        &self,
+        jwt: &Jwt,
+        org: Option<OrgId>,
+        now: Timestamp,
+    ) -> Result<Arc<KeySet>, TrustRefusal> {
         let issuer = jwt.unverified().issuer();
+        self.rules.trusts(issuer, org)?;
         let keys = self.keys.get(issuer).ok_or(TrustRefusal::Unavailable)?;
         let known = keys.current(now).await.ok_or(TrustRefusal::Unavailable)?;
         match jwt.verify(&known) {

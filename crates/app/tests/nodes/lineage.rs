@@ -382,6 +382,7 @@ fn trusted(org: OrgId, people: &[Somebody], rules: &[Rule]) -> TrustRules {
         scopes: rule.scopes,
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: false,
+        id_jag: false,
         delegation: rule.delegation.iter().map(|who| people[*who].id).collect(),
     });
     TrustRules::new(rules.collect()).unwrap()

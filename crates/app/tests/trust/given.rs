@@ -47,6 +47,7 @@ pub(crate) fn jobs(issuer: &str) -> TrustRule {
         scopes: ScopeSet::ALL,
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: true,
+        id_jag: false,
         delegation: Vec::new(),
     }
 }
@@ -65,6 +66,7 @@ pub(crate) fn people(issuer: &str) -> TrustRule {
         expects: Expectations::new(vec![verified]).unwrap(),
         who: Who::User { from: "sub".parse().unwrap(), roles },
         single_use: false,
+        id_jag: false,
         ..jobs(issuer)
     }
 }

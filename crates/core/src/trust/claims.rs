@@ -88,6 +88,47 @@ impl Claims {
         }
     }
 
+    /// Returns true if `aud` is `audience`, or a list of nothing else.
+    #[must_use]
+    pub fn is_only_for(&self, audience: &str) -> bool {
+        match self.members.get("aud") {
+            Some(Value::Array(many)) if many.len() != 1 => false,
+            Some(_) | None => self.is_for(audience),
+        }
+    }
+
+    /// The texts of a claim that is one text or a list of texts, at most `most`; none if it is
+    /// absent. `None` if it is anything else.
+    #[must_use]
+    pub fn texts(&self, claim: &str, most: usize) -> Option<Vec<&str>> {
+        match self.members.get(claim) {
+            None => Some(Vec::new()),
+            Some(Value::String(one)) => Some(vec![one]),
+            Some(Value::Array(many)) if many.len() <= most => {
+                many.iter().map(Value::as_str).collect()
+            }
+            Some(
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Object(_)
+                | Value::Array(_),
+            ) => None,
+        }
+    }
+
+    /// Fails unless it ends within `seconds` of `now` (and 60 seconds of leeway), and within
+    /// `seconds` of its `iat` if it says one. Gives the moment of `exp`.
+    pub(crate) fn check_short(&self, now: Timestamp, seconds: i64) -> Result<Timestamp, Rejection> {
+        let end = self.check_times(now)?;
+        let issued = self.time("iat", "`iat` is no date")?;
+        let outlives = |start: Timestamp| end > start.plus_seconds(seconds);
+        if outlives(now.plus_seconds(LEEWAY_SECONDS)) || issued.is_some_and(outlives) {
+            return Err(Rejection::BadTime("it is valid for more than an hour"));
+        }
+        Ok(end)
+    }
+
     /// Fails before `nbf` or `iat`, after `exp`, and without an `exp`; 60 seconds of leeway each
     /// way. Gives the moment of `exp`.
     pub fn check_times(&self, now: Timestamp) -> Result<Timestamp, Rejection> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     clock::Timestamp,
-    trust::{Claims, CredentialCheck, Subject, TrustRule, TrustRules},
+    trust::{CredentialCheck, Jwt, JwtType, Subject, TrustRule, TrustRules},
 };
 
 /// Report of one rule on some claims.
@@ -26,16 +26,17 @@ pub struct Fault {
 }
 
 impl TrustRules {
-    /// Reports of every rule on these claims, whatever their signature. A rule for another issuer
+    /// Reports of every rule on this JWT, whatever its signature. A rule for another issuer
     /// reports only that.
     #[must_use]
-    pub fn explain(&self, claims: &Claims, now: Timestamp) -> Vec<RuleReport> {
-        self.iter().map(|rule| rule.explain(claims, now)).collect()
+    pub fn explain(&self, jwt: &Jwt, now: Timestamp) -> Vec<RuleReport> {
+        self.iter().map(|rule| rule.explain(jwt, now)).collect()
     }
 }
 
 impl TrustRule {
-    fn explain(self: &Arc<Self>, claims: &Claims, now: Timestamp) -> RuleReport {
+    fn explain(self: &Arc<Self>, jwt: &Jwt, now: Timestamp) -> RuleReport {
+        let claims = jwt.unverified();
         let rule = Arc::clone(self);
         if claims.issuer() != self.issuer {
             let text = format!("`iss` is not \"{}\"", self.issuer);
@@ -54,6 +55,7 @@ impl TrustRule {
         let mut faults: Vec<Fault> = told
             .map(|rejection| Fault { check: rejection.check(), text: rejection.to_string() })
             .collect();
+        faults.extend(self.other_kind(jwt.kind()));
         if !claims.is_for(&self.audience) {
             let text = format!("`aud` does not hold \"{}\"", self.audience);
             faults.push(Fault { check: CredentialCheck::Audience, text });
@@ -63,5 +65,18 @@ impl TrustRule {
             Fault { check: CredentialCheck::Trust, text: format!("`{claim}` {there} {expected}") }
         }));
         RuleReport { rule, faults, who: subject }
+    }
+
+    /// The fault of a JWT of a kind that the rule is not for.
+    fn other_kind(&self, kind: JwtType) -> Option<Fault> {
+        let text = match (kind, self.id_jag) {
+            (JwtType::Identity, false) | (JwtType::IdJag, true) => return None,
+            (JwtType::IdJag, false) => "it is an ID-JAG, and the rule has no `id_jag = true`",
+            (JwtType::Identity | JwtType::ClientAuthentication, true) => {
+                "the rule is for ID-JAGs, and `typ` is not `oauth-id-jag+jwt`"
+            }
+            (JwtType::ClientAuthentication, false) => "`typ` says that it authenticates a client",
+        };
+        Some(Fault { check: CredentialCheck::Trust, text: text.to_owned() })
     }
 }

@@ -41,6 +41,8 @@ pub struct KeySet {
 #[derive(Clone)]
 struct VerifyingKey {
     id: Option<String>,
+    /// The thumbprint, by which a registered key is named as well.
+    thumbprint: Option<String>,
     algorithm: Algorithm,
     public: ParsedPublicKey,
 }
@@ -73,6 +75,15 @@ impl KeySet {
         Ok(set)
     }
 
+    /// The set of some JWKs, each with the thumbprint by which it is found besides its `kid`.
+    pub(crate) fn with_thumbprints<'a>(jwks: impl Iterator<Item = (&'a Value, &'a str)>) -> Self {
+        let keys = jwks.flat_map(|(jwk, thumbprint)| {
+            let named = move |key| VerifyingKey { thumbprint: Some(thumbprint.to_owned()), ..key };
+            keys_of(jwk).into_iter().map(named)
+        });
+        Self { keys: keys.collect(), skipped: 0 }
+    }
+
     /// Number of keys that were left out.
     #[must_use]
     pub const fn skipped(&self) -> usize {
@@ -96,7 +107,9 @@ impl KeySet {
         algorithm: Algorithm,
     ) -> impl Iterator<Item = &'a ParsedPublicKey> {
         let fits = move |key: &&VerifyingKey| {
-            key.algorithm == algorithm && id.is_none_or(|id| key.id.as_deref() == Some(id))
+            let is_named =
+                |id: &str| [&key.id, &key.thumbprint].into_iter().flatten().any(|it| it == id);
+            key.algorithm == algorithm && id.is_none_or(is_named)
         };
         self.keys.iter().filter(fits).map(|key| &key.public)
     }
@@ -114,7 +127,7 @@ fn keys_of(jwk: &Value) -> Vec<VerifyingKey> {
     let id = text(jwk, "kid").map(str::to_owned);
     let key = |algorithm: Algorithm| {
         let public = parsed(jwk, algorithm)?;
-        Some(VerifyingKey { id: id.clone(), algorithm, public })
+        Some(VerifyingKey { id: id.clone(), thumbprint: None, algorithm, public })
     };
     Algorithm::ALL.into_iter().filter(fits).filter_map(key).collect()
 }
@@ -158,16 +171,21 @@ fn is_sane_exponent(e: &[u8]) -> bool {
     bits(e) >= 2 && bits(e) <= 32 && e.last().is_some_and(|byte| byte % 2 == 1)
 }
 
-fn text<'a>(jwk: &'a Value, member: &str) -> Option<&'a str> {
+/// Returns true if the JWK can verify a signature by an accepted algorithm.
+pub(crate) fn is_usable(jwk: &Value) -> bool {
+    !keys_of(jwk).is_empty()
+}
+
+pub(crate) fn text<'a>(jwk: &'a Value, member: &str) -> Option<&'a str> {
     jwk.get(member).and_then(Value::as_str)
 }
 
-fn bytes(jwk: &Value, member: &str) -> Option<Vec<u8>> {
+pub(crate) fn bytes(jwk: &Value, member: &str) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text(jwk, member)?).ok()
 }
 
 /// A number in as few bytes as it takes; some issuers put a zero in front.
-fn number(jwk: &Value, member: &str) -> Option<Vec<u8>> {
+pub(crate) fn number(jwk: &Value, member: &str) -> Option<Vec<u8>> {
     let bytes = bytes(jwk, member)?;
     let start = bytes.iter().position(|byte| *byte != 0)?;
     bytes.get(start..).map(<[u8]>::to_vec)

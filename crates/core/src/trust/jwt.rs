@@ -8,11 +8,15 @@ use serde_json::Value;
 use crate::{
     json,
     secret::Secret,
-    trust::{Algorithm, Claims, KeySet, Rejection, claims::BOUNDS},
+    trust::{Algorithm, Claims, KeySet, MAX_KEYS, Rejection, claims::BOUNDS},
 };
 
 /// The longest JWT that is looked at.
 pub const MAX_JWT_BYTES: usize = 16 << 10;
+/// `typ` of an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant-04).
+const ID_JAG: &str = "oauth-id-jag+jwt";
+/// `typ` of a client's authentication (draft-ietf-oauth-rfc7523bis).
+const CLIENT_AUTHENTICATION: &str = "client-authentication+jwt";
 /// Characters of a `kid`.
 const MAX_KEY_ID: usize = 256;
 
@@ -24,9 +28,21 @@ pub fn is_jwt_shaped(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'.').count() == 2 && text.bytes().all(letter)
 }
 
+/// Purpose of a JWT by the `typ` of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JwtType {
+    /// A JWT that tells its audience about a subject: no `typ`, `JWT`, `JOSE` or `at+jwt`.
+    Identity,
+    /// An Identity Assertion JWT Authorization Grant: `oauth-id-jag+jwt`, to the letter.
+    IdJag,
+    /// The authentication of a client: `client-authentication+jwt`.
+    ClientAuthentication,
+}
+
 /// A well-formed JWT whose signature is unchecked.
 #[derive(Clone)]
 pub struct Jwt {
+    kind: JwtType,
     algorithm: Algorithm,
     key_id: Option<String>,
     claims: Claims,
@@ -43,21 +59,36 @@ impl fmt::Debug for Jwt {
 
 /// Claims under a signature of the issuer's key. Only [`Jwt::verify`] makes one.
 #[derive(Debug, Clone, Copy)]
-pub struct Verified<'a>(&'a Claims);
+pub struct Verified<'a> {
+    kind: JwtType,
+    claims: &'a Claims,
+}
 
 impl<'a> Verified<'a> {
     /// The claims.
     #[must_use]
     pub fn claims(self) -> &'a Claims {
-        self.0
+        self.claims
+    }
+
+    /// The claims of a JWT of this type.
+    pub(crate) fn claims_of(self, kind: JwtType) -> Result<&'a Claims, Rejection> {
+        if self.kind == kind { Ok(self.claims) } else { Err(OTHER_PURPOSE) }
     }
 }
 
 impl Jwt {
-    /// Reads a JWT. Rejects before any cryptography whatever is too large, is no strict JSON, is
-    /// signed by an algorithm or declared as a type that is not accepted, or demands an extension
-    /// (`crit`).
+    /// Reads a JWT of the type [`JwtType::Identity`]. Rejects before any cryptography whatever is
+    /// too large, is no strict JSON, is signed by an algorithm or declared as a type that is not
+    /// accepted, or demands an extension (`crit`).
     pub fn parse(text: &str) -> Result<Self, Rejection> {
+        let jwt = Self::parse_typed(text)?;
+        if jwt.kind == JwtType::Identity { Ok(jwt) } else { Err(OTHER_PURPOSE) }
+    }
+
+    /// Reads a JWT of any known type; the caller decides by [`Jwt::kind`] which of them it takes.
+    /// Rejects the same as [`Jwt::parse`] besides.
+    pub fn parse_typed(text: &str) -> Result<Self, Rejection> {
         if text.len() > MAX_JWT_BYTES {
             return Err(Rejection::Malformed("it is longer than 16 KiB"));
         }
@@ -67,7 +98,14 @@ impl Jwt {
         let signature = decoded(signature)?;
         let claims = Claims::parse(&decoded(payload)?)?;
         let signed = Secret::new(signed.to_owned());
-        Ok(Self { algorithm: header.algorithm, key_id: header.key_id, claims, signed, signature })
+        let Header { kind, algorithm, key_id } = header;
+        Ok(Self { kind, algorithm, key_id, claims, signed, signature })
+    }
+
+    /// The type it declares.
+    #[must_use]
+    pub const fn kind(&self) -> JwtType {
+        self.kind
     }
 
     /// The algorithm it claims to be signed by.
@@ -91,19 +129,30 @@ impl Jwt {
     /// Checks the signature with the keys that fit `kid` and `alg`; without a `kid`, with all that
     /// fit `alg`.
     pub fn verify(&self, keys: &KeySet) -> Result<Verified<'_>, Rejection> {
-        let mut fitting = keys.fitting(self.key_id(), self.algorithm).peekable();
+        self.verify_with(keys, MAX_KEYS)
+    }
+
+    /// The same with no more than `most` of the keys that fit, for sets that strangers publish.
+    pub(crate) fn verify_with(
+        &self,
+        keys: &KeySet,
+        most: usize,
+    ) -> Result<Verified<'_>, Rejection> {
+        let mut fitting = keys.fitting(self.key_id(), self.algorithm).take(most).peekable();
         if fitting.peek().is_none() {
             return Err(Rejection::UnknownKey);
         }
         let signed = self.signed.expose().as_bytes();
         if fitting.any(|key| key.verify_sig(signed, &self.signature).is_ok()) {
-            Ok(Verified(&self.claims))
+            Ok(Verified { kind: self.kind, claims: &self.claims })
         } else {
             Err(Rejection::WrongSignature)
         }
     }
 }
 
+const OTHER_PURPOSE: Rejection =
+    Rejection::Malformed("its `typ` says that it is for another purpose");
 const NOT_THREE: Rejection = Rejection::Malformed("it is no JWT: three parts with dots between");
 
 fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
@@ -114,6 +163,7 @@ fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
 /// The members of the header that are read. Everything else in it (`jku`, `jwk`, `x5u`, `x5c`, …)
 /// is never looked at: keys come from the issuer as the operator named it.
 struct Header {
+    kind: JwtType,
     algorithm: Algorithm,
     key_id: Option<String>,
 }
@@ -128,25 +178,30 @@ impl Header {
         if header.get("crit").is_some() {
             return Err(Rejection::Malformed("its header demands an extension (`crit`)"));
         }
-        check_type(header.get("typ"))?;
+        let kind = type_of(header.get("typ"))?;
         let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_name);
         let algorithm = algorithm
             .ok_or(Rejection::Malformed("its `alg` is not one of RS256, PS256, ES256 and EdDSA"))?;
-        Ok(Self { algorithm, key_id: key_id(header.get("kid"))? })
+        Ok(Self { kind, algorithm, key_id: key_id(header.get("kid"))? })
     }
 }
 
-/// Absent, or one of those that say "a JWT for its audience". An issuer signs many other things
-/// with the same key (`logout+jwt`, `dpop+jwt`, `secevent+jwt`, …); none of them proves who its
-/// bearer is (RFC 8725 §3.11).
-fn check_type(kind: Option<&Value>) -> Result<(), Rejection> {
-    const ACCEPTED: [&str; 3] = ["JWT", "JOSE", "at+jwt"];
-    let Some(kind) = kind else { return Ok(()) };
-    let name = kind.as_str().map(|name| strip_application(name.trim()));
-    if name.is_some_and(|name| ACCEPTED.iter().any(|known| known.eq_ignore_ascii_case(name))) {
-        Ok(())
+/// Reads `typ`. An issuer signs many other things with the same key (`logout+jwt`, `dpop+jwt`,
+/// `secevent+jwt`, …); none of them proves who its bearer is (RFC 8725 §3.11).
+fn type_of(kind: Option<&Value>) -> Result<JwtType, Rejection> {
+    const IDENTITY: [&str; 3] = ["JWT", "JOSE", "at+jwt"];
+    let Some(kind) = kind else { return Ok(JwtType::Identity) };
+    let written = kind.as_str().ok_or(OTHER_PURPOSE)?;
+    if written == ID_JAG {
+        return Ok(JwtType::IdJag);
+    }
+    let name = strip_application(written.trim());
+    if IDENTITY.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        Ok(JwtType::Identity)
+    } else if name.eq_ignore_ascii_case(CLIENT_AUTHENTICATION) {
+        Ok(JwtType::ClientAuthentication)
     } else {
-        Err(Rejection::Malformed("its `typ` says that it is for another purpose"))
+        Err(OTHER_PURPOSE)
     }
 }
 

@@ -40,9 +40,11 @@ pub enum Rejection {
     NoRole(ClaimPath),
     #[error("entries of `roles` that are equally exact give the claim `{0}` different roles")]
     SeveralRoles(ClaimPath),
-    /// The rule wants it used once, but nothing tells it from another.
-    #[error("the rule has `single_use`, and there is no `jti` of 1 to 255 characters")]
+    /// Used once only, but nothing tells it from another.
+    #[error("it can be used once only, and there is no `jti` of 1 to 255 characters")]
     NoTokenId,
+    #[error("`client_id` is not the client that presents it")]
+    WrongClient,
     #[error("it was exchanged before")]
     Replayed,
 }
@@ -64,7 +66,8 @@ impl Rejection {
             | Self::NoUser(_)
             | Self::NoRole(_)
             | Self::SeveralRoles(_)
-            | Self::NoTokenId => CredentialCheck::Trust,
+            | Self::NoTokenId
+            | Self::WrongClient => CredentialCheck::Trust,
             Self::Replayed => CredentialCheck::Replay,
         }
     }

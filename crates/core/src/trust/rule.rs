@@ -28,6 +28,8 @@ pub struct TrustRule {
     pub max_ttl: MaxTtl,
     /// True if a JWT can be exchanged only once; needs a `jti`.
     pub single_use: bool,
+    /// True if it admits the ID-JAGs of its issuer, and nothing else of it.
+    pub id_jag: bool,
     /// The principals that may act on behalf of its subjects.
     pub delegation: Vec<PrincipalId>,
 }

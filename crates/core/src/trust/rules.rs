@@ -7,7 +7,7 @@ use crate::{
     id::OrgId,
     lineage::Lineage,
     principal::ScopeSet,
-    trust::{Rejection, TrustRule, TrustedSubject, Verified},
+    trust::{Claims, JwtType, Rejection, TrustRule, TrustedSubject, Verified},
 };
 
 /// The rules contradict each other.
@@ -62,31 +62,52 @@ impl TrustRules {
     }
 
     /// Returns the subject that a verified JWT speaks for. Exactly one rule must match, otherwise
-    /// the JWT is refused.
+    /// the JWT is refused. Rules for ID-JAGs are left aside.
     pub fn admit(
         &self,
         verified: Verified<'_>,
         org: Option<OrgId>,
         now: Timestamp,
     ) -> Result<TrustedSubject, Rejection> {
-        let claims = verified.claims();
+        let claims = verified.claims_of(JwtType::Identity)?;
+        let admitted = self.admitted(claims, org, now, |rule| !rule.id_jag)?;
+        admitted.rule.subject(claims, admitted.expires_at)
+    }
+
+    /// The one rule that matches the claims, of those that `fits` leaves.
+    pub(crate) fn admitted(
+        &self,
+        claims: &Claims,
+        org: Option<OrgId>,
+        now: Timestamp,
+        fits: impl Fn(&TrustRule) -> bool,
+    ) -> Result<Admitted<'_>, Rejection> {
         self.trusts(claims.issuer(), org)?;
         let expires_at = claims.check_times(now)?;
-        let meant = self.of(claims.issuer(), org).filter(|rule| claims.is_for(&rule.audience));
-        let meant: Vec<_> = meant.collect();
-        if meant.is_empty() {
+        let mut fitting = self.of(claims.issuer(), org).filter(|rule| fits(rule)).peekable();
+        if fitting.peek().is_none() {
+            return Err(Rejection::NoRule);
+        }
+        let mut meant = fitting.filter(|rule| claims.is_for(&rule.audience)).peekable();
+        if meant.peek().is_none() {
             return Err(Rejection::WrongAudience);
         }
         claims.check_purpose()?;
-        let matching: Vec<_> = meant.into_iter().filter(|rule| rule.expects.hold(claims)).collect();
+        let matching: Vec<_> = meant.filter(|rule| rule.expects.hold(claims)).collect();
         match matching.as_slice() {
             [] => Err(Rejection::NoRule),
-            [rule] => rule.subject(claims, expires_at),
+            [rule] => Ok(Admitted { rule, expires_at }),
             several => {
                 Err(Rejection::SeveralRules(several.iter().map(|rule| rule.name.clone()).collect()))
             }
         }
     }
+}
+
+/// The rule that admits some claims, and when these end.
+pub(crate) struct Admitted<'a> {
+    pub(crate) rule: &'a Arc<TrustRule>,
+    pub(crate) expires_at: Timestamp,
 }
 
 impl Lineage {

@@ -30,6 +30,10 @@ pub struct TrustedSubject {
     pub expires_at: Timestamp,
     /// Record that prevents a second exchange, if the rule is single-use.
     pub single_use: Option<SingleUse>,
+    /// Scopes that the JWT itself leaves; all of them unless it is an ID-JAG.
+    pub asserted: ScopeSet,
+    /// The resources that an ID-JAG is for; anything that its client may use when empty.
+    pub resources: Vec<String>,
 }
 
 /// A principal that is there already, or a user who may be new.
@@ -66,6 +70,21 @@ pub struct SingleUse {
     pub until: Timestamp,
 }
 
+impl SingleUse {
+    /// The record of these claims, which end at `expires_at`. Fails if there is no `jti`.
+    pub(crate) fn of(
+        issuer: &str,
+        claims: &Claims,
+        expires_at: Timestamp,
+    ) -> Result<Self, Rejection> {
+        Ok(Self {
+            issuer: issuer.to_owned(),
+            jti: claims.name("jti").ok_or(Rejection::NoTokenId)?.to_owned(),
+            until: expires_at.plus_seconds(LEEWAY_SECONDS),
+        })
+    }
+}
+
 impl TrustedSubject {
     /// The org of the subject.
     #[must_use]
@@ -76,7 +95,7 @@ impl TrustedSubject {
     /// Maximum scopes of a token for it.
     #[must_use]
     pub fn scopes(&self) -> ScopeSet {
-        self.rule.scopes
+        self.rule.scopes.intersection(self.asserted)
     }
 
     /// Maximum lifetime of a token for it, in seconds.
@@ -99,6 +118,8 @@ impl TrustRule {
             external_subject: claims.name("sub").map(str::to_owned),
             single_use: self.single_use(claims, expires_at)?,
             expires_at,
+            asserted: ScopeSet::ALL,
+            resources: Vec::new(),
             rule: Arc::clone(self),
         })
     }
@@ -126,14 +147,10 @@ impl TrustRule {
         claims: &Claims,
         expires_at: Timestamp,
     ) -> Result<Option<SingleUse>, Rejection> {
-        if !self.single_use {
+        if !self.single_use && !self.id_jag {
             return Ok(None);
         }
-        Ok(Some(SingleUse {
-            issuer: self.issuer.clone(),
-            jti: claims.name("jti").ok_or(Rejection::NoTokenId)?.to_owned(),
-            until: expires_at.plus_seconds(LEEWAY_SECONDS),
-        }))
+        SingleUse::of(&self.issuer, claims, expires_at).map(Some)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Guarantees of trusting a JWT, as tables.
 
 mod advice;
+mod assertions;
 mod claims;
 mod form;
+mod id_jag;
 mod issuer;
 mod keys;
+mod public_key;
 mod rules;
 mod signatures;
 mod wycheproof;
@@ -28,6 +31,11 @@ fn now() -> Timestamp {
     Timestamp::default().plus_seconds(NOW)
 }
 
+/// This gateway, as the issuer of `AUDIENCE`.
+fn recipient() -> Recipient {
+    Recipient { issuer: AUDIENCE.to_owned(), token_endpoint: format!("{AUDIENCE}/oauth/token") }
+}
+
 /// Claims that every rule of these tests accepts.
 fn claims() -> Value {
     json!({
@@ -44,7 +52,11 @@ fn claims() -> Value {
 
 /// These claims with others in their place; `null` removes one.
 fn with(changes: &Value) -> Value {
-    let mut claims = claims();
+    changed(claims(), changes)
+}
+
+/// Some claims with others in their place; `null` removes one.
+fn changed(mut claims: Value, changes: &Value) -> Value {
     let members = claims.as_object_mut().unwrap();
     for (name, value) in changes.as_object().unwrap() {
         if value.is_null() {
@@ -78,6 +90,7 @@ fn rule(name: &str) -> TrustRule {
         scopes: ScopeSet::ALL,
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: false,
+        id_jag: false,
         delegation: Vec::new(),
     }
 }

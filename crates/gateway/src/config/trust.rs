@@ -66,6 +66,9 @@ pub(crate) struct TrustEntry {
     /// A JWT can be exchanged only once.
     #[serde(default)]
     single_use: bool,
+    /// The rule admits the ID-JAGs of the issuer, by which a client acts for a person.
+    #[serde(default)]
+    id_jag: bool,
     /// Service accounts of the org (ids or names) that may act on behalf of its subjects.
     #[serde(default)]
     delegation: Vec<String>,
@@ -106,11 +109,16 @@ pub(crate) struct Trusted {
 }
 
 impl Trusted {
-    /// Reads all entries as a whole. The error says what to change.
-    pub(super) fn of(entries: &[TrustEntry]) -> Result<Self, ConfigError> {
+    /// Reads all entries as a whole. The error says what to change. `public_url` is the issuer that
+    /// ID-JAGs have to be for.
+    pub(super) fn of(
+        entries: &[TrustEntry],
+        public_url: Option<&str>,
+    ) -> Result<Self, ConfigError> {
         let mut rules = Vec::with_capacity(entries.len());
         let mut declared: BTreeMap<&str, (&TrustEntry, IssuerKeys)> = BTreeMap::new();
         for entry in entries {
+            entry.check_issuer(public_url).map_err(|error| entry.wrong(&error))?;
             rules.push(entry.rule().map_err(|error| entry.wrong(&error))?);
             let said = entry.keys();
             match declared.entry(&entry.issuer) {
@@ -190,8 +198,36 @@ impl TrustEntry {
             scopes: self.scopes()?,
             max_ttl: max_ttl.map_err(in_key("max_ttl"))?.unwrap_or(MaxTtl::default_of(kind)),
             single_use: self.single_use,
+            id_jag: self.id_jag()?,
             delegation: self.delegation()?,
         })
+    }
+
+    /// An ID-JAG is for the issuer of the authorization server, which is `server.public_url`.
+    fn check_issuer(&self, public_url: Option<&str>) -> Result<(), String> {
+        let issuer = public_url.map(|url| url.trim_end_matches('/'));
+        match issuer {
+            Some(issuer) if self.id_jag && self.audience != issuer => Err(format!(
+                "`id_jag` needs `audience = \"{issuer}\"`, as `server.public_url` has it"
+            )),
+            None if self.id_jag => {
+                Err("`id_jag` needs `server.public_url`: ID-JAGs are issued for it".to_owned())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// An ID-JAG speaks for a person, and a client acts without anybody's delegation.
+    fn id_jag(&self) -> Result<bool, String> {
+        if self.id_jag && self.principal.is_some() {
+            return Err("`id_jag` needs `user_from`: an ID-JAG speaks for a person".to_owned());
+        }
+        if self.id_jag && !self.delegation.is_empty() {
+            return Err(
+                "`delegation` is for `POST /v1/auth/token`, which takes no ID-JAG".to_owned()
+            );
+        }
+        Ok(self.id_jag)
     }
 
     fn expects(&self) -> Result<Expectations, String> {

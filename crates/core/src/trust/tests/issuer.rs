@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use aws_lc_rs::{
+    encoding::{AsDer, PublicKeyX509Der},
     hmac,
     rand::SystemRandom,
     rsa::KeySize,
@@ -11,7 +12,10 @@ use aws_lc_rs::{
         RSA_PSS_SHA256, RsaKeyPair,
     },
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use serde_json::{Value, json};
 
 use crate::trust::{Algorithm, KeySet};
@@ -38,6 +42,13 @@ fn rsa_parts(key: &RsaKeyPair) -> (Vec<u8>, Vec<u8>) {
     (der[end - bytes..end].to_vec(), der[end + 2..].to_vec())
 }
 
+/// PEM with lines of 64 characters.
+pub(super) fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<_> = text.as_bytes().chunks(64).map(|it| str::from_utf8(it).unwrap()).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}
+
 impl Issuer {
     fn new() -> Self {
         let rsa = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
@@ -55,6 +66,24 @@ impl Issuer {
 
     pub(super) fn keys(&self) -> &KeySet {
         &self.keys
+    }
+
+    /// The RSA key in PEM.
+    pub(super) fn rsa_pem(&self) -> String {
+        let key = AsDer::<PublicKeyX509Der<'_>>::as_der(self.rsa.public_key()).unwrap();
+        pem("PUBLIC KEY", key.as_ref())
+    }
+
+    /// The P-256 key in PEM.
+    pub(super) fn ec_pem(&self) -> String {
+        let key = AsDer::<PublicKeyX509Der<'_>>::as_der(self.ec.public_key()).unwrap();
+        pem("PUBLIC KEY", key.as_ref())
+    }
+
+    /// The Ed25519 key in PEM.
+    pub(super) fn ed_pem(&self) -> String {
+        let key = AsDer::<PublicKeyX509Der<'_>>::as_der(self.ed.public_key()).unwrap();
+        pem("PUBLIC KEY", key.as_ref())
     }
 
     /// Its JWK Set.

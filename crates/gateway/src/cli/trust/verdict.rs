@@ -6,7 +6,10 @@ use portcullis_app::Trust;
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
-    trust::{Jwt, Rejection, RuleReport, Subject, TrustRule, TrustedSubject, Who},
+    trust::{
+        Jwt, JwtType, Recipient, Rejection, RuleReport, Subject, TrustRule, TrustRules,
+        TrustedSubject, Verified, Who,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -38,11 +41,11 @@ impl From<&Rejection> for Refused {
 impl Verdict {
     /// Looks at a JWT as the exchange would, and goes on looking where that would stop.
     pub(super) async fn of(text: &str, org: Option<OrgId>, trust: &Trust, now: Timestamp) -> Self {
-        let jwt = match Jwt::parse(text) {
+        let jwt = match Jwt::parse_typed(text) {
             Ok(jwt) => jwt,
             Err(rejection) => return Self::unreadable(&rejection),
         };
-        let mut rules = trust.rules().explain(jwt.unverified(), now);
+        let mut rules = trust.rules().explain(&jwt, now);
         rules.retain(|report| org.is_none_or(|org| report.rule.org == org));
         let (signature, outcome) = signed(&jwt, org, trust, now).await;
         Self { jwt: Some(jwt), signature, rules, outcome }
@@ -145,10 +148,32 @@ async fn signed(
     };
     match jwt.verify(&keys) {
         Ok(verified) => {
-            let admitted = trust.rules().admit(verified, org, now);
+            let admitted = admitted(jwt, verified, trust.rules(), org, now);
             (Ok(()), admitted.map_err(|rejection| Refused::from(&rejection)))
         }
         Err(rejection) => (Err(rejection.to_string()), refuse(&rejection)),
+    }
+}
+
+/// The subject as the endpoint for this kind of JWT admits it. An ID-JAG is looked at as if its
+/// client presented it to the gateway that it names.
+fn admitted(
+    jwt: &Jwt,
+    verified: Verified<'_>,
+    rules: &TrustRules,
+    org: Option<OrgId>,
+    now: Timestamp,
+) -> Result<TrustedSubject, Rejection> {
+    match jwt.kind() {
+        JwtType::Identity | JwtType::ClientAuthentication => rules.admit(verified, org, now),
+        JwtType::IdJag => {
+            let claims = verified.claims();
+            let client = claims.name("client_id").ok_or(Rejection::WrongClient)?;
+            let named = claims.texts("aud", 1).unwrap_or_default();
+            let issuer = named.first().copied().unwrap_or_default().to_owned();
+            let recipient = Recipient { issuer, token_endpoint: String::new() };
+            rules.admit_id_jag(verified, client, &recipient, org, now)
+        }
     }
 }
 

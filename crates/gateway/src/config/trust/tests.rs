@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 
+const PUBLIC: &str = "https://gateway.acme.example";
 const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
 /// A configuration with nothing but trust rules.
@@ -20,7 +21,7 @@ fn parsed(toml: &str) -> Result<Config, toml::de::Error> {
 
 fn trusted(toml: &str) -> Result<Trusted, String> {
     let file = parsed(toml).map_err(|error| error.to_string())?;
-    Trusted::of(&file.trust).map_err(|error| error.to_string())
+    Trusted::of(&file.trust, Some(PUBLIC)).map_err(|error| error.to_string())
 }
 
 fn refusal(toml: &str) -> String {
@@ -189,5 +190,30 @@ fn a_file_of_keys_is_taken_from_the_folder_of_the_configuration() {
 
     file.trust[0].take_paths_from(folder.path());
 
-    assert!(Trusted::of(&file.trust).is_ok());
+    assert!(Trusted::of(&file.trust, Some(PUBLIC)).is_ok());
+}
+
+#[test]
+fn a_rule_for_id_jags_makes_users_of_jwts_for_the_public_url() {
+    let jag = ("id_jag", "true");
+    let roles = ("roles", "{ \"*\" = \"member\" }");
+    let read = trusted(&user(&[roles, jag])).unwrap();
+    assert!(read.rules.iter().all(|rule| rule.id_jag));
+
+    for (toml, wanted) in [
+        (entry(&[jag]), "speaks for a person"),
+        (user(&[roles, jag, ("audience", "\"mcp-gateway\"")]), "server.public_url"),
+        (user(&[roles, jag, ("audience", "\"https://gateway.acme.example/\"")]), "`audience = "),
+        (
+            user(&[roles, jag, ("delegation", "[\"sa_01M754BKTK9KV856N96WMEHWY9\"]")]),
+            "`delegation`",
+        ),
+        (user(&[roles, ("id_jag", "\"yes\"")]), "id_jag"),
+    ] {
+        assert!(refusal(&toml).contains(wanted), "{toml}: {}", refusal(&toml));
+    }
+    let file = parsed(&user(&[roles, jag])).unwrap();
+    let homeless = Trusted::of(&file.trust, None).unwrap_err().to_string();
+    assert!(homeless.contains("needs `server.public_url`"), "{homeless}");
+    assert!(Trusted::of(&file.trust, Some("https://gateway.acme.example/")).is_ok());
 }
