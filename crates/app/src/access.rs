@@ -1,5 +1,6 @@
 //! Callers: their tokens and sessions, and trust rules.
 
+pub(crate) mod keys;
 pub(crate) mod token_use;
 pub(crate) mod tokens;
 pub(crate) mod trust;

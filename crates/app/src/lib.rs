@@ -51,6 +51,7 @@ pub use portcullis_lanes::Workers;
 pub use self::{
     access::{
         Access,
+        keys::RemovedKey,
         tokens::{
             Credentials, ExchangeRequest, Granted, Presented, Purpose, RefreshAt, Refreshing,
             Screened, SubjectType,

@@ -175,17 +175,23 @@ pub enum AuthMethod {
         /// The trust rule's name.
         trust: String,
     },
+    /// Given to a service account that signed with a registered key.
+    Key {
+        /// The key's thumbprint (RFC 7638).
+        thumbprint: String,
+    },
     /// Narrowed from, or delegated by, another token.
     Token,
 }
 
 impl AuthMethod {
-    /// `operator`, `oidc` or `token`.
+    /// `operator`, `oidc`, `key` or `token`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Oidc { .. } => "oidc",
+            Self::Key { .. } => "key",
             Self::Token => "token",
         }
     }

@@ -9,6 +9,7 @@ pub(super) mod exports;
 pub(super) mod invoke;
 pub(super) mod mcps;
 pub(super) mod policies;
+pub(super) mod principal_keys;
 pub(super) mod providers;
 pub(super) mod sessions;
 pub(super) mod simulate;

@@ -96,7 +96,7 @@ impl Store {
     pub async fn insert_code(&self, code: &AuthorizationCode) -> Result<(), StoreError> {
         let trust = match &code.method {
             AuthMethod::Oidc { trust } => Some(trust.clone()),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         let login = code.login.as_ref();
         let asked = Asked {

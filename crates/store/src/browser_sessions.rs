@@ -116,7 +116,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let trust = match &session.method {
             AuthMethod::Oidc { trust } => Some(trust.as_str()),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         change!(self, session.org_id, |tx| {
             if let Some(assertion) = assertion {

@@ -4,7 +4,7 @@
 //! what must differ is in `db` behind named functions. **Invariant:** every function that reads or
 //! changes what belongs to a tenant takes its `OrgId` and puts it into the statement. Those that
 //! stand above the tenants are few: [`Store::find_token_by_hash`] finds out which tenant it is,
-//! [`Store::find_tokens`] and [`Store::touch_tokens`] follow it, and the operator's lists and the
+//! [`Store::find_key_owner`] does for a key, [`Store::find_tokens`] and [`Store::touch_tokens`] follow it, and the operator's lists and the
 //! jobs at start-up and of sealing ([`Store::list_orgs`], [`Store::abandoned_intents`],
 //! [`Store::orgs_with_unsealed`], [`Store::orgs_with_unsigned`], [`Store::committed_since`], [`Store::horizon`],
 //! [`Store::checkpoints_since`], [`Store::any_checkpoint`]) look for work in all of them, as do
@@ -45,6 +45,7 @@ mod nodes;
 mod orgs;
 mod pins;
 mod policies;
+mod principal_keys;
 mod principals;
 mod providers;
 mod secrets;
@@ -92,6 +93,7 @@ pub use crate::{
     orgs::Org,
     pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
+    principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
     principals::Principal,
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,

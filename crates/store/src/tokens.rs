@@ -178,6 +178,7 @@ impl Readable for TokenRow {
             method: match (self.method.as_str(), self.trust) {
                 ("operator", None) => AuthMethod::Operator,
                 ("oidc", Some(trust)) => AuthMethod::Oidc { trust },
+                ("key", Some(thumbprint)) => AuthMethod::Key { thumbprint },
                 ("token", None) => AuthMethod::Token,
                 _ => return Err(StoreError::Corrupt("tokens.method")),
             },

@@ -51,7 +51,7 @@ impl Person {
     pub fn actor(&self) -> Actor {
         let trust = match &self.session.method {
             AuthMethod::Oidc { trust } => Some(trust.clone()),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         Actor {
             act: None,
@@ -140,7 +140,7 @@ impl Logins {
         let (Some(org), Some(principal)) = (org, principal) else { return Ok(None) };
         let lineage = match &session.method {
             AuthMethod::Oidc { trust } => Lineage::login(trust, session.principal_id),
-            AuthMethod::Operator | AuthMethod::Token => Lineage::default(),
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => Lineage::default(),
         };
         let Some(bounds) = lineage.bounds(org.id, self.access.trust().rules()) else {
             return Ok(None);

@@ -5,6 +5,7 @@ mod approvals;
 mod audit;
 mod consents;
 mod indexes;
+mod keys;
 mod logins;
 mod logs;
 mod orgs;
@@ -34,7 +35,7 @@ use portcullis_core::{
     random::Random,
     refusal::Executed,
 };
-use portcullis_store::{AuditWriter, Store, StoreError};
+use portcullis_store::{AuditWriter, MAX_PRINCIPAL_KEYS, Store, StoreError};
 
 use self::tokens::MAX_DAYS;
 use crate::audit::events::{patience, row_of};
@@ -73,6 +74,16 @@ pub enum ShellError {
         "there is no session `{0}` that lasts; `portcullis session list` shows those there are"
     )]
     NoSession(String),
+    #[error("a person has no key; `portcullis principal key` is for service accounts (`sa_…`)")]
+    KeyOfUser,
+    #[error(
+        "the service account has {MAX_PRINCIPAL_KEYS} keys already; remove one that is not used"
+    )]
+    TooManyKeys,
+    #[error(
+        "the service account has no key `{0}`; `portcullis principal key list` shows those it has"
+    )]
+    NoKey(String),
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),
     #[error(

@@ -43,6 +43,12 @@ pub enum EventType {
     /// The operator or a login made or changed a principal.
     #[serde(rename = "principal.changed")]
     PrincipalChanged,
+    /// A public key of a service account was registered.
+    #[serde(rename = "principal.key_added")]
+    PrincipalKeyAdded,
+    /// A public key of a service account was removed, and what it bought revoked.
+    #[serde(rename = "principal.key_removed")]
+    PrincipalKeyRemoved,
     /// A token that opens nothing was presented; stands for `count` of them.
     #[serde(rename = "auth.rejected")]
     AuthRejected,
@@ -154,6 +160,8 @@ impl EventType {
             Self::TokenReuseDetected => "token.reuse_detected",
             Self::OrgChanged => "org.changed",
             Self::PrincipalChanged => "principal.changed",
+            Self::PrincipalKeyAdded => "principal.key_added",
+            Self::PrincipalKeyRemoved => "principal.key_removed",
             Self::AuthRejected => "auth.rejected",
             Self::LoginLinkIssued => "login.link_issued",
             Self::LoginSucceeded => "login.succeeded",
@@ -194,7 +202,7 @@ impl EventType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ActorAuth)]
 pub struct Auth {
-    /// `operator`, `oidc`, `token` or `system`.
+    /// `operator`, `oidc`, `key`, `token` or `system`.
     pub method: &'static str,
     /// The trust rule that admitted it, if one did.
     pub trust: Option<String>,
@@ -244,7 +252,7 @@ impl Actor {
     pub fn of(caller: &Caller) -> Self {
         let trust = match &caller.method {
             AuthMethod::Oidc { trust } => Some(trust.clone()),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         Self {
             act: caller.lineage.act(),
@@ -324,8 +332,8 @@ pub struct Target {
     pub id: Option<String>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
-    /// `mcp`, `approval`, `audit_event`, `audit_log`, `hold`, `token`, `principal`, `org`,
-    /// `provider`, `policy_set`, `export` or `node`.
+    /// `mcp`, `approval`, `audit_event`, `audit_log`, `hold`, `token`, `principal`,
+    /// `principal_key`, `org`, `provider`, `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Definition of the tool that was in force.

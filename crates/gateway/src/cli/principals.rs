@@ -1,5 +1,7 @@
 //! `portcullis principal`.
 
+mod keys;
+
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use portcullis_app::Shell;
 use portcullis_core::{
@@ -71,6 +73,9 @@ pub(super) enum Principals {
         #[command(flatten)]
         whom: Whom,
     },
+    /// Register, list and remove the public keys of a service account
+    #[command(subcommand)]
+    Key(keys::Keys),
     /// List everybody in an org
     List {
         /// Id or name of the org; not needed where there is only one
@@ -181,6 +186,7 @@ impl Principals {
                     |it: &Principal| format!("enabled {}: its tokens are accepted again", it.id);
                 whom.change(change, text).await
             }
+            Self::Key(keys) => keys.run().await,
             Self::List { org, installation } => list(org.as_deref(), &installation).await,
         }
     }
@@ -200,20 +206,28 @@ async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Fail
 }
 
 impl Whom {
+    /// Does something with the principal in the shell.
+    async fn with<T>(
+        &self,
+        act: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let office = self.installation.office().await?;
+        let done = async {
+            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            act(&office.shell, found.id).await
+        };
+        let done = done.await;
+        office.close().await;
+        done
+    }
+
     /// Makes the change to the principal, and tells of it.
     async fn change(
         self,
         change: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<Principal, Failure>,
         text: impl FnOnce(&Principal) -> String,
     ) -> Result<(), Failure> {
-        let office = self.installation.office().await?;
-        let changed = async {
-            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            change(&office.shell, found.id).await
-        };
-        let changed = changed.await;
-        office.close().await;
-        let changed = changed?;
+        let changed = self.with(change).await?;
         self.installation.output().record(&record(&changed), &text(&changed))
     }
 }

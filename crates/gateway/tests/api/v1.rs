@@ -14,5 +14,6 @@ mod policies_operated;
 mod policies_reload;
 mod policies_replay;
 mod policies_simulate;
+mod principal_keys;
 mod providers;
 mod sessions;

@@ -9,9 +9,10 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 35] = [
+pub(super) const TABLES: [&str; 36] = [
     "orgs",
     "principals",
+    "principal_keys",
     "tokens",
     "refreshes",
     "identities",

@@ -69,6 +69,7 @@ macro_rules! insert {
         let $crate::tokens::NewToken { record, hash } = $new;
         let trust = match &record.method {
             portcullis_core::principal::AuthMethod::Oidc { trust } => Some(trust.as_str()),
+            portcullis_core::principal::AuthMethod::Key { thumbprint } => Some(thumbprint.as_str()),
             portcullis_core::principal::AuthMethod::Operator
             | portcullis_core::principal::AuthMethod::Token => None,
         };
@@ -218,6 +219,20 @@ impl Store {
             }
         });
         Ok(Issued::Done)
+    }
+
+    /// Remembers a JWT that may be used once. `false` if it was used before.
+    #[boxed]
+    pub async fn use_assertion(&self, assertion: Assertion) -> Result<bool, StoreError> {
+        let first = change!(self, installation, |tx| {
+            sqlx::query(REMEMBER)
+                .bind(assertion.digest.as_slice())
+                .bind(assertion.expires_at.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(first > 0)
     }
 
     /// Deletes the JWTs that have expired.

@@ -31,7 +31,7 @@ pub(crate) struct CodeOwner {
 pub(crate) fn actor_of(code: &AuthorizationCode) -> Actor {
     let trust = match &code.method {
         AuthMethod::Oidc { trust } => Some(trust.clone()),
-        AuthMethod::Operator | AuthMethod::Token => None,
+        AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
     };
     Actor {
         act: None,
@@ -49,7 +49,7 @@ pub(crate) fn actor_of_known(known: &KnownToken) -> Actor {
     let KnownToken { token, client, .. } = known;
     let trust = match &token.method {
         AuthMethod::Oidc { trust } => Some(trust.clone()),
-        AuthMethod::Operator | AuthMethod::Token => None,
+        AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
     };
     Actor {
         act: token.lineage.as_ref().and_then(Lineage::act),
@@ -120,7 +120,7 @@ impl Access {
     fn record_for(&self, code: &AuthorizationCode, now: Timestamp) -> TokenRecord {
         let rule = match &code.method {
             AuthMethod::Oidc { trust } => self.trust_rule(code.org_id, trust),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         let longest = rule.map(|rule| rule.max_ttl.seconds());
         let life = AccessLife::of_login(code.principal_id.kind(), longest);

@@ -76,6 +76,8 @@ pub(super) enum KnownPrincipal {
 #[derive(Debug)]
 pub(super) enum Proof {
     Jwt(Box<TrustedSubject>),
+    /// A signature with the registered key of this thumbprint.
+    Key(String),
     Token(Arc<Session>),
 }
 
@@ -115,7 +117,7 @@ impl Party {
 
     pub(super) fn session(&self) -> Option<&Arc<Session>> {
         match &self.proof {
-            Proof::Jwt(_) => None,
+            Proof::Jwt(_) | Proof::Key(_) => None,
             Proof::Token(session) => Some(session),
         }
     }
@@ -124,6 +126,7 @@ impl Party {
     pub(super) fn lineage(&self, principal: PrincipalId) -> Lineage {
         match &self.proof {
             Proof::Jwt(trusted) => Lineage::login(&trusted.rule.name, principal),
+            Proof::Key(_) => Lineage::default(),
             Proof::Token(session) => Lineage::clone(&session.caller.lineage).derived(),
         }
     }
@@ -137,20 +140,44 @@ impl Party {
     pub(super) fn actor(&self) -> Actor {
         match &self.proof {
             Proof::Token(session) => Actor::of(&session.caller),
-            Proof::Jwt(trusted) => Actor {
-                act: None,
-                auth: Auth { method: "oidc", trust: Some(trusted.rule.name.clone()) },
-                client: None,
-                id: self.id(),
-                token_id: None,
-                kind: self.id().map_or(PrincipalKind::User, PrincipalId::kind).as_str(),
-                via: None,
-            },
+            Proof::Jwt(trusted) => {
+                let trust = Some(trusted.rule.name.clone());
+                self.anew(Auth { method: "oidc", trust })
+            }
+            Proof::Key(_) => self.anew(Auth { method: "key", trust: None }),
+        }
+    }
+}
+
+impl Party {
+    /// The party as an actor that comes without a token.
+    fn anew(&self, auth: Auth) -> Actor {
+        Actor {
+            act: None,
+            auth,
+            client: None,
+            id: self.id(),
+            token_id: None,
+            kind: self.id().map_or(PrincipalKind::User, PrincipalId::kind).as_str(),
+            via: None,
         }
     }
 }
 
 impl Credentials {
+    /// The scopes of a token that asks for `asked`, cut to what the credentials leave (RFC 6749
+    /// §3.3). Without a wish they are the usual ones, and those that an ID-JAG names.
+    #[must_use]
+    pub fn narrowed(&self, asked: Option<ScopeSet>) -> ScopeSet {
+        let allowed = self.subject.scopes;
+        let named = matches!(&self.subject.proof, Proof::Jwt(trusted) if trusted.rule.id_jag);
+        match asked {
+            Some(asked) => asked.intersection(allowed),
+            None if named => allowed,
+            None => allowed.unless_asked_for(),
+        }
+    }
+
     /// Org and actor of the request.
     pub(crate) fn whose(&self) -> (OrgId, Actor) {
         (self.subject.org_id, self.subject.actor())
@@ -243,6 +270,15 @@ impl Access {
         }
         let trusted = self.verify_subject(jwt, org, origin.arrived).await;
         let trusted = trusted.map_err(|refusal| self.distrusted(jwt, org, refusal))?;
+        self.party_of(trusted).await
+    }
+
+    /// The party that a trust rule makes of a JWT, unless its org or principal is disabled.
+    pub(super) async fn party_of(
+        self: &Arc<Self>,
+        trusted: TrustedSubject,
+    ) -> Result<Party, Rejected> {
+        let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
         let org_id = trusted.org();
         let org = self.base.store.find_org(org_id).await?;
         let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
@@ -256,7 +292,12 @@ impl Access {
 
     /// A JWT that maps to no principal. If its issuer did sign it, and lets into one org only, that
     /// org's log records it.
-    fn distrusted(&self, jwt: &str, org: Option<OrgId>, refusal: TrustRefusal) -> Rejected {
+    pub(super) fn distrusted(
+        &self,
+        jwt: &str,
+        org: Option<OrgId>,
+        refusal: TrustRefusal,
+    ) -> Rejected {
         let signed = match &refusal {
             TrustRefusal::Unavailable => false,
             TrustRefusal::Invalid(rejection) => match rejection.check() {
@@ -268,7 +309,7 @@ impl Access {
             },
         };
         let refusal = Refusal::from(refusal);
-        match Jwt::parse(jwt) {
+        match Jwt::parse_typed(jwt) {
             Ok(jwt) if signed => {
                 let issuer = jwt.unverified().issuer();
                 let mut orgs = self.trust.rules().of(issuer, org).map(|rule| rule.org);

@@ -138,7 +138,11 @@ impl Access {
             label: record.label.as_deref(),
             token: record.id,
         };
-        self.audit.record(self.token_event(record.org_id, event, origin)).await?;
+        let mut event = self.token_event(record.org_id, event, origin);
+        if let AuthMethod::Key { thumbprint } = &record.method {
+            event.detached = event.detached.keep("key", Some(&**thumbprint), &*self.base.random);
+        }
+        self.audit.record(event).await?;
         let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
         Ok(Granted { access, refresh, scopes: record.scopes, record, now })
     }
@@ -169,13 +173,17 @@ impl Access {
         }
     }
 
-    /// A refresh token is for people who logged in themselves (RFC 6749 §4.4.3).
+    /// A refresh token is for people who logged in themselves (RFC 6749 §4.4.3): the client of an
+    /// ID-JAG asks their issuer again.
     fn first_refresh(
         &self,
         credentials: &Credentials,
         access: &TokenRecord,
     ) -> Option<(Token, TokenRecord)> {
-        let login = matches!(credentials.subject.proof, Proof::Jwt(_));
+        let login = match &credentials.subject.proof {
+            Proof::Jwt(trusted) => !trusted.rule.id_jag,
+            Proof::Key(_) | Proof::Token(_) => false,
+        };
         if !login || credentials.actor.is_some() || access.kind != TokenKind::User {
             return None;
         }
@@ -280,6 +288,7 @@ fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusa
 fn method(subject: &Party) -> AuthMethod {
     match &subject.proof {
         Proof::Jwt(trusted) => AuthMethod::Oidc { trust: trusted.rule.name.clone() },
+        Proof::Key(thumbprint) => AuthMethod::Key { thumbprint: thumbprint.clone() },
         Proof::Token(_) => AuthMethod::Token,
     }
 }
@@ -289,6 +298,7 @@ fn method(subject: &Party) -> AuthMethod {
 fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
     match &subject.proof {
         Proof::Jwt(trusted) => Some(LoginRecord { said: trusted.login.clone(), said_at: now }),
+        Proof::Key(_) => None,
         Proof::Token(session) => session.login.clone(),
     }
 }
@@ -296,7 +306,11 @@ fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
 /// Record that makes a single-use JWT fail the second time; `None` for other credentials.
 fn assertion(party: &Party) -> Option<Assertion> {
     let Proof::Jwt(trusted) = &party.proof else { return None };
-    let once = trusted.single_use.as_ref()?;
+    trusted.single_use.as_ref().map(record_of)
+}
+
+/// The record of a JWT that may be used once.
+pub(super) fn record_of(once: &SingleUse) -> Assertion {
     let SingleUse { issuer, jti, until } = once;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {
@@ -304,5 +318,5 @@ fn assertion(party: &Party) -> Option<Assertion> {
     }
     let mut digest = [0; 32];
     digest.copy_from_slice(context.finish().as_ref());
-    Some(Assertion { digest, expires_at: *until })
+    Assertion { digest, expires_at: *until }
 }

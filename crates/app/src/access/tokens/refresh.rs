@@ -129,7 +129,7 @@ impl Access {
         }
         let rule = match &refresh.method {
             AuthMethod::Oidc { trust } => self.trust_rule(refresh.org_id, trust),
-            AuthMethod::Operator | AuthMethod::Token => None,
+            AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         let rule = rule.map(|rule| rule.max_ttl.seconds());
         let life = AccessLife::of_login(caller.principal_id.kind(), rule)

@@ -55,7 +55,8 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "login.succeeded"
         | "provider.connect_started"
         | "provider.connected"
-        | "provider.connect_failed" => Activity::Create,
+        | "provider.connect_failed"
+        | "principal.key_added" => Activity::Create,
         "policy.simulated" | "audit.accessed" | "audit.exported" => Activity::Read,
         "approval.granted"
         | "approval.denied"
@@ -77,7 +78,8 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "token.reuse_detected"
         | "provider.disconnected"
         | "audit.erased"
-        | "audit.pruned" => Activity::Delete,
+        | "audit.pruned"
+        | "principal.key_removed" => Activity::Delete,
         other => Activity::Other(other),
     }
 }

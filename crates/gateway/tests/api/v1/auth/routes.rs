@@ -43,6 +43,7 @@ pub(super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/audit/checkpoint") => Some("audit:read"),
         ("GET", "/v1/approvals" | "/v1/approvals/{id}") => Some("approvals:read"),
         ("POST", "/v1/approvals/{id}/decision") => Some("approvals:decide"),
+        ("GET" | "POST" | "DELETE", "/v1/principals/{id}/keys") => Some("admin"),
         ("GET", "/v1/audit/events" | "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof")
         | ("DELETE", "/v1/auth/token")
         // There the Bearer is the credential itself.

@@ -1,0 +1,173 @@
+//! `/v1/principals/{id}/keys` and `portcullis principal key`: public keys of service accounts.
+
+use portcullis_testkit::{Gateway, Principal};
+use serde_json::{Value, json};
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, assert_fails, assert_framed, items},
+};
+
+/// RFC 8037 appendix A.2 and A.3.
+const POINT: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
+const THUMBPRINT: &str = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+/// The same key in PEM.
+const PEM: &str = "-----BEGIN PUBLIC KEY-----\n\
+    MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----\n";
+/// A key of the appendix of RFC 7517.
+const P256: &str = r#"{"kty":"EC","crv":"P-256","kid":"2011",
+    "x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
+    "y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}"#;
+
+fn jwk() -> Value {
+    json!({ "kty": "OKP", "crv": "Ed25519", "kid": "ci-1", "x": POINT })
+}
+
+fn keys_of(whose: &Principal) -> String {
+    format!("/v1/principals/{}/keys", whose.id)
+}
+
+struct Scene {
+    gateway: Gateway,
+    admin: Principal,
+    ci: Principal,
+}
+
+fn scene() -> Scene {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let ci = gateway.service(&org, "mcps:read mcps:invoke");
+    Scene { gateway, admin, ci }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_registers_lists_and_removes_keys() {
+    let Scene { gateway, admin, ci } = scene();
+    let path = keys_of(&ci);
+
+    let added = gateway.post(&admin, &path, &json!({ "jwk": jwk() }).to_string()).await.ok();
+    let again = gateway.post(&admin, &path, &json!({ "pem": PEM }).to_string()).await;
+    let second = json!({ "jwk": serde_json::from_str::<Value>(P256).unwrap() });
+    gateway.post(&admin, &path, &second.to_string()).await.ok();
+
+    assert_eq!(added.at("/data/id"), THUMBPRINT);
+    assert_eq!(added.at("/data/jwk"), &jwk());
+    assert_eq!(added.at("/data/last_used_at"), &Value::Null);
+    assert_framed(&added, "added");
+    // In PEM it is the same key, which is there.
+    assert_eq!(again.at("/data/id"), THUMBPRINT, "{}", again.text);
+    let listed = gateway.get(&admin, &path).await.ok();
+    let ids: Vec<_> = items(&listed).iter().map(|it| it["id"].clone()).collect();
+    assert_eq!(ids.len(), 2, "{}", listed.text);
+    assert_eq!(ids[0], THUMBPRINT);
+    let removed = gateway.delete(&admin, &format!("{path}?key_id={THUMBPRINT}")).await.ok();
+    assert_eq!(
+        removed.at("/data"),
+        &json!({ "removed": true, "key_id": THUMBPRINT, "tokens_revoked": 0 })
+    );
+    let gone = gateway.delete(&admin, &format!("{path}?key_id={THUMBPRINT}")).await;
+    assert_eq!(gone.refusal(), (404, "not_found"));
+    assert_eq!(items(&gateway.get(&admin, &path).await.ok()).len(), 1);
+
+    let query = "/v1/audit/events?type=principal.key_added,principal.key_removed";
+    let events = gateway.get(&admin, query).await.ok();
+    let told: Vec<_> = items(&events)
+        .iter()
+        .map(|it| (it["type"].as_str().unwrap().to_owned(), it["target"]["id"].clone()))
+        .collect();
+    let first = json!(format!("{}/{THUMBPRINT}", ci.id));
+    assert_eq!(told.len(), 3, "the same key again is no change: {}", events.text);
+    assert_eq!(told[0], ("principal.key_removed".to_owned(), first.clone()));
+    assert_eq!(told[2], ("principal.key_added".to_owned(), first));
+    assert_eq!(items(&events)[0]["target"]["type"], "principal_key");
+    assert_eq!(items(&events)[0]["actor"]["id"], json!(admin.id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_public_key_of_a_service_account_is_refused() {
+    let Scene { gateway, admin, ci } = scene();
+    let path = keys_of(&ci);
+    let mut private = jwk();
+    private["d"] = json!("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A");
+    for body in [
+        json!({}),
+        json!({ "jwk": jwk(), "pem": PEM }),
+        json!({ "jwk": PEM }),
+        json!({ "jwk": private }),
+        json!({ "jwk": { "kty": "oct", "k": "c2VjcmV0" } }),
+        json!({ "jwk": [jwk()] }),
+        json!({ "pem": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----" }),
+        json!({ "pem": "ssh-ed25519 AAAA" }),
+        json!({ "pem": "x".repeat(17 << 10) }),
+        json!({ "key": jwk() }),
+    ] {
+        let answer = gateway.post(&admin, &path, &body.to_string()).await;
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{body}");
+        assert!(!answer.text.contains("nWGxne"), "a private key is never repeated");
+    }
+    let of_person =
+        gateway.post(&admin, &keys_of(&admin), &json!({ "pem": PEM }).to_string()).await;
+    assert_eq!(of_person.refusal(), (400, "invalid_request"));
+    for path in ["/v1/principals/nobody/keys", "/v1/principals/sa_01M7W9Y2TK0000000000000000/keys"]
+    {
+        let answer = gateway.get(&admin, path).await;
+        assert_eq!(answer.refusal(), (404, "not_found"), "{path}");
+    }
+    for query in ["", "?key_id=", "?key=x"] {
+        let answer = gateway.delete(&admin, &format!("{path}{query}")).await;
+        assert_eq!(answer.refusal(), (400, "invalid_request"), "{query}");
+    }
+    assert!(items(&gateway.get(&admin, &path).await.ok()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_for_admins_of_the_same_org() {
+    let Scene { gateway, admin, ci } = scene();
+    let path = keys_of(&ci);
+    gateway.post(&admin, &path, &json!({ "pem": PEM }).to_string()).await.ok();
+    let member = gateway.user(&admin.org, "member", "mcps:read mcps:invoke");
+    let elsewhere = gateway.org("umbrella", &ENOUGH);
+    let stranger = gateway.user(&elsewhere, "admin", ALL_SCOPES);
+    let body = json!({ "pem": PEM }).to_string();
+
+    for (who, wanted) in [
+        (&member, (403, "insufficient_scope")),
+        (&ci, (403, "insufficient_scope")),
+        (&stranger, (404, "not_found")),
+    ] {
+        assert_eq!(gateway.get(who, &path).await.refusal(), wanted);
+        assert_eq!(gateway.post(who, &path, &body).await.refusal(), wanted);
+        let remove = format!("{path}?key_id={THUMBPRINT}");
+        assert_eq!(gateway.delete(who, &remove).await.refusal(), wanted);
+    }
+    assert_eq!(items(&gateway.get(&admin, &path).await.ok()).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_shell_registers_lists_and_removes_keys() {
+    let Scene { gateway, admin, ci } = scene();
+    let file = gateway.folder().join("ci.pub.pem");
+    std::fs::write(&file, PEM).unwrap();
+    let file = file.to_str().unwrap();
+
+    let added = gateway.admin(&["principal", "key", "add", &ci.id, "--key-file", file]);
+    let listed = gateway.admin(&["principal", "key", "list", &ci.id]);
+    let removed = gateway.admin(&["principal", "key", "remove", &ci.id, "--key", THUMBPRINT]);
+
+    assert_eq!(added["id"], THUMBPRINT);
+    assert_eq!(listed[0]["id"], THUMBPRINT, "{listed}");
+    assert_eq!(removed["tokens_revoked"], 0, "{removed}");
+    assert_eq!(gateway.admin(&["principal", "key", "list", &ci.id]), json!([]));
+    for (command, wanted) in [
+        (&["principal", "key", "remove", &ci.id, "--key", THUMBPRINT][..], "has no key"),
+        (&["principal", "key", "add", &admin.id, "--key-file", file], "a person has no key"),
+        (&["principal", "key", "add", &ci.id, "--key-file", "/nowhere"], "/nowhere"),
+    ] {
+        assert_fails(&gateway, command, 1, wanted).await;
+    }
+    let query = "/v1/audit/events?type=principal.key_added,principal.key_removed";
+    let events = gateway.get(&admin, query).await.ok();
+    let methods = items(&events).iter().map(|it| it["actor"]["auth"]["method"].clone());
+    assert_eq!(methods.collect::<Vec<_>>(), ["operator", "operator"]);
+}

@@ -1,0 +1,193 @@
+//! Public keys of service accounts.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+    trust::PublicKey,
+};
+
+use crate::{
+    Store,
+    db::{Dialect, Found, Readable, change, parse, read, row},
+    error::StoreError,
+    principals::{Principal, PrincipalRow},
+};
+
+/// Keys of one principal at most.
+pub const MAX_PRINCIPAL_KEYS: usize = 8;
+
+/// A public key of a service account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrincipalKey {
+    pub org_id: OrgId,
+    pub principal_id: PrincipalId,
+    pub key: PublicKey,
+    pub created_at: Timestamp,
+    /// When it last bought a token that is still known.
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// Result of adding a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAdded {
+    Done,
+    /// The principal has this key already.
+    Known,
+    /// The principal has as many keys as it may have.
+    Full,
+}
+
+row!(KeyRow {
+    org_id: String,
+    principal_id: String,
+    jwk: String,
+    created_at: i64,
+    last_used_at: Option<i64>,
+});
+
+impl Readable for KeyRow {
+    const TABLE: &'static str = "principal_keys";
+    type Record = PrincipalKey;
+
+    fn read(self) -> Result<PrincipalKey, StoreError> {
+        let key = PublicKey::parse(&self.jwk);
+        Ok(PrincipalKey {
+            org_id: parse(&self.org_id, "principal_keys.org_id")?,
+            principal_id: parse(&self.principal_id, "principal_keys.principal_id")?,
+            key: key.map_err(|_| StoreError::Corrupt("principal_keys.jwk"))?,
+            created_at: Timestamp::from_micros(self.created_at),
+            last_used_at: self.last_used_at.map(Timestamp::from_micros),
+        })
+    }
+}
+
+impl Store {
+    /// Adds a key, unless its principal has it or has as many as it may have. Fails if the org has
+    /// no such principal.
+    #[boxed]
+    pub async fn add_principal_key(&self, new: &PrincipalKey) -> Result<KeyAdded, StoreError> {
+        let org = new.org_id.to_string();
+        let principal = new.principal_id.to_string();
+        change!(self, new.org_id, |tx| {
+            // Nobody adds another one between the count and the insertion.
+            tx.lock_tokens(&org).await?;
+            let known: Vec<String> = sqlx::query_scalar(THUMBPRINTS)
+                .bind(&org)
+                .bind(&principal)
+                .fetch_all(&mut *tx)
+                .await?;
+            if known.iter().any(|it| it == new.key.thumbprint()) {
+                return Ok(KeyAdded::Known);
+            }
+            if known.len() >= MAX_PRINCIPAL_KEYS {
+                return Ok(KeyAdded::Full);
+            }
+            sqlx::query(ADD)
+                .bind(&org)
+                .bind(&principal)
+                .bind(new.key.thumbprint())
+                .bind(new.key.jwk().to_string())
+                .bind(new.created_at.as_micros())
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(KeyAdded::Done)
+    }
+
+    /// The keys of the org's principal, the oldest first.
+    #[boxed]
+    pub async fn list_principal_keys(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+    ) -> Result<Vec<PrincipalKey>, StoreError> {
+        let rows: Vec<Found<KeyRow>> = read!(self, org, |conn| {
+            sqlx::query_as(LIST)
+                .bind(org.to_string())
+                .bind(principal.to_string())
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(rows))
+    }
+
+    /// Removes a key and revokes what it bought, with all that came of it. Gives the number of
+    /// tokens that were live until now; `None` if the principal has no such key.
+    #[boxed]
+    pub async fn remove_principal_key(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        thumbprint: &str,
+        now: Timestamp,
+    ) -> Result<Option<u64>, StoreError> {
+        let revoked = change!(self, org, |tx| {
+            tx.lock_tokens(&org.to_string()).await?;
+            let removed = sqlx::query(REMOVE)
+                .bind(org.to_string())
+                .bind(principal.to_string())
+                .bind(thumbprint)
+                .execute(&mut *tx)
+                .await?;
+            if removed.rows_affected() == 0 {
+                return Ok(None);
+            }
+            sqlx::query(REVOKE)
+                .bind(org.to_string())
+                .bind(principal.to_string())
+                .bind(thumbprint)
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected()
+        });
+        Ok(Some(revoked))
+    }
+
+    /// The principal of this id in whichever org it is: who presents a key's signature says it
+    /// alone.
+    #[boxed]
+    pub async fn find_key_owner(&self, id: PrincipalId) -> Result<Option<Principal>, StoreError> {
+        let row: Option<PrincipalRow> = read!(self, installation, |conn| {
+            sqlx::query_as("SELECT * FROM principals WHERE id = $1")
+                .bind(id.to_string())
+                .fetch_optional(&mut *conn)
+                .await?
+        });
+        row.map(PrincipalRow::read).transpose()
+    }
+}
+
+const THUMBPRINTS: &str =
+    "SELECT thumbprint FROM principal_keys WHERE org_id = $1 AND principal_id = $2";
+
+const ADD: &str = "
+INSERT INTO principal_keys (org_id, principal_id, thumbprint, jwk, created_at)
+VALUES ($1, $2, $3, $4, $5)";
+
+const LIST: &str = "
+SELECT k.*, (
+    SELECT MAX(t.issued_at) FROM tokens t
+    WHERE t.org_id = k.org_id AND t.principal_id = k.principal_id
+        AND t.method = 'key' AND t.trust = k.thumbprint
+) AS last_used_at
+FROM principal_keys k
+WHERE k.org_id = $1 AND k.principal_id = $2
+ORDER BY k.created_at, k.thumbprint";
+
+const REMOVE: &str = "
+DELETE FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbprint = $3";
+
+/// The tokens that the key bought, what was made from these, their grants, and so on.
+const REVOKE: &str = "
+WITH RECURSIVE doomed (id, grant_id) AS (
+    SELECT id, grant_id FROM tokens
+    WHERE org_id = $1 AND principal_id = $2 AND method = 'key' AND trust = $3
+    UNION
+    SELECT t.id, t.grant_id FROM tokens t
+    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
+    WHERE t.org_id = $1
+)
+UPDATE tokens SET revoked_at = $4
+WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL";

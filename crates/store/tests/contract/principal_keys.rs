@@ -1,0 +1,155 @@
+//! Public keys of service accounts.
+
+use portcullis_core::{
+    id::{OrgId, PrincipalId},
+    principal::{AuthMethod, Role, ScopeSet},
+    trust::PublicKey,
+};
+use portcullis_store::{
+    Assertion, KeyAdded, MAX_PRINCIPAL_KEYS, Principal, PrincipalKey, Store, TokenRecord,
+};
+use serde_json::json;
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token, token_id},
+};
+
+/// The `n`th service account, stored.
+async fn account(store: &Store, org: OrgId, n: u32) -> PrincipalId {
+    let principal = Principal {
+        id: given::id("sa", n),
+        role: Role::Service(ScopeSet::ALL),
+        name: format!("account {n}"),
+        ..given::principal(org, n)
+    };
+    store.create_principal(&principal).await.unwrap();
+    principal.id
+}
+
+/// The `n`th key.
+fn key(org_id: OrgId, principal_id: PrincipalId, n: u8) -> PrincipalKey {
+    const POINTS: [&str; 10] = [
+        "iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w",
+        "gTl3Dqh9F19Wo1Rmw0x-zMuNipG07jeiXfYPW4_Js5Q",
+        "7UkoxijRwsbq6QM4kFmVYSlZJzpcY_k2NsFGFKyHN9E",
+        "ypOsFwUYcHHWe4PH_w7-gQjo7EUwV113JoeTM9vavnw",
+        "bnoc3Smwt4_ROvTFWY_v9O8qlxZuPKby5Pv8zYBQW_E",
+        "iodf_x6zhFFXes1a_uQFRWVo3XyJ4JCGOgVXvHr0nxc",
+        "6kpsY-KcUgq-9VB7Ey7F-ZVHdq6-vnuSQh7qaRRG0iw",
+        "E5j2LG0aRXxRumpLXz29L2n8qTIWIY3ImX5Ba9F9k8o",
+        "_RckOFqgx1tk-3jNYC-h2ZH96_drE8WO1wLqyDXp9hg",
+        "Q6cucUQBdi32a2jCbfvfJoKq7J8kdOykYT5CSg-6_Tw",
+    ];
+    let jwk = json!({ "kty": "OKP", "crv": "Ed25519", "x": POINTS[usize::from(n)] });
+    PrincipalKey {
+        org_id,
+        principal_id,
+        key: PublicKey::of_jwk(&jwk).unwrap(),
+        created_at: NOW.plus_seconds(i64::from(n)),
+        last_used_at: None,
+    }
+}
+
+/// A token that the key bought.
+fn bought(key: &PrincipalKey, n: u32) -> TokenRecord {
+    let method = AuthMethod::Key { thumbprint: key.key.thumbprint().to_owned() };
+    TokenRecord { method, ..token(key.org_id, key.principal_id, n) }
+}
+
+on_both! {
+    async fn keys_are_added_once_and_listed_by_age(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ci = account(&db.store, org, 1).await;
+        let first = key(org, ci, 0);
+        let second = key(org, ci, 1);
+
+        for (new, wanted) in
+            [(&second, KeyAdded::Done), (&first, KeyAdded::Done), (&first, KeyAdded::Known)]
+        {
+            assert_eq!(db.store.add_principal_key(new).await.unwrap(), wanted);
+        }
+
+        let listed = db.store.list_principal_keys(org, ci).await.unwrap();
+        assert_eq!(listed, [first.clone(), second]);
+        let spent = bought(&first, 1);
+        db.store.insert_token(&spent, &hash(1)).await.unwrap();
+        let listed = db.store.list_principal_keys(org, ci).await.unwrap();
+        assert_eq!(listed[0].last_used_at, Some(NOW));
+        assert_eq!(listed[1].last_used_at, None);
+        let found = db.store.find_token(org, spent.id).await.unwrap();
+        assert_eq!(found, Some(spent));
+    }
+
+    async fn an_account_has_eight_keys_at_most_also_when_they_come_at_once(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ci = account(&db.store, org, 1).await;
+        let other = account(&db.store, org, 2).await;
+        let keys: Vec<_> = (0..10).map(|n| key(org, ci, n)).collect();
+
+        let added = keys.iter().map(|key| db.store.add_principal_key(key));
+        let added = futures_util::future::join_all(added).await;
+
+        let full = added.iter().filter(|it| matches!(it, Ok(KeyAdded::Full))).count();
+        assert_eq!(full, keys.len() - MAX_PRINCIPAL_KEYS, "{added:?}");
+        let listed = db.store.list_principal_keys(org, ci).await.unwrap();
+        assert_eq!(listed.len(), MAX_PRINCIPAL_KEYS);
+        let of_other = key(org, other, 0);
+        assert_eq!(db.store.add_principal_key(&of_other).await.unwrap(), KeyAdded::Done);
+    }
+
+    async fn a_removed_key_takes_along_what_it_bought_and_nothing_else(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ci = account(&db.store, org, 1).await;
+        let first = key(org, ci, 0);
+        let second = key(org, ci, 1);
+        for key in [&first, &second] {
+            db.store.add_principal_key(key).await.unwrap();
+        }
+        let child = TokenRecord { parent_id: Some(token_id(1)), ..token(org, ci, 3) };
+        for (token, n) in [(bought(&first, 1), 1), (bought(&second, 2), 2), (child, 3)] {
+            db.store.insert_token(&token, &hash(n)).await.unwrap();
+        }
+        let thumbprint = first.key.thumbprint();
+
+        let removed = db.store.remove_principal_key(org, ci, thumbprint, NOW).await.unwrap();
+
+        assert_eq!(removed, Some(2));
+        for (n, revoked) in [(1, true), (2, false), (3, true)] {
+            let token = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            assert_eq!(token.revoked_at.is_some(), revoked, "{n}");
+        }
+        let again = db.store.remove_principal_key(org, ci, thumbprint, NOW).await.unwrap();
+        assert_eq!(again, None);
+        assert_eq!(db.store.list_principal_keys(org, ci).await.unwrap().len(), 1);
+    }
+
+    async fn another_org_sees_and_removes_no_key(db: Database) {
+        let ours = given::org(&db.store, 1).await;
+        let theirs = given::org(&db.store, 2).await;
+        let ci = account(&db.store, theirs, 1).await;
+        let key = key(theirs, ci, 0);
+        db.store.add_principal_key(&key).await.unwrap();
+        let thumbprint = key.key.thumbprint();
+
+        assert!(db.store.list_principal_keys(ours, ci).await.unwrap().is_empty());
+        assert_eq!(db.store.remove_principal_key(ours, ci, thumbprint, NOW).await.unwrap(), None);
+        let misplaced = PrincipalKey { org_id: ours, ..key };
+        assert!(db.store.add_principal_key(&misplaced).await.is_err());
+        assert_eq!(db.store.list_principal_keys(theirs, ci).await.unwrap().len(), 1);
+        let owner = db.store.find_key_owner(ci).await.unwrap().unwrap();
+        assert_eq!(owner.org_id, theirs);
+        assert_eq!(db.store.find_key_owner(given::id("sa", 9)).await.unwrap(), None);
+    }
+
+    async fn an_assertion_is_used_once_also_by_two_at_the_same_moment(db: Database) {
+        let one = Assertion { digest: [1; 32], expires_at: NOW.plus_seconds(60) };
+        let other = Assertion { digest: [2; 32], ..one };
+
+        let race = (0..8).map(|_| db.store.use_assertion(one));
+        let race = futures_util::future::join_all(race).await;
+
+        assert_eq!(race.iter().filter(|it| matches!(it, Ok(true))).count(), 1, "{race:?}");
+        assert!(db.store.use_assertion(other).await.unwrap());
+    }
+}
