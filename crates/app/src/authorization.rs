@@ -4,11 +4,13 @@
 //! step; a step that is left out does not compile.
 
 mod asking;
+mod authentication;
 pub(crate) mod clients;
 mod codes;
 mod consents;
 mod documents;
 mod events;
+mod grants;
 mod tokens;
 
 use std::sync::Arc;
@@ -25,8 +27,10 @@ use serde_json::Value;
 use self::documents::Documents;
 pub use self::{
     asking::{Answer, Asked, Decision, Step, shown_digest},
+    authentication::{ConfidentialClient, ConfidentialClients, PresentedClient, TokenClient},
     consents::{ConsentQuery, ConsentView},
     documents::DocumentRules,
+    grants::GrantRequest,
     tokens::{CodeRequest, RefreshRequest, TokenAnswer},
 };
 use crate::{
@@ -43,6 +47,8 @@ pub struct AuthorizationParts {
     pub registrations: RegistrationKey,
     /// Clients of the configuration.
     pub declared: Vec<Client>,
+    /// Those that prove themselves with a key.
+    pub confidential: ConfidentialClients,
     pub documents: DocumentRules,
 }
 
@@ -60,6 +66,7 @@ pub struct Authorization {
     enabled: Option<bool>,
     registrations: RegistrationKey,
     declared: Vec<Client>,
+    confidential: ConfidentialClients,
     documents: Documents,
 }
 
@@ -73,7 +80,8 @@ impl Authorization {
         parts: AuthorizationParts,
     ) -> Arc<Self> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
-        let AuthorizationParts { enabled, registrations, declared, documents } = parts;
+        let AuthorizationParts { enabled, registrations, declared, confidential, documents } =
+            parts;
         Arc::new(Self {
             base,
             screening,
@@ -86,6 +94,7 @@ impl Authorization {
             enabled,
             registrations,
             declared,
+            confidential,
             documents: Documents::new(documents),
         })
     }

@@ -77,8 +77,9 @@ pub use self::{
         sinks::{FileOutlet, Outlet, SinkSettings},
     },
     authorization::{
-        Answer, Asked, Authorization, AuthorizationParts, CodeRequest, ConsentQuery, ConsentView,
-        Decision, DocumentRules, RefreshRequest, Step, TokenAnswer, shown_digest,
+        Answer, Asked, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
+        ConfidentialClients, ConsentQuery, ConsentView, Decision, DocumentRules, GrantRequest,
+        PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, shown_digest,
     },
     calls::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,

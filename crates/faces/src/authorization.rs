@@ -95,8 +95,8 @@ fn malformed(gateway: &Gateway, error: &OAuthError, origin: &Origin) -> Response
 ///
 /// # Errors
 /// `invalid_client`.
-fn without_secret(headers: &HeaderMap) -> Result<(), OAuthError> {
-    if headers.contains_key(header::AUTHORIZATION) {
+fn without_secret(headers: &HeaderMap, form: &Form) -> Result<(), OAuthError> {
+    if headers.contains_key(header::AUTHORIZATION) || form.get("client_secret").is_some() {
         let told = "clients have no secrets here: send client_id in the form";
         return Err(OAuthError::client(told));
     }

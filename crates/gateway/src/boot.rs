@@ -29,8 +29,8 @@ use std::{
 use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, AuditParts, AuthorizationParts, CallParts, Cluster, Fallback, Folder, LastGood,
-    LogIdentity, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
+    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
+    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -382,7 +382,10 @@ impl Node {
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
             login: config.login.parts(),
-            authorization: authorization(config, &key, &outbound)?,
+            authorization: config
+                .oauth
+                .parts(RegistrationKey::new(&derived(&key, REGISTRATIONS)), &outbound, &tasks)
+                .map_err(BootError::Other)?,
             webhooks: webhooks(config, &outbound)?,
             traces: config.traces.declare(&outbound)?,
         })
@@ -393,20 +396,6 @@ impl Node {
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
-}
-
-/// The parts of the authorization server.
-fn authorization(
-    config: &Config,
-    key: &[u8; 32],
-    outbound: &Outbound,
-) -> Result<AuthorizationParts, BootError> {
-    Ok(AuthorizationParts {
-        enabled: config.oauth.enabled,
-        registrations: RegistrationKey::new(&derived(key, REGISTRATIONS)),
-        declared: config.oauth.declared().map_err(BootError::Other)?,
-        documents: config.oauth.documents(outbound.clone()),
-    })
 }
 
 /// The parts of the audit log.

@@ -189,6 +189,7 @@ impl Config {
         self.policies.path.iter_mut().for_each(|path| *path = folder.join(&*path));
         self.audit.take_paths_from(folder);
         self.trust.iter_mut().for_each(|entry| entry.take_paths_from(folder));
+        self.oauth.take_paths_from(folder);
     }
 
     /// Checks that involve several keys. All that is wrong is told at once.

@@ -4,7 +4,7 @@ mod assertions;
 pub(crate) mod codes;
 mod credentials;
 mod events;
-mod exchange;
+pub(crate) mod exchange;
 mod refresh;
 pub(crate) mod renewal;
 mod revoke;

@@ -1,6 +1,6 @@
 //! Maps a JWT of a trusted issuer to its subject: the issuer's keys, then the rules.
 
-mod keys;
+pub(crate) mod keys;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -142,18 +142,12 @@ impl Trust {
         let keys = self.keys.get(issuer).ok_or(TrustRefusal::Unavailable)?;
         let known = keys.current(now).await.ok_or(TrustRefusal::Unavailable)?;
         match jwt.verify(&known) {
-            Err(rejection) if may_have_rotated(jwt, &rejection) => {
+            Err(rejection) if jwt.may_be_of_newer_keys(&rejection) => {
                 keys.newer_than(&known, now).await.ok_or(TrustRefusal::Unavailable)
             }
             Ok(_) | Err(_) => Ok(known),
         }
     }
-}
-
-/// True if newer keys could verify it: its `kid` is not known, or it has none and nothing fits.
-fn may_have_rotated(jwt: &Jwt, rejection: &Rejection) -> bool {
-    *rejection == Rejection::UnknownKey
-        || (*rejection == Rejection::WrongSignature && jwt.key_id().is_none())
 }
 
 impl Access {

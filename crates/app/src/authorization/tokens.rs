@@ -49,6 +49,11 @@ pub struct RefreshRequest {
 #[derive(Debug)]
 pub enum TokenAnswer {
     Granted(Box<Granted>),
+    /// The same for a resource that an assertion or the request names.
+    GrantedFor {
+        granted: Box<Granted>,
+        resource: String,
+    },
     /// An error in the words of OAuth.
     Refused(OAuthError),
     /// A refusal of the gateway: of limits, or while nothing can be recorded.
@@ -157,7 +162,7 @@ impl Authorization {
         }
     }
 
-    fn face_of(&self, resource: &str) -> Result<Face, OAuthError> {
+    pub(super) fn face_of(&self, resource: &str) -> Result<Face, OAuthError> {
         Face::of_resource(Some(resource), self.issuer().unwrap_or_default())
     }
 
@@ -316,7 +321,7 @@ impl Authorization {
     }
 
     /// Charges the source for a refusal; beyond its limit it is told that.
-    fn charged(&self, answer: TokenAnswer, origin: &Origin) -> TokenAnswer {
+    pub(super) fn charged(&self, answer: TokenAnswer, origin: &Origin) -> TokenAnswer {
         let TokenAnswer::Refused(error) = answer else { return answer };
         match self.admit_stranger(origin) {
             Ok(()) => TokenAnswer::Refused(error),

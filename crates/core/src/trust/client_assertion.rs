@@ -39,6 +39,12 @@ impl ClientAssertion {
         &self.client
     }
 
+    /// Returns true if it was refused for want of a key, which its client may have by now.
+    #[must_use]
+    pub fn may_be_of_newer_keys(&self, rejection: &Rejection) -> bool {
+        self.jwt.may_be_of_newer_keys(rejection)
+    }
+
     /// Checks the assertion with the keys of its client: the signature, `aud` (addresses of
     /// `recipient` and no others), the times, at most an hour of life, and `jti`. Returns the
     /// record that has to be kept so that it is used once.

@@ -120,6 +120,14 @@ impl Jwt {
         self.key_id.as_deref()
     }
 
+    /// Returns true if newer keys of its issuer could verify it: its `kid` is not known, or it has
+    /// none and nothing fits.
+    #[must_use]
+    pub fn may_be_of_newer_keys(&self, rejection: &Rejection) -> bool {
+        *rejection == Rejection::UnknownKey
+            || (*rejection == Rejection::WrongSignature && self.key_id.is_none())
+    }
+
     /// The claims as anybody may have written them: to find the issuer, and to explain.
     #[must_use]
     pub const fn unverified(&self) -> &Claims {

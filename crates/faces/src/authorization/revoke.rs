@@ -8,11 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_app::TokenAnswer;
-use portcullis_core::secret::Secret;
+use portcullis_core::{
+    authorization::{Form, OAuthError},
+    secret::Secret,
+};
 use serde_json::json;
 
-use super::{error_answer, form, json_answer, malformed, offered, without_secret};
-use crate::{Gateway, body::RequestBody, caller::Stranger, outcome::Outcome};
+use super::{error_answer, form, json_answer, malformed, offered, token::client};
+use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
 
 /// Revokes a token of a client, and all of its grant with it. One that is not known is as good as revoked.
 #[utoipa::path(
@@ -41,17 +44,36 @@ pub(crate) async fn revoke(
         Ok(form) => form,
         Err(answer) => return answer,
     };
-    let parts = without_secret(&headers)
-        .and_then(|()| form.required("client_id"))
-        .and_then(|client_id| form.required("token").map(|token| (client_id, token)));
-    let (client_id, token) = match parts {
-        Ok(parts) => parts,
-        Err(error) => return malformed(&gateway, &error, origin),
+    match revoked(&gateway, &exchange, &headers, &form).await {
+        Ok(answer) => answer,
+        Err(error) => malformed(&gateway, &error, origin),
+    }
+}
+
+async fn revoked(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<Response, OAuthError> {
+    let client = match client(gateway, exchange, headers, form).await? {
+        Ok(client) => client,
+        Err(answer) => return Ok(refusal_of(answer)),
     };
-    let token = Secret::new(token.to_owned());
-    match gateway.app.authorization.revoke(client_id, &token, origin).await {
-        Ok(()) | Err(TokenAnswer::Granted(_)) => json_answer(StatusCode::OK, &json!({})),
-        Err(TokenAnswer::Refused(error)) => error_answer(&error),
-        Err(TokenAnswer::Unavailable(refusal)) => Outcome::from(refusal).into_response(),
+    let token = Secret::new(form.required("token")?.to_owned());
+    let authorization = &gateway.app.authorization;
+    match authorization.revoke(client.id()?, &token, &exchange.origin).await {
+        Ok(()) => Ok(json_answer(StatusCode::OK, &json!({}))),
+        Err(answer) => Ok(refusal_of(answer)),
+    }
+}
+
+fn refusal_of(answer: TokenAnswer) -> Response {
+    match answer {
+        TokenAnswer::Granted(_) | TokenAnswer::GrantedFor { .. } => {
+            json_answer(StatusCode::OK, &json!({}))
+        }
+        TokenAnswer::Refused(error) => error_answer(&error),
+        TokenAnswer::Unavailable(refusal) => Outcome::from(refusal).into_response(),
     }
 }

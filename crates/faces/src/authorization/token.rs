@@ -7,10 +7,12 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use portcullis_app::{CodeRequest, Granted, RefreshRequest, TokenAnswer};
+use portcullis_app::{
+    CodeRequest, GrantRequest, Granted, PresentedClient, RefreshRequest, TokenAnswer, TokenClient,
+};
 use portcullis_core::{
     authorization::{Form, OAuthError, OAuthErrorCode},
-    principal::ScopeSet,
+    principal::{Scope, ScopeSet},
     secret::Secret,
 };
 use serde_json::json;
@@ -19,9 +21,13 @@ use super::{error_answer, form, json_answer, malformed, offered, without_secret}
 use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
 
 /// The grant types that this endpoint knows, as metadata names them.
-pub(super) const GRANT_TYPES: [&str; 2] = ["authorization_code", "refresh_token"];
+pub(super) const GRANT_TYPES: [&str; 4] =
+    ["authorization_code", "refresh_token", "client_credentials", JWT_BEARER];
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// The type of a client's assertion (RFC 7523 §2.2).
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Gives a client tokens for a code or a refresh token (RFC 6749 §3.2).
+/// Gives a client tokens for a code, a refresh token, an assertion or its signature (RFC 6749 §3.2).
 #[utoipa::path(
     post, path = "/oauth/token", tag = "oauth", operation_id = "oauth_token",
     request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`grant_type`, `client_id` and what the grant type asks for; `resource` names the MCP endpoint"),
@@ -53,6 +59,10 @@ pub(crate) async fn token(
             authorization_code(&gateway, &exchange, &headers, &form).await
         }
         Some("refresh_token") => refresh_token(&gateway, &exchange, &headers, &form).await,
+        Some("client_credentials") => {
+            client_credentials(&gateway, &exchange, &headers, &form).await
+        }
+        Some(JWT_BEARER) => jwt_bearer(&gateway, &exchange, &headers, &form).await,
         Some(_) => Err(OAuthError::new(
             OAuthErrorCode::UnsupportedGrantType,
             "grant_type is not one of those that the metadata names",
@@ -60,7 +70,8 @@ pub(crate) async fn token(
         None => Err(OAuthError::request("grant_type is missing")),
     };
     match granted {
-        Ok(TokenAnswer::Granted(granted)) => tokens(&granted),
+        Ok(TokenAnswer::Granted(granted)) => tokens(&granted, None),
+        Ok(TokenAnswer::GrantedFor { granted, resource }) => tokens(&granted, Some(&resource)),
         Ok(TokenAnswer::Refused(error)) => error_answer(&error),
         Ok(TokenAnswer::Unavailable(refusal)) => Outcome::from(refusal).into_response(),
         Err(error) => malformed(&gateway, &error, origin),
@@ -74,10 +85,13 @@ async fn authorization_code(
     headers: &HeaderMap,
     form: &Form,
 ) -> Result<TokenAnswer, OAuthError> {
-    without_secret(headers)?;
+    let client = match client(gateway, exchange, headers, form).await? {
+        Ok(client) => client,
+        Err(answer) => return Ok(answer),
+    };
     let secret = |name| form.required(name).map(|text| Secret::new(text.to_owned()));
     let request = CodeRequest {
-        client_id: form.required("client_id")?.to_owned(),
+        client_id: client.id()?.to_owned(),
         code: secret("code")?,
         verifier: secret("code_verifier")?,
         redirect_uri: form.get("redirect_uri").map(str::to_owned),
@@ -94,9 +108,12 @@ async fn refresh_token(
     headers: &HeaderMap,
     form: &Form,
 ) -> Result<TokenAnswer, OAuthError> {
-    without_secret(headers)?;
+    let client = match client(gateway, exchange, headers, form).await? {
+        Ok(client) => client,
+        Err(answer) => return Ok(answer),
+    };
     let request = RefreshRequest {
-        client_id: form.required("client_id")?.to_owned(),
+        client_id: client.id()?.to_owned(),
         refresh_token: Secret::new(form.required("refresh_token")?.to_owned()),
         resource: form.get("resource").map(str::to_owned),
         scope: form.get("scope").map(scopes).transpose()?,
@@ -105,13 +122,84 @@ async fn refresh_token(
     Ok(gateway.app.authorization.refresh(request, known, &exchange.origin).await)
 }
 
+/// RFC 7523 §2.1. Names of scopes that are not of this gateway count for nothing here.
+async fn jwt_bearer(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<TokenAnswer, OAuthError> {
+    let assertion = Secret::new(form.required("assertion")?.to_owned());
+    let client = match client(gateway, exchange, headers, form).await? {
+        Ok(client) => client,
+        Err(answer) => return Ok(answer),
+    };
+    let request = grant_request(form);
+    let known = |account| exchange.set_account(account);
+    let authorization = &gateway.app.authorization;
+    let origin = &exchange.origin;
+    Ok(authorization.jwt_bearer(&assertion, &client, request, known, origin).await)
+}
+
+/// RFC 6749 §4.4 for service accounts that prove themselves with a key.
+async fn client_credentials(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<TokenAnswer, OAuthError> {
+    without_secret(headers, form)?;
+    let assertion = client_assertion(form)?.ok_or_else(|| {
+        OAuthError::client("client_credentials is for service accounts, by private_key_jwt")
+    })?;
+    let named = form.get("client_id");
+    let request = grant_request(form);
+    let known = |account| exchange.set_account(account);
+    let authorization = &gateway.app.authorization;
+    let origin = &exchange.origin;
+    Ok(authorization.client_credentials(&assertion, named, request, known, origin).await)
+}
+
+fn grant_request(form: &Form) -> GrantRequest {
+    let scope = form.get("scope").map(|text| {
+        text.split(' ').filter_map(|name| name.parse::<Scope>().ok()).collect::<ScopeSet>()
+    });
+    GrantRequest { resource: form.get("resource").map(str::to_owned), scope }
+}
+
+/// The client of a request, or the answer that it gets instead of a token.
+pub(super) async fn client(
+    gateway: &Gateway,
+    exchange: &Exchange,
+    headers: &HeaderMap,
+    form: &Form,
+) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
+    without_secret(headers, form)?;
+    let presented = PresentedClient {
+        id: form.get("client_id").map(str::to_owned),
+        assertion: client_assertion(form)?,
+    };
+    Ok(gateway.app.authorization.token_client(presented, &exchange.origin).await)
+}
+
+/// The assertion by which a client proves itself.
+fn client_assertion(form: &Form) -> Result<Option<Secret>, OAuthError> {
+    match (form.get("client_assertion_type"), form.get("client_assertion")) {
+        (None, None) => Ok(None),
+        (Some(CLIENT_ASSERTION), Some(assertion)) => Ok(Some(Secret::new(assertion.to_owned()))),
+        (Some(_), _) | (None, Some(_)) => {
+            Err(OAuthError::client("client_assertion has to be of the type jwt-bearer of RFC 7523"))
+        }
+    }
+}
+
 fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
     let told = "scope names what is no scope here";
     text.parse().map_err(|_| OAuthError::new(OAuthErrorCode::InvalidScope, told))
 }
 
 /// The tokens as they leave, the one time they do (RFC 6749 §5.1).
-fn tokens(granted: &Granted) -> Response {
+fn tokens(granted: &Granted, resource: Option<&str>) -> Response {
     let Granted { access, refresh, record, scopes, now } = granted;
     let left = record.expires_at.as_micros() - now.as_micros();
     let mut body = json!({
@@ -122,6 +210,9 @@ fn tokens(granted: &Granted) -> Response {
     });
     if let Some((token, _)) = refresh {
         body["refresh_token"] = json!(token.secret().expose());
+    }
+    if let Some(resource) = resource {
+        body["resource"] = json!(resource);
     }
     json_answer(StatusCode::OK, &body)
 }

@@ -1,9 +1,21 @@
 //! `[oauth]`: the clients that people let act for them.
 
-use portcullis_app::DocumentRules;
-use portcullis_core::authorization::{Client, ClientKind, MAX_CLIENT_ID, RedirectUri};
-use portcullis_upstream::Outbound;
+use std::path::Path;
+
+use portcullis_app::{
+    AuthorizationParts, ConfidentialClient, ConfidentialClients, DocumentRules, KeySource,
+};
+use portcullis_core::authorization::{
+    Client, ClientKind, ClientRef, MAX_CLIENT_ID, RedirectUri, RegistrationKey,
+};
+use portcullis_upstream::{Endpoint, KeyLocation, Outbound};
 use serde::Deserialize;
+use tokio_util::task::TaskTracker;
+
+use super::trust::Jwks;
+
+/// Seconds for which the keys of a client are good while its JWK Set cannot be fetched.
+const STALE_SECONDS: i64 = 24 * 60 * 60;
 
 /// `[oauth]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,8 +39,13 @@ pub(crate) struct DeclaredClient {
     id: String,
     /// Its name on the consent page.
     name: Option<String>,
-    /// Addresses that browsers are sent back to.
+    /// Addresses that browsers are sent back to; none for a client that acts by ID-JAGs alone.
+    #[serde(default)]
     redirect_uris: Vec<String>,
+    /// Keys with which it proves itself: the address of its JWK Set,
+    jwks_url: Option<String>,
+    /// or the set itself. A client without keys is public.
+    jwks: Option<Jwks>,
 }
 
 impl OAuth {
@@ -42,20 +59,36 @@ impl OAuth {
                 "`oauth.clients` holds `{pattern}`, but has to hold addresses with a host and a path, \
                  such as https://claude.ai/*"
             )),
-            None => self.declared().map(drop),
+            None => self.declared().and_then(|_| self.confidential()).map(drop),
         }
     }
 
+    /// The parts of the authorization server.
+    pub(crate) fn parts(
+        &self,
+        registrations: RegistrationKey,
+        outbound: &Outbound,
+        tasks: &TaskTracker,
+    ) -> Result<AuthorizationParts, String> {
+        Ok(AuthorizationParts {
+            enabled: self.enabled,
+            registrations,
+            declared: self.declared()?,
+            confidential: ConfidentialClients::new(self.confidential()?, outbound, tasks),
+            documents: self.documents(outbound.clone()),
+        })
+    }
+
     /// The rules by which metadata documents are fetched.
-    pub(crate) fn documents(&self, outbound: Outbound) -> DocumentRules {
+    fn documents(&self, outbound: Outbound) -> DocumentRules {
         let hosts = self.private_hosts.iter().map(|host| host.to_ascii_lowercase());
         DocumentRules { allowed: self.clients.clone(), private_hosts: hosts.collect(), outbound }
     }
 
     /// The declared clients. Rejects ids that others could have, and addresses that no browser is sent back to.
-    pub(crate) fn declared(&self) -> Result<Vec<Client>, String> {
+    fn declared(&self) -> Result<Vec<Client>, String> {
         let mut clients: Vec<Client> = Vec::new();
-        for declared in &self.client {
+        for declared in self.client.iter().filter(|it| it.has_address() || !it.has_keys()) {
             let client = declared.client()?;
             if clients.iter().any(|known| known.reference().id == declared.id) {
                 return Err(format!("`oauth.client` has `{}` twice", declared.id));
@@ -64,19 +97,65 @@ impl OAuth {
         }
         Ok(clients)
     }
+
+    /// The declared clients that prove themselves with a key.
+    fn confidential(&self) -> Result<Vec<ConfidentialClient>, String> {
+        let clients = self.client.iter().filter(|declared| declared.has_keys());
+        clients.map(DeclaredClient::confidential).collect()
+    }
+
+    /// Files are found from the folder of the configuration.
+    pub(crate) fn take_paths_from(&mut self, folder: &Path) {
+        let sets = self.client.iter_mut().filter_map(|declared| declared.jwks.as_mut());
+        sets.for_each(|jwks| jwks.take_paths_from(folder));
+    }
 }
 
 impl DeclaredClient {
-    fn client(&self) -> Result<Client, String> {
+    const fn has_address(&self) -> bool {
+        !self.redirect_uris.is_empty()
+    }
+
+    const fn has_keys(&self) -> bool {
+        self.jwks.is_some() || self.jwks_url.is_some()
+    }
+
+    fn confidential(&self) -> Result<ConfidentialClient, String> {
+        let id = self.known_id()?.clone();
+        let error = |error: String| format!("`oauth.client` `{id}`: {error}");
+        let keys = match (&self.jwks, &self.jwks_url) {
+            (Some(jwks), None) => jwks.source().map_err(error)?,
+            (None, Some(url)) => {
+                let url = Endpoint::public(url);
+                let url = url.map_err(|wrong| error(format!("`jwks_url`: {wrong}")))?;
+                let location = KeyLocation::Jwks(url);
+                KeySource::Published { location, stale_seconds: STALE_SECONDS }
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(error("give either `jwks_url` or `jwks`, one of them".to_owned()));
+            }
+        };
+        let name = self.name.clone().unwrap_or_else(|| id.clone());
+        let reference = ClientRef { id, kind: ClientKind::Declared, name };
+        Ok(ConfidentialClient { reference, keys })
+    }
+
+    /// Its id, which no other kind of client can have.
+    fn known_id(&self) -> Result<&String, String> {
         let id = &self.id;
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
-        let known = ["dcr_", "reg_"].iter().any(|prefix| id.starts_with(prefix));
+        let known = ["dcr_", "reg_", "sa_"].iter().any(|prefix| id.starts_with(prefix));
         if id.is_empty() || id.len() > MAX_CLIENT_ID || !id.chars().all(plain) || known {
             return Err(format!(
                 "`oauth.client.id` is `{id}`, but has to be letters, digits and `-._~`, and may not \
-                 begin like the id of a registered client"
+                 begin like the id of a registered client or of a service account"
             ));
         }
+        Ok(id)
+    }
+
+    fn client(&self) -> Result<Client, String> {
+        let id = self.known_id()?;
         let uri = |text: &String| {
             RedirectUri::parse(text).ok_or_else(|| {
                 format!(

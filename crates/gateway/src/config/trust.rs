@@ -95,7 +95,7 @@ struct IssuerKeys {
 /// A JWK Set in a file or written down.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Jwks {
+pub(super) struct Jwks {
     file: Option<PathBuf>,
     keys: Option<Vec<Table>>,
 }
@@ -148,8 +148,8 @@ impl Trusted {
 
 impl TrustEntry {
     pub(super) fn take_paths_from(&mut self, folder: &Path) {
-        if let Some(file) = self.jwks.as_mut().and_then(|jwks| jwks.file.as_mut()) {
-            *file = folder.join(&*file);
+        if let Some(jwks) = &mut self.jwks {
+            jwks.take_paths_from(folder);
         }
     }
 
@@ -334,7 +334,21 @@ impl IssuerKeys {
                         `jwks` is written down"
                 .to_owned());
         }
-        let set = match (&jwks.file, &jwks.keys) {
+        jwks.source()
+    }
+}
+
+impl Jwks {
+    /// The file, to be found from the folder of the configuration.
+    pub(super) fn take_paths_from(&mut self, folder: &Path) {
+        if let Some(file) = self.file.as_mut() {
+            *file = folder.join(&*file);
+        }
+    }
+
+    /// The keys. Rejects a set of which none can verify.
+    pub(super) fn source(&self) -> Result<KeySource, String> {
+        let set = match (&self.file, &self.keys) {
             (Some(file), None) => fs::read(file)
                 .map_err(|error| format!("`jwks`: `{}` cannot be read: {error}", file.display()))?,
             (None, Some(keys)) => json!({ "keys": keys }).to_string().into_bytes(),

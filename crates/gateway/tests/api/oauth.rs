@@ -7,6 +7,7 @@ mod consents;
 mod discovery;
 mod documents;
 mod flow;
+mod grants;
 mod law;
 mod registration;
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Actor, Auth},
+    authorization::{ClientGrant, ClientKind, ClientRef},
     id::PrincipalId,
     lifetime::AccessLife,
+    principal::ScopeSet,
     refusal::Refusal,
     secret::Secret,
     trust::{ClientAssertion, CredentialCheck, Jwt, JwtType, KeySet, Recipient, SingleUse},
@@ -120,13 +122,55 @@ impl Access {
             life: AccessLife::of_login(id.kind(), None),
             who: KnownPrincipal::There(id, principal.name),
             proof: Proof::Key(thumbprint),
+            granted: None,
         })
     }
 
     /// The addresses by which assertions name this gateway.
-    fn recipient(&self) -> Result<Recipient, Refusal> {
+    pub(crate) fn recipient(&self) -> Result<Recipient, Refusal> {
         let issuer = self.providers.public_url().ok_or(Refusal::Internal)?.to_owned();
         Ok(Recipient { token_endpoint: format!("{issuer}/oauth/token"), issuer })
+    }
+}
+
+impl Credentials {
+    /// The scopes of a token that asks for `asked`, cut to what the credentials leave (RFC 6749
+    /// §3.3). Without a wish they are the usual ones, and those that an ID-JAG names.
+    #[must_use]
+    pub fn narrowed(&self, asked: Option<ScopeSet>) -> ScopeSet {
+        let allowed = self.subject.scopes;
+        let named = matches!(&self.subject.proof, Proof::Jwt(trusted) if trusted.rule.id_jag);
+        match asked {
+            Some(asked) => asked.intersection(allowed),
+            None if named => allowed,
+            None => allowed.unless_asked_for(),
+        }
+    }
+
+    /// The resources that an ID-JAG is for; anything when empty.
+    #[must_use]
+    pub fn resources(&self) -> &[String] {
+        match &self.subject.proof {
+            Proof::Jwt(trusted) => &trusted.resources,
+            Proof::Key(_) | Proof::Token(_) => &[],
+        }
+    }
+
+    /// The service account itself as the client of its tokens.
+    #[must_use]
+    pub fn as_client(&self) -> ClientRef {
+        let (id, name) = match &self.subject.who {
+            KnownPrincipal::There(id, name) => (id.to_string(), name.clone()),
+            KnownPrincipal::Login { user, .. } => (String::new(), user.name.clone()),
+        };
+        ClientRef { id, kind: ClientKind::Declared, name }
+    }
+
+    /// The same credentials for a token of a client.
+    #[must_use]
+    pub fn granted_to(self, granted: ClientGrant) -> Self {
+        let subject = Party { granted: Some(granted), ..self.subject };
+        Self { subject, ..self }
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Actor, Auth},
+    authorization::ClientGrant,
     id::{OrgId, PrincipalId, PrincipalKind},
     lifetime::AccessLife,
     lineage::Lineage,
@@ -63,6 +64,8 @@ pub(super) struct Party {
     pub(super) scopes: ScopeSet,
     pub(super) life: AccessLife,
     pub(super) proof: Proof,
+    /// The client that it makes itself known by here.
+    pub(super) granted: Option<ClientGrant>,
 }
 
 /// A principal that is there, or a user whose first login this is.
@@ -104,6 +107,7 @@ impl Party {
             scopes: role.scopes().intersection(trusted.scopes()),
             life: AccessLife::of_login(kind, Some(trusted.max_ttl_seconds())),
             proof: Proof::Jwt(Box::new(trusted)),
+            granted: None,
         })
     }
 
@@ -165,19 +169,6 @@ impl Party {
 }
 
 impl Credentials {
-    /// The scopes of a token that asks for `asked`, cut to what the credentials leave (RFC 6749
-    /// §3.3). Without a wish they are the usual ones, and those that an ID-JAG names.
-    #[must_use]
-    pub fn narrowed(&self, asked: Option<ScopeSet>) -> ScopeSet {
-        let allowed = self.subject.scopes;
-        let named = matches!(&self.subject.proof, Proof::Jwt(trusted) if trusted.rule.id_jag);
-        match asked {
-            Some(asked) => asked.intersection(allowed),
-            None if named => allowed,
-            None => allowed.unless_asked_for(),
-        }
-    }
-
     /// Org and actor of the request.
     pub(crate) fn whose(&self) -> (OrgId, Actor) {
         (self.subject.org_id, self.subject.actor())
@@ -355,6 +346,7 @@ impl From<Arc<Session>> for Party {
             scopes: caller.scopes,
             life,
             proof: Proof::Token(session),
+            granted: None,
         }
     }
 }

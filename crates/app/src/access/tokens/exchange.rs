@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use portcullis_core::{
-    audit::{Actor, EventType},
+    audit::{Actor, ActorClient, Event, EventType},
     authorization::ClientGrant,
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId, TokenId},
@@ -113,9 +113,7 @@ impl Access {
             lineage: Some(agreed.lineage),
         };
         let refresh = self.first_refresh(credentials, &record);
-        let act = record.lineage.as_ref().and_then(Lineage::act);
-        let actor =
-            Actor { act, id: Some(record.principal_id), via: record.via, ..subject.actor() };
+        let actor = owner_of(&record, agreed.client.as_ref(), subject);
         let login = login(subject, now);
         let rests_on = RestsOn {
             login: login.as_ref(),
@@ -131,10 +129,23 @@ impl Access {
                 self.audit.note_refused(kind, org, actor.clone(), refusal, origin);
             }
         })?;
+        self.audit.record(self.issued_event(&record, actor, &agreed.principal.1, origin)).await?;
+        let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
+        Ok(Granted { access, refresh, scopes: record.scopes, record, now })
+    }
+
+    /// The event of a new token; it names the registered key that bought it, if one did.
+    fn issued_event(
+        &self,
+        record: &TokenRecord,
+        actor: Actor,
+        name: &str,
+        origin: &Origin,
+    ) -> Event {
         let event = TokenEvent {
             kind: EventType::TokenIssued,
             actor,
-            name: Some(agreed.principal.1.as_str()),
+            name: Some(name),
             label: record.label.as_deref(),
             token: record.id,
         };
@@ -142,9 +153,7 @@ impl Access {
         if let AuthMethod::Key { thumbprint } = &record.method {
             event.detached = event.detached.keep("key", Some(&**thumbprint), &*self.base.random);
         }
-        self.audit.record(event).await?;
-        let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
-        Ok(Granted { access, refresh, scopes: record.scopes, record, now })
+        event
     }
 
     /// Stores what was made, all or nothing. A crash after this line leaves tokens that no client
@@ -258,8 +267,8 @@ impl Access {
 /// all of them are good for.
 fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>, Refusal> {
     let granted = |party: &Party| {
-        let client = party.session()?.caller.client.as_deref();
-        client.cloned()
+        let of_token = || party.session()?.caller.client.as_deref().cloned();
+        party.granted.clone().or_else(of_token)
     };
     match (granted(subject), actor.and_then(granted)) {
         (Some(subject), Some(actor)) => match subject.face.intersection(&actor.face) {
@@ -267,6 +276,17 @@ fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>,
             None => Err(Refusal::DelegationNotTrusted),
         },
         (one, two) => Ok(one.or(two)),
+    }
+}
+
+/// The owner of a new token as the actor of its event, with the client that it is granted to.
+fn owner_of(record: &TokenRecord, client: Option<&ClientGrant>, subject: &Party) -> Actor {
+    Actor {
+        act: record.lineage.as_ref().and_then(Lineage::act),
+        client: client.map(|granted| ActorClient::of(&granted.client)),
+        id: Some(record.principal_id),
+        via: record.via,
+        ..subject.actor()
     }
 }
 
@@ -310,7 +330,7 @@ fn assertion(party: &Party) -> Option<Assertion> {
 }
 
 /// The record of a JWT that may be used once.
-pub(super) fn record_of(once: &SingleUse) -> Assertion {
+pub(crate) fn record_of(once: &SingleUse) -> Assertion {
     let SingleUse { issuer, jti, until } = once;
     let mut context = digest::Context::new(&digest::SHA256);
     for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {

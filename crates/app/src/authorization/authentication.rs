@@ -1,0 +1,160 @@
+//! Authentication of clients at the token endpoint: `private_key_jwt` (RFC 7523 §2.2), or none.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use portcullis_core::{
+    authorization::{ClientRef, OAuthError},
+    refusal::{Refusal, Unavailable},
+    secret::Secret,
+    trust::{ClientAssertion, KeySet, Rejection, SingleUse},
+};
+use portcullis_upstream::Outbound;
+use tokio_util::task::TaskTracker;
+
+use super::{Authorization, TokenAnswer};
+use crate::{
+    access::{
+        tokens::exchange::record_of,
+        trust::{KeySource, keys::IssuerKeys},
+    },
+    ctx::Origin,
+};
+
+/// A client of the configuration that proves itself with a key.
+#[derive(Debug)]
+pub struct ConfidentialClient {
+    pub reference: ClientRef,
+    pub keys: KeySource,
+}
+
+/// The clients that prove themselves with a key, by id.
+#[derive(Debug, Default)]
+pub struct ConfidentialClients(BTreeMap<String, (ClientRef, IssuerKeys)>);
+
+impl ConfidentialClients {
+    /// These clients. Keys are fetched on `tasks`.
+    #[must_use]
+    pub fn new(clients: Vec<ConfidentialClient>, outbound: &Outbound, tasks: &TaskTracker) -> Self {
+        let clients = clients.into_iter().map(|ConfidentialClient { reference, keys }| {
+            let id = reference.id.clone();
+            let keys = IssuerKeys::new(id.clone(), keys, outbound.clone(), tasks.clone());
+            (id, (reference, keys))
+        });
+        Self(clients.collect())
+    }
+}
+
+/// The client of a token request, as it presents itself.
+#[derive(Debug)]
+pub struct PresentedClient {
+    /// The form's `client_id`.
+    pub id: Option<String>,
+    /// The form's `client_assertion`.
+    pub assertion: Option<Secret>,
+}
+
+/// The client of a token request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TokenClient {
+    /// It proved that it is this client.
+    Proved(ClientRef),
+    /// It says that it is this one, which has no key to prove it.
+    Public(String),
+    /// It says nothing.
+    Unnamed,
+}
+
+impl TokenClient {
+    /// Its `client_id`.
+    ///
+    /// # Errors
+    /// `invalid_request` if it says nothing.
+    pub fn id(&self) -> Result<&str, OAuthError> {
+        match self {
+            Self::Proved(client) => Ok(&client.id),
+            Self::Public(id) => Ok(id),
+            Self::Unnamed => Err(OAuthError::request("client_id is missing")),
+        }
+    }
+}
+
+impl Authorization {
+    /// The client of a token request. One that has keys has to prove itself with one of them; every rejection
+    /// is charged to the source.
+    ///
+    /// # Errors
+    /// `invalid_client`, `invalid_request`, and refusals of the gateway.
+    pub async fn token_client(
+        self: &Arc<Self>,
+        presented: PresentedClient,
+        origin: &Origin,
+    ) -> Result<TokenClient, TokenAnswer> {
+        let client = self.proved_client(presented, origin).await;
+        client.map_err(|answer| self.charged(answer, origin))
+    }
+
+    async fn proved_client(
+        &self,
+        presented: PresentedClient,
+        origin: &Origin,
+    ) -> Result<TokenClient, TokenAnswer> {
+        let PresentedClient { id, assertion } = presented;
+        let Some(assertion) = assertion else {
+            return match id {
+                Some(id) if self.confidential.0.contains_key(&id) => {
+                    let told = "the client has to prove itself with private_key_jwt";
+                    Err(OAuthError::client(told).into())
+                }
+                Some(id) => Ok(TokenClient::Public(id)),
+                None => Ok(TokenClient::Unnamed),
+            };
+        };
+        let assertion = ClientAssertion::parse(assertion.expose()).map_err(|_| unproved())?;
+        if id.is_some_and(|id| id != assertion.client()) {
+            return Err(OAuthError::client("client_id is not the client of the assertion").into());
+        }
+        let (client, keys) = self.confidential.0.get(assertion.client()).ok_or_else(unproved)?;
+        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+            return Err(unproved().into());
+        }
+        let once = self.checked(&assertion, keys, origin).await?;
+        let first = self.base.store.use_assertion(record_of(&once)).await;
+        if !first.map_err(Refusal::from)? {
+            return Err(OAuthError::client("the assertion was used before").into());
+        }
+        Ok(TokenClient::Proved(client.clone()))
+    }
+
+    /// Checks an assertion with the keys of its client that are known, or with newer ones if it is of none of
+    /// these.
+    async fn checked(
+        &self,
+        assertion: &ClientAssertion,
+        keys: &IssuerKeys,
+        origin: &Origin,
+    ) -> Result<SingleUse, TokenAnswer> {
+        let now = origin.arrived;
+        let recipient = self.access.recipient()?;
+        let unreachable = || Refusal::Unavailable { reason: Unavailable::IssuerKeys };
+        let check = |keys: &KeySet| assertion.check(keys, &recipient, now);
+        let known = keys.current(now).await.ok_or_else(unreachable)?;
+        let checked = match check(&known) {
+            Err(rejection) if assertion.may_be_of_newer_keys(&rejection) => {
+                let newer = keys.newer_than(&known, now).await.ok_or_else(unreachable)?;
+                check(&newer)
+            }
+            checked => checked,
+        };
+        checked.map_err(|rejection| {
+            if rejection == Rejection::WrongAudience {
+                let told = "aud of the assertion is not this authorization server";
+                return OAuthError::client(told).into();
+            }
+            unproved().into()
+        })
+    }
+}
+
+fn unproved() -> OAuthError {
+    OAuthError::client("the assertion does not prove that it is of a client that is known here")
+}

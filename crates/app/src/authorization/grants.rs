@@ -1,0 +1,147 @@
+//! Grants without a browser: `jwt-bearer` (RFC 7523 §2.1, ID-JAG) and `client_credentials` (RFC 6749 §4.4).
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    authorization::{ClientGrant, ClientRef, Face, OAuthError, OAuthErrorCode},
+    principal::{Scope, ScopeSet},
+    refusal::Refusal,
+    secret::Secret,
+    trust::{ClientAssertion, Jwt, JwtType},
+};
+
+use super::{Authorization, TokenAnswer, TokenClient};
+use crate::{
+    access::tokens::{Credentials, ExchangeRequest},
+    ctx::Origin,
+    tenants::Account,
+};
+
+/// What the token of a grant without a browser has to be good for.
+#[derive(Debug, Default)]
+pub struct GrantRequest {
+    pub resource: Option<String>,
+    pub scope: Option<ScopeSet>,
+}
+
+impl Authorization {
+    /// A token for the assertion of a trusted issuer: for a person if it is an ID-JAG, which only the client
+    /// that it names may present, otherwise for a workload. `known` is told whose plan pays.
+    pub async fn jwt_bearer(
+        self: &Arc<Self>,
+        assertion: &Secret,
+        client: &TokenClient,
+        request: GrantRequest,
+        known: impl FnOnce(Account) + Send,
+        origin: &Origin,
+    ) -> TokenAnswer {
+        let kind = Jwt::parse_typed(assertion.expose()).map(|jwt| jwt.kind());
+        let client = match (kind, client) {
+            (Ok(JwtType::IdJag), TokenClient::Proved(client)) => Some(client),
+            (Ok(JwtType::IdJag), TokenClient::Public(_) | TokenClient::Unnamed) => {
+                let told = "an ID-JAG is presented by a client that proves itself with a key";
+                return self.charged(OAuthError::client(told).into(), origin);
+            }
+            (Ok(JwtType::Identity | JwtType::ClientAuthentication) | Err(_), _) => None,
+        };
+        let id = client.map(|client| client.id.as_str());
+        let credentials = match self.access.assertion_credentials(assertion, id, origin).await {
+            Ok(credentials) => credentials,
+            Err(refused) => return not_good(refused.refusal, OAuthError::grant),
+        };
+        self.granted(credentials, client, request, known, origin).await
+    }
+
+    /// A token for a service account that signed `assertion` with a registered key, and has the id `named` if
+    /// one is named.
+    pub async fn client_credentials(
+        self: &Arc<Self>,
+        assertion: &Secret,
+        named: Option<&str>,
+        request: GrantRequest,
+        known: impl FnOnce(Account) + Send,
+        origin: &Origin,
+    ) -> TokenAnswer {
+        let signed = ClientAssertion::parse(assertion.expose());
+        if signed.is_ok_and(|signed| named.is_some_and(|named| named != signed.client())) {
+            let told = "client_id is not the client of the assertion";
+            return self.charged(OAuthError::client(told).into(), origin);
+        }
+        let credentials = match self.access.key_credentials(assertion, origin).await {
+            Ok(credentials) => credentials,
+            Err(refused) => return not_good(refused.refusal, OAuthError::client),
+        };
+        self.granted(credentials, None, request, known, origin).await
+    }
+
+    async fn granted(
+        self: &Arc<Self>,
+        credentials: Credentials,
+        client: Option<&ClientRef>,
+        request: GrantRequest,
+        known: impl FnOnce(Account) + Send,
+        origin: &Origin,
+    ) -> TokenAnswer {
+        known(credentials.account().clone());
+        if let Err(refusal) = self.access.admit_exchange(&credentials, origin).await {
+            return refusal.into();
+        }
+        let GrantRequest { resource, scope } = request;
+        let face = match self.face_among(credentials.resources(), resource.as_deref()) {
+            Ok(face) => face,
+            Err(error) => return error.into(),
+        };
+        let scope = credentials.narrowed(scope).without(Scope::ApprovalsDecide);
+        if scope.is_empty() {
+            let told = "nothing is left of the scope that was asked for";
+            return OAuthError::new(OAuthErrorCode::InvalidScope, told).into();
+        }
+        let client = client.cloned().unwrap_or_else(|| credentials.as_client());
+        let label = Some(client.name.clone());
+        let credentials = match face.clone() {
+            Some(face) => credentials.granted_to(ClientGrant { client, face, consent: None }),
+            None => credentials,
+        };
+        let request = ExchangeRequest { scope: Some(scope), expires_in: None, label };
+        let granted = match self.access.exchange(credentials, request, origin).await {
+            Ok(granted) => Box::new(granted),
+            Err(refusal) => return refusal.into(),
+        };
+        match face {
+            Some(face) => {
+                let issuer = self.issuer().unwrap_or_default();
+                TokenAnswer::GrantedFor { granted, resource: format!("{issuer}{}", face.path()) }
+            }
+            None => TokenAnswer::Granted(granted),
+        }
+    }
+
+    /// The face that a token is good for: the one that is asked for, if the assertion leaves it; otherwise the
+    /// one that the assertion names. `None` if neither says anything. Resources of others are left out.
+    fn face_among(
+        &self,
+        asserted: &[String],
+        asked: Option<&str>,
+    ) -> Result<Option<Face>, OAuthError> {
+        let asked = asked.map(|it| self.face_of(it)).transpose()?;
+        if asserted.is_empty() {
+            return Ok(asked);
+        }
+        let mut left = asserted.iter().filter_map(|it| self.face_of(it).ok());
+        let face = match &asked {
+            Some(asked) => {
+                left.find_map(|face| face.intersection(asked).filter(|common| common == asked))
+            }
+            None => left.next(),
+        };
+        face.map(Some).ok_or_else(OAuthError::target)
+    }
+}
+
+/// A refusal of credentials as `error` says it; other refusals as they are.
+fn not_good(refusal: Refusal, error: fn(&'static str) -> OAuthError) -> TokenAnswer {
+    if let Refusal::InvalidCredential { check } = refusal {
+        return error(check.sentence()).into();
+    }
+    refusal.into()
+}

@@ -1,0 +1,190 @@
+//! Grants without a browser at `POST /oauth/token`: ID-JAGs, workloads and keys of service accounts, with real
+//! keys, and what attackers make of them.
+
+mod accounts;
+mod id_jags;
+mod workloads;
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use portcullis_testkit::{Answer, Gateway, Principal};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::client::encoded;
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH},
+};
+
+/// `server.public_url` of these gateways, which is their issuer.
+const PUBLIC: &str = "https://gateway.acme.example";
+/// An identity provider whose keys the configuration holds.
+const IDP: &str = "https://login.acme.example";
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+/// A client of the configuration that has a key.
+const AGENT: &str = "agent";
+
+/// A key that signs.
+struct Signer(Ed25519KeyPair);
+
+impl Signer {
+    fn new() -> Self {
+        Self(Ed25519KeyPair::generate().unwrap())
+    }
+
+    fn jwk(&self) -> Value {
+        let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
+        json!({ "kty": "OKP", "crv": "Ed25519", "x": x })
+    }
+
+    /// The key as an inline JWK Set in TOML.
+    fn jwks(&self) -> String {
+        let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
+        format!("{{ keys = [{{ kty = \"OKP\", crv = \"Ed25519\", x = \"{x}\" }}] }}")
+    }
+
+    fn sign(&self, typ: &str, claims: &Value) -> String {
+        let header = json!({ "alg": "EdDSA", "typ": typ });
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&header), part(claims));
+        let signature = URL_SAFE_NO_PAD.encode(self.0.sign(signed.as_bytes()));
+        format!("{signed}.{signature}")
+    }
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_secs()).unwrap()
+}
+
+/// A `jti` that no other JWT has.
+fn unique() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!("jti-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Claims with others in their place; `null` removes one.
+fn with(mut claims: Value, changes: &Value) -> Value {
+    for (name, value) in changes.as_object().unwrap() {
+        if value.is_null() {
+            claims.as_object_mut().unwrap().remove(name);
+        } else {
+            claims[name] = value.clone();
+        }
+    }
+    claims
+}
+
+/// The assertion by which a client or a service account proves itself.
+fn proof(client: &str) -> Value {
+    json!({
+        "iss": client, "sub": client, "aud": PUBLIC, "jti": unique(),
+        "iat": now(), "exp": now() + 60,
+    })
+}
+
+/// A gateway with an identity provider, a client with a key, an admin and a service account.
+struct Site {
+    gateway: Gateway,
+    idp: Signer,
+    agent: Signer,
+    admin: Principal,
+    ci: Principal,
+}
+
+impl Site {
+    fn start() -> Self {
+        let (idp, agent) = (Signer::new(), Signer::new());
+        let config = format!(
+            "[server]\npublic_url = \"{PUBLIC}\"\n{}\n[[oauth.client]]\nid = \"{AGENT}\"\n\
+             name = \"Agent\"\njwks = {}\n[[oauth.client]]\nid = \"public\"\n\
+             redirect_uris = [\"https://app.example/cb\"]",
+            super::LINKS,
+            agent.jwks(),
+        );
+        let mut gateway = gateway().config(&config).sample().prepare();
+        let org = gateway.org("acme", &ENOUGH);
+        let admin = gateway.user(&org, "admin", ALL_SCOPES);
+        let ci = gateway.service(&org, "mcps:read mcps:invoke");
+        let rule = |name: &str, more: &str| {
+            format!(
+                "[[trust]]\nname = \"{name}\"\norg = \"{org}\"\nissuer = \"{IDP}\"\n\
+                 jwks = {}\naudience = \"{PUBLIC}\"\n{more}",
+                idp.jwks()
+            )
+        };
+        let people = "user_from = \"sub\"\nroles = { \"*\" = \"member\" }";
+        gateway.configure(&rule(
+            "apps",
+            &format!(
+                "match = {{ groups = \"eng\" }}\n{people}\nid_jag = true\n\
+                 scopes = [\"mcps:read\", \"mcps:invoke\", \"providers:read\"]"
+            ),
+        ));
+        gateway.configure(&rule("people", &format!("match = {{ groups = \"eng\" }}\n{people}")));
+        gateway.configure(&rule(
+            "jobs",
+            &format!(
+                "match = {{ repository_id = \"821093847\" }}\nprincipal = \"{}\"\n\
+                 single_use = true",
+                ci.id
+            ),
+        ));
+        gateway.start();
+        Self { gateway, idp, agent, admin, ci }
+    }
+
+    /// `POST /oauth/token` with these fields.
+    async fn token(&self, fields: &[(&'static str, &str)]) -> Answer {
+        let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let form = "application/x-www-form-urlencoded";
+        let request = self.gateway.request(Method::POST, "/oauth/token");
+        self.gateway.send(request.header("content-type", form).body(encoded(&fields))).await
+    }
+
+    /// A token of this principal.
+    fn with_token(&self, token: &Answer) -> Principal {
+        assert_eq!(token.status, 200, "{}", token.text);
+        let token = token.at("/access_token").as_str().unwrap().to_owned();
+        Principal { token, ..self.ci.clone() }
+    }
+
+    /// The events of one type, the newest first.
+    async fn events(&self, kind: &str) -> Vec<Value> {
+        let path = format!("/v1/audit/events?type={kind}&view=full");
+        let answer = self.gateway.get(&self.admin, &path).await.ok();
+        answer.at("/data/items").as_array().unwrap().clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_names_the_grants_the_methods_and_the_profile() {
+    let site = Site::start();
+    let path = "/.well-known/oauth-authorization-server";
+
+    let metadata = site.gateway.send(site.gateway.request(Method::GET, path)).await.ok();
+
+    assert_eq!(
+        metadata.at("/grant_types_supported"),
+        &json!(["authorization_code", "refresh_token", "client_credentials", JWT_BEARER])
+    );
+    assert_eq!(
+        metadata.at("/token_endpoint_auth_methods_supported"),
+        &json!(["none", "private_key_jwt"])
+    );
+    assert_eq!(
+        metadata.at("/token_endpoint_auth_signing_alg_values_supported"),
+        &json!(["RS256", "PS256", "ES256", "EdDSA"])
+    );
+    assert_eq!(
+        metadata.at("/authorization_grant_profiles_supported"),
+        &json!(["urn:ietf:params:oauth:grant-profile:id-jag"])
+    );
+}

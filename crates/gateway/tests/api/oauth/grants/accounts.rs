@@ -1,0 +1,179 @@
+//! `client_credentials`: service accounts that sign with registered keys.
+
+use portcullis_testkit::eventually;
+use serde_json::{Value, json};
+
+use super::{CLIENT_ASSERTION, PUBLIC, Signer, Site, proof, with};
+use crate::oauth::error;
+
+/// Registers the key for the site's service account.
+async fn register(site: &Site, key: &Signer) -> String {
+    let path = format!("/v1/principals/{}/keys", site.ci.id);
+    let body = json!({ "jwk": key.jwk() }).to_string();
+    let added = site.gateway.post(&site.admin, &path, &body).await.ok();
+    added.at("/data/id").as_str().unwrap().to_owned()
+}
+
+impl Site {
+    async fn by_key(
+        &self,
+        assertion: &str,
+        more: &[(&'static str, &str)],
+    ) -> portcullis_testkit::Answer {
+        let mut fields = vec![
+            ("grant_type", "client_credentials"),
+            ("client_assertion_type", CLIENT_ASSERTION),
+            ("client_assertion", assertion),
+        ];
+        fields.extend(more);
+        self.token(&fields).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_account_gets_tokens_for_its_signature_until_the_key_is_removed() {
+    let site = Site::start();
+    let key = Signer::new();
+    let id = register(&site, &key).await;
+
+    let token = site.by_key(&key.sign("JWT", &proof(&site.ci.id)), &[]).await;
+
+    assert_eq!(token.status, 200, "{}", token.text);
+    assert_eq!(token.header("cache-control"), "no-store");
+    assert_eq!(token.at("/token_type"), "Bearer");
+    assert_eq!(token.at("/scope"), "mcps:invoke mcps:read");
+    assert_eq!(token.at("/expires_in"), 900);
+    assert_eq!(token.at("/refresh_token"), &Value::Null);
+    let ci = site.with_token(&token);
+    let call = site.gateway.invoke(&ci, "sample:list_items", json!({})).await.ok();
+    let event = site.gateway.event(&site.admin, call.event_id()).await.ok();
+    assert_eq!(event.at("/data/actor/auth/method"), "key");
+    let issued = site.events("token.issued").await;
+    assert_eq!(issued[0]["actor"]["auth"]["method"], "key", "{}", issued[0]);
+    assert_eq!(issued[0]["actor"]["id"], json!(site.ci.id));
+    assert_eq!(issued[0]["detached"]["key"], json!(id));
+
+    let path = format!("/v1/principals/{}/keys?key_id={id}", site.ci.id);
+    let removed = site.gateway.delete(&site.admin, &path).await.ok();
+    assert_eq!(removed.at("/data/tokens_revoked"), 1);
+    let refused = site.gateway.get(&ci, "/v1/mcps").await;
+    assert_eq!(refused.refusal(), (401, "token_revoked"));
+    let again = site.by_key(&key.sign("JWT", &proof(&site.ci.id)), &[]).await;
+    assert_eq!(error(&again), (401, "invalid_client"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_rotated_without_a_gap() {
+    let site = Site::start();
+    let (old, new) = (Signer::new(), Signer::new());
+    let id = register(&site, &old).await;
+    register(&site, &new).await;
+
+    for key in [&old, &new] {
+        let token = site.by_key(&key.sign("JWT", &proof(&site.ci.id)), &[]).await;
+        assert_eq!(token.status, 200, "{}", token.text);
+    }
+    let listed = site.gateway.admin(&["principal", "key", "list", &site.ci.id]);
+    assert!(listed[0]["last_used_at"].is_string(), "{listed}");
+    site.gateway.admin(&["principal", "key", "remove", &site.ci.id, "--key", &id]);
+
+    let old = site.by_key(&old.sign("JWT", &proof(&site.ci.id)), &[]).await;
+    let new = site.by_key(&new.sign("JWT", &proof(&site.ci.id)), &[]).await;
+    assert_eq!(error(&old), (401, "invalid_client"));
+    assert_eq!(new.status, 200, "{}", new.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_what_was_asked_for_and_what_the_account_may() {
+    let site = Site::start();
+    let key = Signer::new();
+    register(&site, &key).await;
+    let ask = |scope: &'static str| {
+        let assertion = key.sign("JWT", &proof(&site.ci.id));
+        let site = &site;
+        async move { site.by_key(&assertion, &[("scope", scope)]).await }
+    };
+
+    assert_eq!(ask("mcps:read").await.at("/scope"), "mcps:read");
+    assert_eq!(ask("mcps:read admin").await.at("/scope"), "mcps:read");
+    for scope in ["admin", "openid", "MCPS:READ"] {
+        assert_eq!(error(&ask(scope).await), (400, "invalid_scope"), "{scope}");
+    }
+    let assertion = key.sign("JWT", &proof(&site.ci.id));
+    let resource = format!("{PUBLIC}/mcp/sample");
+    let narrow = site.by_key(&assertion, &[("resource", &resource)]).await;
+    assert_eq!(narrow.at("/resource"), &json!(resource), "{}", narrow.text);
+    let assertion = key.sign("JWT", &proof(&site.ci.id));
+    let elsewhere = site.by_key(&assertion, &[("resource", "https://other.example/mcp")]).await;
+    assert_eq!(error(&elsewhere), (400, "invalid_target"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_assertion_that_is_not_right_in_all_parts_is_refused() {
+    let site = Site::start();
+    let key = Signer::new();
+    register(&site, &key).await;
+    let good = proof(&site.ci.id);
+    let once = key.sign("JWT", &good);
+    assert_eq!(site.by_key(&once, &[]).await.status, 200);
+    let twice = site.by_key(&once, &[]).await;
+    assert_eq!(error(&twice), (401, "invalid_client"), "an assertion is used once");
+
+    let hour = super::now() + 3_700;
+    for changes in [
+        json!({ "aud": "https://other.example" }),
+        json!({ "aud": [PUBLIC, "https://other.example"] }),
+        json!({ "aud": null }),
+        json!({ "exp": super::now() - 61 }),
+        json!({ "exp": hour }),
+        json!({ "exp": null }),
+        json!({ "iat": hour }),
+        json!({ "nbf": hour }),
+        json!({ "jti": null }),
+        json!({ "iss": site.admin.id }),
+        json!({ "iss": site.admin.id, "sub": site.admin.id }),
+        json!({ "iss": "nobody", "sub": "nobody" }),
+    ] {
+        let assertion = key.sign("JWT", &with(proof(&site.ci.id), &changes));
+        let refused = site.by_key(&assertion, &[]).await;
+        assert_eq!(error(&refused), (401, "invalid_client"), "{changes}");
+        assert!(!refused.text.contains("sa_"), "{}", refused.text);
+    }
+    let foreign = Signer::new().sign("JWT", &proof(&site.ci.id));
+    assert_eq!(error(&site.by_key(&foreign, &[]).await), (401, "invalid_client"));
+    let other = key.sign("JWT", &proof(&site.ci.id));
+    let mismatched = site.by_key(&other, &[("client_id", "sa_01M754BKTK9KV856N96WMEHWY9")]).await;
+    assert_eq!(error(&mismatched), (401, "invalid_client"));
+    for typ in ["oauth-id-jag+jwt", "dpop+jwt"] {
+        let assertion = key.sign(typ, &proof(&site.ci.id));
+        assert_eq!(error(&site.by_key(&assertion, &[]).await), (401, "invalid_client"), "{typ}");
+    }
+    let bare =
+        site.token(&[("grant_type", "client_credentials"), ("client_id", &site.ci.id)]).await;
+    assert_eq!(error(&bare), (401, "invalid_client"));
+    let secret = site.token(&[
+        ("grant_type", "client_credentials"),
+        ("client_id", &site.ci.id),
+        ("client_secret", "secret"),
+    ]);
+    assert_eq!(error(&secret.await), (401, "invalid_client"));
+    // A refusal of what its own key signed is in the log of the org.
+    let of_account = async || {
+        let rejected = site.events("auth.rejected").await;
+        rejected.into_iter().find(|it| it["actor"]["id"] == json!(site.ci.id))
+    };
+    let rejected = eventually("the refusal in the log", of_account).await;
+    assert_eq!(rejected["actor"]["auth"]["method"], "key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_account_gets_nothing() {
+    let site = Site::start();
+    let key = Signer::new();
+    register(&site, &key).await;
+    site.gateway.admin(&["principal", "disable", &site.ci.id]);
+
+    let refused = site.by_key(&key.sign("JWT", &proof(&site.ci.id)), &[]).await;
+
+    assert_eq!(error(&refused), (401, "invalid_client"));
+}
