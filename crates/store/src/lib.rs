@@ -18,6 +18,10 @@
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
 //! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
 //! provider that every org shares belong to no single org ([`Store::list_pins`]). Policies are the
+//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), and of plans
+//! ([`Store::add_usage`], [`Store::forget_usage`]).
+//! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
+//! provider that every org shares belong to no single org ([`Store::list_pins`], [`Store::page_waiting`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 //!
 //! A function that runs statements of sqlx is `#[boxed]`: its future takes kilobytes, by which those
@@ -53,6 +57,7 @@ mod settings;
 mod sinks;
 mod tokens;
 mod tools;
+mod usage;
 
 pub use crate::{
     access_changes::{AccessChange, AccessChanges, AccessMark},
@@ -95,6 +100,7 @@ pub use crate::{
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
     principals::Principal,
+    principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage},
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
@@ -104,8 +110,9 @@ pub use crate::{
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},
     sinks::Behind,
     tokens::{
-        ActorState, Assertion, Issue, Issued, KnownRefresh, KnownToken, NewRefresh, NewToken, Pair,
-        Rotated, Rotation, TokenPage, TokenRecord,
+        ActorState, Assertion, Issue, Issued, KnownRefresh, KnownToken, ListedState, ListedToken,
+        NewRefresh, NewToken, Pair, Rotated, Rotation, TokenPage, TokenQuery, TokenRecord,
     },
     tools::NewToolList,
+    usage::Usage,
 };

@@ -7,6 +7,7 @@
 
 mod rows;
 mod surplus;
+mod waiting;
 
 pub use self::surplus::Surplus;
 

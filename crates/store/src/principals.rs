@@ -1,5 +1,13 @@
 //! Users and service accounts.
 
+mod changes;
+mod pages;
+
+pub use self::{
+    changes::{Changed, LastAdmin, PrincipalChange},
+    pages::PrincipalPage,
+};
+
 use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 

@@ -13,12 +13,14 @@ use serde_json::json;
 
 mod descent;
 mod issue;
+mod pages;
 mod refresh;
 mod revoke;
 
 pub(crate) use self::issue::REMEMBER;
 pub use self::{
     issue::{Assertion, Issue, Issued, NewRefresh, NewToken},
+    pages::{ListedState, ListedToken, TokenQuery},
     refresh::{KnownRefresh, Pair, Rotated, Rotation},
 };
 

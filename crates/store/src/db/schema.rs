@@ -49,6 +49,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(29, "0029_index_by_sealer"),
     migration!(30, "0030_browser_sessions"),
     migration!(31, "0031_authorization"),
+    migration!(32, "0032_usage"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

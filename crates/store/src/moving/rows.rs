@@ -10,7 +10,9 @@ use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
 pub(super) const TABLES: [&str; 36] = [
+pub(super) const TABLES: [&str; 31] = [
     "orgs",
+    "org_usage",
     "principals",
     "principal_keys",
     "tokens",

@@ -41,3 +41,4 @@ mod tenancy;
 mod tokens;
 mod tools;
 mod unreadable;
+mod usage;

@@ -144,4 +144,33 @@ on_both! {
 
         assert_eq!(store.surplus().await.unwrap().len(), 1);
     }
+
+    async fn an_org_sees_what_waits_of_its_own_and_of_shared_providers(db: Database) {
+        let store = &db.store;
+        let [ours, theirs] = [given::org(store, 1).await, given::org(store, 2).await];
+        for (org, tool) in
+            [(None, "s:a"), (None, "s:b"), (Some(ours), "s:a"), (Some(ours), "t:c"), (Some(theirs), "s:a")]
+        {
+            store.pin_tools(org, &[told(tool, "1")], NOW).await.unwrap();
+            if tool != "s:b" {
+                store.hold_tools(org, &[told(tool, "2")], NOW).await.unwrap();
+            }
+        }
+        let wanted: Vec<(Option<OrgId>, ToolId)> =
+            [(None, "s:a"), (Some(ours), "s:a"), (Some(ours), "t:c")]
+                .map(|(org, tool)| (org, tool.parse().unwrap()))
+                .to_vec();
+
+        let mut seen = Vec::new();
+        let mut after = None::<Pin>;
+        loop {
+            let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
+            let page = store.page_waiting(ours, beyond, 1).await.unwrap();
+            let Some(pin) = page.into_iter().next() else { break };
+            seen.push((pin.org, pin.tool.clone()));
+            after = Some(pin);
+        }
+
+        assert_eq!(seen, wanted);
+    }
 }

@@ -3,12 +3,17 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::principal::{Role, Scope, ScopeSet};
-use portcullis_store::StoreError;
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
 
 use crate::{
     database::{Database, on_both},
     given::{self, NOW},
 };
+
+/// A principal after a change of its role.
+fn with_role(principal: &Principal, role: Role) -> Principal {
+    Principal { role, ..principal.clone() }
+}
 
 on_both! {
     async fn every_role_reads_back_as_it_was_stored(db: Database) {
@@ -78,5 +83,82 @@ on_both! {
         assert_eq!(groups_of(org, user).await, set(&["ops"]));
         assert!(db.store.set_groups(org, user, &set(&[])).await.unwrap());
         assert!(groups_of(org, user).await.is_empty());
+    }
+
+    async fn a_change_and_its_event_are_made_together_or_not_at_all(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ana = given::principal(org, 1);
+        db.store.record_new_principal(&ana, &given::event(org, 1)).await.unwrap();
+        let auditor = with_role(&ana, Role::Auditor);
+        let change = |before, after| PrincipalChange { before, after, last_admin: LastAdmin::Kept };
+
+        let done = db.store.change_principal(&change(&ana, &auditor), &given::event(org, 2)).await;
+        let stale = change(&ana, &auditor);
+        let stale = db.store.change_principal(&stale, &given::event(org, 3)).await;
+        given::user(&db.store, org, 2).await;
+        let twin = Principal { name: "person 2".to_owned(), ..auditor.clone() };
+        let taken = db.store.change_principal(&change(&auditor, &twin), &given::event(org, 4)).await;
+        let again = db.store.record_new_principal(&ana, &given::event(org, 5)).await;
+
+        assert_eq!((done, stale), (Ok(Changed::Done), Ok(Changed::Stale)));
+        assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
+        assert!(matches!(again, Err(StoreError::Conflict(_))), "{again:?}");
+        assert_eq!(db.store.find_principal(org, ana.id).await.unwrap(), Some(auditor));
+        db.store.seal(org, given::leaf).await.unwrap();
+        assert_eq!(given::whole_log(&db.store, org).await.len(), 2);
+    }
+
+    async fn the_last_admin_is_kept_but_for_the_operator(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let [one, two] = [1, 2].map(|n| with_role(&given::principal(org, n), Role::Admin));
+        for admin in [&one, &two] {
+            db.store.create_principal(admin).await.unwrap();
+        }
+        let off = |it: &Principal| Principal { disabled_at: Some(NOW), ..it.clone() };
+        let [off_one, off_two] = [off(&one), off(&two)];
+        let change = |before, after| PrincipalChange { before, after, last_admin: LastAdmin::Kept };
+
+        let events = [1, 2].map(|n| given::event(org, n));
+        let changes = [change(&one, &off_one), change(&two, &off_two)];
+        let (first, second) = tokio::join!(
+            db.store.change_principal(&changes[0], &events[0]),
+            db.store.change_principal(&changes[1], &events[1]),
+        );
+
+        let mut both = [first.clone().unwrap(), second.unwrap()];
+        both.sort_by_key(|it| *it == Changed::LastAdmin);
+        assert_eq!(both, [Changed::Done, Changed::LastAdmin], "whoever comes first");
+        let left = if first == Ok(Changed::Done) { &two } else { &one };
+        let after = off(left);
+        let change =
+            PrincipalChange { before: left, after: &after, last_admin: LastAdmin::Dispensable };
+        let done = db.store.change_principal(&change, &given::event(org, 3)).await;
+        assert_eq!(done, Ok(Changed::Done));
+    }
+
+    async fn pages_of_principals_are_filtered(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
+        given::user(&db.store, other, 9).await;
+        for n in 1..=4 {
+            let role = if n == 2 { Role::Admin } else { Role::Member };
+            let mut principal = with_role(&given::principal(org, n), role);
+            principal.disabled_at = (n == 3).then_some(NOW);
+            db.store.create_principal(&principal).await.unwrap();
+        }
+        let of = async |page: PrincipalPage| {
+            let found = db.store.page_principals(org, &page).await.unwrap();
+            found.into_iter().map(|it| it.name).collect::<Vec<_>>()
+        };
+        let all = || PrincipalPage { limit: 10, ..PrincipalPage::default() };
+
+        assert_eq!(of(all()).await.len(), 4);
+        assert_eq!(of(PrincipalPage { limit: 1, ..all() }).await, ["person 1"]);
+        let after = Some(given::id("usr", 3));
+        assert_eq!(of(PrincipalPage { after, ..all() }).await, ["person 4"]);
+        let role = Some("admin".to_owned());
+        assert_eq!(of(PrincipalPage { role, ..all() }).await, ["person 2"]);
+        assert_eq!(of(PrincipalPage { disabled: Some(true), ..all() }).await, ["person 3"]);
+        assert_eq!(of(PrincipalPage { disabled: Some(false), ..all() }).await.len(), 3);
     }
 }

@@ -4,7 +4,7 @@ use portcullis_core::{
     principal::{AuthMethod, Role, Scope, ScopeSet},
     token::TokenKind,
 };
-use portcullis_store::{StoreError, TokenPage, TokenRecord};
+use portcullis_store::{ListedState, StoreError, TokenPage, TokenQuery, TokenRecord};
 
 use crate::{
     database::{Database, on_both},
@@ -142,5 +142,51 @@ on_both! {
             let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
             assert_eq!(found.last_used_at, Some(used), "token {n}");
         }
+    }
+
+    async fn pages_of_tokens_tell_each_state(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let ben = given::user(&db.store, org, 2).await;
+        let other = given::org(&db.store, 2).await;
+        let foreign = given::user(&db.store, other, 3).await;
+        db.store.insert_token(&token(other, foreign, 9), &hash(9)).await.unwrap();
+        for n in 1..=4 {
+            let mut made = token(org, if n == 4 { ben } else { user }, n);
+            match n {
+                2 => made.expires_at = NOW,
+                3 => made.revoked_at = Some(NOW),
+                _ => {}
+            }
+            db.store.insert_token(&made, &hash(n)).await.unwrap();
+        }
+        db.store.disable_principal(org, ben, NOW).await.unwrap();
+        let all = TokenQuery {
+            principal_id: None,
+            kind: None,
+            state: None,
+            now: NOW,
+            after: None,
+            limit: 10,
+        };
+        let of = async |query: TokenQuery| {
+            let found = db.store.page_tokens(org, &query).await.unwrap();
+            found.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
+        };
+        let id = token_id;
+
+        let states = [
+            (id(1), ListedState::Live),
+            (id(2), ListedState::Expired),
+            (id(3), ListedState::Revoked),
+            (id(4), ListedState::PrincipalDisabled),
+        ];
+        assert_eq!(of(all).await, states);
+        for (token, state) in states {
+            assert_eq!(of(TokenQuery { state: Some(state), ..all }).await, [(token, state)]);
+        }
+        let of_ben = TokenQuery { principal_id: Some(ben), ..all };
+        assert_eq!(of(of_ben).await, [states[3]]);
+        assert_eq!(of(TokenQuery { kind: Some(TokenKind::Service), ..all }).await, []);
+        assert_eq!(of(TokenQuery { after: Some(id(2)), limit: 1, ..all }).await, [states[2]]);
     }
 }

@@ -1,0 +1,143 @@
+//! Tokens of an org, page by page, each with what decides about its state.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId, TokenId},
+    token::TokenKind,
+};
+
+use super::{TokenRecord, TokenRow};
+use crate::{
+    Store,
+    db::{Found, Readable, read, row},
+    error::StoreError,
+};
+
+/// State of a token, as far as its own row and its principal's tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedState {
+    Live,
+    Expired,
+    Revoked,
+    /// The refresh token was used.
+    Spent,
+    /// Its principal is disabled.
+    PrincipalDisabled,
+}
+
+impl ListedState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Live, Self::Expired, Self::Revoked, Self::Spent, Self::PrincipalDisabled];
+
+    /// The state as the API writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+            Self::Spent => "spent",
+            Self::PrincipalDisabled => "principal_disabled",
+        }
+    }
+
+    /// Reads back what [`Self::as_str`] wrote.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+/// A token of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedToken {
+    pub token: TokenRecord,
+    pub principal_name: String,
+    pub state: ListedState,
+}
+
+/// Page of the tokens of an org that match every part given, by id.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenQuery {
+    pub principal_id: Option<PrincipalId>,
+    pub kind: Option<TokenKind>,
+    pub state: Option<ListedState>,
+    /// The moment at which the state is told.
+    pub now: Timestamp,
+    pub after: Option<TokenId>,
+    pub limit: u32,
+}
+
+row!(StateRow { principal_name: String, state: String });
+
+struct ListedRow {
+    token: TokenRow,
+    state: StateRow,
+}
+
+impl Readable for ListedRow {
+    const TABLE: &'static str = "tokens";
+    type Record = ListedToken;
+
+    fn read(self) -> Result<ListedToken, StoreError> {
+        let state = ListedState::named(&self.state.state);
+        Ok(ListedToken {
+            token: self.token.read()?,
+            principal_name: self.state.principal_name,
+            state: state.ok_or(StoreError::Corrupt("tokens.state"))?,
+        })
+    }
+}
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for ListedRow
+where
+    TokenRow: sqlx::FromRow<'r, R>,
+    StateRow: sqlx::FromRow<'r, R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self { token: TokenRow::from_row(row)?, state: StateRow::from_row(row)? })
+    }
+}
+
+impl Store {
+    /// A page of the org's tokens, by id.
+    #[boxed]
+    pub async fn page_tokens(
+        &self,
+        org: OrgId,
+        query: &TokenQuery,
+    ) -> Result<Vec<ListedToken>, StoreError> {
+        let after = query.after.map(|id| id.to_string()).unwrap_or_default();
+        let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
+        let rows: Vec<Found<ListedRow>> = read!(self, org, |conn| {
+            sqlx::query_as(PAGE)
+                .bind(org.to_string())
+                .bind(&after)
+                .bind(&principal)
+                .bind(query.kind.map_or("", TokenKind::as_str))
+                .bind(query.state.map_or("", ListedState::as_str))
+                .bind(query.now.as_micros())
+                .bind(i64::from(query.limit))
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(rows))
+    }
+}
+
+const PAGE: &str = "
+SELECT * FROM (
+    SELECT t.*, p.name AS principal_name, CASE
+        WHEN t.revoked_at IS NOT NULL THEN 'revoked'
+        WHEN EXISTS (SELECT 1 FROM refreshes r WHERE r.org_id = t.org_id AND r.token_id = t.id
+            AND r.spent_at IS NOT NULL) THEN 'spent'
+        WHEN t.expires_at <= $6 THEN 'expired'
+        WHEN p.disabled_at IS NOT NULL THEN 'principal_disabled'
+        ELSE 'live' END AS state
+    FROM tokens t JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
+    WHERE t.org_id = $1 AND t.id > $2 AND ($3 = '' OR t.principal_id = $3)
+        AND ($4 = '' OR t.kind = $4)
+) AS listed WHERE $5 = '' OR state = $5
+ORDER BY id LIMIT $7";

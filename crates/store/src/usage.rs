@@ -1,0 +1,93 @@
+//! Usage of each org's plan by day, for its admins to see.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{clock::Timestamp, id::OrgId};
+
+use crate::{
+    Store,
+    db::{change, read, row},
+    error::StoreError,
+};
+
+const DAY: i64 = 24 * 60 * 60;
+/// Days for which usage is kept.
+const KEPT_DAYS: i64 = 400;
+
+/// Requests and invocations that were counted against a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub requests: u64,
+    pub invocations: u64,
+}
+
+row!(UsageRow { requests: i64, invocations: i64 });
+
+/// The day of a moment (UTC), in days since the epoch.
+const fn day_of(moment: Timestamp) -> i64 {
+    moment.as_seconds().div_euclid(DAY)
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+impl Store {
+    /// Adds what orgs used at this moment to their day. Orgs that are gone are passed over.
+    #[boxed]
+    pub async fn add_usage(
+        &self,
+        used: &[(OrgId, Usage)],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        change!(self, installation, |tx| {
+            for (org, usage) in used {
+                sqlx::query(ADD)
+                    .bind(org.to_string())
+                    .bind(day_of(now))
+                    .bind(whole(usage.requests))
+                    .bind(whole(usage.invocations))
+                    .execute(&mut *tx)
+                    .await?;
+            }
+        });
+        Ok(())
+    }
+
+    /// Usage of the org from the day of this moment on.
+    #[boxed]
+    pub async fn usage_since(&self, org: OrgId, since: Timestamp) -> Result<Usage, StoreError> {
+        let row: UsageRow = read!(self, org, |conn| {
+            sqlx::query_as(SINCE)
+                .bind(org.to_string())
+                .bind(day_of(since))
+                .fetch_one(&mut *conn)
+                .await?
+        });
+        let count = |count: i64| u64::try_from(count).unwrap_or(0);
+        Ok(Usage { requests: count(row.requests), invocations: count(row.invocations) })
+    }
+
+    /// Forgets the usage of long ago.
+    #[boxed]
+    pub async fn forget_usage(&self, now: Timestamp) -> Result<(), StoreError> {
+        change!(self, installation, |tx| {
+            sqlx::query("DELETE FROM org_usage WHERE day < $1")
+                .bind(day_of(now) - KEPT_DAYS)
+                .execute(&mut *tx)
+                .await?;
+        });
+        Ok(())
+    }
+}
+
+const ADD: &str = "
+INSERT INTO org_usage (org_id, day, requests, invocations)
+SELECT id, $2, $3, $4 FROM orgs WHERE id = $1
+ON CONFLICT (org_id, day) DO UPDATE SET
+    requests = org_usage.requests + excluded.requests,
+    invocations = org_usage.invocations + excluded.invocations";
+
+const SINCE: &str = "
+SELECT CAST(COALESCE(SUM(requests), 0) AS BIGINT) AS requests,
+    CAST(COALESCE(SUM(invocations), 0) AS BIGINT) AS invocations
+FROM org_usage WHERE org_id = $1 AND day >= $2";
