@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     access::{Access, trust::Trust},
+    administration::Administration,
     approvals::Approvals,
     audit::{Audit, AuditParts},
     authorization::{Authorization, AuthorizationParts},
@@ -61,6 +62,8 @@ pub struct Parts {
     pub grant_life: GrantLife,
     pub login: LoginParts,
     pub authorization: AuthorizationParts,
+    /// True if admins of orgs change nothing over the API.
+    pub read_only: bool,
     pub traces: Option<TraceSettings>,
 }
 
@@ -85,6 +88,7 @@ pub struct App {
     /// Clients that act for people.
     pub authorization: Arc<Authorization>,
     pub approvals: Arc<Approvals>,
+    pub administration: Arc<Administration>,
     pub calls: Arc<Calls>,
     pub simulations: Arc<Simulations>,
     /// Membership, jobs and readiness.
@@ -118,6 +122,8 @@ impl App {
         let logins = Arc::new(Logins::new(&foundation, &access, parts.login));
         let authorization =
             Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);
+        let administration = Administration::new(&foundation, &access, parts.read_only);
+        let administration = Arc::new(administration);
         let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
@@ -151,6 +157,7 @@ impl App {
             logins,
             authorization,
             approvals,
+            administration,
             calls,
             simulations,
             nodes,

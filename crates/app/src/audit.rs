@@ -6,6 +6,7 @@ pub(crate) mod coalesced;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub mod filters;
+pub(crate) mod holds;
 pub(crate) mod late;
 pub(crate) mod log;
 mod mismatches;

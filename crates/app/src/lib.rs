@@ -7,6 +7,8 @@
 mod app;
 mod nodes;
 
+mod administration;
+
 mod calls;
 
 mod approvals;
@@ -29,6 +31,7 @@ mod limits;
 pub mod audit;
 
 mod ctx;
+mod directory;
 mod screening;
 mod session;
 
@@ -58,6 +61,12 @@ pub use self::{
         },
         trust::{KeySource, Trust, TrustRefusal},
     },
+    administration::{
+        AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
+        ListedWaiting, MadeToken, OrgLimits, OrgUsage, OrgView, Precondition, PrincipalKindName,
+        PrincipalQuery, PrincipalView, RoleName, ShownDefinition, TokenListQuery, TokenView,
+        WaitingPlace, WaitingTool, WindowUsage,
+    },
     app::{App, Parts},
     approvals::{
         ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
@@ -72,6 +81,7 @@ pub use self::{
             ExportRequest, ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written,
             export_log,
         },
+        holds::{HoldError, HoldRequest, record as hold_record},
         log::{CheckpointSince, LogKeyError, origin},
         retention::{LEAST_DAYS, Retention},
         sinks::{FileOutlet, Outlet, SinkSettings},
@@ -97,6 +107,11 @@ pub use self::{
     claim::Claim,
     cluster::{Cluster, JoinError},
     ctx::{Ctx, Origin},
+    directory::{
+        DirectoryError,
+        people::{NewPrincipal, PrincipalPatch},
+        tokens::{NewToken, TokenRequest},
+    },
     dlp::{Dlp, External, WhenUnavailable},
     limits::{Quotas, Refused},
     login::{
@@ -110,6 +125,8 @@ pub use self::{
             ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewLoginLink,
             NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed,
             hold_record, told,
+            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, Shell, ShellError, Tail,
+            TokenState, Witnessed, told,
         },
         jobs::catalogue::UntoldTools,
     },
@@ -148,6 +165,6 @@ pub use self::{
     tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
     tools::{
         LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
-        ToolQuery, ToolStatus, ToolView, Tools, tool_named,
+        ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
     },
 };

@@ -71,7 +71,7 @@ pub struct Refused {
 /// Plans of orgs and buckets of sources, as this node counts them.
 #[derive(Debug)]
 pub struct Quotas {
-    base: Arc<Base>,
+    pub(crate) base: Arc<Base>,
     audit: Arc<Audit>,
     pub(crate) limits: Limits,
     pub(crate) tenants: Tenants,
@@ -221,7 +221,13 @@ impl Quotas {
         self.limits.ahead.store(charged.now.as_micros() - middle, Ordering::Relaxed);
         tenant.learn(charged.counted);
         match charged.exhausted {
-            None => Ok(()),
+            None => {
+                tenant.usage.note(Resource::Requests);
+                if let Cost::Call = cost {
+                    tenant.usage.note(Resource::Invocations);
+                }
+                Ok(())
+            }
             Some(resource) => Err(self.limited(Bucket {
                 resource,
                 limit: resource.limit(plan),

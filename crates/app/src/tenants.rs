@@ -3,6 +3,7 @@
 
 pub(crate) mod sources;
 pub(crate) mod tallies;
+pub(crate) mod usage;
 
 use std::{
     collections::HashMap,
@@ -20,9 +21,9 @@ use portcullis_core::{
     policy::PolicySet,
     principal::Plan,
 };
-use portcullis_store::Counted;
+use portcullis_store::{Counted, Usage};
 
-use self::tallies::Tallies;
+use self::{tallies::Tallies, usage::UsageCounter};
 
 /// A count within a fixed window: 32 bits of window number, 32 bits of count, moved together.
 #[derive(Debug, Default)]
@@ -91,6 +92,8 @@ pub struct Tenant {
     pub(crate) fingerprints: OnceLock<FingerprintKey>,
     /// Counters of policies in its calls.
     pub(crate) tallies: Tallies,
+    /// Usage that is not in the store yet.
+    pub(crate) usage: UsageCounter,
 }
 
 impl Tenant {
@@ -105,6 +108,7 @@ impl Tenant {
             declared: OnceLock::new(),
             fingerprints: OnceLock::new(),
             tallies: Tallies::default(),
+            usage: UsageCounter::default(),
         }
     }
 
@@ -126,6 +130,9 @@ impl Tenant {
         let limit = resource.limit(plan);
         let bucket = |remaining| Bucket { resource, limit, remaining, resets_at: window.ends_at };
         let left = self.counter(resource).take(window, limit);
+        if left.is_some() {
+            self.usage.note(resource);
+        }
         left.map(bucket).ok_or_else(|| bucket(0))
     }
 
@@ -170,6 +177,14 @@ impl Tenants {
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(known.entry(org).or_insert_with(|| Arc::new(Tenant::new(org))))
+    }
+
+    /// Every org of which this node has usage that is not in the store, with that usage; it is
+    /// taken out of the counters.
+    pub(crate) fn take_usage(&self) -> Vec<(OrgId, Usage)> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let each = known.values().map(|tenant| (tenant.org, tenant.usage.take()));
+        each.filter(|(_, usage)| *usage != Usage::default()).collect()
     }
 
     /// Forgets what became of policies that are no longer in force.

@@ -168,7 +168,7 @@ pub struct Caller {
 /// Method by which a token was obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthMethod {
-    /// Made by the operator with `portcullis token create`.
+    /// Made by the operator with `portcullis token create`, or by an admin of the org.
     Operator,
     /// Exchanged for a JWT of a trusted issuer.
     Oidc {

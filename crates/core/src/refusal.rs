@@ -10,7 +10,7 @@ mod reasons;
 
 pub use self::{
     details::ErrorDetails,
-    reasons::{AskedApproval, Executed, Remedy, Unavailable, UpstreamReason, Violation},
+    reasons::{AskedApproval, Conflict, Executed, Remedy, Unavailable, UpstreamReason, Violation},
 };
 
 use serde_json::{Map, Value};
@@ -96,6 +96,14 @@ pub enum Refusal {
     },
     InsufficientScope {
         required: Scope,
+    },
+    /// Administration over the API is switched off by the operator.
+    ReadOnly,
+    /// The resource is not in the state that `If-Match` names (RFC 9110 §13.1.1).
+    PreconditionFailed,
+    /// A change that the state of the org does not permit.
+    Conflict {
+        reason: Conflict,
     },
     /// No trust rule lets the Bearer act for the subject.
     DelegationNotTrusted,
@@ -260,6 +268,9 @@ impl Refusal {
             Self::InvalidCredential { .. } => "invalid_credential",
             Self::PolicyDenied { .. } | Self::AwaitsApproval { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
+            Self::ReadOnly => "read_only",
+            Self::PreconditionFailed => "precondition_failed",
+            Self::Conflict { .. } => "conflict",
             Self::NotFound { .. } | Self::NoSuchProvider { .. } => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
             Self::ProviderAuthRequired { .. } => "provider_auth_required",
@@ -300,13 +311,16 @@ impl Refusal {
             Self::PolicyDenied { .. }
             | Self::AwaitsApproval { .. }
             | Self::InsufficientScope { .. }
+            | Self::ReadOnly
             | Self::DelegationNotTrusted => 403,
             Self::NotFound { .. } | Self::NoSuchProvider { .. } => 404,
             Self::MethodNotAllowed { .. } => 405,
             Self::ProviderAuthRequired { .. }
             | Self::ApprovalSettled { .. }
             | Self::NotRefreshable { .. }
+            | Self::Conflict { .. }
             | Self::IdempotencyInProgress { .. } => 409,
+            Self::PreconditionFailed => 412,
             Self::PayloadTooLarge { .. } => 413,
             Self::UnsupportedMediaType => 415,
             Self::RangeNotSatisfiable { .. } => 416,
@@ -324,8 +338,9 @@ impl Refusal {
 }
 
 /// Every `error.code`, sorted.
-pub const CODES: [&str; 26] = [
+pub const CODES: [&str; 29] = [
     "approval_settled",
+    "conflict",
     "idempotency_in_progress",
     "idempotency_key_reused",
     "insufficient_scope",
@@ -341,9 +356,11 @@ pub const CODES: [&str; 26] = [
     "not_refreshable",
     "payload_too_large",
     "policy_denied",
+    "precondition_failed",
     "provider_auth_required",
     "range_not_satisfiable",
     "rate_limited",
+    "read_only",
     "token_expired",
     "token_reused",
     "token_revoked",

@@ -140,7 +140,7 @@ pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
     let governance = outcome.governance.as_ref();
     let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
     match &outcome.content {
-        Content::Data(data) | Content::Begun(data) => {
+        Content::Data(data) | Content::Created(data) | Content::Begun(data) => {
             written(&One { data, meta: Meta { request_id, timestamp } })
         }
         Content::Page(Page { data, limit, next_cursor }) => {

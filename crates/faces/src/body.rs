@@ -67,6 +67,16 @@ impl RequestBody {
         members(&self.read().await?)
     }
 
+    /// Reads a merge patch (RFC 7396), declared as `application/merge-patch+json` or as JSON.
+    pub(crate) async fn merge_patch(mut self) -> Result<Map<String, Value>, Refusal> {
+        let declared = self.headers.get(header::CONTENT_TYPE);
+        let declared = declared.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        if declared.trim().eq_ignore_ascii_case("application/merge-patch+json") {
+            self.headers.remove(header::CONTENT_TYPE);
+        }
+        parsed(&self.read().await?)
+    }
+
     /// Reads what is declared to be JSON.
     pub(crate) async fn read(self) -> Result<Bytes, Refusal> {
         self.read_beside_headers().await.1

@@ -26,6 +26,7 @@ mod openapi;
 mod outcome;
 mod page;
 mod parts;
+mod precondition;
 mod proxies;
 mod query;
 pub mod quota;

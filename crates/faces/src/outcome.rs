@@ -43,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) replayed: bool,
     /// Writing it takes long.
     pub(crate) large: bool,
+    /// Version of the resource, as `ETag` and `If-Match` quote it.
+    pub(crate) etag: Option<String>,
 }
 
 /// Result or error.
@@ -50,6 +52,8 @@ pub(crate) struct Outcome {
 pub(crate) enum Content {
     /// A resource.
     Data(Value),
+    /// A resource that was made.
+    Created(Value),
     /// A resource that is still being made.
     Begun(Value),
     Page(Page),
@@ -127,12 +131,23 @@ impl Outcome {
             executed: None,
             replayed: false,
             large: false,
+            etag: None,
         }
     }
 
     /// One resource, done.
     pub(crate) fn data(view: &impl Serialize) -> Self {
         Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Data))
+    }
+
+    /// One resource that was made by the request.
+    pub(crate) fn created(view: &impl Serialize) -> Self {
+        Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Created))
+    }
+
+    /// The same with the version of the resource, unquoted.
+    pub(crate) fn with_etag(self, version: &str) -> Self {
+        Self { etag: Some(format!("\"{version}\"")), ..self }
     }
 
     /// One resource that is still being made.
@@ -164,6 +179,7 @@ impl Outcome {
                 executed: Some(Executed::Yes),
                 replayed: false,
                 large: invoked.large,
+                etag: None,
             },
             Answered::Replayed(replayed) => {
                 let http_status = replayed.http_status;
@@ -179,6 +195,7 @@ impl Outcome {
                     executed: Some(replayed.executed),
                     replayed: true,
                     large: replayed.large,
+                    etag: None,
                 }
             }
         }
@@ -200,6 +217,7 @@ impl Outcome {
             Content::Failed(Failure::Refused(refusal)) => Some(refusal),
             Content::Failed(Failure::Replayed { .. })
             | Content::Data(_)
+            | Content::Created(_)
             | Content::Begun(_)
             | Content::Page(_)
             | Content::Message(_)
@@ -224,6 +242,7 @@ impl Outcome {
             Content::Data(_) | Content::Page(_) | Content::Result(_) | Content::Message(_) => {
                 StatusCode::OK
             }
+            Content::Created(_) => StatusCode::CREATED,
             Content::Begun(_) => StatusCode::ACCEPTED,
             Content::Failed(failure) => failure.http_status(),
         }
@@ -233,6 +252,9 @@ impl Outcome {
     pub(crate) fn set_headers(&self, headers: &mut HeaderMap) {
         if self.replayed {
             insert(headers, REPLAYED, "true");
+        }
+        if let Some(etag) = &self.etag {
+            insert(headers, header::ETAG, etag);
         }
         if let Some(refusal) = self.refusal() {
             refusal_headers(refusal, headers);
@@ -324,6 +346,9 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::PolicyDenied { .. }
         | Refusal::AwaitsApproval { .. }
         | Refusal::ApprovalSettled { .. }
+        | Refusal::ReadOnly
+        | Refusal::PreconditionFailed
+        | Refusal::Conflict { .. }
         | Refusal::NotFound { .. }
         | Refusal::ProviderAuthRequired { .. }
         | Refusal::NotRefreshable { .. }

@@ -70,6 +70,19 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::principal_keys::list)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::principal_keys::add)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::principal_keys::remove)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::org::get)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::principals::list)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::principals::create)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::principals::get)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::principals::change)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tokens::list)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tokens::create)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tokens::revoke)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tools::waiting)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tools::accept)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::list)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::holds::lay)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::lift)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
@@ -107,6 +120,8 @@ pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)
         let known = [
             (Method::GET, item.get.is_some()),
             (Method::POST, item.post.is_some()),
+            (Method::PUT, item.put.is_some()),
+            (Method::PATCH, item.patch.is_some()),
             (Method::DELETE, item.delete.is_some()),
         ];
         let methods = known.into_iter().filter(|(_, exists)| *exists);

@@ -6,13 +6,18 @@ pub(super) mod checkpoint;
 pub(super) mod consents;
 pub(super) mod events;
 pub(super) mod exports;
+pub(super) mod holds;
 pub(super) mod invoke;
 pub(super) mod mcps;
+pub(super) mod org;
 pub(super) mod policies;
 pub(super) mod principal_keys;
+pub(super) mod principals;
 pub(super) mod providers;
 pub(super) mod sessions;
 pub(super) mod simulate;
+pub(super) mod tokens;
+pub(super) mod tools;
 
 use std::sync::Arc;
 

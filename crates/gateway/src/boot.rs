@@ -386,6 +386,7 @@ impl Node {
                 .oauth
                 .parts(RegistrationKey::new(&derived(&key, REGISTRATIONS)), &outbound, &tasks)
                 .map_err(BootError::Other)?,
+            read_only: config.admin.read_only,
             webhooks: webhooks(config, &outbound)?,
             traces: config.traces.declare(&outbound)?,
         })

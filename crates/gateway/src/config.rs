@@ -3,6 +3,7 @@
 //! `PORTCULLIS_SERVER__LISTEN=0.0.0.0:8443` sets `listen` in `[server]`: two underscores go down
 //! one level ([`environment`]). Values are TOML where they parse as TOML, text otherwise.
 
+mod admin;
 mod audit;
 mod audit_retention;
 mod audit_sinks;
@@ -35,6 +36,7 @@ use std::{
 use serde::Deserialize;
 
 pub(crate) use self::{
+    admin::Admin,
     audit::{Audit, AuditSync, KeySource},
     audit_retention::{AuditRetention, CaptureMode},
     audit_sinks::{Exports, Sink},
@@ -63,6 +65,7 @@ pub(crate) struct Config {
     /// Folder of everything that has no path of its own.
     pub(crate) data_dir: PathBuf,
     pub(crate) server: Server,
+    pub(crate) admin: Admin,
     pub(crate) database: Database,
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
@@ -100,6 +103,7 @@ impl Default for Config {
         Self {
             data_dir: PathBuf::from("portcullis-data"),
             server: Server::default(),
+            admin: Admin::default(),
             database: Database::default(),
             audit: Audit::default(),
             keys: Keys::default(),
@@ -301,6 +305,7 @@ mod tests {
             "[server]",
             "[server.tls]",
             "[database]",
+            "[admin]",
             "[limits]",
             "[audit]",
             "[audit.retention]",

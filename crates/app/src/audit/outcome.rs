@@ -23,6 +23,8 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::RejectedByProvider { .. }
         | Refusal::NotRefreshable { .. }
         | Refusal::ApprovalSettled { .. }
+        | Refusal::Conflict { .. }
+        | Refusal::PreconditionFailed
         | Refusal::InvalidInput { .. }
         | Refusal::InvalidScope { .. }
         | Refusal::IdempotencyKeyReused { .. }
@@ -39,6 +41,7 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::InvalidCredential { .. }
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. }
+        | Refusal::ReadOnly
         | Refusal::DelegationNotTrusted => OutcomeStatus::Denied,
         Refusal::AwaitsApproval { approval, .. } => match approval.status {
             ApprovalStatus::Pending => OutcomeStatus::ApprovalPending,

@@ -15,12 +15,11 @@ mod tools;
 mod verification;
 
 pub use self::{
-    audit::{ERASABLE, ErasureRequest, HoldRequest, record as hold_record},
+    audit::{ERASABLE, ErasureRequest},
     indexes::Indexed,
     logins::NewLoginLink,
     logs::{LogIdentity, Tail, told},
-    tokens::{Inspected, NewToken, TokenRequest, TokenState},
-    tools::Waiting,
+    tokens::{Inspected, TokenState},
     verification::Witnessed,
 };
 
@@ -31,27 +30,24 @@ use portcullis_core::{
     audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
     clock::Clock,
     id::{EventId, Ids, OrgId},
-    principal::ScopeSet,
     random::Random,
     refusal::Executed,
 };
 use portcullis_store::{AuditWriter, MAX_PRINCIPAL_KEYS, Store, StoreError};
 
-use self::tokens::MAX_DAYS;
-use crate::audit::events::{patience, row_of};
-
-/// Characters of a name at most.
-const MAX_NAME: usize = 200;
-/// Groups that a principal is put into at most.
-const MAX_GROUPS: usize = 100;
+use crate::{
+    audit::{
+        events::{patience, row_of},
+        holds::HoldError,
+    },
+    directory::DirectoryError,
+};
 
 /// Reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    #[error("a name has 1 to {MAX_NAME} characters, none of them a control character")]
-    Name,
-    #[error("a principal is put into {MAX_GROUPS} groups at most")]
-    TooManyGroups,
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
     #[error("there is an org `{0}` already; names are unique in an installation")]
     Taken(String),
     #[error("there is a principal `{0}` in this org already; names are unique in an org")]
@@ -113,12 +109,12 @@ pub enum ShellError {
         "a service account has the role `service` with a list of scopes, a user has member, auditor or admin"
     )]
     RoleMismatch,
+    #[error("the principal `{0}` changed at this moment; look at it and try again")]
+    PrincipalChanged(String),
     #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
     NoHold(String),
-    #[error("a reason has 1 to 500 characters, none of them a control character")]
-    Reason,
-    #[error("`--from` has to be earlier than `--to`")]
-    Span,
+    #[error(transparent)]
+    Hold(#[from] HoldError),
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
     #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
@@ -196,15 +192,5 @@ impl Shell {
             outcome: Outcome::success(Executed::Yes),
             detached: Detached::default().keep("actor_name", os_user, &*self.random),
         }
-    }
-}
-
-/// Names are shown to people and recorded in events.
-fn named(name: &str) -> Result<(), ShellError> {
-    let length = name.trim().chars().count();
-    if (1..=MAX_NAME).contains(&length) && !name.chars().any(char::is_control) {
-        Ok(())
-    } else {
-        Err(ShellError::Name)
     }
 }

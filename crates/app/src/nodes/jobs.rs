@@ -1,5 +1,5 @@
 //! Background jobs: sealing, late events, catalogue refresh, connections, recovery, token use,
-//! sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
+//! usage, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 pub(crate) mod catalogue;
 mod connections;
@@ -24,6 +24,7 @@ use crate::{
     audit::{anchors, exports, late},
     providers::pin_changes,
     telemetry::counters,
+    tenants::usage,
 };
 
 /// Interval between two looks for refusals that have to be recorded.
@@ -55,6 +56,7 @@ impl Nodes {
         self.repeat(watch::EVERY, |this| Box::pin(watch::look(&this.access)), stop);
         self.repeat(RENEW_EVERY, |this| Box::pin(renew(&this.access)), stop);
         self.repeat(token_use::EVERY, |this| Box::pin(token_use::write(&this.access)), stop);
+        self.repeat(usage::EVERY, |this| Box::pin(usage::write(&this.quotas)), stop);
         self.repeat(forgetting::EVERY, |this| Box::pin(forgetting::forget(this)), stop);
         self.repeat(unreadable::EVERY, |this| Box::pin(async { unreadable::tell(this) }), stop);
         self.repeat(EXPORTS, |this| Box::pin(exports::sweep(&this.audit)), stop);

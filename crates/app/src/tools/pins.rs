@@ -12,6 +12,7 @@
 //! **Invariant:** what was in quarantine is called in the accepted version only. A node with
 //! another one, because its list is older than the operator's decision, denies the call as before.
 
+pub(crate) mod acceptance;
 mod capacity;
 mod changes;
 pub(crate) mod events;

@@ -149,6 +149,7 @@ pub(crate) fn app(
         trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
         login: LoginParts { links: false },
+        read_only: false,
         providers: ProviderParts {
             vaults: Vaults::open(Box::new(|| {
                 Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    AskedApproval, Executed, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation, lacks,
+    AskedApproval, Conflict, Executed, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason,
+    Violation, lacks,
 };
 use crate::{
     approval::Status,
@@ -168,6 +169,8 @@ impl Refusal {
             | Self::TokenRevoked
             | Self::TokenReused
             | Self::UnsupportedMediaType
+            | Self::ReadOnly
+            | Self::PreconditionFailed
             | Self::Internal => none,
             Self::TokenExpired { expired_at } => expired(*expired_at),
             Self::InvalidCredential { check } => worthless(*check),
@@ -178,13 +181,12 @@ impl Refusal {
             Self::InsufficientScope { required } => {
                 unscoped(lacks(*required), Value::from(required.as_str()))
             }
+            Self::Conflict { reason } => conflicting(*reason),
             Self::DelegationNotTrusted => unscoped(NOT_DELEGATED.to_owned(), Value::Null),
             Self::NoSuchProvider { slug, available } => undeclared(slug, available),
             Self::RejectedByProvider { provider } => failed(provider, REJECTED),
             Self::ApprovalSettled { id, status } => settled(*id, *status),
-            Self::NotRefreshable { auth_type } => {
-                ErrorDetails { auth_type: Some(*auth_type), ..none }
-            }
+            Self::NotRefreshable { auth_type } => unrefreshable(auth_type),
             Self::NotFound { resource, id } => missing(resource, id),
             Self::MethodNotAllowed { allow } => ErrorDetails { allow: Some(allow.clone()), ..none },
             Self::ProviderAuthRequired { provider, provider_id, scopes, remedy: _ } => {
@@ -258,6 +260,14 @@ fn denied(
 
 fn awaited(policy: &str, reason: &str, approval: &AskedApproval) -> ErrorDetails {
     ErrorDetails { approval: Some(approval.clone()), ..denied(policy, reason, None, &Map::new()) }
+}
+
+fn conflicting(reason: Conflict) -> ErrorDetails {
+    ErrorDetails { reason: Some(reason.as_str().to_owned()), ..ErrorDetails::default() }
+}
+
+fn unrefreshable(auth_type: &'static str) -> ErrorDetails {
+    ErrorDetails { auth_type: Some(auth_type), ..ErrorDetails::default() }
 }
 
 fn settled(id: ApprovalId, status: Status) -> ErrorDetails {

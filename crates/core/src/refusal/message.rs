@@ -29,6 +29,9 @@ impl fmt::Display for Refusal {
             Self::InsufficientScope { required } => {
                 write!(f, "The token lacks the scope {required}.")
             }
+            Self::ReadOnly => f.write_str(READ_ONLY),
+            Self::PreconditionFailed => f.write_str(STALE),
+            Self::Conflict { reason } => f.write_str(reason.sentence()),
             Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
             Self::NoSuchProvider { slug, .. } => write!(f, "There is no provider `{slug}` here."),
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
@@ -42,9 +45,7 @@ impl fmt::Display for Refusal {
                 let (what, how) = (unusable(scopes), remedy.sentence());
                 write!(f, "Provider '{provider}' {what}; {how}.")
             }
-            Self::PayloadTooLarge { limit_bytes } => {
-                write!(f, "The body is larger than {limit_bytes} bytes.")
-            }
+            Self::PayloadTooLarge { limit_bytes } => too_large(f, *limit_bytes),
             Self::IdempotencyKeyReused { first } => write!(f, "{ANOTHER_REQUEST}, {first}."),
             Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}."),
             Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
@@ -64,9 +65,7 @@ impl fmt::Display for Refusal {
             }
             Self::UpstreamResting { provider, retry_after } => resting(f, provider, *retry_after),
             Self::Unavailable { reason } => f.write_str(missing(*reason)),
-            Self::UpstreamTimeout { provider, timeout_ms } => {
-                write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
-            }
+            Self::UpstreamTimeout { provider, timeout_ms } => late(f, provider, *timeout_ms),
             Self::Interrupted { .. } => f.write_str(INTERRUPTED),
         }
     }
@@ -74,6 +73,14 @@ impl fmt::Display for Refusal {
 
 fn methods(f: &mut fmt::Formatter<'_>, allow: &[String]) -> fmt::Result {
     write!(f, "This path answers {} only.", allow.join(", "))
+}
+
+fn too_large(f: &mut fmt::Formatter<'_>, limit_bytes: usize) -> fmt::Result {
+    write!(f, "The body is larger than {limit_bytes} bytes.")
+}
+
+fn late(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, timeout_ms: u64) -> fmt::Result {
+    write!(f, "Provider '{provider}' did not answer within {timeout_ms} ms.")
 }
 
 fn full(f: &mut fmt::Formatter<'_>, files: u32, bytes: u64) -> fmt::Result {
@@ -91,6 +98,10 @@ fn resting(f: &mut fmt::Formatter<'_>, provider: &ProviderSlug, seconds: u64) ->
 const MISSING: &str = "Send a token as `Authorization: Bearer <token>`; the operator makes one with \
                        `portcullis token create`.";
 
+const READ_ONLY: &str = "Administration over the API is read-only here (`[admin] read_only`); make the change where \
+                         the operator keeps the configuration, or with the command line on the node.";
+const STALE: &str =
+    "The resource changed since its `ETag` was read; get it again and repeat the change.";
 const REUSED: &str = "The refresh token was used before, so everything that came of its login was \
                       revoked; log in again.";
 const ANOTHER_REQUEST: &str = "This `Idempotency-Key` stands for another request";

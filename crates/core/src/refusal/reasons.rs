@@ -176,6 +176,49 @@ impl Unavailable {
     }
 }
 
+/// State of an org that does not permit a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// Another principal of the org has the name.
+    NameTaken,
+    /// The change would leave the org without an admin.
+    LastAdmin,
+    /// The version that waits is not the one that was reviewed.
+    VersionChanged,
+    /// Several orgs share it, so that the operator decides.
+    Shared,
+}
+
+impl Conflict {
+    /// The reason as it stands in `error.details.reason`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NameTaken => "name_taken",
+            Self::LastAdmin => "last_admin",
+            Self::VersionChanged => "version_changed",
+            Self::Shared => "shared",
+        }
+    }
+
+    /// The reason as a sentence with its remedy.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::NameTaken => "A principal of this org has that name already; choose another.",
+            Self::LastAdmin => {
+                "This is the org's last admin who is not disabled; make another principal admin first."
+            }
+            Self::VersionChanged => {
+                "Another version waits than the one that was reviewed; look at the tool anew."
+            }
+            Self::Shared => {
+                "Several orgs share this, so only the operator changes it, on the node's command line."
+            }
+        }
+    }
+}
+
 /// Approval that a call waits for, as its caller is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AskedApproval {

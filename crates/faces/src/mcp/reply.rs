@@ -121,6 +121,7 @@ pub(crate) fn response_body(
         }
         Content::Message(Reply::Result(_) | Reply::Error(_) | Reply::Accepted)
         | Content::Data(_)
+        | Content::Created(_)
         | Content::Begun(_)
         | Content::Page(_)
         | Content::Result(_)
@@ -134,6 +135,7 @@ pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpReq
         Content::Message(Reply::Error(error)) => error.id.as_ref(),
         Content::Message(Reply::Result(_) | Reply::List(_) | Reply::Accepted)
         | Content::Data(_)
+        | Content::Created(_)
         | Content::Begun(_)
         | Content::Page(_)
         | Content::Result(_)
@@ -215,7 +217,11 @@ fn disposition(outcome: &Outcome) -> Option<Disposition> {
             let executed = outcome.told_executed(true)?;
             Some(Disposition::of_failure(failure.code(), executed))
         }
-        Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Message(_) => None,
+        Content::Data(_)
+        | Content::Created(_)
+        | Content::Begun(_)
+        | Content::Page(_)
+        | Content::Message(_) => None,
     }
 }
 
@@ -247,7 +253,14 @@ fn plainly<'a>(
         }
         (Content::Failed(failure), _) => failed(outcome, failure, asked, request_id),
         // Results of REST never come here.
-        (Content::Data(_) | Content::Begun(_) | Content::Page(_) | Content::Result(_), _) => {
+        (
+            Content::Data(_)
+            | Content::Created(_)
+            | Content::Begun(_)
+            | Content::Page(_)
+            | Content::Result(_),
+            _,
+        ) => {
             let bug = Failure::Refused(Refusal::Internal);
             failed(outcome, &bug, None, request_id)
         }
@@ -351,7 +364,7 @@ pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
                 failure.http_status()
             }
         }
-        Content::Data(_) | Content::Begun(_) | Content::Page(_) => {
+        Content::Data(_) | Content::Created(_) | Content::Begun(_) | Content::Page(_) => {
             StatusCode::INTERNAL_SERVER_ERROR
         }
     }

@@ -42,7 +42,7 @@ pub(crate) async fn revoke(
         .map(|text| text.parse().map_err(|_| Refusal::not_found("token", text)))
         .transpose()?;
     let (token_id, descendants) = gateway.app.access.revoke_token(ctx, token_id).await?;
-    Ok(Outcome::data(&RevokedToken { revoked: true, token_id, descendants_revoked: descendants }))
+    Ok(Outcome::data(&RevokedToken::of(token_id, descendants)))
 }
 
 /// A token that is worth nothing any more.
@@ -53,4 +53,11 @@ pub(crate) struct RevokedToken {
     token_id: TokenId,
     /// Number of tokens that descended from it.
     descendants_revoked: u64,
+}
+
+impl RevokedToken {
+    /// The answer to a revocation.
+    pub(crate) const fn of(token_id: TokenId, descendants_revoked: u64) -> Self {
+        Self { revoked: true, token_id, descendants_revoked }
+    }
 }

@@ -1,9 +1,10 @@
 //! `portcullis principal`.
 
 mod keys;
+use std::collections::BTreeSet;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use portcullis_app::Shell;
+use portcullis_app::{NewPrincipal, PrincipalPatch};
 use portcullis_core::{
     id::{PrincipalId, PrincipalKind},
     principal::{Role, ScopeSet},
@@ -151,7 +152,9 @@ impl Principals {
                 let office = installation.office().await?;
                 let created = async {
                     let org = office.shell.org_or_only(org.as_deref()).await?;
-                    office.shell.create_principal(org.id, &name, kind, role).await
+                    let groups = BTreeSet::new();
+                    let new = NewPrincipal { name: name.clone(), kind, role, groups };
+                    office.shell.create_principal(org.id, new).await
                 };
                 let created = created.await;
                 office.close().await;
@@ -160,31 +163,31 @@ impl Principals {
                 installation.output().record(&record(&principal), &text)
             }
             Self::SetRole { whom, role: named, scopes } => {
-                let change = async |shell: &Shell, id: PrincipalId| {
-                    let role = changed_role(id.kind(), named, scopes)?;
-                    Ok(shell.set_role(id, role).await?)
+                let patch = |id: PrincipalId| {
+                    let role = Some(changed_role(id.kind(), named, scopes)?);
+                    Ok(PrincipalPatch { role, ..PrincipalPatch::default() })
                 };
                 let text = |Principal { id, role, .. }: &Principal| {
                     format!("{id} has the role {} now: {}", role.name(), role.scopes())
                 };
-                whom.change(change, text).await
+                whom.change(patch, text).await
             }
             Self::SetGroups { whom, groups, none: _ } => {
-                let groups = groups.into_iter().collect();
-                let change = async |shell: &Shell, id| Ok(shell.set_groups(id, groups).await?);
-                whom.change(change, in_groups).await
+                let groups = Some(groups.into_iter().collect());
+                let patch = PrincipalPatch { groups, ..PrincipalPatch::default() };
+                whom.change(|_| Ok(patch), in_groups).await
             }
             Self::Disable { whom } => {
-                let change = async |shell: &Shell, id| Ok(shell.disable_principal(id).await?);
+                let patch = PrincipalPatch { disabled: Some(true), ..PrincipalPatch::default() };
                 let text =
                     |it: &Principal| format!("disabled {}: none of its tokens is accepted", it.id);
-                whom.change(change, text).await
+                whom.change(|_| Ok(patch), text).await
             }
             Self::Enable { whom } => {
-                let change = async |shell: &Shell, id| Ok(shell.enable_principal(id).await?);
+                let patch = PrincipalPatch { disabled: Some(false), ..PrincipalPatch::default() };
                 let text =
                     |it: &Principal| format!("enabled {}: its tokens are accepted again", it.id);
-                whom.change(change, text).await
+                whom.change(|_| Ok(patch), text).await
             }
             Self::Key(keys) => keys.run().await,
             Self::List { org, installation } => list(org.as_deref(), &installation).await,
@@ -224,10 +227,18 @@ impl Whom {
     /// Makes the change to the principal, and tells of it.
     async fn change(
         self,
-        change: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<Principal, Failure>,
+        patch: impl FnOnce(PrincipalId) -> Result<PrincipalPatch, Failure>,
         text: impl FnOnce(&Principal) -> String,
     ) -> Result<(), Failure> {
         let changed = self.with(change).await?;
+        let office = self.installation.office().await?;
+        let changed: Result<Principal, Failure> = async {
+            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            Ok(office.shell.change_principal(found.id, patch(found.id)?).await?)
+        }
+        .await;
+        office.close().await;
+        let changed = changed?;
         self.installation.output().record(&record(&changed), &text(&changed))
     }
 }

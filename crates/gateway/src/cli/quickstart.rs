@@ -1,12 +1,13 @@
 //! `portcullis quickstart`: a real gateway from nothing, and three calls that show what it does.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use portcullis_app::{Fallback, Shell, TokenRequest};
+use portcullis_app::{Fallback, NewPrincipal, Shell, TokenRequest};
 use portcullis_core::{
     id::PrincipalKind,
     principal::{Plan, Role, Scope, ScopeSet},
@@ -169,7 +170,13 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
         agent
     } else {
         let role = Role::Service(scopes);
-        shell.create_principal(org.id, AGENT, PrincipalKind::Service, role).await?
+        let new = NewPrincipal {
+            name: AGENT.to_owned(),
+            kind: PrincipalKind::Service,
+            role,
+            groups: BTreeSet::new(),
+        };
+        shell.create_principal(org.id, new).await?
     };
     let request = TokenRequest {
         principal: agent.id,

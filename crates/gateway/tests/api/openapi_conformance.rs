@@ -15,7 +15,8 @@ use crate::{
 
 /// Groups of operations. Each is examined from an address of its own, for strangers have a limit of
 /// requests, and a part of the examination comes without a token.
-const TAGS: [&str; 7] = ["approvals", "audit", "auth", "health", "mcps", "policies", "providers"];
+const TAGS: [&str; 8] =
+    ["admin", "approvals", "audit", "auth", "health", "mcps", "policies", "providers"];
 
 /// Requests of each operation, and what chooses them.
 const EXAMPLES: &str = "12";
@@ -30,7 +31,7 @@ const SETTINGS: &str = r#"
 expected-statuses = ["4xx", 503]
 
 [[operations]]
-include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|tools/left-out|providers|approvals|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
+include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|tools/left-out|providers|approvals|principals|principals/.id.|tokens|tools/.id./accept|audit/holds|policies|policies/simulate|audit/events|audit/checkpoint|audit/export|auth/token)$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
 "#;

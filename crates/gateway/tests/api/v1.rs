@@ -1,5 +1,6 @@
 //! Version 1 of the API, one file a resource.
 
+mod admin;
 mod approvals;
 mod auth;
 mod checkpoint;

@@ -8,10 +8,13 @@ use portcullis_core::{
 };
 use portcullis_store::{ApprovalChange, ApprovalFilter, StoredApproval};
 
-use super::{Shell, ShellError, audit::reason};
+use super::{Shell, ShellError};
 use crate::{
     approvals::{ApprovalView, kind_of, target, told},
-    audit::events::{patience, row_of},
+    audit::{
+        events::{patience, row_of},
+        holds::reason,
+    },
 };
 
 /// Approvals that are read at once.

@@ -2,22 +2,21 @@
 
 use portcullis_core::{
     audit::{EventType, Outcome, OutcomeStatus},
-    clock::Timestamp,
-    id::{HoldId, OrgId, PrincipalId},
+    id::{HoldId, OrgId},
     refusal::Executed,
 };
 use portcullis_store::{Erased, Hold, NewEvent, Selection};
 use serde_json::{Value, json};
 
 use super::{Shell, ShellError};
-use crate::audit::events::row_of;
+use crate::audit::{
+    events::row_of,
+    holds::{HoldRequest, reason, record, span},
+};
 
 /// The members of events that can be erased: persons and payloads.
 pub const ERASABLE: [&str; 7] =
     ["actor_name", "decision_inputs", "input", "label", "output", "source_ip", "user_agent"];
-
-/// The longest reason, in characters.
-const MAX_REASON: usize = 500;
 
 /// Parts to erase, and the reason.
 #[derive(Debug, Clone)]
@@ -27,19 +26,6 @@ pub struct ErasureRequest {
     /// Members to erase; all of [`ERASABLE`] if none is named.
     pub members: Vec<String>,
     pub reason: String,
-}
-
-/// A hold to be laid.
-#[derive(Debug, Clone)]
-pub struct HoldRequest {
-    pub org: OrgId,
-    pub reason: String,
-    /// Only what this principal did.
-    pub actor: Option<PrincipalId>,
-    /// Only from this moment on.
-    pub from: Option<Timestamp>,
-    /// Only until this moment.
-    pub to: Option<Timestamp>,
 }
 
 impl Shell {
@@ -97,18 +83,8 @@ impl Shell {
 
     /// Lays a hold: from now on nothing that it covers is erased or pruned.
     pub async fn lay_hold(&self, request: HoldRequest) -> Result<Hold, ShellError> {
-        let HoldRequest { org, reason: given, actor, from, to } = request;
-        span(from, to)?;
-        let hold = Hold {
-            id: HoldId::new(self.ids()),
-            org_id: org,
-            reason: reason(&given)?.to_owned(),
-            actor_id: actor,
-            from,
-            to,
-            created_at: self.clock.now(),
-            released_at: None,
-        };
+        let org = request.org;
+        let hold = request.made(self.ids(), self.clock.now())?;
         let event = self.hold_changed(org, hold.id, json!({ "laid": record(&hold) }));
         self.store.lay_hold(&hold, &event).await?;
         Ok(hold)
@@ -133,28 +109,6 @@ impl Shell {
         let mut event = self.event(EventType::AuditHoldChanged, org, "hold", id);
         event.detached = event.detached.keep("hold", Some(details), &*self.random);
         row_of(&event)
-    }
-}
-
-/// A hold as it is shown.
-#[must_use]
-pub fn record(hold: &Hold) -> Value {
-    json!({
-        "id": hold.id, "reason": hold.reason, "actor": hold.actor_id, "from": hold.from,
-        "to": hold.to, "created_at": hold.created_at, "released_at": hold.released_at,
-    })
-}
-
-pub(super) fn reason(text: &str) -> Result<&str, ShellError> {
-    let text = text.trim();
-    let fits = (1..=MAX_REASON).contains(&text.chars().count());
-    if fits && !text.chars().any(char::is_control) { Ok(text) } else { Err(ShellError::Reason) }
-}
-
-fn span(from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), ShellError> {
-    match (from, to) {
-        (Some(from), Some(to)) if from >= to => Err(ShellError::Span),
-        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,8 @@
 use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
 use portcullis_store::{Org, StoreError};
 
-use super::{Shell, ShellError, named};
+use super::{Shell, ShellError};
+use crate::directory::named;
 
 impl Shell {
     /// Makes an org.

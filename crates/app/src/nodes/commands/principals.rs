@@ -1,42 +1,28 @@
 //! Commands on users and service accounts.
 
-use std::collections::BTreeSet;
-
 use portcullis_core::{
     audit::EventType,
-    id::{OrgId, PrincipalId, PrincipalKind},
-    principal::Role,
+    id::{OrgId, PrincipalId},
 };
-use portcullis_store::{Principal, StoreError};
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, StoreError};
 
-use super::{MAX_GROUPS, Shell, ShellError, named};
+use super::{Shell, ShellError};
+use crate::{
+    audit::events::row_of,
+    directory::people::{NewPrincipal, PrincipalPatch},
+};
 
 impl Shell {
     /// Makes a user or a service account.
     pub async fn create_principal(
         &self,
         org: OrgId,
-        name: &str,
-        kind: PrincipalKind,
-        role: Role,
+        new: NewPrincipal,
     ) -> Result<Principal, ShellError> {
-        named(name)?;
-        fits(kind, role)?;
-        let principal = Principal {
-            id: PrincipalId::new(kind, self.ids()),
-            org_id: org,
-            name: name.to_owned(),
-            role,
-            groups: BTreeSet::new(),
-            created_at: self.clock.now(),
-            disabled_at: None,
-        };
-        match self.store.create_principal(&principal).await {
-            Ok(()) => {}
-            Err(StoreError::Conflict(_)) => return Err(ShellError::NameTaken(principal.name)),
-            Err(error) => return Err(error.into()),
-        }
-        self.tell(EventType::PrincipalChanged, org, "principal", principal.id).await?;
+        let principal = new.made(org, self.ids(), self.clock.now())?;
+        let event = self.event(EventType::PrincipalChanged, org, "principal", principal.id);
+        let made = self.store.record_new_principal(&principal, &row_of(&event)).await;
+        made.map_err(|error| taken(error, &principal.name))?;
         Ok(principal)
     }
 
@@ -85,56 +71,32 @@ impl Shell {
         }
     }
 
-    /// Gives a principal another role; running nodes follow within 5 seconds.
-    pub async fn set_role(&self, id: PrincipalId, role: Role) -> Result<Principal, ShellError> {
-        fits(id.kind(), role)?;
-        let principal = self.principal(id).await?;
-        self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
-        self.store.set_role(principal.org_id, id, role).await?;
-        Ok(Principal { role, ..principal })
-    }
-
-    /// Puts a principal into these groups, besides those that its logins name, and takes it out of
-    /// others that it was put into before; running nodes follow within 5 seconds.
-    pub async fn set_groups(
+    /// Changes a principal, whose tokens follow on running nodes within 5 seconds. The operator may
+    /// take an org's last admin away.
+    pub async fn change_principal(
         &self,
         id: PrincipalId,
-        groups: BTreeSet<String>,
+        patch: PrincipalPatch,
     ) -> Result<Principal, ShellError> {
-        if groups.len() > MAX_GROUPS {
-            return Err(ShellError::TooManyGroups);
+        let before = self.principal(id).await?;
+        let after = patch.applied(&before, self.clock.now())?;
+        let event = self.event(EventType::PrincipalChanged, before.org_id, "principal", id);
+        let change =
+            PrincipalChange { before: &before, after: &after, last_admin: LastAdmin::Dispensable };
+        let changed = self.store.change_principal(&change, &row_of(&event)).await;
+        match changed.map_err(|error| taken(error, &after.name))? {
+            Changed::Done => Ok(after),
+            Changed::Stale | Changed::LastAdmin => {
+                Err(ShellError::PrincipalChanged(id.to_string()))
+            }
         }
-        groups.iter().try_for_each(|group| named(group))?;
-        let principal = self.principal(id).await?;
-        self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
-        self.store.set_groups(principal.org_id, id, &groups).await?;
-        Ok(Principal { groups, ..principal })
-    }
-
-    /// From now on none of the principal's tokens is accepted, nor any that it acts through;
-    /// running nodes follow within 5 seconds.
-    pub async fn disable_principal(&self, id: PrincipalId) -> Result<Principal, ShellError> {
-        let principal = self.principal(id).await?;
-        self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
-        self.store.disable_principal(principal.org_id, id, self.clock.now()).await?;
-        self.principal(id).await
-    }
-
-    /// The principal's tokens are accepted again, those that have not ended meanwhile.
-    pub async fn enable_principal(&self, id: PrincipalId) -> Result<Principal, ShellError> {
-        let principal = self.principal(id).await?;
-        self.tell(EventType::PrincipalChanged, principal.org_id, "principal", id).await?;
-        self.store.enable_principal(principal.org_id, id).await?;
-        self.principal(id).await
     }
 }
 
-/// Rejects a role that is not for this kind of principal.
-const fn fits(kind: PrincipalKind, role: Role) -> Result<(), ShellError> {
-    match (kind, role) {
-        (PrincipalKind::Service, Role::Service(_))
-        | (PrincipalKind::User, Role::Member | Role::Auditor | Role::Admin) => Ok(()),
-        (PrincipalKind::Service, Role::Member | Role::Auditor | Role::Admin)
-        | (PrincipalKind::User, Role::Service(_)) => Err(ShellError::RoleMismatch),
+/// A name that another principal has.
+fn taken(error: StoreError, name: &str) -> ShellError {
+    if let StoreError::Conflict(_) = error {
+        return ShellError::NameTaken(name.to_owned());
     }
+    error.into()
 }

@@ -2,46 +2,16 @@
 
 use portcullis_core::{
     audit::EventType,
-    id::{GrantId, OrgId, PrincipalId, TokenId},
+    id::{OrgId, TokenId},
     lineage::Lineage,
-    principal::{AuthMethod, ScopeSet},
-    token::{CidrList, Token, TokenKind},
+    principal::ScopeSet,
+    token::{Token, TokenKind},
 };
 use portcullis_store::{Principal, StoreError, TokenPage, TokenRecord};
 use serde::Serialize;
 
 use super::{Shell, ShellError};
-
-/// Days a token lives unless told otherwise.
-const DEFAULT_DAYS: i64 = 90;
-/// Days a token may live at most.
-pub(super) const MAX_DAYS: i64 = 365;
-const DAY: i64 = 24 * 60 * 60;
-
-/// A token that was just made; the only moment its text is known.
-#[derive(Debug)]
-pub struct NewToken {
-    /// The token, to be handed to its owner.
-    pub token: Token,
-    pub record: TokenRecord,
-    /// Scopes that its principal may have and that a token has only if they are asked for by name.
-    pub unnamed: ScopeSet,
-}
-
-/// Properties of a new token.
-#[derive(Debug)]
-pub struct TokenRequest {
-    pub principal: PrincipalId,
-    /// Scopes of the token; `None` means the default of the role.
-    pub scopes: Option<ScopeSet>,
-    /// Lifetime in seconds; `None` means 90 days.
-    pub lifetime_seconds: Option<i64>,
-    /// Free text recorded in every event.
-    pub label: Option<String>,
-    pub allowed_from: Option<CidrList>,
-    /// True if it can only be exchanged for another token.
-    pub exchange_only: bool,
-}
+use crate::directory::tokens::{NewToken, TokenRequest};
 
 /// A token as the operator asks about it.
 #[derive(Debug)]
@@ -73,44 +43,10 @@ impl Shell {
     /// Makes a token. It can do no more than its principal's role allows, and it always ends.
     pub async fn create_token(&self, request: TokenRequest) -> Result<NewToken, ShellError> {
         let principal = self.principal(request.principal).await?;
-        let allowed = principal.role.scopes();
-        let scopes = request.scopes.unwrap_or_else(|| principal.role.default_scopes());
-        let unnamed = match request.scopes {
-            Some(_) => ScopeSet::EMPTY,
-            None => allowed.difference(scopes),
-        };
-        if !scopes.is_subset_of(allowed) {
-            return Err(ShellError::TooMuch { asked: scopes, allowed });
-        }
-        let lifetime = request.lifetime_seconds.unwrap_or(DEFAULT_DAYS * DAY);
-        if !(60..=MAX_DAYS * DAY).contains(&lifetime) {
-            return Err(ShellError::Lifetime);
-        }
-        let now = self.clock.now();
-        let token = Token::generate(TokenKind::of_principal(principal.id.kind()), &*self.random);
-        let record = TokenRecord {
-            id: TokenId::new(self.ids()),
-            kind: token.kind(),
-            org_id: principal.org_id,
-            principal_id: principal.id,
-            via: None,
-            grant_id: GrantId::new(self.ids()),
-            parent_id: None,
-            via_token_id: None,
-            scopes,
-            label: request.label,
-            method: AuthMethod::Operator,
-            issued_at: now,
-            expires_at: now.plus_seconds(lifetime),
-            revoked_at: None,
-            last_used_at: None,
-            allowed_cidrs: request.allowed_from,
-            exchange_only: request.exchange_only,
-            lineage: Some(Lineage::default()),
-        };
-        self.tell(EventType::TokenIssued, principal.org_id, "token", record.id).await?;
-        self.store.insert_token(&record, &token.hash()).await?;
-        Ok(NewToken { token, record, unnamed })
+        let made = request.made(&principal, self.ids(), self.clock.now())?;
+        self.tell(EventType::TokenIssued, principal.org_id, "token", made.record.id).await?;
+        self.store.insert_token(&made.record, &made.token.hash()).await?;
+        Ok(made)
     }
 
     /// The tokens of an org, newest last.

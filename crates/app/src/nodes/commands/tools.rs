@@ -7,28 +7,19 @@ use portcullis_core::{
     tool::{ProviderSlug, ToolDefinition, ToolId},
 };
 use portcullis_store::{Pin, Surplus};
-use serde_json::json;
 
 use super::{Shell, ShellError};
 use crate::{
     audit::events::{patience, row_of},
     tools::pins::{
+        acceptance::{Waiting, told},
         events::{concerned, tool},
-        read,
         recalled::accepted,
     },
 };
 
 /// Pins that are read at once.
 const PAGE: u32 = 500;
-
-/// Both sides of a tool that waits.
-#[derive(Debug)]
-pub struct Waiting {
-    /// Accepted definition; `None` for a new tool.
-    pub accepted: Option<ToolDefinition>,
-    pub found: ToolDefinition,
-}
 
 impl Shell {
     /// The accepted and the waiting version of every tool; only of this provider, if one is
@@ -75,13 +66,7 @@ impl Shell {
 
     /// The definitions of a tool that waits; `None` when it does not.
     pub async fn waiting(&self, pin: &Pin) -> Result<Option<Waiting>, ShellError> {
-        if pin.found.is_none() {
-            return Ok(None);
-        }
-        let texts = self.store.definitions_of(pin.org, &pin.tool).await?;
-        let found = texts.found.as_deref().and_then(read);
-        let accepted = texts.accepted.as_deref().and_then(read);
-        Ok(found.map(|found| Waiting { accepted, found }))
+        Ok(Waiting::of(&self.store, pin).await?)
     }
 
     /// Accepts what waits of a tool, if it is still this version; running nodes follow within
@@ -90,16 +75,8 @@ impl Shell {
         if pin.found.as_ref().is_none_or(|found| found.version != version) {
             return Err(ShellError::Changed(pin.tool.to_string()));
         }
-        let members = self
-            .waiting(pin)
-            .await?
-            .and_then(|it| it.accepted.map(|accepted| accepted.members_that_differ(&it.found)));
-        let change = json!({
-            "action": "accepted",
-            "old_version": pin.accepted.as_ref().map(|it| &it.version),
-            "new_version": version,
-            "members": members.unwrap_or_default(),
-        });
+        let waiting = self.waiting(pin).await?;
+        let change = told(pin, version, waiting.as_ref());
         for org in concerned(&self.store, pin.org).await? {
             let detached = Detached::default()
                 .keep("actor_name", self.os_user.as_deref(), &*self.random)

@@ -5,7 +5,7 @@ mod exchange;
 mod lineage;
 mod logins;
 mod refresh;
-mod routes;
+pub(super) mod routes;
 mod trusting;
 
 use portcullis_core::{
@@ -116,7 +116,8 @@ async fn no_route_lets_a_stranger_in() {
     for (method, path, _) in routes() {
         for (number, (code, bearer)) in cases.iter().enumerate() {
             // The holder of a token of any kind may end it.
-            if method == Method::DELETE && *bearer == Some(&refresh.token) {
+            let ends = method == Method::DELETE && path == "/v1/auth/token";
+            if ends && *bearer == Some(&refresh.token) {
                 continue;
             }
             // Each from a source of its own, lest the source's limit be what refuses.
@@ -161,6 +162,9 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
     let export = gateway.post(&theirs, "/v1/audit/export", "{}").await;
     let export = export.at("/data/id").as_str().unwrap().to_owned();
 
+    let hold = gateway.post(&theirs, "/v1/audit/holds", "{\"reason\": \"case 4711\"}").await;
+    let hold = hold.at("/data/id").as_str().unwrap().to_owned();
+
     for (method, template) in templates() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
@@ -169,12 +173,17 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             "/v1/providers/{id}" => &provider,
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
-            // What waits for people is walked in `approvals/deciding.rs`.
-            "/v1/approvals/{id}" | "/v1/approvals/{id}/decision" => continue,
+            // What waits for people is walked in `approvals/deciding.rs` and `admin/tools.rs`.
+            "/v1/approvals/{id}" | "/v1/approvals/{id}/decision" | "/v1/tools/{id}/accept" => {
+                continue;
+            }
             // The policies are the installation's, not an org's.
             "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
                 continue;
             }
+            "/v1/principals/{id}" => &theirs.id,
+            "/v1/tokens/{id}" => &token.token_id,
+            "/v1/audit/holds/{id}" => &hold,
             "/v1/auth/token" if method == Method::DELETE => &token.token_id,
             path if path.contains('{') => panic!("say what is another org's at {path}"),
             _ => continue,
@@ -185,7 +194,11 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
         };
         let ask = |who: &Principal| {
             let request = gateway.request_of(who, method.clone(), &path);
-            let body = if method == Method::POST { "{\"input\": {}}" } else { "" };
+            let body = match method {
+                Method::POST => "{\"input\": {}}",
+                Method::PATCH => "{}",
+                _ => "",
+            };
             gateway.send(request.header("content-type", "application/json").body(body))
         };
 

@@ -24,7 +24,7 @@ pub(super) fn templates() -> Vec<(Method, String)> {
 }
 
 /// Every route that needs a token, with the scope it asks for.
-pub(super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
+pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
     let scope = |method: &Method, path: &str| match (method.as_str(), path) {
         ("GET", "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out") => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
@@ -44,6 +44,11 @@ pub(super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
         ("GET", "/v1/approvals" | "/v1/approvals/{id}") => Some("approvals:read"),
         ("POST", "/v1/approvals/{id}/decision") => Some("approvals:decide"),
         ("GET" | "POST" | "DELETE", "/v1/principals/{id}/keys") => Some("admin"),
+        ("GET" | "POST", "/v1/principals" | "/v1/tokens" | "/v1/audit/holds")
+        | ("GET" | "PATCH", "/v1/principals/{id}")
+        | ("DELETE", "/v1/tokens/{id}" | "/v1/audit/holds/{id}")
+        | ("POST", "/v1/tools/{id}/accept")
+        | ("GET", "/v1/org" | "/v1/tools/waiting") => Some("admin"),
         ("GET", "/v1/audit/events" | "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof")
         | ("DELETE", "/v1/auth/token")
         // There the Bearer is the credential itself.

@@ -1,0 +1,128 @@
+//! Administration of an org by its own admins: what the operator's shell does on the node, over the
+//! API and for the caller's org alone.
+//!
+//! The protocol asks for the scope `admin`, which only the role admin has, and service accounts to
+//! which it was listed. **Invariant:** a service account gives nobody more than its own token may do.
+
+mod grants;
+mod holds;
+mod org;
+mod principals;
+mod tokens;
+mod tools;
+
+pub use self::{
+    holds::{HoldView, ListedHolds},
+    org::{OrgLimits, OrgUsage, OrgView, WindowUsage},
+    principals::{ListedPrincipals, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName},
+    tokens::{ListedTokens, MadeToken, TokenListQuery, TokenView},
+    tools::{AcceptedTool, ListedWaiting, ShownDefinition, WaitingPlace, WaitingTool},
+};
+
+use std::{fmt, sync::Arc};
+
+use portcullis_core::{
+    audit::{Actor, Event, EventType, Outcome, Target},
+    id::EventId,
+    refusal::{Executed, Refusal},
+};
+use serde_json::Value;
+
+use crate::{
+    access::Access, audit::Audit, base::Base, ctx::Ctx, directory::DirectoryError,
+    foundation::Foundation, limits::Quotas, screening::Screening,
+};
+
+/// Versions of a resource that a change applies to (RFC 9110 §13.1.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whatever its version is.
+    None,
+    /// One of these, unquoted.
+    OneOf(Vec<String>),
+}
+
+impl Precondition {
+    /// Returns true if a resource of this version may be changed.
+    pub(crate) fn admits(&self, version: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::OneOf(versions) => versions.iter().any(|named| named == version),
+        }
+    }
+}
+
+/// Use cases of an org's admins.
+#[derive(Debug)]
+pub struct Administration {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    quotas: Arc<Quotas>,
+    access: Arc<Access>,
+    /// True if only the operator makes changes.
+    read_only: bool,
+}
+
+impl Administration {
+    pub(crate) fn new(foundation: &Foundation, access: &Arc<Access>, read_only: bool) -> Self {
+        let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
+        Self { base, screening, audit, quotas, access: Arc::clone(access), read_only }
+    }
+
+    /// Refuses every change where the operator switched them off.
+    const fn writable(&self) -> Result<(), Refusal> {
+        if self.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
+    }
+
+    /// The event of a change by the caller to `id`, with its particulars.
+    fn event(
+        &self,
+        ctx: &Ctx,
+        kind: EventType,
+        target: &'static str,
+        id: impl fmt::Display,
+        change: Option<Value>,
+    ) -> Event {
+        let detached = ctx.detached(&self.screening).keep("change", change, &*self.base.random);
+        Event {
+            id: EventId::new(self.base.ids()),
+            org_id: ctx.caller().org_id,
+            kind,
+            occurred_at: ctx.origin.arrived,
+            count: None,
+            actor: Actor::of(ctx.caller()),
+            request: Some(ctx.recorded_request()),
+            target: Some(Target {
+                credential: None,
+                id: Some(id.to_string()),
+                provider_id: None,
+                kind: target,
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached,
+        }
+    }
+}
+
+/// The answer to a request that breaks a rule.
+fn broken(error: DirectoryError) -> Refusal {
+    match error {
+        DirectoryError::TooMuch { asked, allowed } => {
+            Refusal::InvalidScope { scope: asked.difference(allowed).to_string(), allowed }
+        }
+        DirectoryError::Name
+        | DirectoryError::TooManyGroups
+        | DirectoryError::Lifetime
+        | DirectoryError::RoleMismatch => Refusal::bad_request(sentence(&error.to_string())),
+    }
+}
+
+/// The text as a sentence of an answer.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}

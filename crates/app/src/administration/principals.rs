@@ -1,0 +1,254 @@
+//! Users and service accounts of an org: listed, made and changed by its admins.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::{
+    audit::EventType,
+    clock::Timestamp,
+    id::{PrincipalId, PrincipalKind},
+    json,
+    principal::{Role, ScopeSet},
+    refusal::{Conflict, Refusal},
+};
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::{Administration, Precondition, broken, grants};
+use crate::{
+    audit::events::row_of,
+    ctx::Ctx,
+    directory::people::{NewPrincipal, PrincipalPatch, changed_members},
+};
+
+/// Attempts at a change that names no version, while others change the same principal.
+const ATTEMPTS: usize = 3;
+
+/// Kind of a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = PrincipalKind)]
+pub enum PrincipalKindName {
+    /// A person.
+    User,
+    /// A program.
+    Service,
+}
+
+/// Role of a principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = Role)]
+pub enum RoleName {
+    Member,
+    Auditor,
+    Admin,
+    /// Of service accounts: exactly the scopes that are listed.
+    Service,
+}
+
+/// A user or a service account.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Principal)]
+pub struct PrincipalView {
+    /// Its id.
+    #[schema(value_type = String, example = "sa_01M754BKTKX1YB8Q05NMW9TP4G")]
+    pub id: PrincipalId,
+    pub kind: PrincipalKindName,
+    /// Its name for people; unique in the org.
+    #[schema(example = "ci")]
+    pub name: String,
+    pub role: RoleName,
+    /// Everything that a token of it may carry, separated by spaces.
+    #[schema(example = "mcps:invoke mcps:read")]
+    pub scopes: String,
+    /// The groups that it was put into here, besides those that its logins name.
+    #[schema(value_type = Vec<String>)]
+    pub groups: BTreeSet<String>,
+    /// True if none of its tokens is accepted.
+    pub disabled: bool,
+    pub created_at: Timestamp,
+    pub disabled_at: Option<Timestamp>,
+    /// Its version, which is also the `ETag`.
+    #[serde(skip)]
+    pub version: String,
+}
+
+impl From<Principal> for PrincipalView {
+    fn from(principal: Principal) -> Self {
+        let version = version(&principal);
+        let Principal { id, org_id: _, name, role, groups, created_at, disabled_at } = principal;
+        Self {
+            id,
+            kind: match id.kind() {
+                PrincipalKind::User => PrincipalKindName::User,
+                PrincipalKind::Service => PrincipalKindName::Service,
+            },
+            name,
+            role: match role {
+                Role::Member => RoleName::Member,
+                Role::Auditor => RoleName::Auditor,
+                Role::Admin => RoleName::Admin,
+                Role::Service(_) => RoleName::Service,
+            },
+            scopes: role.scopes().to_string(),
+            groups,
+            disabled: disabled_at.is_some(),
+            created_at,
+            disabled_at,
+            version,
+        }
+    }
+}
+
+/// Filter and place of a list of principals.
+#[derive(Debug, Clone, Default)]
+pub struct PrincipalQuery {
+    /// Only those with the role of this name.
+    pub role: Option<String>,
+    /// Only those that are disabled, or that are not.
+    pub disabled: Option<bool>,
+    /// Only beyond this one.
+    pub after: Option<PrincipalId>,
+    pub limit: usize,
+}
+
+/// A page of principals.
+#[derive(Debug)]
+pub struct ListedPrincipals {
+    pub items: Vec<PrincipalView>,
+    /// Where the list goes on, if it does.
+    pub end: Option<PrincipalId>,
+}
+
+impl Administration {
+    /// The principals of the caller's org, by id.
+    pub async fn principals(
+        &self,
+        ctx: &Ctx,
+        query: &PrincipalQuery,
+    ) -> Result<ListedPrincipals, Refusal> {
+        let page = PrincipalPage {
+            role: query.role.clone(),
+            disabled: query.disabled,
+            after: query.after,
+            limit: u32::try_from(query.limit + 1).unwrap_or(u32::MAX),
+        };
+        let mut found = self.base.store.page_principals(ctx.caller().org_id, &page).await?;
+        let more = found.len() > query.limit;
+        found.truncate(query.limit);
+        let end = found.last().filter(|_| more).map(|last| last.id);
+        Ok(ListedPrincipals { items: found.into_iter().map(PrincipalView::from).collect(), end })
+    }
+
+    /// One principal of the caller's org.
+    pub async fn principal(&self, ctx: &Ctx, id: &str) -> Result<PrincipalView, Refusal> {
+        self.found(ctx, id).await.map(PrincipalView::from)
+    }
+
+    /// Makes a user or a service account in the caller's org.
+    pub async fn create_principal(
+        &self,
+        ctx: &Ctx,
+        new: NewPrincipal,
+    ) -> Result<PrincipalView, Refusal> {
+        self.writable()?;
+        let caller = ctx.caller();
+        grants::check(caller, new.role.scopes())?;
+        let made = new.made(caller.org_id, self.base.ids(), self.base.now()).map_err(broken)?;
+        let change = json!({ "action": "created", "role": made.role.name() });
+        let kind = EventType::PrincipalChanged;
+        let event = row_of(&self.event(ctx, kind, "principal", made.id, Some(change)));
+        self.base.store.record_new_principal(&made, &event).await.map_err(taken)?;
+        Ok(made.into())
+    }
+
+    /// Changes a principal of the caller's org, if it is still as the precondition says. An org keeps
+    /// an admin who is not disabled. Its tokens follow at once on this node, and within seconds on
+    /// others.
+    pub async fn change_principal(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+        precondition: &Precondition,
+        patch: PrincipalPatch,
+    ) -> Result<PrincipalView, Refusal> {
+        self.writable()?;
+        for _ in 0..ATTEMPTS {
+            let before = self.found(ctx, id).await?;
+            if !precondition.admits(&version(&before)) {
+                return Err(Refusal::PreconditionFailed);
+            }
+            let after = patch.clone().applied(&before, self.base.now()).map_err(broken)?;
+            if after == before {
+                return Ok(before.into());
+            }
+            // Also what is only enabled again is given by whoever enables it.
+            if after.disabled_at.is_none() {
+                grants::check(ctx.caller(), gained(&before, &after))?;
+            }
+            if self.changed(ctx, &before, &after).await? == Changed::Done {
+                return Ok(after.into());
+            }
+        }
+        Err(Refusal::PreconditionFailed)
+    }
+
+    /// Makes the change with its event.
+    async fn changed(
+        &self,
+        ctx: &Ctx,
+        before: &Principal,
+        after: &Principal,
+    ) -> Result<Changed, Refusal> {
+        let details = json!({
+            "action": "changed",
+            "members": changed_members(before, after),
+            "role": after.role.name(),
+            "disabled": after.disabled_at.is_some(),
+        });
+        let kind = EventType::PrincipalChanged;
+        let event = row_of(&self.event(ctx, kind, "principal", after.id, Some(details)));
+        let change = PrincipalChange { before, after, last_admin: LastAdmin::Kept };
+        let changed = self.base.store.change_principal(&change, &event).await.map_err(taken)?;
+        match changed {
+            Changed::LastAdmin => Err(Refusal::Conflict { reason: Conflict::LastAdmin }),
+            Changed::Done => {
+                self.quotas.tenants.revoked(before.org_id);
+                Ok(changed)
+            }
+            Changed::Stale => Ok(changed),
+        }
+    }
+
+    /// The principal of this id in the caller's org. What is malformed can name none.
+    pub(super) async fn found(&self, ctx: &Ctx, id: &str) -> Result<Principal, Refusal> {
+        let unknown = || Refusal::not_found("principal", id);
+        let parsed: PrincipalId = id.parse().map_err(|_| unknown())?;
+        let found = self.base.store.find_principal(ctx.caller().org_id, parsed).await?;
+        found.ok_or_else(unknown)
+    }
+}
+
+/// Scopes that the principal can use after the change and could not before.
+fn gained(before: &Principal, after: &Principal) -> ScopeSet {
+    let all = after.role.scopes();
+    if before.disabled_at.is_some() { all } else { all.difference(before.role.scopes()) }
+}
+
+/// A name that another principal has.
+fn taken(error: StoreError) -> Refusal {
+    if let StoreError::Conflict(_) = error {
+        return Refusal::Conflict { reason: Conflict::NameTaken };
+    }
+    error.into()
+}
+
+/// Version of a principal: a digest of all that a change can touch.
+fn version(principal: &Principal) -> String {
+    let Principal { id, org_id: _, name, role, groups, created_at: _, disabled_at } = principal;
+    let scopes = role.scopes();
+    let all = json!([id, name, role.name(), scopes, groups, disabled_at.map(Timestamp::as_micros)]);
+    json::sha256(&[all.to_string().as_bytes()])
+}

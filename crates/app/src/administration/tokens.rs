@@ -1,0 +1,198 @@
+//! Tokens of an org: listed, made for service accounts, and revoked by its admins.
+
+use portcullis_core::{
+    audit::EventType,
+    clock::Timestamp,
+    id::{PrincipalId, PrincipalKind, TokenId},
+    principal::AuthMethod,
+    refusal::Refusal,
+    secret::Secret,
+    token::{CidrList, TokenKind},
+};
+use portcullis_store::{ListedState, ListedToken, TokenQuery, TokenRecord};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use super::{Administration, broken, grants};
+use crate::{ctx::Ctx, directory::tokens::TokenRequest};
+
+/// The longest label in characters.
+const MAX_LABEL: usize = 64;
+
+/// What is known of a token, never the token itself.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = TokenRecord)]
+pub struct TokenView {
+    /// Its id.
+    #[schema(value_type = String, example = "tok_01M754BKTKX1YB8Q05NMW9TP4G")]
+    pub id: TokenId,
+    /// `user`, `service` or `refresh`.
+    #[schema(example = "service")]
+    pub kind: &'static str,
+    /// `live`, `expired`, `revoked`, `spent` (a refresh token that was used) or `principal_disabled`.
+    #[schema(example = "live")]
+    pub state: &'static str,
+    /// Its principal.
+    #[schema(value_type = String, example = "sa_01M754BKTKX1YB8Q05NMW9TP4G")]
+    pub principal_id: PrincipalId,
+    #[schema(example = "ci")]
+    pub principal_name: String,
+    /// Actor for the principal, if it was delegated.
+    #[schema(value_type = Option<String>)]
+    pub via: Option<PrincipalId>,
+    /// The token that it was narrowed or delegated from.
+    #[schema(value_type = Option<String>)]
+    pub parent_id: Option<TokenId>,
+    /// Separated by spaces; the role of its principal can allow fewer at this moment.
+    #[schema(example = "mcps:invoke mcps:read")]
+    pub scopes: String,
+    /// Free text, which is recorded in every event.
+    pub label: Option<String>,
+    /// `operator`, `oidc` or `token`.
+    #[schema(example = "operator")]
+    pub method: &'static str,
+    /// The trust rule of its login, if it comes from one.
+    pub trust: Option<String>,
+    /// Networks that it may be used from; `null` means anywhere.
+    pub allowed_from: Option<Vec<String>>,
+    /// True if it can only be exchanged for another token.
+    pub exchange_only: bool,
+    pub issued_at: Timestamp,
+    pub expires_at: Timestamp,
+    pub revoked_at: Option<Timestamp>,
+    /// The minute in which it was seen last.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl TokenView {
+    fn of(token: TokenRecord, principal_name: String, state: ListedState) -> Self {
+        let networks = |list: CidrList| list.to_string().split(',').map(str::to_owned).collect();
+        let method = token.method.name();
+        Self {
+            id: token.id,
+            kind: token.kind.as_str(),
+            state: state.as_str(),
+            principal_id: token.principal_id,
+            principal_name,
+            via: token.via,
+            parent_id: token.parent_id,
+            scopes: token.scopes.to_string(),
+            label: token.label,
+            method,
+            trust: match token.method {
+                AuthMethod::Oidc { trust } => Some(trust),
+                AuthMethod::Operator | AuthMethod::Token => None,
+            },
+            allowed_from: token.allowed_cidrs.map(networks),
+            exchange_only: token.exchange_only,
+            issued_at: token.issued_at,
+            expires_at: token.expires_at,
+            revoked_at: token.revoked_at,
+            last_used_at: token.last_used_at,
+        }
+    }
+}
+
+/// A token that was just made, and its text: the only moment at which it is told.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct MadeToken {
+    #[serde(flatten)]
+    pub record: TokenView,
+    /// The token itself. It is not stored and cannot be shown again.
+    #[serde(serialize_with = "expose")]
+    #[schema(value_type = String, example = "svc_live_…")]
+    pub token: Secret,
+}
+
+fn expose<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.expose())
+}
+
+/// Filter and place of a list of tokens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TokenListQuery {
+    pub principal: Option<PrincipalId>,
+    pub kind: Option<TokenKind>,
+    pub state: Option<ListedState>,
+    /// Only beyond this one.
+    pub after: Option<TokenId>,
+    pub limit: usize,
+}
+
+/// A page of tokens.
+#[derive(Debug)]
+pub struct ListedTokens {
+    pub items: Vec<TokenView>,
+    /// Where the list goes on, if it does.
+    pub end: Option<TokenId>,
+}
+
+impl Administration {
+    /// The tokens of the caller's org, by id.
+    pub async fn tokens(&self, ctx: &Ctx, query: &TokenListQuery) -> Result<ListedTokens, Refusal> {
+        let TokenListQuery { principal, kind, state, after, limit } = *query;
+        let page = TokenQuery {
+            principal_id: principal,
+            kind,
+            state,
+            now: self.base.now(),
+            after,
+            limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
+        };
+        let mut found = self.base.store.page_tokens(ctx.caller().org_id, &page).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let end = found.last().filter(|_| more).map(|last| last.token.id);
+        let view =
+            |listed: ListedToken| TokenView::of(listed.token, listed.principal_name, listed.state);
+        Ok(ListedTokens { items: found.into_iter().map(view).collect(), end })
+    }
+
+    /// Makes a token for a service account of the caller's org: people log in. It can do no more
+    /// than the account, and nothing that its maker must not give. Recorded before it is stored.
+    pub async fn create_token(
+        &self,
+        ctx: &Ctx,
+        request: TokenRequest,
+    ) -> Result<MadeToken, Refusal> {
+        self.writable()?;
+        let principal = self.found(ctx, &request.principal.to_string()).await?;
+        if principal.id.kind() == PrincipalKind::User {
+            return Err(Refusal::bad_request(
+                "Tokens are made for service accounts; people log in at `POST /v1/auth/token`.",
+            ));
+        }
+        if request.label.as_deref().is_some_and(|label| !is_label(label)) {
+            let message = "A label has 1 to 64 characters, none of them a control character.";
+            return Err(Refusal::bad_request(message));
+        }
+        let made = request.made(&principal, self.base.ids(), self.base.now()).map_err(broken)?;
+        let record = made.record;
+        grants::check(ctx.caller(), record.scopes)?;
+        let change = json!({ "principal": principal.id, "scopes": record.scopes });
+        let event = self.event(ctx, EventType::TokenIssued, "token", record.id, Some(change));
+        self.audit.record(event).await?;
+        self.base.store.insert_token(&record, &made.token.hash()).await?;
+        let state = match principal.disabled_at {
+            Some(_) => ListedState::PrincipalDisabled,
+            None => ListedState::Live,
+        };
+        let token = made.token.secret().clone();
+        Ok(MadeToken { record: TokenView::of(record, principal.name, state), token })
+    }
+}
+
+impl Administration {
+    /// Revokes a token of the caller's org with all that descends from it; gives the number of
+    /// others that fell with it.
+    pub async fn revoke_token(&self, ctx: Ctx, id: &str) -> Result<(TokenId, u64), Refusal> {
+        self.writable()?;
+        let token: TokenId = id.parse().map_err(|_| Refusal::not_found("token", id))?;
+        self.access.revoke_token(ctx, Some(token)).await
+    }
+}
+
+fn is_label(text: &str) -> bool {
+    (1..=MAX_LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control)
+}

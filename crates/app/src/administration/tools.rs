@@ -1,0 +1,194 @@
+//! Tools whose definition waits: shown with the difference, and accepted by the org's admins.
+
+use portcullis_core::{
+    audit::EventType,
+    clock::Timestamp,
+    hidden::spelled_value,
+    refusal::{Conflict, Refusal},
+    tool::{ToolDefinition, ToolId},
+};
+use portcullis_store::Pin;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::Administration;
+use crate::{
+    ctx::Ctx,
+    tools::{
+        pins::acceptance::{Waiting, told},
+        tool_named,
+    },
+};
+
+/// Bytes of the definitions of one page; the first tool is shown whatever it takes.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// A tool of which a definition waits to be accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WaitingTool {
+    #[schema(value_type = String, example = "github:create_issue")]
+    pub id: ToolId,
+    /// Version that waits; name it to accept it.
+    pub version: String,
+    /// Version that was accepted; `null` for a new tool.
+    pub accepted_version: Option<String>,
+    pub waits_since: Timestamp,
+    /// True if its provider is shared by every org of the installation.
+    pub shared: bool,
+    /// Members that differ, such as `description`; none for a new tool.
+    pub changed: Vec<&'static str>,
+    /// Definition that was accepted.
+    pub old: Option<ShownDefinition>,
+    /// Definition that waits.
+    pub new: ShownDefinition,
+}
+
+/// A definition as its provider wrote it, which is not to be trusted.
+///
+/// Characters that a reader would not see are written as `[U+202E]`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ShownDefinition {
+    pub title: Option<String>,
+    pub description: Option<String>,
+    #[schema(value_type = Object)]
+    pub input_schema: Value,
+    #[schema(value_type = Option<Object>)]
+    pub output_schema: Option<Value>,
+    /// Hints such as `readOnlyHint`; an object or `null`.
+    pub annotations: Value,
+}
+
+impl From<ToolDefinition> for ShownDefinition {
+    fn from(definition: ToolDefinition) -> Self {
+        let text = |text: String| portcullis_core::hidden::spelled(&text).into_owned();
+        Self {
+            title: definition.title.map(text),
+            description: definition.description.map(text),
+            input_schema: spelled_value(definition.input_schema),
+            output_schema: definition.output_schema.map(spelled_value),
+            annotations: spelled_value(definition.annotations),
+        }
+    }
+}
+
+/// A tool whose waiting definition was accepted.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AcceptedTool {
+    #[schema(value_type = String, example = "github:create_issue")]
+    pub id: ToolId,
+    /// Version that is accepted from now on.
+    pub version: String,
+}
+
+/// A page of waiting tools.
+#[derive(Debug)]
+pub struct ListedWaiting {
+    pub items: Vec<WaitingTool>,
+    /// Where the list goes on, if it does.
+    pub end: Option<WaitingPlace>,
+}
+
+/// Place in the list of waiting tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingPlace {
+    pub tool: ToolId,
+    pub shared: bool,
+}
+
+impl Administration {
+    /// The tools that wait in the caller's org, by id. A page can end early, for definitions are
+    /// large.
+    pub async fn waiting_tools(
+        &self,
+        ctx: &Ctx,
+        after: Option<&WaitingPlace>,
+        limit: usize,
+    ) -> Result<ListedWaiting, Refusal> {
+        let org = ctx.caller().org_id;
+        let place = after.map(|place| (&place.tool, (!place.shared).then_some(org)));
+        let most = u32::try_from(limit + 1).unwrap_or(u32::MAX);
+        let pins = self.base.store.page_waiting(org, place, most).await?;
+        let mut items = Vec::new();
+        let mut end = None;
+        let mut bytes = 0;
+        for pin in &pins {
+            if items.len() == limit || bytes > PAGE_BYTES {
+                return Ok(ListedWaiting { items, end });
+            }
+            if let Some(waiting) = Waiting::of(&self.base.store, pin).await? {
+                let item = shown(pin, waiting);
+                bytes += json!(item).to_string().len();
+                items.push(item);
+            }
+            end = Some(WaitingPlace { tool: pin.tool.clone(), shared: pin.org.is_none() });
+        }
+        Ok(ListedWaiting { items, end: None })
+    }
+
+    /// Accepts what waits of a tool, if it is still this version; running nodes follow within
+    /// seconds. Recorded before it is done. A tool that several orgs share is the operator's.
+    pub async fn accept_tool(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+        version: &str,
+    ) -> Result<AcceptedTool, Refusal> {
+        self.writable()?;
+        let org = ctx.caller().org_id;
+        let tool = tool_named(id)?;
+        let pin = self.pin(ctx, &tool).await?.ok_or_else(|| Refusal::not_found("mcp", id))?;
+        if pin.found.as_ref().is_none_or(|found| found.version != version) {
+            return Err(Refusal::Conflict { reason: Conflict::VersionChanged });
+        }
+        if pin.org.is_none() {
+            self.only_org(ctx).await?;
+        }
+        let waiting = Waiting::of(&self.base.store, &pin).await?;
+        let details = told(&pin, version, waiting.as_ref());
+        let mut event = self.event(ctx, EventType::ToolChanged, "mcp", &tool, Some(details));
+        if let Some(target) = &mut event.target {
+            target.version = Some(version.to_owned());
+        }
+        self.audit.record(event).await?;
+        let now = self.base.now();
+        if self.base.store.accept_tool(pin.org, &tool, version, now).await? {
+            tracing::info!(%tool, version, %org, "an admin accepted a tool");
+            return Ok(AcceptedTool { id: tool, version: version.to_owned() });
+        }
+        Err(Refusal::Conflict { reason: Conflict::VersionChanged })
+    }
+
+    /// The pin of a tool in the caller's org: of its own provider, else of one that all share.
+    async fn pin(&self, ctx: &Ctx, tool: &ToolId) -> Result<Option<Pin>, Refusal> {
+        let org = ctx.caller().org_id;
+        let mut pins = self.base.store.pins_of(tool).await?;
+        pins.retain(|pin| pin.org.is_none_or(|owner| owner == org));
+        pins.sort_by_key(|pin| pin.org.is_none());
+        Ok(pins.into_iter().next())
+    }
+
+    /// Refuses what concerns every org, unless the caller's is the only one.
+    pub(super) async fn only_org(&self, ctx: &Ctx) -> Result<(), Refusal> {
+        let orgs = self.base.store.list_orgs().await?;
+        if orgs.iter().all(|org| org.id == ctx.caller().org_id) {
+            return Ok(());
+        }
+        Err(Refusal::Conflict { reason: Conflict::Shared })
+    }
+}
+
+fn shown(pin: &Pin, waiting: Waiting) -> WaitingTool {
+    let version =
+        |side: &Option<portcullis_store::PinVersion>| side.as_ref().map(|it| it.version.clone());
+    WaitingTool {
+        id: pin.tool.clone(),
+        version: version(&pin.found).unwrap_or_default(),
+        accepted_version: version(&pin.accepted),
+        waits_since: pin.found.as_ref().map(|found| found.at).unwrap_or_default(),
+        shared: pin.org.is_none(),
+        changed: waiting.changed_members(),
+        old: waiting.accepted.map(ShownDefinition::from),
+        new: waiting.found.into(),
+    }
+}

@@ -1,0 +1,88 @@
+//! New tokens for a principal.
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{GrantId, Ids, PrincipalId, TokenId},
+    lineage::Lineage,
+    principal::{AuthMethod, ScopeSet},
+    token::{CidrList, Token, TokenKind},
+};
+use portcullis_store::{Principal, TokenRecord};
+
+use super::{DirectoryError, MAX_DAYS};
+
+/// Days a token lives unless told otherwise.
+const DEFAULT_DAYS: i64 = 90;
+const DAY: i64 = 24 * 60 * 60;
+
+/// A token that was just made; the only moment its text is known.
+#[derive(Debug)]
+pub struct NewToken {
+    /// The token, to be handed to its owner.
+    pub token: Token,
+    pub record: TokenRecord,
+    /// Scopes that its principal may have and that a token has only if they are asked for by name.
+    pub unnamed: ScopeSet,
+}
+
+/// Properties of a new token.
+#[derive(Debug, Clone)]
+pub struct TokenRequest {
+    pub principal: PrincipalId,
+    /// Scopes of the token; `None` means the default of the role.
+    pub scopes: Option<ScopeSet>,
+    /// Lifetime in seconds; `None` means 90 days.
+    pub lifetime_seconds: Option<i64>,
+    /// Free text recorded in every event.
+    pub label: Option<String>,
+    pub allowed_from: Option<CidrList>,
+    /// True if it can only be exchanged for another token.
+    pub exchange_only: bool,
+}
+
+impl TokenRequest {
+    /// The token for its principal, not stored yet. It can do no more than the principal's role
+    /// allows, and it always ends.
+    pub(crate) fn made(
+        self,
+        principal: &Principal,
+        ids: Ids<'_>,
+        now: Timestamp,
+    ) -> Result<NewToken, DirectoryError> {
+        let allowed = principal.role.scopes();
+        let scopes = self.scopes.unwrap_or_else(|| principal.role.default_scopes());
+        let unnamed = match self.scopes {
+            Some(_) => ScopeSet::EMPTY,
+            None => allowed.difference(scopes),
+        };
+        if !scopes.is_subset_of(allowed) {
+            return Err(DirectoryError::TooMuch { asked: scopes, allowed });
+        }
+        let lifetime = self.lifetime_seconds.unwrap_or(DEFAULT_DAYS * DAY);
+        if !(60..=MAX_DAYS * DAY).contains(&lifetime) {
+            return Err(DirectoryError::Lifetime);
+        }
+        let token = Token::generate(TokenKind::of_principal(principal.id.kind()), ids.random);
+        let record = TokenRecord {
+            id: TokenId::new(ids),
+            kind: token.kind(),
+            org_id: principal.org_id,
+            principal_id: principal.id,
+            via: None,
+            grant_id: GrantId::new(ids),
+            parent_id: None,
+            via_token_id: None,
+            scopes,
+            label: self.label,
+            method: AuthMethod::Operator,
+            issued_at: now,
+            expires_at: now.plus_seconds(lifetime),
+            revoked_at: None,
+            last_used_at: None,
+            allowed_cidrs: self.allowed_from,
+            exchange_only: self.exchange_only,
+            lineage: Some(Lineage::default()),
+        };
+        Ok(NewToken { token, record, unnamed })
+    }
+}

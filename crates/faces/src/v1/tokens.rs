@@ -1,0 +1,225 @@
+//! `/v1/tokens`: the tokens of the caller's org.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{MadeToken, TokenListQuery, TokenRequest, TokenView};
+use portcullis_core::{
+    id::PrincipalId,
+    refusal::Refusal,
+    token::{CidrList, TokenKind},
+};
+use portcullis_store::ListedState;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{Segment, auth::RevokedToken, principals, segment};
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
+    body::{self, RequestBody},
+    caller::Caller,
+    outcome::Outcome,
+    page::Listing,
+    query::Query,
+};
+
+/// Bytes of a text member at most.
+const LONGEST: usize = 1024;
+/// Networks that a token may be bound to.
+const MAX_NETWORKS: usize = 50;
+const FILTERS: [&str; 3] = ["principal", "kind", "state"];
+const MEMBERS: [&str; 6] =
+    ["principal_id", "scopes", "expires_in", "label", "allowed_from", "exchange_only"];
+
+/// Lists the tokens of the org, by id: what is known of them, never the tokens.
+#[utoipa::path(
+    get, path = "/v1/tokens", tag = "admin", operation_id = "list_tokens",
+    params(
+        ("principal" = Option<String>, Query, description = "only those of this principal", pattern = "^(usr|sa)_[0-9A-HJKMNP-TV-Z]{26}$"),
+        ("kind" = Option<String>, Query, description = "only those of this kind", pattern = "^(user|service|refresh)$"),
+        ("state" = Option<String>, Query, description = "only those in this state at this moment", pattern = "^(live|expired|revoked|spent|principal_disabled)$"),
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of tokens", body = Paged<Items<TokenView>>),
+    )
+)]
+pub(crate) async fn list(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let list = Listing::read(&gateway, &ctx, "tokens", &FILTERS, raw.as_deref())?;
+    let kind = list.query.choice("kind", &["user", "service", "refresh"])?;
+    let state = list.query.choice("state", &ListedState::ALL.map(ListedState::as_str))?;
+    let wanted = TokenListQuery {
+        principal: list.query.parsed("principal", "an id such as sa_01M754BKTKX1YB8Q05NMW9TP4G")?,
+        kind: kind.and_then(TokenKind::from_name),
+        state: state.and_then(ListedState::named),
+        after: list.after.as_deref().and_then(|text| text.parse().ok()),
+        limit: list.limit,
+    };
+    let page = gateway.app.administration.tokens(&ctx, &wanted).await?;
+    let end = page.end.map(|id| id.to_string());
+    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+}
+
+/// Makes a token for a service account. The answer holds it this once.
+///
+/// It can do no more than its service account, and no more than the token of a service account that makes it. If the answer is lost,
+/// revoke the token that `GET /v1/tokens` shows and make another.
+#[utoipa::path(
+    post, path = "/v1/tokens", tag = "admin", operation_id = "create_token",
+    request_body = NewTokenAsked,
+    responses(
+        (status = 201, description = "made", body = One<MadeToken>),
+        (status = 400, description = "not understood, not a service account, or more scopes than it or the caller may give", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
+        (status = 404, description = "no such principal in the org", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn create(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
+    Query::parse(raw.as_deref(), &[])?;
+    let asked = new_token(request.optional_object().await?)?;
+    Ok(Outcome::created(&gateway.app.administration.create_token(&ctx, asked).await?))
+}
+
+/// Revokes a token of the org with all that descends from it.
+///
+/// Takes effect on this node before the answer leaves, everywhere within 5 seconds.
+#[utoipa::path(
+    delete, path = "/v1/tokens/{id}", tag = "admin", operation_id = "revoke_token_of_org",
+    params(("id" = String, Path, description = "`tok_` and a ULID")),
+    responses(
+        (status = 200, description = "revoked", body = One<RevokedToken>),
+        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
+        (status = 404, description = "no such token in the org", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn revoke(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    Query::parse(raw.as_deref(), &[])?;
+    let id = segment(path);
+    let (token, others) = gateway.app.administration.revoke_token(ctx, &id).await?;
+    Ok(Outcome::data(&RevokedToken::of(token, others)))
+}
+
+fn new_token(mut members: Map<String, Value>) -> Result<TokenRequest, Refusal> {
+    body::only(&members, &MEMBERS)?;
+    let members = &mut members;
+    let principal: Option<PrincipalId> = body::text(members, "principal_id", LONGEST)?
+        .map(|text| text.parse().map_err(|_| Refusal::not_found("principal", &text)))
+        .transpose()?;
+    Ok(TokenRequest {
+        principal: principal.ok_or_else(|| body::wrong_member("principal_id", "is missing"))?,
+        scopes: principals::scopes(body::text(members, "scopes", LONGEST)?.as_deref())?,
+        lifetime_seconds: lifetime(members.remove("expires_in"))?,
+        label: body::text(members, "label", LONGEST)?,
+        allowed_from: networks(members.remove("allowed_from"))?,
+        exchange_only: match members.remove("exchange_only") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(only)) => only,
+            Some(Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+                return Err(body::wrong_member("exchange_only", "has to be `true` or `false`"));
+            }
+        },
+    })
+}
+
+fn lifetime(value: Option<Value>) -> Result<Option<i64>, Refusal> {
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+    let problem = "has to be a whole number of seconds from 60 to 31536000 (365 days)";
+    value.as_i64().map(Some).ok_or_else(|| body::wrong_member("expires_in", problem))
+}
+
+fn networks(value: Option<Value>) -> Result<Option<CidrList>, Refusal> {
+    let wrong = || {
+        let problem = "has to be a list of 1 to 50 networks such as \"10.0.0.0/8\"";
+        body::wrong_member("allowed_from", problem)
+    };
+    let Some(value) = value.filter(|value| !value.is_null()) else { return Ok(None) };
+    let items = value.as_array().filter(|items| (1..=MAX_NETWORKS).contains(&items.len()));
+    let items = items.ok_or_else(wrong)?.iter().map(|item| item.as_str().ok_or_else(wrong));
+    let items: Vec<&str> = items.collect::<Result<_, _>>()?;
+    items.join(",").parse().map(Some).map_err(|_| wrong())
+}
+
+/// The body that makes a token.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly above")]
+pub(crate) struct NewTokenAsked {
+    /// Its service account.
+    #[schema(example = "sa_01M754BKTKX1YB8Q05NMW9TP4G")]
+    principal_id: String,
+    /// Separated by spaces; all of what the account may but `admin`, `audit:export` and those of
+    /// approvals when absent.
+    #[schema(example = "mcps:read mcps:invoke")]
+    scopes: Option<String>,
+    /// Seconds; 90 days when absent.
+    #[schema(minimum = 60, maximum = 31_536_000)]
+    expires_in: Option<u32>,
+    /// Free text, which is recorded in every event.
+    #[schema(min_length = 1, max_length = 64, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")]
+    label: Option<String>,
+    /// Networks that it may be used from; anywhere when absent.
+    #[schema(example = json!(["10.0.0.0/8", "2001:db8::/32"]), min_items = 1, max_items = 50)]
+    allowed_from: Option<Vec<String>>,
+    /// True: it can only be exchanged for another token at `POST /v1/auth/token`.
+    exchange_only: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const ACCOUNT: &str = "sa_01M754BKTKX1YB8Q05NMW9TP4G";
+
+    fn read(body: &Value) -> Result<TokenRequest, Refusal> {
+        new_token(body.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn a_new_token_is_read_strictly() {
+        let all = json!({"principal_id": ACCOUNT, "scopes": "mcps:read", "expires_in": 3600,
+            "label": "ci", "allowed_from": ["10.0.0.0/8", "2001:db8::/32"], "exchange_only": true});
+        let request = read(&all).unwrap();
+
+        assert_eq!(request.lifetime_seconds, Some(3600));
+        assert_eq!(request.allowed_from.unwrap().to_string(), "10.0.0.0/8,2001:db8::/32");
+        assert!(request.exchange_only);
+        assert!(read(&json!({"principal_id": ACCOUNT})).is_ok());
+        for (name, wrong) in [
+            ("principal_id", json!(null)),
+            ("principal_id", json!("sa_1")),
+            ("scopes", json!("")),
+            ("scopes", json!(["mcps:read"])),
+            ("expires_in", json!("90d")),
+            ("expires_in", json!(1.5)),
+            ("allowed_from", json!("10.0.0.0/8")),
+            ("allowed_from", json!([])),
+            ("allowed_from", json!(["10.0.0.0"])),
+            ("exchange_only", json!("yes")),
+            ("token", json!("svc_live_mine")),
+            ("kind", json!("user")),
+            ("grant_id", json!("grn_01M754BKTKX1YB8Q05NMW9TP4G")),
+        ] {
+            let mut body = json!({"principal_id": ACCOUNT});
+            body[name] = wrong.clone();
+
+            assert!(read(&body).is_err(), "{name}: {wrong}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `/v1/tools`: tools whose definition waits to be accepted.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{AcceptedTool, WaitingPlace, WaitingTool};
+use portcullis_core::refusal::Refusal;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{Segment, segment};
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, Items, One, Paged},
+    body::{self, RequestBody},
+    caller::Caller,
+    outcome::Outcome,
+    page::Listing,
+    query::Query,
+};
+
+/// Bytes of a version at most.
+const LONGEST: usize = 100;
+
+/// Lists the tools of the org whose definition waits to be accepted, by id, each with both definitions.
+///
+/// A page can hold fewer than `limit` and still have a `next_cursor`.
+#[utoipa::path(
+    get, path = "/v1/tools/waiting", tag = "admin", operation_id = "list_waiting_tools",
+    params(
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of tools", body = Paged<Items<WaitingTool>>),
+    )
+)]
+pub(crate) async fn waiting(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let list = Listing::read(&gateway, &ctx, "waiting_tools", &[], raw.as_deref())?;
+    let after = list.after.as_deref().and_then(place);
+    let page = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
+    let end = page.end.map(|end| format!("{}|{}", u8::from(end.shared), end.tool));
+    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+}
+
+fn place(text: &str) -> Option<WaitingPlace> {
+    let (shared, tool) = text.split_once('|')?;
+    Some(WaitingPlace { tool: tool.parse().ok()?, shared: shared == "1" })
+}
+
+/// Accepts the definition of a tool that waits, if it is the version that was reviewed.
+///
+/// Running nodes follow within seconds. A tool of a provider that several orgs share is accepted by the operator.
+#[utoipa::path(
+    post, path = "/v1/tools/{id}/accept", tag = "admin", operation_id = "accept_tool",
+    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
+    request_body = AcceptAsked,
+    responses(
+        (status = 200, description = "accepted", body = One<AcceptedTool>),
+        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
+        (status = 404, description = "no such tool in the org", body = ErrorAnswer),
+        (status = 409, description = "another version waits, or none; or several orgs share the tool", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn accept(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
+    Query::parse(raw.as_deref(), &[])?;
+    let version = version(request.optional_object().await?)?;
+    let accepted = gateway.app.administration.accept_tool(&ctx, &segment(path), &version).await?;
+    Ok(Outcome::data(&accepted))
+}
+
+fn version(mut members: Map<String, Value>) -> Result<String, Refusal> {
+    body::only(&members, &["version"])?;
+    let version = body::text(&mut members, "version", LONGEST)?;
+    version.ok_or_else(|| body::wrong_member("version", "is missing"))
+}
+
+/// The body that accepts a tool.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly above")]
+pub(crate) struct AcceptAsked {
+    /// The version that was reviewed, from `GET /v1/tools/waiting`.
+    #[schema(example = "sha256:7793fa2d927dc2fa20b9ab42d4fe76a793d56568e68acf3a6c3f8fb5ca991873")]
+    version: String,
+}

@@ -1,0 +1,59 @@
+//! `GET|POST /v1/audit/holds`, `DELETE /v1/audit/holds/{id}`.
+
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::{ALL_SCOPES, ENOUGH, items, members},
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_are_laid_listed_and_lifted_by_admins_of_the_org() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let auditor = gateway.user(&org, "auditor", "audit:read audit:export");
+    let elsewhere = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    let body = json!({"reason": "case 4711", "actor": auditor.id, "from": "2026-01-01T00:00:00Z"});
+    let lay = async |who, body: &serde_json::Value| {
+        gateway.post(who, "/v1/audit/holds", &body.to_string()).await
+    };
+
+    let laid = lay(&admin, &body).await;
+
+    assert_eq!(laid.status, 201, "{}", laid.text);
+    let id = laid.at("/data/id").as_str().unwrap();
+    let path = format!("/v1/audit/holds/{id}");
+    assert_eq!(laid.at("/data/actor"), auditor.id.as_str());
+    assert_eq!(lay(&auditor, &body).await.refusal(), (403, "insufficient_scope"));
+    assert_eq!(gateway.delete(&auditor, &path).await.refusal(), (403, "insufficient_scope"));
+    assert_eq!(gateway.delete(&elsewhere, &path).await.refusal(), (404, "not_found"));
+    assert_eq!(
+        lay(&elsewhere, &body).await.refusal(),
+        (404, "not_found"),
+        "an actor of another org"
+    );
+    assert!(items(&gateway.get(&elsewhere, "/v1/audit/holds").await).is_empty());
+    for wrong in [
+        json!({}),
+        json!({"reason": " "}),
+        json!({"reason": "a\nb"}),
+        json!({"reason": "x", "from": "yesterday"}),
+        json!({"reason": "x", "from": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}),
+        json!({"reason": "x", "org": elsewhere.org}),
+        json!({"reason": "x", "released_at": null}),
+    ] {
+        assert_eq!(lay(&admin, &wrong).await.refusal(), (400, "invalid_request"), "{wrong}");
+    }
+
+    let ended = gateway.delete(&admin, &path).await.ok();
+
+    assert_eq!(ended.at("/data"), &json!({"id": id, "lifted": true}));
+    assert_eq!(gateway.delete(&admin, &path).await.refusal(), (404, "not_found"), "once");
+    let listed = gateway.get(&admin, "/v1/audit/holds").await;
+    assert_eq!(members(&listed, "id"), [id]);
+    assert!(items(&listed)[0]["released_at"].is_string());
+    let events = gateway.get(&admin, "/v1/audit/events?type=audit.hold_changed").await;
+    assert_eq!(items(&events).len(), 2);
+    assert!(items(&events).iter().all(|event| event["actor"]["id"] == admin.id.as_str()));
+}
