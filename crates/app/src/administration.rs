@@ -71,7 +71,10 @@ impl Administration {
     }
 
     /// Refuses every change where the operator switched them off.
-    const fn writable(&self) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// `read_only`.
+    pub const fn writable(&self) -> Result<(), Refusal> {
         if self.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
     }
 

@@ -102,16 +102,11 @@ impl App {
         let Parts { clock, random, store, node, workers, tasks, .. } = parts;
         let base = Arc::new(Base::new(clock, random, store, node, workers, tasks));
         let webhooks = parts.webhooks.keys().cloned().collect();
-        let catalogue = Arc::new(ToolCatalogue::new(parts.declared, webhooks, base.now()));
+        let catalogue = ToolCatalogue::new(parts.declared, webhooks, base.now());
         let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);
-        let screening = Arc::new(screening);
+        let foundation = Foundation::new(&base, catalogue, screening, parts.audit, parts.counters);
         let cluster = parts.cluster.map(Arc::new);
         let telemetry = Arc::new(Telemetry::new(Arc::clone(&base), parts.traces));
-        let audit = Audit::new(Arc::clone(&base), Arc::clone(&screening), parts.audit);
-        let audit = Arc::new(audit);
-        let quotas = Quotas::new(Arc::clone(&base), Arc::clone(&audit), parts.counters);
-        let quotas = Arc::new(quotas);
-        let foundation = Foundation { base, screening, audit, quotas, catalogue };
         let policies = Policies::open(&foundation, parts.policies, parts.webhooks, run_cases)?;
         let policies = Arc::new(policies);
         let tools = Arc::new(Tools::new(&foundation, &policies));
@@ -128,7 +123,7 @@ impl App {
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
         let calls = Arc::new(calls);
-        let Foundation { base, audit, quotas, catalogue, .. } = foundation;
+        let Foundation { audit, quotas, catalogue, .. } = foundation;
         let nodes = Arc::new(Nodes {
             base: Arc::clone(&base),
             telemetry: Arc::clone(&telemetry),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     authorization::{
-        Client, OAuthError, OAuthErrorCode, Registration, RegistrationKey, SealedRegistration,
+        Client, ClientRegistration, OAuthError, OAuthErrorCode, RegistrationKey, SealedRegistration,
     },
     id::RegistrationId,
     refusal::Refusal,
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use self::documents::Documents;
 pub use self::{
-    asking::{Answer, Asked, Decision, Step, shown_digest},
+    asking::{Answer, ConsentQuestion, Decision, Step, shown_digest},
     authentication::{ConfidentialClient, ConfidentialClients, PresentedClient, TokenClient},
     consents::{ConsentQuery, ConsentView},
     documents::DocumentRules,
@@ -125,9 +125,9 @@ impl Authorization {
     pub fn register(
         &self,
         document: &Value,
-    ) -> Result<(Registration, SealedRegistration), OAuthError> {
+    ) -> Result<(ClientRegistration, SealedRegistration), OAuthError> {
         let id = RegistrationId::new(self.base.ids());
-        let registration = Registration::read(document, id, self.base.now())?;
+        let registration = ClientRegistration::read(document, id, self.base.now())?;
         let sealed = self.registrations.seal(&registration, &*self.base.random)?;
         Ok((registration, sealed))
     }
@@ -140,7 +140,7 @@ impl Authorization {
         &self,
         client_id: &str,
         access_token: Option<&str>,
-    ) -> Result<Registration, OAuthError> {
+    ) -> Result<ClientRegistration, OAuthError> {
         let told = "the registration access token is not that of this client";
         let registration = self.registrations.open(client_id, self.base.now());
         registration

@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+use portcullis_store::SharedCounters;
+
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, limits::Quotas, screening::Screening,
+    audit::{Audit, AuditParts},
+    base::Base,
+    catalogue::ToolCatalogue,
+    limits::Quotas,
+    screening::Screening,
 };
 
 /// Rooms that most others stand on, shared by all of them.
@@ -14,4 +20,25 @@ pub(crate) struct Foundation {
     pub(crate) audit: Arc<Audit>,
     pub(crate) quotas: Arc<Quotas>,
     pub(crate) catalogue: Arc<ToolCatalogue>,
+}
+
+impl Foundation {
+    pub(crate) fn new(
+        base: &Arc<Base>,
+        catalogue: ToolCatalogue,
+        screening: Screening,
+        audit: AuditParts,
+        counters: Option<SharedCounters>,
+    ) -> Self {
+        let screening = Arc::new(screening);
+        let audit = Arc::new(Audit::new(Arc::clone(base), Arc::clone(&screening), audit));
+        let quotas = Quotas::new(Arc::clone(base), Arc::clone(&audit), counters);
+        Self {
+            base: Arc::clone(base),
+            screening,
+            audit,
+            quotas: Arc::new(quotas),
+            catalogue: Arc::new(catalogue),
+        }
+    }
 }

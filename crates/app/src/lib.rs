@@ -87,9 +87,10 @@ pub use self::{
         sinks::{FileOutlet, Outlet, SinkSettings},
     },
     authorization::{
-        Answer, Asked, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
-        ConfidentialClients, ConsentQuery, ConsentView, Decision, DocumentRules, GrantRequest,
-        PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, shown_digest,
+        Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
+        ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision, DocumentRules,
+        GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient,
+        shown_digest,
     },
     calls::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,
@@ -122,11 +123,8 @@ pub use self::{
     nodes::{
         Nodes,
         commands::{
-            ERASABLE, ErasureRequest, HoldRequest, Indexed, Inspected, LogIdentity, NewLoginLink,
-            NewToken, Shell, ShellError, Tail, TokenRequest, TokenState, Waiting, Witnessed,
-            hold_record, told,
-            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, Shell, ShellError, Tail,
-            TokenState, Witnessed, told,
+            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Shell,
+            ShellError, Tail, TokenState, Witnessed, told,
         },
         jobs::catalogue::UntoldTools,
     },

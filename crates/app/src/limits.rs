@@ -79,6 +79,20 @@ pub struct Quotas {
 }
 
 impl Quotas {
+    /// Writes what was used of plans since the last write.
+    pub(crate) async fn write_usage(&self) {
+        let used = self.tenants.take_usage();
+        if used.is_empty() {
+            return;
+        }
+        if let Err(error) = self.base.store.add_usage(&used, self.base.now()).await {
+            error.log();
+            for (org, usage) in used {
+                self.tenants.tenant(org).usage.give_back(usage);
+            }
+        }
+    }
+
     pub(crate) fn new(
         base: Arc<Base>,
         audit: Arc<Audit>,

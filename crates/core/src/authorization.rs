@@ -16,11 +16,11 @@ mod request;
 
 pub use self::{
     client::{Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID},
-    code::{Challenge, Code},
+    code::{Code, CodeChallenge},
     error::{OAuthError, OAuthErrorCode},
     face::Face,
-    form::Form,
+    form::OAuthForm,
     redirect::RedirectUri,
-    registration::{REGISTRATIONS, Registration, RegistrationKey, SealedRegistration},
+    registration::{ClientRegistration, REGISTRATIONS, RegistrationKey, SealedRegistration},
     request::{AuthorizationRequest, ClientRequest, Consented, DEFAULT_SCOPES, PersonTerms, Terms},
 };

@@ -17,7 +17,7 @@ use axum::{
 };
 use portcullis_app::{Authorization, Origin};
 use portcullis_core::{
-    authorization::{Form, OAuthError, OAuthErrorCode},
+    authorization::{OAuthError, OAuthErrorCode, OAuthForm},
     refusal::Refusal,
 };
 use serde_json::{Value, json};
@@ -74,13 +74,17 @@ fn offered(gateway: &Gateway) -> Result<(&Authorization, &str), Response> {
 }
 
 /// The form of a caller of whom nothing is known. One that cannot be read is charged to its source.
-async fn form(gateway: &Gateway, request: RequestBody, origin: &Origin) -> Result<Form, Response> {
+async fn form(
+    gateway: &Gateway,
+    request: RequestBody,
+    origin: &Origin,
+) -> Result<OAuthForm, Response> {
     let refused = |refusal| {
         let refused = gateway.app.quotas.charge_source(refusal, origin);
         Outcome::from(refused.refusal).into_response()
     };
     let bytes = gateway.strangers.form(request, origin).await.map_err(refused)?;
-    Form::parse(bytes.as_ref()).map_err(|error| malformed(gateway, &error, origin))
+    OAuthForm::parse(bytes.as_ref()).map_err(|error| malformed(gateway, &error, origin))
 }
 
 /// The answer to a malformed request, which is charged to its source.
@@ -95,7 +99,7 @@ fn malformed(gateway: &Gateway, error: &OAuthError, origin: &Origin) -> Response
 ///
 /// # Errors
 /// `invalid_client`.
-fn without_secret(headers: &HeaderMap, form: &Form) -> Result<(), OAuthError> {
+fn without_secret(headers: &HeaderMap, form: &OAuthForm) -> Result<(), OAuthError> {
     if headers.contains_key(header::AUTHORIZATION) || form.get("client_secret").is_some() {
         let told = "clients have no secrets here: send client_id in the form";
         return Err(OAuthError::client(told));

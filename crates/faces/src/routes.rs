@@ -6,13 +6,16 @@ pub(crate) mod spec;
 use std::sync::Arc;
 
 use axum::http::Method;
-use portcullis_core::{limits::Resource::Requests, principal::Scope};
+use portcullis_core::{
+    limits::Resource::{self, Requests},
+    principal::Scope,
+};
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 use self::spec::{
-    Access::{AnyToken, Credential, Open, Probe, Scoped, Token},
+    Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
     FORM_LIMIT as FORM, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
-    Thread::Shared,
+    Thread::{self, Shared},
     Words::{Envelope, OAuth},
 };
 pub use self::{
@@ -33,12 +36,32 @@ type Routes = UtoipaMethodRouter<Arc<Gateway>>;
 /// The bodies of operations that read none.
 const NONE: usize = 0;
 
-/// Every operation: who may ask for it, the limit that is shown with its answers, the thread that
-/// handles it, the largest body in bytes, and the handler.
-#[rustfmt::skip]
+/// Every operation.
 pub(super) fn table() -> Vec<Row> {
-    let row = |access, limit, thread, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit, thread, body, words: Envelope }, routes };
-    let oauth = |access, body, routes: fn() -> Routes| Row { spec: RouteSpec { access, limit: Requests, thread: Shared, body, words: OAuth }, routes };
+    [api(), administration(), oauth_server()].into_iter().flatten().collect()
+}
+
+/// An operation: who may ask for it, the limit that is shown with its answers, the thread that
+/// handles it, the largest body in bytes, and the handler.
+fn row(
+    access: Access,
+    limit: Resource,
+    thread: Thread,
+    body: usize,
+    routes: fn() -> Routes,
+) -> Row {
+    Row { spec: RouteSpec { access, limit, thread, body, words: Envelope }, routes }
+}
+
+/// An operation that speaks OAuth.
+fn oauth(access: Access, body: usize, routes: fn() -> Routes) -> Row {
+    let spec = RouteSpec { access, limit: Requests, thread: Shared, body, words: OAuth };
+    Row { spec, routes }
+}
+
+/// Calls and what surrounds them, pages and probes.
+#[rustfmt::skip]
+fn api() -> Vec<Row> {
     vec![
         row(Credential,                     Requests,    Shared,     SMALL, || routes!(v1::auth::exchange::exchange)),
         row(AnyToken,                       Requests,    Shared,     NONE,  || routes!(v1::auth::revoke)),
@@ -65,6 +88,24 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::list)),
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::get)),
         row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, || routes!(v1::approvals::decide)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::links::log_in)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::logout::log_out)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
+        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
+        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(health::document)),
+    ]
+}
+
+/// Administration of an org, and what people let in.
+#[rustfmt::skip]
+fn administration() -> Vec<Row> {
+    vec![
         row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::sessions::list)),
         row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::sessions::end)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::principal_keys::list)),
@@ -83,14 +124,15 @@ pub(super) fn table() -> Vec<Row> {
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::list)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::holds::lay)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::lift)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::links::log_in)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(login::logout::log_out)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::list)),
+        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::withdraw)),
+    ]
+}
+
+/// The authorization server.
+#[rustfmt::skip]
+fn oauth_server() -> Vec<Row> {
+    vec![
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_all)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_folder)),
@@ -105,11 +147,6 @@ pub(super) fn table() -> Vec<Row> {
         oauth(Scoped(Scope::TokensIntrospect),                       SMALL, || routes!(authorization::introspect::introspect)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(authorization::authorize::show)),
         row(Open,                           Requests,    Shared,     SMALL, || routes!(authorization::authorize::decide)),
-        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::list)),
-        row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::withdraw)),
-        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
-        row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(health::document)),
     ]
 }
 
@@ -131,12 +168,7 @@ pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::limits::Resource;
-
-    use super::{
-        spec::{Access, Thread},
-        *,
-    };
+    use super::*;
 
     #[test]
     fn an_operation_stands_in_the_table_once() {

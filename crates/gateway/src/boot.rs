@@ -371,12 +371,7 @@ impl Node {
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),
             audit: audit(config, &outbound, writer, log_keys)?,
-            calls: CallParts {
-                answer_key: AnswerKey::new(&derived(&key, ANSWERS)),
-                state_key: StateKey::new(&derived(&key, STATES)),
-                capture: config.audit.capture.0,
-                max_calls: config.server.max_calls.get(),
-            },
+            calls: calls(config, &key),
             declared: providers,
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
@@ -396,6 +391,16 @@ impl Node {
         app.audit.check_log_keys().await?;
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
+    }
+}
+
+/// The parts of calls.
+fn calls(config: &Config, key: &[u8; 32]) -> CallParts {
+    CallParts {
+        answer_key: AnswerKey::new(&derived(key, ANSWERS)),
+        state_key: StateKey::new(&derived(key, STATES)),
+        capture: config.audit.capture.0,
+        max_calls: config.server.max_calls.get(),
     }
 }
 

@@ -4,7 +4,7 @@ mod consents;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
-    authorization::{Challenge, ClientGrant, RedirectUri},
+    authorization::{ClientGrant, CodeChallenge, RedirectUri},
     clock::Timestamp,
     id::{GrantId, OrgId, PrincipalId},
     lineage::Lineage,
@@ -31,7 +31,7 @@ pub struct AuthorizationCode {
     pub grant_id: GrantId,
     pub granted: ClientGrant,
     pub redirect_uri: RedirectUri,
-    pub challenge: Challenge,
+    pub challenge: CodeChallenge,
     pub scopes: ScopeSet,
     /// Method by which the person logged in.
     pub method: AuthMethod,
@@ -77,7 +77,7 @@ impl CodeRow {
             grant_id: parse(&self.grant_id, "authorization_codes.grant_id")?,
             granted: asked.granted,
             redirect_uri: asked.redirect_uri,
-            challenge: Challenge::kept(asked.challenge),
+            challenge: CodeChallenge::kept(asked.challenge),
             scopes: asked.scopes.parse().map_err(|_| ASKED)?,
             method: asked.trust.map_or(AuthMethod::Operator, |trust| AuthMethod::Oidc { trust }),
             lineage: asked.lineage,

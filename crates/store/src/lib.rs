@@ -12,16 +12,14 @@
 //! [`Store::forget_approvals`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
-//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]).
+//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), and of plans
+//! ([`Store::add_usage`], [`Store::forget_usage`]).
 //! [`Store::find_code`] finds out whose code is presented, and [`Store::forget_codes`] removes old ones.
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from,
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
 //! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
-//! provider that every org shares belong to no single org ([`Store::list_pins`]). Policies are the
-//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), and of plans
-//! ([`Store::add_usage`], [`Store::forget_usage`]).
-//! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from. The pins of a
-//! provider that every org shares belong to no single org ([`Store::list_pins`], [`Store::page_waiting`]). Policies are the
+//! provider that every org shares belong to no single org ([`Store::list_pins`],
+//! [`Store::page_waiting`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 //!
 //! A function that runs statements of sqlx is `#[boxed]`: its future takes kilobytes, by which those
@@ -99,7 +97,6 @@ pub use crate::{
     pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
-    principals::Principal,
     principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage},
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,

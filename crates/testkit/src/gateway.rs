@@ -136,7 +136,7 @@ impl Builder {
             binary: self.binary,
             environment: self.environment,
             folder,
-            client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+            client: client(),
             running: None,
             database,
         };
@@ -163,6 +163,12 @@ pub struct Gateway {
     running: Option<Running>,
     /// The last field, so that it is dropped when it is not used any more.
     database: Option<PostgresDatabase>,
+}
+
+/// A client that shows redirects as they are.
+fn client() -> reqwest::Client {
+    let follows_none = reqwest::redirect::Policy::none();
+    reqwest::Client::builder().no_proxy().redirect(follows_none).build().expect("a client")
 }
 
 #[derive(Debug)]

@@ -284,10 +284,10 @@ impl Access {
         look: Look,
     ) -> Session {
         let face = caller.client.as_deref().and_then(|granted| granted.face.provider());
-        let connections = face.map_or_else(
-            || Arc::clone(&connections),
-            |provider| Arc::new(connections.of_provider(provider)),
-        );
+        let connections = match face {
+            None => connections,
+            Some(provider) => Arc::new(connections.of_provider(provider)),
+        };
         Session {
             connections,
             tenant: self.quotas.tenants.tenant(caller.org_id),

@@ -222,6 +222,16 @@ impl Administration {
         }
     }
 
+    /// Lets the caller register a key of a principal: the key stands for all that the principal may do.
+    ///
+    /// # Errors
+    /// `read_only`, `not_found`, and `invalid_scope` for a service account that may do less.
+    pub async fn admit_key(&self, ctx: &Ctx, id: PrincipalId) -> Result<(), Refusal> {
+        self.writable()?;
+        let principal = self.found(ctx, &id.to_string()).await?;
+        grants::check(ctx.caller(), principal.role.scopes())
+    }
+
     /// The principal of this id in the caller's org. What is malformed can name none.
     pub(super) async fn found(&self, ctx: &Ctx, id: &str) -> Result<Principal, Refusal> {
         let unknown = || Refusal::not_found("principal", id);

@@ -82,7 +82,7 @@ impl TokenView {
             method,
             trust: match token.method {
                 AuthMethod::Oidc { trust } => Some(trust),
-                AuthMethod::Operator | AuthMethod::Token => None,
+                AuthMethod::Operator | AuthMethod::Token | AuthMethod::Key { .. } => None,
             },
             allowed_from: token.allowed_cidrs.map(networks),
             exchange_only: token.exchange_only,

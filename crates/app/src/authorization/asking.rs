@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    audit::EventType,
+    audit::{EventType, checkpoint::hash_text},
     authorization::{
         AuthorizationRequest, ClientRequest, Face, OAuthError, OAuthErrorCode, PersonTerms, Terms,
     },
@@ -13,11 +13,11 @@ use portcullis_core::{
 };
 use portcullis_store::Consent;
 
-use super::{Authorization, events::About};
+use super::{Authorization, events::EventSubject};
 use crate::{ctx::Origin, login::person::Person};
 
 /// What is asked of a known person.
-pub type Asked = PersonTerms<Arc<Person>>;
+pub type ConsentQuestion = PersonTerms<Arc<Person>>;
 
 /// Answer to a browser.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum Step {
     /// A person has to log in, and comes back to this path of the gateway.
     LogIn(String),
     /// A person has to consent.
-    Ask(Box<Asked>),
+    Ask(Box<ConsentQuestion>),
 }
 
 /// Answer of a person who was asked.
@@ -53,13 +53,13 @@ pub struct Answer<'a> {
 /// The way of a request as far as it came.
 enum Way {
     Ended(Step),
-    Asked(Box<Asked>),
+    ConsentQuestion(Box<ConsentQuestion>),
 }
 
 /// Digest of what a person is shown, for the form of the page.
 #[must_use]
-pub fn shown_digest(asked: &Asked) -> String {
-    oauth::digest(&asked.shown()).iter().map(|byte| format!("{byte:02x}")).collect()
+pub fn shown_digest(asked: &ConsentQuestion) -> String {
+    hash_text(&oauth::digest(&asked.shown()))
 }
 
 impl Authorization {
@@ -75,7 +75,7 @@ impl Authorization {
     ) -> Result<Step, Refusal> {
         let asked = match self.asked(query, person, origin).await? {
             Way::Ended(step) => return Ok(step),
-            Way::Asked(asked) => *asked,
+            Way::ConsentQuestion(asked) => *asked,
         };
         let consent = self.remembered(&asked).await?;
         match consent {
@@ -102,7 +102,7 @@ impl Authorization {
     ) -> Result<Step, Refusal> {
         let asked = match self.asked(query, person, origin).await? {
             Way::Ended(step) => return Ok(step),
-            Way::Asked(asked) => asked,
+            Way::ConsentQuestion(asked) => asked,
         };
         if shown_digest(&asked) != answer.shown {
             return Ok(Step::Ask(asked));
@@ -173,7 +173,7 @@ impl Authorization {
             return self.refused(terms.request(), OAuthError::target(), person, origin).await;
         }
         match terms.of_person(Arc::clone(person), person.scopes) {
-            Ok(asked) => Ok(Way::Asked(Box::new(asked))),
+            Ok(asked) => Ok(Way::ConsentQuestion(Box::new(asked))),
             Err((request, error)) => self.refused(&request, error, person, origin).await,
         }
     }
@@ -195,7 +195,7 @@ impl Authorization {
     }
 
     /// An earlier consent to no less than what is asked for now.
-    async fn remembered(&self, asked: &Asked) -> Result<Option<ConsentId>, Refusal> {
+    async fn remembered(&self, asked: &ConsentQuestion) -> Result<Option<ConsentId>, Refusal> {
         if asked.request().asks_for_consent() || !asked.redirect_uri().is_web() {
             return Ok(None);
         }
@@ -215,7 +215,7 @@ impl Authorization {
 
     async fn allow(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: ConsentQuestion,
         remembered: bool,
         origin: &Origin,
     ) -> Result<Step, Refusal> {
@@ -235,14 +235,14 @@ impl Authorization {
             renewed_at: now,
         };
         let id = self.base.store.keep_consent(&consent).await?;
-        let about = About { kind: "consent", id: id.to_string() };
+        let about = EventSubject { kind: "consent", id: id.to_string() };
         let kind = EventType::ConsentGiven;
         // A crash before this line leaves a consent of which nothing came.
         self.audit.record(self.person_event(kind, asked.person(), client, about, origin)).await?;
         self.grant(asked, id).await
     }
 
-    async fn deny(&self, asked: Asked, origin: &Origin) -> Result<Step, Refusal> {
+    async fn deny(&self, asked: ConsentQuestion, origin: &Origin) -> Result<Step, Refusal> {
         self.record_denied(asked.request(), asked.person(), origin).await?;
         let error = OAuthError::new(OAuthErrorCode::AccessDenied, "the person said no");
         Ok(self.back(asked.request(), &error))
@@ -255,7 +255,7 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<(), Refusal> {
         let client = request.client().reference();
-        let about = About { kind: "client", id: client.id.clone() };
+        let about = EventSubject { kind: "client", id: client.id.clone() };
         let kind = EventType::ConsentDenied;
         self.audit.record(self.person_event(kind, person, client, about, origin)).await
     }

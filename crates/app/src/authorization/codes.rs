@@ -11,7 +11,7 @@ use portcullis_store::AuthorizationCode;
 
 use super::{
     Authorization,
-    asking::{Asked, Step},
+    asking::{ConsentQuestion, Step},
 };
 use crate::login::person::Person;
 
@@ -19,7 +19,7 @@ impl Authorization {
     /// Sends the browser back with a code for what a person consented to.
     pub(super) async fn grant(
         self: &Arc<Self>,
-        asked: Asked,
+        asked: ConsentQuestion,
         consent: ConsentId,
     ) -> Result<Step, Refusal> {
         let consented = asked.consented(consent);

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::{
     Authorization,
-    events::{About, Acting},
+    events::{Acting, EventSubject},
 };
 use crate::ctx::Ctx;
 
@@ -111,7 +111,7 @@ impl Authorization {
         };
         let unknown = || Refusal::not_found("consent", &id.to_string());
         let consent = found.filter(may).ok_or_else(unknown)?;
-        let about = About { kind: "consent", id: id.to_string() };
+        let about = EventSubject { kind: "consent", id: id.to_string() };
         let name = Some(caller.principal_name.as_str());
         let kind = EventType::ConsentWithdrawn;
         let acting = Acting { actor: Actor::of(caller), name, client: &consent.client };

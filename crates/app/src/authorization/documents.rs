@@ -37,12 +37,12 @@ pub struct DocumentRules {
 #[derive(Debug)]
 pub(super) struct Documents {
     rules: DocumentRules,
-    known: Cache<String, Arc<Known>>,
+    known: Cache<String, Arc<FetchedClient>>,
     fetching: Semaphore,
 }
 
 #[derive(Debug)]
-struct Known {
+struct FetchedClient {
     client: Result<Client, OAuthError>,
     until: Timestamp,
 }
@@ -76,9 +76,9 @@ impl Documents {
         known.client.clone()
     }
 
-    async fn fetch(&self, id: &str, now: Timestamp) -> Known {
+    async fn fetch(&self, id: &str, now: Timestamp) -> FetchedClient {
         let unreadable = || OAuthError::client("the metadata document of the client cannot be had");
-        let failed = |error| Known { client: Err(error), until: now.plus_seconds(FAILED) };
+        let failed = |error| FetchedClient { client: Err(error), until: now.plus_seconds(FAILED) };
         let Ok(endpoint) = self.endpoint(id) else { return failed(unreadable()) };
         let Ok(fetched) = self.rules.outbound.fetch_client_document(&endpoint).await else {
             return failed(unreadable());
@@ -86,7 +86,7 @@ impl Documents {
         match Client::of_document(id, &fetched.document) {
             Ok(client) => {
                 let life = fetched.max_age.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST);
-                Known { client: Ok(client), until: now.plus_seconds(life) }
+                FetchedClient { client: Ok(client), until: now.plus_seconds(life) }
             }
             Err(error) => failed(error),
         }

@@ -12,7 +12,7 @@ use crate::{ctx::Origin, login::person::Person};
 
 /// The object of an event: its kind and its id.
 #[derive(Debug)]
-pub(super) struct About {
+pub(super) struct EventSubject {
     pub(super) kind: &'static str,
     pub(super) id: String,
 }
@@ -24,7 +24,7 @@ impl Authorization {
         kind: EventType,
         person: &Person,
         client: &ClientRef,
-        about: About,
+        about: EventSubject,
         origin: &Origin,
     ) -> Event {
         let actor = Actor { client: Some(ActorClient::of(client)), ..person.actor() };
@@ -39,7 +39,7 @@ impl Authorization {
         kind: EventType,
         org_id: OrgId,
         acting: Acting<'_>,
-        about: About,
+        about: EventSubject,
         origin: &Origin,
     ) -> Event {
         let Acting { actor, name, client } = acting;
@@ -48,7 +48,7 @@ impl Authorization {
         let detached = origin.detached(&self.screening);
         let detached =
             detached.keep("actor_name", name, random).keep("label", Some(&*label), random);
-        let About { kind: target, id } = about;
+        let EventSubject { kind: target, id } = about;
         Event {
             id: EventId::new(self.base.ids()),
             org_id,

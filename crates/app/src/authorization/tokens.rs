@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Authorization,
-    events::{About, Acting},
+    events::{Acting, EventSubject},
 };
 use crate::{
     access::tokens::{
@@ -174,7 +174,7 @@ impl Authorization {
 
     /// A code came a second time: it was copied. What came of it ends, whether or not that can be recorded.
     async fn reused(&self, code: &AuthorizationCode, origin: &Origin) -> Refusal {
-        let about = About { kind: "grant", id: code.grant_id.to_string() };
+        let about = EventSubject { kind: "grant", id: code.grant_id.to_string() };
         let client = &code.granted.client;
         let acting = Acting { actor: actor_of(code), name: None, client };
         let kind = EventType::CodeReuseDetected;
@@ -185,8 +185,8 @@ impl Authorization {
         self.quotas.tenants.revoked(code.org_id);
         match (revoked, recorded) {
             (Err(error), _) => error.into(),
-            (Ok(_), Err(refusal)) => refusal,
-            (Ok(_), Ok(())) => Refusal::TokenReused,
+            (Ok(()), Err(refusal)) => refusal,
+            (Ok(()), Ok(())) => Refusal::TokenReused,
         }
     }
 
@@ -259,7 +259,7 @@ impl Authorization {
         if known.token.revoked_at.is_some() {
             return Ok(());
         }
-        let about = About { kind: "token", id: known.token.id.to_string() };
+        let about = EventSubject { kind: "token", id: known.token.id.to_string() };
         let actor = actor_of_known(&known);
         let org = known.token.org_id;
         let name = Some(known.principal.name.as_str());

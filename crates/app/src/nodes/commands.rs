@@ -94,21 +94,12 @@ pub enum ShellError {
     /// The text is neither an id of a token nor a token.
     #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
     NotAToken,
-    /// The token would be able to do more than its principal.
-    #[error("the scopes `{asked}` are more than the principal may have: `{allowed}`")]
-    TooMuch { asked: ScopeSet, allowed: ScopeSet },
     #[error(
         "`{0}` is a service account; people log in, and it has tokens (`portcullis token create`)"
     )]
     NotAPerson(String),
     #[error("{0} is disabled: no login of it is accepted until `portcullis principal enable`")]
     Disabled(String),
-    #[error("a token lives from 60 seconds to {MAX_DAYS} days")]
-    Lifetime,
-    #[error(
-        "a service account has the role `service` with a list of scopes, a user has member, auditor or admin"
-    )]
-    RoleMismatch,
     #[error("the principal `{0}` changed at this moment; look at it and try again")]
     PrincipalChanged(String),
     #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]

@@ -56,7 +56,7 @@ impl Nodes {
         self.repeat(watch::EVERY, |this| Box::pin(watch::look(&this.access)), stop);
         self.repeat(RENEW_EVERY, |this| Box::pin(renew(&this.access)), stop);
         self.repeat(token_use::EVERY, |this| Box::pin(token_use::write(&this.access)), stop);
-        self.repeat(usage::EVERY, |this| Box::pin(usage::write(&this.quotas)), stop);
+        self.repeat(usage::EVERY, |this| Box::pin(this.quotas.write_usage()), stop);
         self.repeat(forgetting::EVERY, |this| Box::pin(forgetting::forget(this)), stop);
         self.repeat(unreadable::EVERY, |this| Box::pin(async { unreadable::tell(this) }), stop);
         self.repeat(EXPORTS, |this| Box::pin(exports::sweep(&this.audit)), stop);

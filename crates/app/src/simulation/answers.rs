@@ -142,5 +142,6 @@ pub(super) fn identity(who: Who, org: String) -> Identity {
         withheld: BTreeSet::new(),
         mfa: false,
         agent: agent.map(|(id, kind)| Agent { id, kind }),
+        client: None,
     }
 }

@@ -8,8 +8,6 @@ use std::{
 use portcullis_core::limits::Resource;
 use portcullis_store::Usage;
 
-use crate::limits::Quotas;
-
 /// Time between two writes; what a node counted since is lost if it dies.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
@@ -47,22 +45,8 @@ impl UsageCounter {
     }
 
     /// Counts it again, for it could not be written.
-    fn give_back(&self, usage: Usage) {
+    pub(crate) fn give_back(&self, usage: Usage) {
         self.requests.fetch_add(usage.requests, Ordering::Relaxed);
         self.invocations.fetch_add(usage.invocations, Ordering::Relaxed);
-    }
-}
-
-/// Writes what was used since the last write.
-pub(crate) async fn write(quotas: &Quotas) {
-    let used = quotas.tenants.take_usage();
-    if used.is_empty() {
-        return;
-    }
-    if let Err(error) = quotas.base.store.add_usage(&used, quotas.base.now()).await {
-        error.log();
-        for (org, usage) in used {
-            quotas.tenants.tenant(org).usage.give_back(usage);
-        }
     }
 }

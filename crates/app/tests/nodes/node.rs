@@ -13,13 +13,14 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, Answered, App, AuditParts, Auth, CallParts, Connecting, Ctx, Declared, Dlp,
-    ExportLimits, Fallback, Folder, Invocation, LastGood, LoginParts, Misfits, Origin, Overrides,
-    Owners, Parts, Pinning, PolicyFolder, PolicySource, ProviderParts, Purpose, Stages, Trust,
-    Vaults, View, tool_named,
+    Anchors, Answered, App, AuditParts, Auth, AuthorizationParts, CallParts, ConfidentialClients,
+    Connecting, Ctx, Declared, Dlp, DocumentRules, ExportLimits, Fallback, Folder, Invocation,
+    LastGood, LoginParts, Misfits, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder,
+    PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View, tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
+    authorization::RegistrationKey,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -149,6 +150,7 @@ pub(crate) fn app(
         trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
         login: LoginParts { links: false },
+        authorization: no_clients(&outbound, &tasks),
         read_only: false,
         providers: ProviderParts {
             vaults: Vaults::open(Box::new(|| {
@@ -161,6 +163,21 @@ pub(crate) fn app(
         traces: None,
     });
     app.unwrap()
+}
+
+/// No client is authorized.
+fn no_clients(outbound: &Outbound, tasks: &TaskTracker) -> AuthorizationParts {
+    AuthorizationParts {
+        enabled: Some(false),
+        registrations: RegistrationKey::new(&[3; 32]),
+        declared: Vec::new(),
+        confidential: ConfidentialClients::new(Vec::new(), outbound, tasks),
+        documents: DocumentRules {
+            allowed: None,
+            private_hosts: Vec::new(),
+            outbound: outbound.clone(),
+        },
+    }
 }
 
 /// A request from this address.

@@ -45,9 +45,9 @@ impl Code {
 
 /// A PKCE challenge; its method is always S256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Challenge([u8; 32]);
+pub struct CodeChallenge([u8; 32]);
 
-impl Challenge {
+impl CodeChallenge {
     /// Reads `code_challenge` and `code_challenge_method`.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_example_of_rfc_7636_is_met_by_its_verifier_only() {
-        let challenge = Challenge::parse(Some(CHALLENGE), Some("S256")).unwrap();
+        let challenge = CodeChallenge::parse(Some(CHALLENGE), Some("S256")).unwrap();
 
         assert!(challenge.is_met_by("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"));
         for other in ["", CHALLENGE, "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXl", "short"] {
@@ -112,7 +112,7 @@ mod tests {
             (Some("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM="), Some("S256")),
             (None, None),
         ] {
-            assert!(Challenge::parse(challenge, method).is_err(), "{challenge:?} {method:?}");
+            assert!(CodeChallenge::parse(challenge, method).is_err(), "{challenge:?} {method:?}");
         }
     }
 

@@ -9,9 +9,9 @@ const MOST: usize = 64;
 
 /// Parameters, each at most once. Empty ones count as absent (RFC 6749 §3.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Form(BTreeMap<String, String>);
+pub struct OAuthForm(BTreeMap<String, String>);
 
-impl Form {
+impl OAuthForm {
     /// Reads a query or a body. Rejects broken encodings, repeated parameters and too many of them.
     ///
     /// # Errors
@@ -79,16 +79,16 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded_once_and_told_once() {
-        let form = Form::parse(b"a=x%20y+z&b=%2541&c=&d").unwrap();
+        let form = OAuthForm::parse(b"a=x%20y+z&b=%2541&c=&d").unwrap();
 
         assert_eq!(form.get("a"), Some("x y z"));
         assert_eq!(form.get("b"), Some("%41"));
         assert_eq!(form.encoded(), "a=x+y+z&b=%2541");
         assert_eq!((form.get("c"), form.get("d")), (None, None));
         for bad in ["a=1&a=2", "a=1&%61=2", "a=%f", "a=%zz", "a=%ff", "a=%00"] {
-            assert!(Form::parse(bad.as_bytes()).is_err(), "{bad}");
+            assert!(OAuthForm::parse(bad.as_bytes()).is_err(), "{bad}");
         }
         let many = (0..100).map(|n| format!("p{n}=1")).collect::<Vec<_>>().join("&");
-        assert!(Form::parse(many.as_bytes()).is_err());
+        assert!(OAuthForm::parse(many.as_bytes()).is_err());
     }
 }

@@ -24,7 +24,7 @@ pub struct RegistrationKey(AnswerKey);
 
 /// What a client said of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registration {
+pub struct ClientRegistration {
     pub id: RegistrationId,
     pub issued_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct SealedRegistration {
     pub access_token: Secret,
 }
 
-impl Registration {
+impl ClientRegistration {
     /// Reads client metadata. Members that change nothing here are ignored (RFC 7591 §2).
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl RegistrationKey {
     /// `invalid_client_metadata` if it does not fit into an id.
     pub fn seal(
         &self,
-        registration: &Registration,
+        registration: &ClientRegistration,
         source: &dyn Random,
     ) -> Result<SealedRegistration, OAuthError> {
         let seal = |prefix: &str, purpose: &str, text: &[u8]| {
@@ -108,19 +108,19 @@ impl RegistrationKey {
 
     /// Opens a `client_id`. `None` if it was changed, is over its time, or was never sealed here.
     #[must_use]
-    pub fn open(&self, client_id: &str, now: Timestamp) -> Option<Registration> {
+    pub fn open(&self, client_id: &str, now: Timestamp) -> Option<ClientRegistration> {
         if client_id.len() > MAX_CLIENT_ID {
             return None;
         }
         let sealed = URL_SAFE_NO_PAD.decode(client_id.strip_prefix(PREFIX)?).ok()?;
         let text = self.0.open_of_installation(CLIENT, &sealed)?;
-        let registration: Registration = serde_json::from_slice(&text).ok()?;
+        let registration: ClientRegistration = serde_json::from_slice(&text).ok()?;
         (now < registration.expires_at()).then_some(registration)
     }
 
     /// Returns true if `token` is the access token of this registration.
     #[must_use]
-    pub fn is_access_token(&self, registration: &Registration, token: &str) -> bool {
+    pub fn is_access_token(&self, registration: &ClientRegistration, token: &str) -> bool {
         let opened = || {
             let sealed = URL_SAFE_NO_PAD.decode(token.strip_prefix(ACCESS_PREFIX)?).ok()?;
             self.0.open_of_installation(ACCESS, &sealed)
@@ -145,10 +145,10 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_000_000);
 
-    fn registration(n: u8) -> Registration {
+    fn registration(n: u8) -> ClientRegistration {
         let document = json!({"client_name": "App", "redirect_uris": ["http://127.0.0.1/cb"]});
         let id = format!("reg_{n:026}").parse().unwrap();
-        Registration::read(&document, id, NOW).unwrap()
+        ClientRegistration::read(&document, id, NOW).unwrap()
     }
 
     #[test]
@@ -178,11 +178,11 @@ mod tests {
             json!({"redirect_uris": ["http://evil.example/"]}),
             json!({"redirect_uris": ["https://a.example/"], "client_name": 1}),
         ] {
-            assert!(Registration::read(&bad, id(), NOW).is_err(), "{bad}");
+            assert!(ClientRegistration::read(&bad, id(), NOW).is_err(), "{bad}");
         }
         let long: Vec<_> =
             (0..10).map(|n| format!("https://a.example/{n}{}", "x".repeat(900))).collect();
-        let long = Registration::read(&json!({"redirect_uris": long}), id(), NOW).unwrap();
+        let long = ClientRegistration::read(&json!({"redirect_uris": long}), id(), NOW).unwrap();
         assert!(key.seal(&long, &Sevens).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! Authorization requests (RFC 6749 §4.1.1), step by step up to the consent of a person.
 
 use super::{
-    Challenge, Client, ClientGrant, Face, Form, MAX_CLIENT_ID, OAuthError, OAuthErrorCode,
+    Client, ClientGrant, CodeChallenge, Face, MAX_CLIENT_ID, OAuthError, OAuthErrorCode, OAuthForm,
     RedirectUri,
 };
 use crate::{
@@ -19,7 +19,7 @@ pub const DEFAULT_SCOPES: ScopeSet = ScopeSet::EMPTY.with(Scope::McpsRead).with(
 #[derive(Debug, Clone)]
 pub struct AuthorizationRequest {
     client_id: String,
-    form: Form,
+    form: OAuthForm,
 }
 
 impl AuthorizationRequest {
@@ -28,7 +28,7 @@ impl AuthorizationRequest {
     /// # Errors
     /// `invalid_request`, which can be told on a page only: it is not known where the browser may be sent.
     pub fn parse(query: &str) -> Result<Self, OAuthError> {
-        let form = Form::parse(query.as_bytes())?;
+        let form = OAuthForm::parse(query.as_bytes())?;
         let client_id = form.required("client_id")?.to_owned();
         if client_id.len() > MAX_CLIENT_ID {
             return Err(OAuthError::request("client_id is too long"));
@@ -74,7 +74,7 @@ impl AuthorizationRequest {
 pub struct ClientRequest {
     client: Client,
     redirect_uri: RedirectUri,
-    form: Form,
+    form: OAuthForm,
 }
 
 impl ClientRequest {
@@ -131,7 +131,7 @@ impl ClientRequest {
         }
     }
 
-    fn parts(&self, public_url: &str) -> Result<(Challenge, Face, ScopeSet), OAuthError> {
+    fn parts(&self, public_url: &str) -> Result<(CodeChallenge, Face, ScopeSet), OAuthError> {
         let form = &self.form;
         if form.required("response_type")? != "code" {
             let told = "response_type has to be code";
@@ -144,7 +144,7 @@ impl ClientRequest {
             return Err(OAuthError::request("state is too long"));
         }
         let challenge =
-            Challenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
+            CodeChallenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
         let face = Face::of_resource(form.get("resource"), public_url)?;
         let scopes = match form.get("scope") {
             None => DEFAULT_SCOPES,
@@ -163,7 +163,7 @@ impl ClientRequest {
 #[derive(Debug, Clone)]
 pub struct Terms {
     request: ClientRequest,
-    challenge: Challenge,
+    challenge: CodeChallenge,
     face: Face,
     scopes: ScopeSet,
 }
@@ -277,7 +277,7 @@ impl<P> Consented<P> {
 
     /// The challenge that the code is bound to.
     #[must_use]
-    pub const fn challenge(&self) -> Challenge {
+    pub const fn challenge(&self) -> CodeChallenge {
         self.asked.terms.challenge
     }
 

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use portcullis_app::{Asked, shown_digest};
+use portcullis_app::{ConsentQuestion, shown_digest};
 use portcullis_core::{
     authorization::{Client, ClientKind, Face},
     principal::Scope,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The page.
-pub(super) fn show(asked: &Asked, query: &str, signed_in: &SignedIn) -> Response {
+pub(super) fn show(asked: &ConsentQuestion, query: &str, signed_in: &SignedIn) -> Response {
     let text = text(asked, query, signed_in.form_token.expose());
     let mut response = form_page(StatusCode::OK, "Allow access?", &text);
     // What follows the form by redirects has to obey the policy of its page as well.
@@ -31,7 +31,7 @@ pub(super) fn show(asked: &Asked, query: &str, signed_in: &SignedIn) -> Response
     response
 }
 
-fn text(asked: &Asked, query: &str, form_token: &str) -> String {
+fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {
     let client = asked.request().client();
     let person = asked.person();
     let mut text = String::from("<p><strong>");

@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use portcullis_core::{authorization::Form, secret::Secret};
+use portcullis_core::{authorization::OAuthForm, secret::Secret};
 
 use super::{error_answer, json_answer};
 use crate::{Gateway, body::RequestBody, caller::Caller, outcome::Outcome};
@@ -27,7 +27,7 @@ pub(crate) async fn introspect(
     request: RequestBody,
 ) -> Response {
     let read = request.read_form().await;
-    let form = match read.map(|bytes| Form::parse(&bytes)) {
+    let form = match read.map(|bytes| OAuthForm::parse(&bytes)) {
         Ok(Ok(form)) => form,
         Ok(Err(error)) => return error_answer(&error),
         Err(refusal) => return Outcome::from(refusal).into_response(),

@@ -7,8 +7,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use portcullis_core::authorization::{RedirectUri, Registration};
-use serde_json::{Value, json};
+use portcullis_core::authorization::{ClientRegistration, RedirectUri};
+use serde_json::{Map, Value, json};
 
 use super::{error_answer, json_answer, malformed, offered};
 use crate::{
@@ -51,8 +51,9 @@ pub(crate) async fn register(
     match authorization.register(&document) {
         Ok((registration, sealed)) => {
             let mut view = view(&registration, &sealed.client_id, issuer);
-            view["registration_access_token"] = json!(sealed.access_token.expose());
-            json_answer(StatusCode::CREATED, &view)
+            let token = sealed.access_token.expose().into();
+            view.insert("registration_access_token".to_owned(), token);
+            json_answer(StatusCode::CREATED, &Value::Object(view))
         }
         Err(error) => error_answer(&error),
     }
@@ -82,26 +83,27 @@ pub(crate) async fn show(
     let client_id = segment(client_id);
     match authorization.registration(&client_id, bearer(&headers)) {
         Ok(registration) => match authorization.admit_stranger(&exchange.origin) {
-            Ok(()) => json_answer(StatusCode::OK, &view(&registration, &client_id, issuer)),
+            Ok(()) => {
+                let view = view(&registration, &client_id, issuer);
+                json_answer(StatusCode::OK, &Value::Object(view))
+            }
             Err(refusal) => Outcome::from(refusal).into_response(),
         },
         Err(error) => malformed(&gateway, &error, &exchange.origin),
     }
 }
 
-fn view(registration: &Registration, client_id: &str, issuer: &str) -> Value {
+fn view(registration: &ClientRegistration, client_id: &str, issuer: &str) -> Map<String, Value> {
     let uris: Vec<_> = registration.redirect_uris.iter().map(RedirectUri::as_str).collect();
-    let mut view = json!({
-        "client_id": client_id,
-        "client_id_issued_at": registration.issued_at.as_seconds(),
-        "redirect_uris": uris,
-        "grant_types": ["authorization_code", "refresh_token"],
-        "response_types": ["code"],
-        "token_endpoint_auth_method": "none",
-        "registration_client_uri": format!("{issuer}/oauth/register/{client_id}"),
-    });
-    if let Some(name) = &registration.name {
-        view["client_name"] = json!(name);
-    }
-    view
+    let members = [
+        ("client_id", json!(client_id)),
+        ("client_id_issued_at", json!(registration.issued_at.as_seconds())),
+        ("redirect_uris", json!(uris)),
+        ("grant_types", json!(["authorization_code", "refresh_token"])),
+        ("response_types", json!(["code"])),
+        ("token_endpoint_auth_method", json!("none")),
+        ("registration_client_uri", json!(format!("{issuer}/oauth/register/{client_id}"))),
+    ];
+    let name = registration.name.as_ref().map(|name| ("client_name", json!(name)));
+    members.into_iter().chain(name).map(|(member, value)| (member.to_owned(), value)).collect()
 }

@@ -9,7 +9,7 @@ use axum::{
 };
 use portcullis_app::TokenAnswer;
 use portcullis_core::{
-    authorization::{Form, OAuthError},
+    authorization::{OAuthError, OAuthForm},
     secret::Secret,
 };
 use serde_json::json;
@@ -54,7 +54,7 @@ async fn revoked(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<Response, OAuthError> {
     let client = match client(gateway, exchange, headers, form).await? {
         Ok(client) => client,

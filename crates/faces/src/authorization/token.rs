@@ -11,11 +11,11 @@ use portcullis_app::{
     CodeRequest, GrantRequest, Granted, PresentedClient, RefreshRequest, TokenAnswer, TokenClient,
 };
 use portcullis_core::{
-    authorization::{Form, OAuthError, OAuthErrorCode},
+    authorization::{OAuthError, OAuthErrorCode, OAuthForm},
     principal::{Scope, ScopeSet},
     secret::Secret,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{error_answer, form, json_answer, malformed, offered, without_secret};
 use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
@@ -83,7 +83,7 @@ async fn authorization_code(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<TokenAnswer, OAuthError> {
     let client = match client(gateway, exchange, headers, form).await? {
         Ok(client) => client,
@@ -106,7 +106,7 @@ async fn refresh_token(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<TokenAnswer, OAuthError> {
     let client = match client(gateway, exchange, headers, form).await? {
         Ok(client) => client,
@@ -127,7 +127,7 @@ async fn jwt_bearer(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<TokenAnswer, OAuthError> {
     let assertion = Secret::new(form.required("assertion")?.to_owned());
     let client = match client(gateway, exchange, headers, form).await? {
@@ -146,7 +146,7 @@ async fn client_credentials(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<TokenAnswer, OAuthError> {
     without_secret(headers, form)?;
     let assertion = client_assertion(form)?.ok_or_else(|| {
@@ -160,7 +160,7 @@ async fn client_credentials(
     Ok(authorization.client_credentials(&assertion, named, request, known, origin).await)
 }
 
-fn grant_request(form: &Form) -> GrantRequest {
+fn grant_request(form: &OAuthForm) -> GrantRequest {
     let scope = form.get("scope").map(|text| {
         text.split(' ').filter_map(|name| name.parse::<Scope>().ok()).collect::<ScopeSet>()
     });
@@ -172,7 +172,7 @@ pub(super) async fn client(
     gateway: &Gateway,
     exchange: &Exchange,
     headers: &HeaderMap,
-    form: &Form,
+    form: &OAuthForm,
 ) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
     without_secret(headers, form)?;
     let presented = PresentedClient {
@@ -183,7 +183,7 @@ pub(super) async fn client(
 }
 
 /// The assertion by which a client proves itself.
-fn client_assertion(form: &Form) -> Result<Option<Secret>, OAuthError> {
+fn client_assertion(form: &OAuthForm) -> Result<Option<Secret>, OAuthError> {
     match (form.get("client_assertion_type"), form.get("client_assertion")) {
         (None, None) => Ok(None),
         (Some(CLIENT_ASSERTION), Some(assertion)) => Ok(Some(Secret::new(assertion.to_owned()))),
@@ -202,17 +202,18 @@ fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
 fn tokens(granted: &Granted, resource: Option<&str>) -> Response {
     let Granted { access, refresh, record, scopes, now } = granted;
     let left = record.expires_at.as_micros() - now.as_micros();
-    let mut body = json!({
-        "access_token": access.secret().expose(),
-        "token_type": "Bearer",
-        "expires_in": left.div_euclid(1_000_000).max(0),
-        "scope": scopes.to_string(),
-    });
-    if let Some((token, _)) = refresh {
-        body["refresh_token"] = json!(token.secret().expose());
-    }
-    if let Some(resource) = resource {
-        body["resource"] = json!(resource);
-    }
+    let refresh = refresh.as_ref().map(|(token, _)| token.secret().expose());
+    let members = [
+        ("access_token", json!(access.secret().expose())),
+        ("token_type", json!("Bearer")),
+        ("expires_in", json!(left.div_euclid(1_000_000).max(0))),
+        ("scope", json!(scopes.to_string())),
+    ];
+    let optional = [
+        refresh.map(|token| ("refresh_token", json!(token))),
+        resource.map(|resource| ("resource", json!(resource))),
+    ];
+    let members = members.into_iter().chain(optional.into_iter().flatten());
+    let body: Value = members.map(|(member, value)| (member.to_owned(), value)).collect();
     json_answer(StatusCode::OK, &body)
 }

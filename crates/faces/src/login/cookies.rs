@@ -20,10 +20,10 @@ pub(super) enum Cookie {
 impl Cookie {
     const fn name(self, secure: bool) -> &'static str {
         match (self, secure) {
-            (Self::Session, true) => "__Host-portcullis_session",
-            (Self::Session, false) => "portcullis_session",
-            (Self::Return, true) => "__Host-portcullis_return",
-            (Self::Return, false) => "portcullis_return",
+            (Self::Session, true) => "__Host-portcullis-session",
+            (Self::Session, false) => "portcullis-session",
+            (Self::Return, true) => "__Host-portcullis-return",
+            (Self::Return, false) => "portcullis-return",
         }
     }
 
@@ -112,11 +112,11 @@ mod tests {
             Cookie::Session.read(secure, &headers(cookies)).map(str::to_owned)
         };
 
-        assert_eq!(read(true, &["a=b; __Host-portcullis_session=x"]).as_deref(), Some("x"));
-        assert_eq!(read(true, &["portcullis_session=x"]), None);
-        assert_eq!(read(false, &["portcullis_session=x;c=d"]).as_deref(), Some("x"));
-        assert_eq!(read(false, &["portcullis_session=x; portcullis_session=y"]), None);
-        assert_eq!(read(false, &["portcullis_session=x", "portcullis_session=y"]), None);
+        assert_eq!(read(true, &["a=b; __Host-portcullis-session=x"]).as_deref(), Some("x"));
+        assert_eq!(read(true, &["portcullis-session=x"]), None);
+        assert_eq!(read(false, &["portcullis-session=x;c=d"]).as_deref(), Some("x"));
+        assert_eq!(read(false, &["portcullis-session=x; portcullis-session=y"]), None);
+        assert_eq!(read(false, &["portcullis-session=x", "portcullis-session=y"]), None);
         assert_eq!(read(false, &["Portcullis_session=x"]), None);
         assert_eq!(read(false, &[]), None);
     }
@@ -127,8 +127,8 @@ mod tests {
 
         assert_eq!(
             set(true),
-            "__Host-portcullis_session=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
+            "__Host-portcullis-session=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax; Secure"
         );
-        assert_eq!(set(false), "portcullis_session=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
+        assert_eq!(set(false), "portcullis-session=x; Path=/; Max-Age=60; HttpOnly; SameSite=Lax");
     }
 }

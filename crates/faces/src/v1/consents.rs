@@ -46,7 +46,8 @@ pub(crate) async fn list(
 
 /// A consent that was withdrawn.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Withdrawn {
+#[schema(as = Withdrawn)]
+pub(crate) struct WithdrawnConsent {
     withdrawn: bool,
     id: ConsentId,
     /// Number of tokens that were revoked with it.
@@ -59,7 +60,7 @@ pub(crate) struct Withdrawn {
     delete, path = "/v1/consents/{id}", tag = "oauth", operation_id = "withdraw_consent",
     params(("id" = String, Path, description = "`con_` and a ULID")),
     responses(
-        (status = 200, description = "withdrawn", body = One<Withdrawn>),
+        (status = 200, description = "withdrawn", body = One<WithdrawnConsent>),
         (status = 404, description = "no such consent among those that the caller may withdraw", body = ErrorAnswer),
         (status = 503, description = "nothing can be recorded at the moment", body = ErrorAnswer),
     )
@@ -72,5 +73,5 @@ pub(crate) async fn withdraw(
     let text = segment(id);
     let id: ConsentId = text.parse().map_err(|_| Refusal::not_found("consent", &text))?;
     let tokens_revoked = gateway.app.authorization.withdraw(&ctx, id).await?;
-    Ok(Outcome::data(&Withdrawn { withdrawn: true, id, tokens_revoked }))
+    Ok(Outcome::data(&WithdrawnConsent { withdrawn: true, id, tokens_revoked }))
 }

@@ -66,9 +66,12 @@ pub(crate) async fn add(
     RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
+    gateway.app.administration.writable()?;
     Query::parse(raw.as_deref(), &[])?;
     let key = asked(request.optional_object().await?)?;
-    let key = gateway.app.access.add_principal_key(ctx, principal(path)?, key).await?;
+    let principal = principal(path)?;
+    gateway.app.administration.admit_key(&ctx, principal).await?;
+    let key = gateway.app.access.add_principal_key(ctx, principal, key).await?;
     Ok(Outcome::data(&Key::of(&key)))
 }
 
@@ -90,6 +93,7 @@ pub(crate) async fn remove(
     path: Segment,
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
+    gateway.app.administration.writable()?;
     let query = Query::parse(raw.as_deref(), &["key_id"])?;
     let key_id = query.short("key_id", MAX_KEY_ID)?.ok_or_else(|| {
         Refusal::bad_parameter("key_id", "`key_id` is missing: it says which key to remove.")

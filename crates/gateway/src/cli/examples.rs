@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 54] = [
+const EXAMPLES: [(&str, &[&str]); 60] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -28,6 +28,9 @@ const EXAMPLES: [(&str, &[&str]); 54] = [
     ("principal disable", &["ana --org acme"]),
     ("principal enable", &["ana --org acme"]),
     ("principal list", &["--org acme"]),
+    ("principal key add", &["ci --key-file ci.pub.pem"]),
+    ("principal key list", &["ci"]),
+    ("principal key remove", &["ci --key NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"]),
     (
         "token create",
         &["--principal ci --expires-in 30d", "--principal ana --scopes 'mcps:read' --label laptop"],

@@ -4,7 +4,7 @@ mod keys;
 use std::collections::BTreeSet;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use portcullis_app::{NewPrincipal, PrincipalPatch};
+use portcullis_app::{NewPrincipal, PrincipalPatch, Shell};
 use portcullis_core::{
     id::{PrincipalId, PrincipalKind},
     principal::{Role, ScopeSet},
@@ -230,15 +230,8 @@ impl Whom {
         patch: impl FnOnce(PrincipalId) -> Result<PrincipalPatch, Failure>,
         text: impl FnOnce(&Principal) -> String,
     ) -> Result<(), Failure> {
+        let change = async |shell: &Shell, id| Ok(shell.change_principal(id, patch(id)?).await?);
         let changed = self.with(change).await?;
-        let office = self.installation.office().await?;
-        let changed: Result<Principal, Failure> = async {
-            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            Ok(office.shell.change_principal(found.id, patch(found.id)?).await?)
-        }
-        .await;
-        office.close().await;
-        let changed = changed?;
         self.installation.output().record(&record(&changed), &text(&changed))
     }
 }

@@ -133,8 +133,13 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
         let person = if let Some(person) = known {
             person
         } else {
-            let kind = PrincipalKind::User;
-            office.shell.create_principal(org.id, PERSON, kind, Role::Admin).await?
+            let new = NewPrincipal {
+                name: PERSON.to_owned(),
+                kind: PrincipalKind::User,
+                role: Role::Admin,
+                groups: BTreeSet::new(),
+            };
+            office.shell.create_principal(org.id, new).await?
         };
         login_link::link(&office.shell, &person, url).await
     };

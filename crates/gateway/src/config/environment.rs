@@ -11,7 +11,8 @@ use super::{Config, ConfigError};
 const PREFIX: &str = "PORTCULLIS_";
 
 /// Keys at the top of the configuration.
-const TOP: [&str; 17] = [
+const TOP: [&str; 20] = [
+    "admin",
     "audit",
     "connect",
     "data_dir",
@@ -20,7 +21,9 @@ const TOP: [&str; 17] = [
     "keys",
     "limits",
     "log",
+    "login",
     "mcp",
+    "oauth",
     "policies",
     "providers",
     "server",

@@ -20,7 +20,7 @@ const STALE_SECONDS: i64 = 24 * 60 * 60;
 /// `[oauth]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct OAuth {
+pub(crate) struct OAuthServer {
     /// Offered where people can log in, unless this says otherwise.
     pub(crate) enabled: Option<bool>,
     /// Addresses of metadata documents that clients may have; each may end in `*`. Any when absent.
@@ -48,7 +48,7 @@ pub(crate) struct DeclaredClient {
     jwks: Option<Jwks>,
 }
 
-impl OAuth {
+impl OAuthServer {
     /// Rejects patterns that no metadata document matches, and what is wrong with declared clients.
     pub(crate) fn check(&self) -> Result<(), String> {
         let host_ends =

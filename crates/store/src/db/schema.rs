@@ -50,6 +50,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(30, "0030_browser_sessions"),
     migration!(31, "0031_authorization"),
     migration!(32, "0032_usage"),
+    migration!(33, "0033_principal_keys"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.
@@ -124,6 +125,9 @@ mod tests {
 
     use super::*;
 
+    /// Actor, principal acted for and request of an event.
+    type Ids = (Option<String>, Option<String>, Option<String>);
+
     #[test]
     fn migrations_are_in_order_and_named_after_their_number() {
         assert!(MIGRATIONS.is_sorted_by(|one, next| one.version < next.version));
@@ -150,7 +154,6 @@ mod tests {
 
         migrate_sqlite(&pool).await.unwrap();
 
-        type Ids = (Option<String>, Option<String>, Option<String>);
         let ids = "SELECT actor_id, via, request_id FROM audit_events ORDER BY position";
         let found: Vec<Ids> = sqlx::query_as(ids).fetch_all(&pool).await.unwrap();
         let id = |text: &str| Some(text.to_owned());

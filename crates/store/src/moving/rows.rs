@@ -9,8 +9,7 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 36] = [
-pub(super) const TABLES: [&str; 31] = [
+pub(super) const TABLES: [&str; 37] = [
     "orgs",
     "org_usage",
     "principals",

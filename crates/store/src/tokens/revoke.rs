@@ -47,15 +47,15 @@ impl Store {
 }
 
 impl Store {
-    /// Revokes all tokens of a grant, and everything attenuated or delegated from any of them. Gives the number
-    /// of those that were live. Safe to run twice.
+    /// Revokes all tokens of a grant, and everything attenuated or delegated from any of them. Safe to run
+    /// twice.
     #[boxed]
     pub async fn revoke_grant(
         &self,
         org: OrgId,
         grant: GrantId,
         now: Timestamp,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<(), StoreError> {
         let first: Option<String> = read!(self, org, |conn| {
             sqlx::query_scalar(
                 "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 ORDER BY id LIMIT 1",
@@ -65,9 +65,10 @@ impl Store {
             .fetch_optional(&mut *conn)
             .await?
         });
-        let Some(first) = first else { return Ok(0) };
-        let others = self.revoke_token(org, parse(&first, "tokens.id")?, now).await?;
-        Ok(others.map_or(0, |others| others + 1))
+        if let Some(first) = first {
+            self.revoke_token(org, parse(&first, "tokens.id")?, now).await?;
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,7 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
 //! for again, idempotency keys that are a day old, browser sessions that ended, login links that were
-//! not used, approvals that ended long ago, changes that every node has seen. A request too early or too late changes no answer.
-//! for again, idempotency keys that are a day old, approvals that ended long ago,
-//! changes that every node has seen, usage of more than a year ago. A request too early or too late changes no answer.
+//! not used, approvals that ended long ago, changes that every node has seen, usage of more than a year
+//! ago. A request too early or too late changes no answer.
 
 use std::time::Duration;
 
@@ -49,6 +48,8 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_sessions(now.plus_seconds(-SESSIONS)).await {
+        error.log();
+    }
     if let Err(error) = nodes.base.store.forget_usage(now).await {
         error.log();
     }

@@ -1,5 +1,4 @@
-//! A browser as far as logins need one: it keeps cookies, says where its forms come from, and follows
-//! no redirect by itself.
+//! A browser as far as logins need one: it keeps cookies and says where its forms come from.
 
 use std::{cell::RefCell, collections::BTreeMap};
 

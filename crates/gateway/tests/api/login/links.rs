@@ -6,7 +6,7 @@ use crate::{
     given::{assert_fails, until},
 };
 
-const SESSION: &str = "portcullis_session";
+const SESSION: &str = "portcullis-session";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_logs_one_browser_in_once_and_a_preview_does_not_spend_it() {
@@ -176,15 +176,17 @@ async fn a_login_returns_to_a_path_of_this_gateway_only() {
         assert_eq!(after_login(evil).await, "/login", "{evil}");
     }
     let browser = site.browser().await;
-    let planted = [("portcullis_return", "%2F%2Fevil.example"), ("portcullis_return", "x")];
+    let planted = [("portcullis-return", "%2F%2Fevil.example"), ("portcullis-return", "x")];
     for (name, value) in planted {
         browser.plant(name, value);
         let (_, code) = site.link();
         let page = browser.submit("/login/link", &[("code", &code)]).await.ok();
         assert!(page.text.contains("url=/login\""), "{}", page.text);
     }
-    let signed_in = browser.open("/login?return_to=%2Fapprovals%2Fx").await;
-    assert_eq!((signed_in.status.as_u16(), signed_in.header("location")), (303, "/approvals/x"));
+    let approval = "%2Fapprovals%2Fapr_01M754BKTKX1YB8Q05NMW9TP4G";
+    let signed_in = browser.open(&format!("/login?return_to={approval}")).await;
+    assert_eq!(signed_in.status, 303, "{}", signed_in.text);
+    assert_eq!(signed_in.headers["location"], "/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -240,10 +242,10 @@ async fn behind_tls_the_cookie_belongs_to_the_host() {
     let cookies = page.headers.get_all("set-cookie").iter().map(|it| it.to_str().unwrap());
     for cookie in cookies {
         assert!(
-            cookie.starts_with("__Host-portcullis_") && cookie.ends_with("; Secure"),
+            cookie.starts_with("__Host-portcullis-") && cookie.ends_with("; Secure"),
             "{cookie}"
         );
     }
-    assert!(browser.cookie("__Host-portcullis_session").is_some());
+    assert!(browser.cookie("__Host-portcullis-session").is_some());
     assert!(browser.open("/login").await.ok().text.contains("Ana"));
 }

@@ -1,4 +1,4 @@
-//! An org that its own admins administer over the API.
+//! `GET /v1/org`, and an org that its own admins administer over the API.
 
 mod holds;
 mod principals;

@@ -174,11 +174,11 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
             // What waits for people is walked in `approvals/deciding.rs` and `admin/tools.rs`.
-            "/v1/approvals/{id}" | "/v1/approvals/{id}/decision" | "/v1/tools/{id}/accept" => {
-                continue;
-            }
+            "/v1/approvals/{id}" | "/v1/approvals/{id}/decision" | "/v1/tools/{id}/accept"
+            // So are keys, sessions and consents in the files of their names.
+            | "/v1/principals/{id}/keys" | "/v1/sessions/{id}" | "/v1/consents/{id}"
             // The policies are the installation's, not an org's.
-            "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
+            | "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
                 continue;
             }
             "/v1/principals/{id}" => &theirs.id,

@@ -1,4 +1,5 @@
-//! `/v1/principals/{id}/keys` and `portcullis principal key`: public keys of service accounts.
+//! Public keys of service accounts: `GET /v1/principals/{id}/keys`, `POST /v1/principals/{id}/keys`,
+//! `DELETE /v1/principals/{id}/keys` and `portcullis principal key`.
 
 use portcullis_testkit::{Gateway, Principal};
 use serde_json::{Value, json};

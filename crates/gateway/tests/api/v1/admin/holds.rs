@@ -1,4 +1,4 @@
-//! `GET|POST /v1/audit/holds`, `DELETE /v1/audit/holds/{id}`.
+//! `GET /v1/audit/holds`, `POST /v1/audit/holds`, `DELETE /v1/audit/holds/{id}`.
 
 use serde_json::json;
 

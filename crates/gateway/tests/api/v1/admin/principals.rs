@@ -1,4 +1,4 @@
-//! `GET|POST /v1/principals`, `GET|PATCH /v1/principals/{id}`.
+//! `GET /v1/principals`, `POST /v1/principals`, `GET /v1/principals/{id}`, `PATCH /v1/principals/{id}`.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `GET|POST /v1/tokens`, `DELETE /v1/tokens/{id}`.
+//! `GET /v1/tokens`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`.
 
 use portcullis_core::token::Token;
 use portcullis_testkit::Principal;
@@ -69,7 +69,7 @@ async fn tokens_are_filtered_by_principal_kind_and_state() {
     let org = gateway.org("acme", &ENOUGH);
     let admin = gateway.user(&org, "admin", ALL_SCOPES);
     let agent = gateway.service(&org, "mcps:read");
-    let other = gateway.service(&org, "mcps:read");
+    let other = gateway.service(&org, "mcps:invoke");
     gateway.delete(&admin, &format!("/v1/tokens/{}", other.token_id)).await.ok();
     let found = async |query: &str| {
         let page = gateway.get(&admin, &format!("/v1/tokens?{query}")).await;

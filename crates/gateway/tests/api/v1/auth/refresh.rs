@@ -106,7 +106,7 @@ async fn after_half_a_minute_a_retry_is_a_replay() {
     let (second, _) = pair(&it.refresh(&refresh).await);
 
     // Time is the machine's: what is moved is the moment the token was spent.
-    let later = now(&it.gateway).await.plus_seconds(31);
+    let later = now(&it.gateway).await.plus_seconds(46);
     let forgotten = store(&it.gateway).await.forget_sealed_pairs(later).await.unwrap();
     let reused = it.refresh(&refresh).await;
 
