@@ -52,7 +52,7 @@ impl From<Hold> for HoldView {
 #[derive(Debug)]
 pub struct ListedHolds {
     pub items: Vec<HoldView>,
-    /// Where the list goes on, if it does.
+    /// Place at which the list goes on, if it does.
     pub end: Option<HoldId>,
 }
 

@@ -118,7 +118,7 @@ pub struct PrincipalQuery {
 #[derive(Debug)]
 pub struct ListedPrincipals {
     pub items: Vec<PrincipalView>,
-    /// Where the list goes on, if it does.
+    /// Place at which the list goes on, if it does.
     pub end: Option<PrincipalId>,
 }
 

@@ -124,7 +124,7 @@ pub struct TokenListQuery {
 #[derive(Debug)]
 pub struct ListedTokens {
     pub items: Vec<TokenView>,
-    /// Where the list goes on, if it does.
+    /// Place at which the list goes on, if it does.
     pub end: Option<TokenId>,
 }
 

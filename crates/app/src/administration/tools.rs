@@ -85,7 +85,7 @@ pub struct AcceptedTool {
 #[derive(Debug)]
 pub struct ListedWaiting {
     pub items: Vec<WaitingTool>,
-    /// Where the list goes on, if it does.
+    /// Place at which the list goes on, if it does.
     pub end: Option<WaitingPlace>,
 }
 

@@ -16,7 +16,7 @@ use portcullis_store::Consent;
 use super::{Authorization, events::EventSubject};
 use crate::{ctx::Origin, login::person::Person};
 
-/// What is asked of a known person.
+/// Question to a known person.
 pub type ConsentQuestion = PersonTerms<Arc<Person>>;
 
 /// Answer to a browser.

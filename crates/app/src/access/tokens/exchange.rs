@@ -46,7 +46,7 @@ pub struct Granted {
     pub now: Timestamp,
 }
 
-/// What new tokens rest on besides what they are made from.
+/// Grounds of new tokens besides the tokens that they are made from.
 pub(super) struct RestsOn<'a> {
     pub(super) login: Option<&'a LoginRecord>,
     pub(super) client: Option<&'a ClientGrant>,
