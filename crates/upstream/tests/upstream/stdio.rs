@@ -179,8 +179,7 @@ async fn garbage_and_answers_to_other_calls_leave_the_call_waiting() {
     for behaviour in ["garbage", "wrong_id"] {
         let server = server(hurried(hostile(&["modern", behaviour])));
 
-        let after = Duration::from_millis(700);
-        let expected = (CallErrorKind::Timeout { after }, Executed::Unknown);
+        let expected = (CallErrorKind::Timeout { after: HURRY }, Executed::Unknown);
         assert_eq!(failure(&server).await, expected, "{behaviour}");
     }
 }
