@@ -4,6 +4,13 @@
 //   {"do": "service_token", "claims": {}, "audience": "", "ttl": 300, "alg": "RS256"}
 //   {"do": "user_token", "subject": "", "claims": {}, "audience": "", "ttl": 300, "alg": "RS256"}
 //   {"do": "logout_token", "subject": "", "audience": ""}
+//   {"do": "client_key"}                a new private key for clients, in PEM
+//   {"do": "client", "id": "", "secret": "", "redirect": "", "logout": ""}
+//                                       a client at which people log in; without a secret it has the client key
+//   {"do": "browse", "url": "", "subject": "", "claims": {}, "until": ""}
+//                                       plays the browser of somebody from an address on
+//   {"do": "forge", "header": {}, "claims": {}}
+//                                       changes the ID tokens that the token endpoint gives from now on
 //   {"do": "rotate", "keep": true}      new keys; the old ones stay published or are withdrawn
 //   {"do": "stop"}, {"do": "resume"}    an outage, on the same port
 //   {"do": "clock", "seconds": -7200}   its clock, as it differs from the machine's
@@ -14,7 +21,7 @@
 // replace `sub`, as a CI system's would. A user token is an ID token by the authorization code flow
 // with PKCE, through the provider's own endpoints; the person at the login page is played here.
 
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, randomBytes, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -41,6 +48,9 @@ let clients = new Map();
 let wanted = { claims: {}, ttl: 300, alg: 'RS256', audience: '' };
 let provider;
 let counts = { discovery: 0, jwks: 0 };
+let person = '';
+let clientKey;
+let forged;
 
 function newKeys() {
   const made = [
@@ -100,7 +110,7 @@ function rebuild() {
     loadExistingGrant: async (ctx) => {
       const { client, session } = ctx.oidc;
       const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
-      grant.addOIDCScope('openid');
+      grant.addOIDCScope('openid profile email');
       await grant.save();
       return grant;
     },
@@ -117,11 +127,34 @@ async function handle(request, response) {
   if (request.url.startsWith('/interaction/')) {
     const { params } = await provider.interactionDetails(request, response);
     const { amr, acr } = wanted.claims;
-    const result = { login: { accountId: params.login_hint, amr, acr } };
+    const result = { login: { accountId: params.login_hint ?? person, amr, acr } };
     await provider.interactionFinished(request, response, result);
     return;
   }
+  if (forged && request.url === '/token') forgeAnswer(response);
   await provider.callback()(request, response);
+}
+
+// Puts another ID token into the answer, as an issuer would that is not the one it says it is, or is broken.
+function forgeAnswer(response) {
+  const end = response.end.bind(response);
+  response.end = (body) => {
+    const answer = JSON.parse(body);
+    if (answer.id_token) answer.id_token = forge(answer.id_token);
+    const text = JSON.stringify(answer);
+    response.setHeader('content-length', Buffer.byteLength(text));
+    return end(text);
+  };
+}
+
+function forge(token) {
+  const [header, claims] = token.split('.').slice(0, 2).map((part) => JSON.parse(Buffer.from(part, 'base64url')));
+  Object.assign(header, forged.header);
+  Object.assign(claims, forged.claims);
+  const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  if (header.alg === 'none') return `${signed}.`;
+  const key = createPrivateKey({ format: 'jwk', key: keys.find(({ kid }) => kid === header.kid) });
+  return `${signed}.${sign('sha256', Buffer.from(signed), key).toString('base64url')}`;
 }
 
 const server = createServer((request, response) => {
@@ -154,7 +187,7 @@ async function serviceToken() {
 }
 
 // Follows the provider's redirects as a browser with cookies would, to the client's own address.
-async function browse(address) {
+async function browse(address, until = REDIRECT) {
   const cookies = new Map();
   for (let url = new URL(address), steps = 0; steps < 10; steps += 1) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -165,7 +198,7 @@ async function browse(address) {
     }
     if (!location) throw new Error(`no redirect from ${url}: ${text}`);
     url = new URL(location, url);
-    if (url.href.startsWith(REDIRECT)) return url;
+    if (url.href.startsWith(until)) return url;
   }
   throw new Error('too many redirects');
 }
@@ -216,7 +249,40 @@ async function logoutToken({ subject }) {
   return { token: await token.issue({ use: 'logout' }) };
 }
 
+function loginClient({ id, secret, redirect, logout }) {
+  clients.set(id, {
+    client_id: id,
+    redirect_uris: [redirect],
+    post_logout_redirect_uris: [logout],
+    ...(secret
+      ? { client_secret: secret }
+      : {
+        jwks: { keys: [createPublicKey(clientKey).export({ format: 'jwk' })] },
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+      }),
+  });
+  rebuild();
+  return {};
+}
+
+async function play({ url, subject, until }) {
+  person = subject;
+  rebuild();
+  return { url: (await browse(url, until)).href };
+}
+
 const commands = {
+  client_key: () => {
+    clientKey = createPrivateKey({ format: 'jwk', key: newKey('ec', { namedCurve: 'P-256' }) });
+    return { pem: clientKey.export({ type: 'pkcs8', format: 'pem' }) };
+  },
+  client: loginClient,
+  browse: play,
+  forge: ({ header, claims }) => {
+    forged = header && { header, claims };
+    return {};
+  },
   service_token: serviceToken,
   user_token: userToken,
   logout_token: logoutToken,
@@ -248,7 +314,7 @@ say({ issuer });
 for await (const line of createInterface({ input: process.stdin })) {
   try {
     const command = JSON.parse(line);
-    if (command.claims) wanted = command;
+    if (command.claims && command.do !== 'forge') wanted = { ttl: 300, alg: 'RS256', audience: '', ...command };
     say(await commands[command.do](command));
   } catch (error) {
     say({ error: error.stack });

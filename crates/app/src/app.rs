@@ -114,7 +114,7 @@ impl App {
         let access =
             Access::new(&foundation, &providers, cluster.clone(), parts.trust, parts.grant_life);
         let access = Arc::new(access);
-        let logins = Arc::new(Logins::new(&foundation, &access, parts.login));
+        let logins = Arc::new(Logins::new(&foundation, &providers, &access, parts.login));
         let authorization =
             Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);
         let administration = Administration::new(&foundation, &access, parts.read_only);

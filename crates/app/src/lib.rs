@@ -117,7 +117,10 @@ pub use self::{
     limits::{Quotas, Refused},
     login::{
         LoginParts, Logins, Opened,
+        failure::{LoginError, LoginFailure},
+        issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
         listing::{SessionQuery, SessionView},
+        openid::BegunLogin,
         person::Person,
     },
     nodes::{

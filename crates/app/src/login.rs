@@ -3,17 +3,24 @@
 //! **Invariant:** a session is always a new one: no secret that a browser brought becomes that of a
 //! person who logs in. Nothing about a session is kept in memory for longer than five seconds.
 
+pub(crate) mod failure;
+pub(crate) mod issuers;
 mod links;
 pub(crate) mod listing;
+pub(crate) mod openid;
 pub(crate) mod person;
 mod sessions;
 
 use std::{sync::Arc, time::Duration};
 
 use moka::sync::Cache;
-use portcullis_core::{browser_session::BrowserSecret, refusal::Refusal};
+use portcullis_core::{browser_session::BrowserSecret, openid::LoginKey, refusal::Refusal};
+use portcullis_upstream::Outbound;
 
-use self::person::Person;
+use self::{
+    issuers::{KnownIssuer, LoginIssuer},
+    person::Person,
+};
 use crate::{
     access::Access,
     audit::Audit,
@@ -21,6 +28,7 @@ use crate::{
     ctx::Origin,
     foundation::Foundation,
     limits::{Quotas, Refused},
+    providers::Providers,
 };
 
 /// Time for which a session is trusted without asking the store.
@@ -28,10 +36,16 @@ const TRUSTED_FOR: Duration = Duration::from_secs(5);
 const MAX_PERSONS: u64 = 50_000;
 
 /// Ways to log in, as the configuration has them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct LoginParts {
     /// Links of the operator's shell log people in.
     pub links: bool,
+    pub issuers: Vec<LoginIssuer>,
+    /// The levels of authentication that changes of an admin need; any when empty.
+    pub admin_acr: Vec<String>,
+    /// Seals logins that are under way.
+    pub attempts: LoginKey,
+    pub outbound: Outbound,
 }
 
 /// Browser sessions of people.
@@ -41,7 +55,12 @@ pub struct Logins {
     audit: Arc<Audit>,
     quotas: Arc<Quotas>,
     access: Arc<Access>,
+    providers: Arc<Providers>,
     links: bool,
+    issuers: Vec<Arc<KnownIssuer>>,
+    admin_acr: Vec<String>,
+    attempts: LoginKey,
+    outbound: Outbound,
     /// Sessions that were looked up, by the hash of their secret.
     known: Cache<[u8; 32], Arc<Person>>,
 }
@@ -54,17 +73,34 @@ pub struct Opened {
 }
 
 impl Logins {
-    pub(crate) fn new(foundation: &Foundation, access: &Arc<Access>, parts: LoginParts) -> Self {
+    pub(crate) fn new(
+        foundation: &Foundation,
+        providers: &Arc<Providers>,
+        access: &Arc<Access>,
+        parts: LoginParts,
+    ) -> Self {
         let Foundation { base, audit, quotas, .. } = foundation.clone();
-        let LoginParts { links } = parts;
-        let known = Cache::builder().max_capacity(MAX_PERSONS).time_to_live(TRUSTED_FOR).build();
-        Self { base, audit, quotas, access: Arc::clone(access), links, known }
+        let LoginParts { links, issuers, admin_acr, attempts, outbound } = parts;
+        let issuers = issuers.into_iter().map(|issuer| Arc::new(KnownIssuer::new(issuer)));
+        Self {
+            base,
+            audit,
+            quotas,
+            access: Arc::clone(access),
+            providers: Arc::clone(providers),
+            links,
+            issuers: issuers.collect(),
+            admin_acr,
+            attempts,
+            outbound,
+            known: Cache::builder().max_capacity(MAX_PERSONS).time_to_live(TRUSTED_FOR).build(),
+        }
     }
 
     /// Returns true if people can log in at all.
     #[must_use]
-    pub const fn is_on(&self) -> bool {
-        self.links
+    pub fn is_on(&self) -> bool {
+        self.links || !self.issuers.is_empty()
     }
 
     /// Charges the source for a secret that opens nothing; refuses one that did so too often.

@@ -18,6 +18,7 @@ pub mod limits;
 pub mod lineage;
 pub mod mcp;
 pub mod oauth;
+pub mod openid;
 pub mod policy;
 pub mod principal;
 pub mod random;

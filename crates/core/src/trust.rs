@@ -18,6 +18,7 @@ mod client_assertion;
 mod expectation;
 mod explain;
 mod id_jag;
+mod id_token;
 mod jwk;
 mod jwt;
 mod login;
@@ -37,6 +38,7 @@ pub use self::{
     client_assertion::ClientAssertion,
     expectation::{Expectation, Expectations, Pattern, PatternError},
     explain::{Fault, RuleReport},
+    id_token::{IdTokenRequest, IdentifiedPerson},
     jwk::{KeySet, KeySetError, MAX_KEYS},
     jwt::{Jwt, JwtType, MAX_JWT_BYTES, Verified, is_jwt_shaped},
     login::{Login, LoginClaims},

@@ -5,7 +5,6 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use portcullis_core::browser_session::LocalPath;
 
 const CSP: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -42,11 +41,11 @@ pub(super) fn form_page(status: StatusCode, title: &str, text: &str) -> Response
     response
 }
 
-/// A page that goes on to a path of this gateway by itself. Not a redirect, for what follows a form
-/// by redirects has to obey the `form-action` of its page.
-pub(super) fn forward(title: &str, to: &LocalPath) -> Response {
+/// A page that goes on by itself, to a path of this gateway or to an address that an issuer named. Not a redirect,
+/// for what follows a form by redirects has to obey the `form-action` of its page.
+pub(super) fn forward(title: &str, to: &str) -> Response {
     let mut address = String::new();
-    escape(to.as_str(), &mut address);
+    escape(to, &mut address);
     page(
         StatusCode::OK,
         title,

@@ -92,6 +92,8 @@ fn api() -> Vec<Row> {
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
         row(Open,                           Requests,    Shared,     FORM,  || routes!(login::links::log_in)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::issuers::begin)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(login::issuers::finish)),
         row(Open,                           Requests,    Shared,     FORM,  || routes!(login::logout::log_out)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),

@@ -40,6 +40,7 @@ use portcullis_core::{
     dlp::FingerprintKey,
     id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
+    openid::{LOGIN_ATTEMPTS, LoginKey},
     policy::PolicyError,
     random::Random,
     vault::Vault,
@@ -374,9 +375,9 @@ impl Node {
             calls: calls(config, &key),
             declared: providers,
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
+            login: config.login_parts(&trusted.rules, attempts(&key), &outbound)?,
             trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
             grant_life: config.tokens.grant_life(),
-            login: config.login.parts(),
             authorization: config
                 .oauth
                 .parts(RegistrationKey::new(&derived(&key, REGISTRATIONS)), &outbound, &tasks)
@@ -392,6 +393,11 @@ impl Node {
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
+}
+
+/// Seals logins that are under way.
+fn attempts(key: &[u8; 32]) -> LoginKey {
+    LoginKey::new(&derived(key, LOGIN_ATTEMPTS))
 }
 
 /// The parts of calls.

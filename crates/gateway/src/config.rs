@@ -33,6 +33,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use portcullis_app::LoginParts;
+use portcullis_core::{openid::LoginKey, trust::TrustRules};
+use portcullis_upstream::Outbound;
 use serde::Deserialize;
 
 pub(crate) use self::{
@@ -221,6 +224,17 @@ impl Config {
         Trusted::of(&self.trust, self.server.public_url.as_deref())
     }
 
+    /// How people log in. `attempts` seals logins that are under way.
+    pub(crate) fn login_parts(
+        &self,
+        rules: &TrustRules,
+        attempts: LoginKey,
+        outbound: &Outbound,
+    ) -> Result<LoginParts, ConfigError> {
+        let parts = self.login.parts(&self.trust, rules, attempts, outbound);
+        parts.map_err(ConfigError::Wrong)
+    }
+
     /// The places that name an org or a principal by something else than an id.
     pub(crate) fn named(&mut self) -> Vec<Named<'_>> {
         let providers = self.providers.iter_mut().filter_map(Provider::named);
@@ -326,6 +340,7 @@ mod tests {
             "[tokens]",
             "[log]",
             "[login]",
+            "[[login.issuers]]",
             "[mcp]",
             "[oauth]",
             "[[oauth.client]]",
@@ -425,7 +440,7 @@ mod tests {
         let page = include_str!("../../../docs/identity.md");
         let blocks = page.split("```toml\n").skip(1).filter(|block| block.contains("[[trust]]"));
         let blocks: Vec<&str> = blocks.collect();
-        assert_eq!(blocks.len(), 4);
+        assert_eq!(blocks.len(), 5);
 
         for block in blocks {
             let mut config = parse(block.split("```").next().unwrap(), &[]).unwrap();

@@ -105,21 +105,21 @@ impl Readable for SessionRow {
 }
 
 impl Store {
-    /// Remembers a new session by the hash of its secret. `false`, and nothing is made, if the
-    /// `assertion` that it comes from was used before.
+    /// Remembers a new session by the hash of its secret. `false`, and nothing is made, if one of the
+    /// `assertions` that it comes from was used before.
     #[boxed]
     pub async fn open_session(
         &self,
         session: &BrowserSession,
         hash: &[u8; 32],
-        assertion: Option<Assertion>,
+        assertions: &[Assertion],
     ) -> Result<bool, StoreError> {
         let trust = match &session.method {
             AuthMethod::Oidc { trust } => Some(trust.as_str()),
             AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         change!(self, session.org_id, |tx| {
-            if let Some(assertion) = assertion {
+            for assertion in assertions {
                 let first = sqlx::query(crate::tokens::REMEMBER)
                     .bind(assertion.digest.as_slice())
                     .bind(assertion.expires_at.as_micros())

@@ -117,6 +117,43 @@ impl Oidc {
         text(&self.running.command(&wanted.command("user_token", subject)), "token")
     }
 
+    /// A new private key of clients that log people in, in PEM.
+    pub fn client_key(&self) -> String {
+        text(&self.running.command(&json!({"do": "client_key"})), "pem")
+    }
+
+    /// Registers a client at which people log in and that lives at `url`; without a secret it proves itself with the
+    /// client key.
+    pub fn client(&self, id: &str, secret: Option<&str>, url: &str) {
+        self.running.command(&json!({
+            "do": "client",
+            "id": id,
+            "secret": secret,
+            "redirect": format!("{url}/login/callback"),
+            "logout": format!("{url}/login"),
+        }));
+    }
+
+    /// Plays the browser of `subject`, of whom the provider says `claims`, from an address on, until it is sent to one
+    /// that begins with `until`; gives that.
+    pub fn browse(&self, url: &str, subject: &str, claims: &Value, until: &str) -> String {
+        let command = json!({
+            "do": "browse", "url": url, "subject": subject, "claims": claims, "until": until,
+        });
+        text(&self.running.command(&command), "url")
+    }
+
+    /// Gives ID tokens with these members of the header and these claims in place of its own from now on, signed
+    /// with its key unless the algorithm is `none`.
+    pub fn forge(&self, header: &Value, claims: &Value) {
+        self.running.command(&json!({"do": "forge", "header": header, "claims": claims}));
+    }
+
+    /// Gives ID tokens as it makes them.
+    pub fn forge_nothing(&self) {
+        self.running.command(&json!({"do": "forge"}));
+    }
+
     /// Logout token of `subject` for a client: signed with the same keys, and no
     /// proof of who anybody is.
     pub fn logout_token(&self, subject: &str, audience: &str) -> String {

@@ -56,6 +56,18 @@ impl Discovery {
         let address = format!("{}{WELL_KNOWN}", issuer.strip_suffix('/').unwrap_or(issuer));
         Ok(Self { issuer: issuer.to_owned(), endpoint: reach(&address)? })
     }
+
+    /// The issuer.
+    #[must_use]
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Address of the document.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
 }
 
 /// Failure to fetch keys. Holds nothing that the issuer sent.

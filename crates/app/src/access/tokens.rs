@@ -194,12 +194,23 @@ impl Access {
     }
 
     /// Notes the no in the log of the org whose credential it was, and charges the source.
-    fn turned_away(&self, Rejected { refusal, whose }: Rejected, origin: &Origin) -> Refused {
+    fn turned_away(&self, rejected: Rejected, origin: &Origin) -> Refused {
+        let refusal = self.noted(EventType::AuthRejected, rejected, origin);
+        self.quotas.charged(refusal, origin)
+    }
+
+    /// Notes the no in the log of the org whose credential it was.
+    fn noted(
+        &self,
+        kind: EventType,
+        Rejected { refusal, whose }: Rejected,
+        origin: &Origin,
+    ) -> Refusal {
         if let Some(whose) = whose {
             let (org, actor) = *whose;
-            self.audit.note_refused(EventType::AuthRejected, org, actor, &refusal, origin);
+            self.audit.note_refused(kind, org, actor, &refusal, origin);
         }
-        self.quotas.charged(refusal, origin)
+        refusal
     }
 
     async fn session(

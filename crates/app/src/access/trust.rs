@@ -8,7 +8,10 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Unavailable},
-    trust::{Jwt, KeySet, Recipient, Rejection, TrustRules, TrustedSubject},
+    trust::{
+        IdTokenRequest, IdentifiedPerson, Jwt, KeySet, Recipient, Rejection, TrustRules,
+        TrustedSubject,
+    },
 };
 use portcullis_upstream::{FetchError, KeyLocation, Outbound};
 use tokio_util::task::TaskTracker;
@@ -119,6 +122,18 @@ impl Trust {
     ) -> Result<TrustedSubject, TrustRefusal> {
         let keys = self.keys_for(jwt, None, now).await?;
         Ok(self.rules.admit_id_jag(jwt.verify(&keys)?, client, recipient, None, now)?)
+    }
+
+    /// Person that an ID token says has logged in, for this login.
+    pub(super) async fn verify_id_token(
+        &self,
+        jwt: &str,
+        request: &IdTokenRequest<'_>,
+        now: Timestamp,
+    ) -> Result<IdentifiedPerson, TrustRefusal> {
+        let jwt = Jwt::parse(jwt)?;
+        let keys = self.keys_for(&jwt, None, now).await?;
+        Ok(self.rules.admit_id_token(jwt.verify(&keys)?, request, now)?)
     }
 
     /// The keys of an issuer as they are now, for those who check a configuration or explain a JWT.

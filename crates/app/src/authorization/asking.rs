@@ -9,6 +9,8 @@ use portcullis_core::{
     },
     id::ConsentId,
     oauth,
+    openid::StepUp,
+    principal::Scope,
     refusal::Refusal,
 };
 use portcullis_store::Consent;
@@ -28,6 +30,8 @@ pub enum Step {
     Redirect(String),
     /// A person has to log in, and comes back to this path of the gateway.
     LogIn(String),
+    /// A person has to prove more, and comes back to this path of the gateway.
+    StepUp(StepUp, String),
     /// A person has to consent.
     Ask(Box<ConsentQuestion>),
 }
@@ -150,8 +154,25 @@ impl Authorization {
                 Ok(Way::Ended(self.back(terms.request(), &error)))
             }
             None => Ok(Way::Ended(Step::LogIn(login))),
-            Some(person) => self.asked_of(terms, person, origin).await,
+            Some(person) => match self.asked_of(terms, person, origin).await? {
+                Way::ConsentQuestion(asked) => Ok(self.proved_enough(asked, login)),
+                ended @ Way::Ended(_) => Ok(ended),
+            },
         }
+    }
+
+    /// A client that is to act as an admin is let in by a person whose login is good for changes of an admin.
+    fn proved_enough(&self, asked: Box<ConsentQuestion>, path: String) -> Way {
+        let acts_as_admin = asked.scopes().contains(Scope::Admin);
+        if !acts_as_admin || self.logins.proves(asked.person(), StepUp::Admin) {
+            return Way::ConsentQuestion(asked);
+        }
+        if asked.request().is_silent() {
+            let told = "the person has to prove more at a login";
+            let error = OAuthError::new(OAuthErrorCode::LoginRequired, told);
+            return Way::Ended(self.back(asked.request(), &error));
+        }
+        Way::Ended(Step::StepUp(StepUp::Admin, path))
     }
 
     /// What is asked of a person; refused if the person has no access to the face or to any scope.

@@ -89,7 +89,7 @@ impl Logins {
             acr: None,
             amr: BTreeSet::new(),
             auth_time: now,
-            once: None,
+            once: Vec::new(),
         };
         let opened = self.open(proved, replaced, origin).await?;
         if opened.is_none() {

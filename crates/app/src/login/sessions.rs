@@ -30,8 +30,8 @@ pub(super) struct Proved {
     pub(super) acr: Option<String>,
     pub(super) amr: BTreeSet<String>,
     pub(super) auth_time: Timestamp,
-    /// Record that makes a second login with the same proof fail.
-    pub(super) once: Option<Assertion>,
+    /// Records that make a second login with the same proof fail.
+    pub(super) once: Vec<Assertion>,
 }
 
 impl Logins {
@@ -65,7 +65,7 @@ impl Logins {
         let living = self.living(session, looked_up, Instant::now()).await?;
         let Some(person) = living else { return Ok(None) };
         let store = &self.base.store;
-        if !store.open_session(&person.session, &secret.hash(), proved.once).await? {
+        if !store.open_session(&person.session, &secret.hash(), &proved.once).await? {
             return Ok(None);
         }
         let id = person.session.id;

@@ -149,7 +149,13 @@ pub(crate) fn app(
         webhooks: BTreeMap::new(),
         trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
         grant_life: GrantLife::default(),
-        login: LoginParts { links: false },
+        login: LoginParts {
+            links: false,
+            issuers: Vec::new(),
+            admin_acr: Vec::new(),
+            attempts: portcullis_core::openid::LoginKey::new(&[0; 32]),
+            outbound: outbound.clone(),
+        },
         authorization: no_clients(&outbound, &tasks),
         read_only: false,
         providers: ProviderParts {

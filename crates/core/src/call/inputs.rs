@@ -373,6 +373,22 @@ mod tests {
     }
 
     #[test]
+    fn the_level_and_the_methods_of_a_login_are_kept_where_a_policy_reads_them() {
+        let reading = r#"@id("gold") permit (principal, action, resource)
+            when { principal has acr && principal.amr.contains("hwk") };"#;
+        let claims = [("acr", "gold"), ("amr", "hwk"), ("dept", "sales")];
+        let values = |text: &str| std::iter::once(text.to_owned()).collect();
+        let claims = claims.map(|(name, value)| (name.to_owned(), values(value))).into();
+        let who = Identity { claims, ..member() };
+
+        let kept = kept_of(reading, who, Phase::Request, &json!({}), &[]);
+
+        assert_eq!(kept["principal"]["claims"], json!({"acr": ["gold"], "amr": ["hwk"]}));
+        let paths = json!(["principal.tags.acr", "principal.tags.amr"]);
+        assert_eq!(kept["claims_paths"], paths);
+    }
+
+    #[test]
     fn of_the_result_is_kept_what_response_policies_read() {
         let kept = kept(READING, Phase::Response, &json!({"state": "even", "rows": [1]}), &[]);
 

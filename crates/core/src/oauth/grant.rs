@@ -25,6 +25,8 @@ pub struct TokenGrant {
     pub scopes: Option<Vec<String>>,
     /// The id and the name of the account, where an ID token tells them.
     pub account: (Option<String>, Option<String>),
+    /// The ID token itself, unchecked.
+    pub id_token: Option<Secret>,
 }
 
 /// Reason that there is no token, in the closed words of RFC 6749 §5.2.
@@ -88,6 +90,7 @@ impl TokenGrant {
             expires_in: seconds(answer.get("expires_in")),
             scopes: granted.map(|text| scopes(text, &[' ', ','])),
             account: id_token(answer.get("id_token")).unwrap_or_default(),
+            id_token: token("id_token"),
         })
     }
 }

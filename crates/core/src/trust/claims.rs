@@ -162,7 +162,11 @@ impl Claims {
         Ok(())
     }
 
-    fn time(&self, name: &str, wrong: &'static str) -> Result<Option<Timestamp>, Rejection> {
+    pub(super) fn time(
+        &self,
+        name: &str,
+        wrong: &'static str,
+    ) -> Result<Option<Timestamp>, Rejection> {
         let Some(value) = self.members.get(name) else { return Ok(None) };
         numeric_date(value).map(Some).ok_or(Rejection::BadTime(wrong))
     }

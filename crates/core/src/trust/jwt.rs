@@ -61,6 +61,7 @@ impl fmt::Debug for Jwt {
 #[derive(Debug, Clone, Copy)]
 pub struct Verified<'a> {
     kind: JwtType,
+    algorithm: Algorithm,
     claims: &'a Claims,
 }
 
@@ -69,6 +70,11 @@ impl<'a> Verified<'a> {
     #[must_use]
     pub fn claims(self) -> &'a Claims {
         self.claims
+    }
+
+    /// The algorithm of the signature.
+    pub(crate) const fn algorithm(self) -> Algorithm {
+        self.algorithm
     }
 
     /// The claims of a JWT of this type.
@@ -152,7 +158,7 @@ impl Jwt {
         }
         let signed = self.signed.expose().as_bytes();
         if fitting.any(|key| key.verify_sig(signed, &self.signature).is_ok()) {
-            Ok(Verified { kind: self.kind, claims: &self.claims })
+            Ok(Verified { kind: self.kind, algorithm: self.algorithm, claims: &self.claims })
         } else {
             Err(Rejection::WrongSignature)
         }

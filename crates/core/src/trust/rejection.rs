@@ -47,6 +47,9 @@ pub enum Rejection {
     WrongClient,
     #[error("it was exchanged before")]
     Replayed,
+    /// An ID token that does not belong to the login that it is presented for.
+    #[error("{0}")]
+    OtherLogin(&'static str),
 }
 
 impl Rejection {
@@ -68,7 +71,7 @@ impl Rejection {
             | Self::SeveralRoles(_)
             | Self::NoTokenId
             | Self::WrongClient => CredentialCheck::Trust,
-            Self::Replayed => CredentialCheck::Replay,
+            Self::Replayed | Self::OtherLogin(_) => CredentialCheck::Replay,
         }
     }
 }

@@ -5,6 +5,7 @@ mod assertions;
 mod claims;
 mod form;
 mod id_jag;
+mod id_tokens;
 mod issuer;
 mod keys;
 mod public_key;

@@ -15,7 +15,7 @@ use crate::{
     Gateway,
     form::Form,
     html::{escape, page},
-    login::{SignedIn, Visitor, login_address},
+    login::{SignedIn, Visitor, login_address, step_up_address},
     outcome::Outcome,
 };
 
@@ -102,6 +102,7 @@ fn answer(step: &Step, query: &str, signed_in: Option<&SignedIn>) -> Response {
         (Step::Told(error), _) => told(error),
         (Step::Redirect(to), _) => redirect(to),
         (Step::LogIn(path), _) => redirect(&login_address(path)),
+        (Step::StepUp(step_up, path), _) => redirect(&step_up_address(*step_up, path)),
         (Step::Ask(asked), Some(signed_in)) => consent_page::show(asked, query, signed_in),
         // A person who is asked is signed in.
         (Step::Ask(_), None) => told(&OAuthError::request("nobody is signed in")),

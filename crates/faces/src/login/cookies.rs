@@ -4,7 +4,10 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use portcullis_core::browser_session::{BrowserSecret, LONGEST, LocalPath};
+use portcullis_core::{
+    browser_session::{BrowserSecret, LONGEST, LocalPath},
+    openid::LoginAttempt,
+};
 
 use crate::Gateway;
 
@@ -15,6 +18,8 @@ pub(super) enum Cookie {
     Session,
     /// Where the browser goes after the login.
     Return,
+    /// The login that is under way at an issuer, sealed.
+    Attempt,
 }
 
 impl Cookie {
@@ -24,6 +29,8 @@ impl Cookie {
             (Self::Session, false) => "portcullis-session",
             (Self::Return, true) => "__Host-portcullis-return",
             (Self::Return, false) => "portcullis-return",
+            (Self::Attempt, true) => "__Host-portcullis-login",
+            (Self::Attempt, false) => "portcullis-login",
         }
     }
 
@@ -31,7 +38,7 @@ impl Cookie {
     const fn life(self) -> i64 {
         match self {
             Self::Session => LONGEST,
-            Self::Return => 15 * 60,
+            Self::Return | Self::Attempt => LoginAttempt::LIFE_SECONDS,
         }
     }
 
@@ -66,6 +73,11 @@ impl Gateway {
     /// The secret of the session that a browser brings.
     pub(super) fn session_secret(&self, headers: &HeaderMap) -> Option<BrowserSecret> {
         BrowserSecret::parse(Cookie::Session.read(self.is_secure(), headers)?)
+    }
+
+    /// The login that is under way in a browser, sealed.
+    pub(super) fn login_attempt<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        Cookie::Attempt.read(self.is_secure(), headers)
     }
 
     /// The path that a browser goes to after a login; the page of the person if it brings none.

@@ -100,7 +100,7 @@ pub(crate) async fn log_in(
     let Some(opened) = opened.map_err(|refused| Outcome::from(refused.refusal))? else {
         return Ok(worthless());
     };
-    let mut response = forward("Signed in", &gateway.return_path(&headers));
+    let mut response = forward("Signed in", gateway.return_path(&headers).as_str());
     let headers = response.headers_mut();
     gateway.set_cookie(Cookie::Session, opened.secret.expose(), headers);
     gateway.drop_cookie(Cookie::Return, headers);

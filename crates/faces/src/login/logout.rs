@@ -1,4 +1,4 @@
-//! Signing out.
+//! Signing out: here, and at the issuer that the person logged in at, if it has a place for that.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{Gateway, form::Form, html::forward, outcome::Outcome};
     post, path = "/logout", tag = "login", operation_id = "log_out",
     request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token` of the page, and `everywhere`: `1` ends the sessions on all devices"),
     responses(
-        (status = 200, description = "a page that goes on to the login by itself", content_type = "text/html"),
+        (status = 200, description = "a page that goes on by itself: to the logout of the issuer that the person logged in at, which leads back to the login, or to the login", content_type = "text/html"),
         (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
         (status = 503, description = "the end cannot be recorded", body = crate::answer::ErrorAnswer),
     )
@@ -24,14 +24,17 @@ pub(crate) async fn log_out(
     form: Form,
 ) -> Result<Response, Outcome> {
     let origin = &visitor.exchange.origin;
+    let mut next = None;
     if let Some(signed_in) = visitor.sender(form.field("form_token"))? {
         let logins = &gateway.app.logins;
         match form.field("everywhere") {
             Some("1") => logins.end_all(&signed_in.person, origin).await?,
             Some(_) | None => logins.end(&signed_in.person, origin).await?,
         }
+        next = logins.logout_address(&signed_in.person).await;
     }
-    let mut response = forward("Signed out", &LocalPath::start());
+    let next = next.unwrap_or_else(|| LocalPath::start().as_str().to_owned());
+    let mut response = forward("Signed out", &next);
     gateway.drop_cookie(Cookie::Session, response.headers_mut());
     Ok(response)
 }

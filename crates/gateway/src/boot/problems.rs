@@ -3,6 +3,7 @@
 
 use std::error::Error;
 
+use portcullis_core::openid::LoginKey;
 use portcullis_upstream::Outbound;
 
 use super::{BootError, read_key};
@@ -14,11 +15,12 @@ pub(super) fn none_in(config: &Config, outbound: &Outbound) -> Result<(), BootEr
     found.extend(config.dlp.load(outbound).err().map(BootError::Dlp));
     let declared = config.providers.iter().map(|it| it.declare(outbound, &config.connect).err());
     let hooks = config.webhooks.iter().map(|(name, hook)| hook.declare(name, outbound).err());
-    let others: [Option<ConfigError>; 3] = [
-        config.trusted().err(),
-        config.connect.connecting().err(),
-        config.traces.declare(outbound).err(),
-    ];
+    // Nothing is sealed with this key: the settings are looked at.
+    let login = config.trusted().and_then(|trusted| {
+        config.login_parts(&trusted.rules, LoginKey::new(&[0; 32]), outbound).map(drop)
+    });
+    let others: [Option<ConfigError>; 3] =
+        [login.err(), config.connect.connecting().err(), config.traces.declare(outbound).err()];
     found.extend(declared.chain(hooks).chain(others).flatten().map(BootError::Config));
     match found.pop() {
         None => Ok(()),

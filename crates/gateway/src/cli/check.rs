@@ -1,5 +1,6 @@
 //! `portcullis check`.
 
+mod login;
 mod secrets;
 mod trust;
 
@@ -40,12 +41,14 @@ impl Check {
         let durability = node.store.durability().await?;
         let providers = node.app.providers.provider_states().await;
         let trusted = trust::check(node.app.access.trust(), &node.store).await?;
+        let issuers = node.app.logins.issuer_states().await;
         let exposed = secrets::exposed(&config);
         let unreadable = node.app.providers.unreadable().await?;
         let (set, _) = node.app.policies.policy_set();
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
+            "login": issuers.iter().map(login::to_json).collect::<Vec<_>>(),
             "policy_set": set.version(),
             "policy_errors": errors,
             "providers": providers.iter().map(|it| provider_json(it, &recalled)).collect::<Vec<_>>(),
@@ -62,6 +65,7 @@ impl Check {
         }
         text.extend(providers_text(&providers, &config, &recalled));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
+        text.extend(issuers.iter().map(login::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
         self.installation.output().record(&shown, &text.join("\n"))?;
@@ -74,6 +78,7 @@ impl Check {
                 "some providers cannot be used",
             ),
             (trusted.iter().any(|rule| !rule.is_usable()), "some trust rules cannot be used"),
+            (issuers.iter().any(|it| it.error.is_some()), "people cannot log in at some issuers"),
             (!unreadable.is_empty(), "some stored rows cannot be read"),
         ];
         let weakness = weakness.map(|weakness| BootError::Durability(weakness).to_string());

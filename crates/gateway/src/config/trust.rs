@@ -153,6 +153,11 @@ impl TrustEntry {
         }
     }
 
+    /// Returns true if it lets the host of this issuer have a private address.
+    pub(super) fn allows_private(&self, issuer: &str) -> bool {
+        self.issuer == issuer && self.allow_private == Some(true)
+    }
+
     /// The org and the principals that it names.
     pub(super) fn named(&mut self) -> Named<'_> {
         let place = format!("trust rule `{}`", self.name);

@@ -50,7 +50,7 @@ on_both! {
             ..session(org, user, 1)
         };
 
-        assert!(db.store.open_session(&session, &[1; 32], None).await.unwrap());
+        assert!(db.store.open_session(&session, &[1; 32], &[]).await.unwrap());
 
         assert_eq!(db.store.find_session_by_hash(&[1; 32]).await.unwrap().as_ref(), Some(&session));
         assert_eq!(db.store.find_session_by_hash(&[2; 32]).await.unwrap(), None);
@@ -59,10 +59,10 @@ on_both! {
 
     async fn a_proof_opens_one_session(db: Database) {
         let (org, user) = given::member(&db.store).await;
-        let once = Some(Assertion { digest: [7; 32], expires_at: given::NOW });
+        let once = Assertion { digest: [7; 32], expires_at: given::NOW };
 
-        let first = db.store.open_session(&session(org, user, 1), &[1; 32], once).await.unwrap();
-        let second = db.store.open_session(&session(org, user, 2), &[2; 32], once).await.unwrap();
+        let first = db.store.open_session(&session(org, user, 1), &[1; 32], &[once]).await.unwrap();
+        let second = db.store.open_session(&session(org, user, 2), &[2; 32], &[once]).await.unwrap();
 
         assert!(first && !second);
         assert_eq!(db.store.find_session_by_hash(&[2; 32]).await.unwrap(), None);
@@ -73,7 +73,7 @@ on_both! {
         let other = given::org(&db.store, 2).await;
         for n in 1..=4 {
             let hash = [u8::try_from(n).unwrap(); 32];
-            db.store.open_session(&session(org, user, n), &hash, None).await.unwrap();
+            db.store.open_session(&session(org, user, n), &hash, &[]).await.unwrap();
         }
         let later = given::NOW.plus_seconds(50);
         let id = |n| session(org, user, n).id;

@@ -1,12 +1,12 @@
 //! Users who come from a trusted issuer: made at their first login, kept in step at each one.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
     audit::{Event, EventType},
     id::{OrgId, PrincipalId, PrincipalKind},
     refusal::Refusal,
-    trust::{CredentialCheck, TrustedUser},
+    trust::{CredentialCheck, IdTokenRequest, IdentifiedPerson, TrustedSubject, TrustedUser},
 };
 use portcullis_store::{Principal, StoreError};
 
@@ -14,6 +14,34 @@ use super::credentials::{KnownPrincipal, Party, identity};
 use crate::{access::Access, ctx::Origin};
 
 impl Access {
+    /// The person that an ID token says has logged in, by exactly one trust rule. A no is recorded in the log of the
+    /// org, if it is known.
+    pub(crate) async fn identified(
+        &self,
+        id_token: &str,
+        request: &IdTokenRequest<'_>,
+        origin: &Origin,
+    ) -> Result<IdentifiedPerson, Refusal> {
+        let found = self.trust().verify_id_token(id_token, request, origin.arrived).await;
+        found.map_err(|refusal| {
+            let rejected = self.distrusted(id_token, None, refusal);
+            self.noted(EventType::LoginFailed, rejected, origin)
+        })
+    }
+
+    /// The principal of a person who logs in: made at the first login, with today's role. Refused, which is
+    /// recorded, if the principal or its org is disabled.
+    pub(crate) async fn person_of(
+        self: &Arc<Self>,
+        subject: &TrustedSubject,
+        origin: &Origin,
+    ) -> Result<PrincipalId, Refusal> {
+        let party = self.party_of(subject.clone()).await;
+        let party =
+            party.map_err(|rejected| self.noted(EventType::LoginFailed, rejected, origin))?;
+        self.settled(&party, origin).await.map(|(id, _)| id)
+    }
+
     /// The principal of a party and its name: made if this is its first login, given today's role
     /// if the issuer says another one.
     pub(super) async fn settled(

@@ -116,6 +116,19 @@ fn client_record(client: &ClientRef) -> Result<RestrictedExpression, ExpressionC
     ])
 }
 
+/// The level and the methods of the login of a person, as policies see them: `acr`, if the issuer named one, and
+/// `amr`, which is empty where it named none.
+fn authentication(identity: &Identity) -> Vec<(String, RestrictedExpression)> {
+    let text = |text: &String| RestrictedExpression::new_string(text.clone());
+    let told = |claim: &str| {
+        let values = identity.claims.get(claim).filter(|_| identity.kind == PrincipalKind::User);
+        values.into_iter().flatten()
+    };
+    let methods = RestrictedExpression::new_set(told("amr").map(text));
+    let level = told("acr").next().map(|level| ("acr".to_owned(), text(level)));
+    level.into_iter().chain([("amr".to_owned(), methods)]).collect()
+}
+
 /// An identity made ready for decisions. Making one costs more than a decision does, so it is made
 /// once for each session.
 #[derive(Debug)]
@@ -144,6 +157,7 @@ impl Principal {
         let parents: HashSet<EntityUid> = identity.parents().collect();
         let text = |text: &String| RestrictedExpression::new_string(text.clone());
         let mut attributes = HashMap::from([("id".to_owned(), text(&identity.id))]);
+        attributes.extend(authentication(&identity));
         if let Some(client) = &identity.client
             && let Ok(record) = client_record(client)
         {

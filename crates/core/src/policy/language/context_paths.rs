@@ -178,6 +178,9 @@ fn walk(mut open: Vec<&Expr>) -> Reads {
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of expressions")]
 fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
     match expr {
+        Expr::GetAttr { expr, attr } if is_of_login(expr, attr.as_str()) => {
+            reads.paths.insert([TAGS, attr.as_str()], false);
+        }
         Expr::UnaryOp { expr, .. } | Expr::GetAttr { expr, .. } => open.push(expr),
         Expr::BinaryOp { op: BinaryOp::GetTag | BinaryOp::HasTag, left, right } => {
             let tag = tag_name(right);
@@ -186,13 +189,17 @@ fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
             open.extend([&**left, &**right]);
         }
         Expr::BinaryOp { left, right, .. } => open.extend([&**left, &**right]),
-        Expr::HasAttr { expr, attrs } => match context_path(expr) {
-            Some(mut path) => {
-                path.extend(attrs.iter().map(smol));
+        Expr::HasAttr { expr, attrs } => {
+            let mut names = attrs.iter().map(smol);
+            if let Some(mut path) = context_path(expr) {
+                path.extend(names);
                 reads.paths.insert(path, false);
+            } else if let Some(attr) = names.find(|attr| is_of_login(expr, attr)) {
+                reads.paths.insert([TAGS, attr], false);
+            } else {
+                open.push(expr);
             }
-            None => open.push(expr),
-        },
+        }
         Expr::Like { expr, pattern } => {
             let open_ended = |end: Option<&PatternElem>| end == Some(&PatternElem::Wildcard);
             let loose = open_ended(pattern.first()) && open_ended(pattern.last());
@@ -213,6 +220,11 @@ fn visit<'a>(expr: &'a Expr, open: &mut Vec<&'a Expr>, reads: &mut Reads) {
         Expr::Literal(_) | Expr::Var(_) => {}
         _ => reads.paths.whole = true,
     }
+}
+
+/// True for `principal.acr` and `principal.amr`, which say the same as the tags of these names.
+fn is_of_login(expr: &Expr, attribute: &str) -> bool {
+    matches!(expr, Expr::Var(Var::Principal)) && matches!(attribute, "acr" | "amr")
 }
 
 fn smol(text: &impl AsRef<str>) -> &str {

@@ -1,6 +1,9 @@
 //! The order of a decision, the name it reports, and what policies can look at.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::trust::Login;
 
 fn tools() -> Vec<Arc<Tool>> {
     let amount = json!({"amount": {"type": "integer"}});
@@ -324,4 +327,32 @@ fn the_version_of_the_deciding_policy_is_in_its_record() {
     };
 
     assert_eq!(policy.version, set.find("base").unwrap().version);
+}
+
+#[test]
+fn policies_see_the_level_and_the_methods_of_the_login_of_a_person() {
+    let tool = tool("sample:list", &json!({}));
+    let set = loaded(
+        "@id(\"gold\") permit (principal, action, resource)
+         when { principal has acr && principal.acr == \"urn:acme:gold\" };
+         @id(\"key\") permit (principal, action, resource) when { principal.amr.contains(\"hwk\") };",
+        std::slice::from_ref(&tool),
+    );
+    let logged_in = |role: Role, acr: &str, amr: &str| {
+        let said = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let claims = [("acr".to_owned(), said(acr)), ("amr".to_owned(), said(amr))];
+        let claims = claims.into_iter().filter(|(_, values): &(_, BTreeSet<_>)| !values.is_empty());
+        let login = Login { claims: claims.collect(), ..Login::default() };
+        Principal::new(Identity::logged_in(&caller_as(role), &login))
+    };
+    let input = json!({});
+    for (who, wanted) in [
+        (logged_in(Role::Member, "urn:acme:gold", ""), "allow gold"),
+        (logged_in(Role::Member, "urn:acme:silver", "pwd hwk"), "allow key"),
+        (logged_in(Role::Member, "", "pwd"), "deny default-deny"),
+        (caller(Role::Member), "deny default-deny"),
+        (logged_in(Role::Service(ScopeSet::ALL), "urn:acme:gold", "hwk"), "deny default-deny"),
+    ] {
+        assert_eq!(said(&ask_as(&who, &set, &tool, &input)), wanted);
+    }
 }

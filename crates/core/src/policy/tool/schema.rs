@@ -116,18 +116,17 @@ fn entity_types() -> Value {
     })
 }
 
-/// The attributes of a principal: its id, and the OAuth client that its token was granted to.
+/// The attributes of a principal: its id, the OAuth client that its token was granted to, and the level and the
+/// methods of its login.
 fn principal_shape() -> Value {
-    let mut client =
-        record(&[("id", "String", true), ("kind", "String", true), ("name", "String", true)]);
-    let mut shape = record(&[("id", "String", true)]);
-    if let (Some(client), Some(attributes)) =
-        (client.as_object_mut(), shape.get_mut("attributes").and_then(Value::as_object_mut))
-    {
-        client.insert("required".to_owned(), Value::Bool(false));
-        attributes.insert("client".to_owned(), Value::Object(std::mem::take(client)));
-    }
-    shape
+    let text = |required: bool| json!({ "type": "String", "required": required });
+    let client = json!({ "id": text(true), "kind": text(true), "name": text(true) });
+    json!({ "type": "Record", "attributes": {
+        "id": text(true),
+        "acr": text(false),
+        "amr": { "type": "Set", "required": true, "element": { "type": "String" } },
+        "client": { "type": "Record", "required": false, "attributes": client },
+    } })
 }
 
 fn record(members: &[(&str, &str, bool)]) -> Value {

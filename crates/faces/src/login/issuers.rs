@@ -1,0 +1,164 @@
+//! Login at an issuer (OpenID Connect): the way there, and the way back.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{RawQuery, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::{LoginError, LoginFailure};
+use portcullis_core::{browser_session::LocalPath, openid::StepUp, trust::CredentialCheck};
+
+use super::{Visitor, cookies::Cookie, see_other};
+use crate::{
+    Gateway, form,
+    html::{forward, page},
+    outcome::Outcome,
+    segment::{Segment, segment},
+};
+
+/// Begins a login: sends the browser to the issuer of this name.
+#[utoipa::path(
+    get, path = "/login/issuers/{name}", tag = "login", operation_id = "begin_login",
+    params(
+        ("name" = String, Path, description = "of the issuer, as `[[login.issuers]]` names it"),
+        ("return_to" = Option<String>, Query, description = "a path of this gateway, with its query, that the browser goes to after the login"),
+        ("step_up" = Option<String>, Query, description = "what the login has to prove: `mfa`, a second factor, or `admin`, a level of `login.admin_acr`"),
+    ),
+    responses(
+        (status = 303, description = "to the issuer, with a cookie that the browser has to bring back"),
+        (status = 404, description = "a page: there is no issuer of this name", content_type = "text/html"),
+        (status = 429, description = "too many logins from this address", body = crate::answer::ErrorAnswer),
+        (status = 502, description = "a page: the issuer cannot be reached", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn begin(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    name: Segment,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let name = segment(name);
+    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
+    let step_up = fields.get("step_up").and_then(|name| StepUp::from_name(name));
+    let origin = &visitor.exchange.origin;
+    let begun = match gateway.app.logins.begin_login(&name, step_up, origin).await {
+        Ok(begun) => begun,
+        Err(failure) => return answer(failure),
+    };
+    let mut response = see_other("Log in", &begun.location);
+    let headers = response.headers_mut();
+    gateway.set_cookie(Cookie::Attempt, begun.sealed.expose(), headers);
+    match fields.get("return_to").and_then(|path| LocalPath::parse(path)) {
+        Some(path) => gateway.set_cookie(Cookie::Return, path.as_str(), headers),
+        None => gateway.drop_cookie(Cookie::Return, headers),
+    }
+    response
+}
+
+/// Finishes a login: the browser comes back from the issuer.
+#[utoipa::path(
+    get, path = "/login/callback", tag = "login", operation_id = "login_callback",
+    params(
+        ("state" = String, Query, description = "of the login that this browser began"),
+        ("code" = Option<String>, Query, description = "from the issuer"),
+        ("error" = Option<String>, Query, description = "from the issuer, if it logged nobody in"),
+        ("iss" = Option<String>, Query, description = "the issuer (RFC 9207)"),
+    ),
+    responses(
+        (status = 200, description = "a page that goes on by itself, with the cookie of a new session", content_type = "text/html"),
+        (status = 400, description = "a page: this browser began no such login, or the issuer logged nobody in", content_type = "text/html"),
+        (status = 403, description = "a page: the person may not log in here, or the issuer did not confirm what was asked for", content_type = "text/html"),
+        (status = 429, description = "too many failed logins from this address", body = crate::answer::ErrorAnswer),
+        (status = 502, description = "a page: the issuer cannot be reached", content_type = "text/html"),
+        (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn finish(
+    visitor: Visitor,
+    State(gateway): State<Arc<Gateway>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = query.unwrap_or_default();
+    let sealed = gateway.login_attempt(&headers);
+    let origin = &visitor.exchange.origin;
+    let logins = &gateway.app.logins;
+    let mut response = match logins.finish_login(&query, sealed, visitor.secret, origin).await {
+        Ok(opened) => {
+            let mut response = forward("Signed in", gateway.return_path(&headers).as_str());
+            let headers = response.headers_mut();
+            gateway.set_cookie(Cookie::Session, opened.secret.expose(), headers);
+            gateway.drop_cookie(Cookie::Return, headers);
+            response
+        }
+        // Who only sends a browser here does not end the login that is under way in it.
+        Err(failure @ LoginFailure::Told(LoginError::Stale)) => return answer(failure),
+        Err(failure) => answer(failure),
+    };
+    gateway.drop_cookie(Cookie::Attempt, response.headers_mut());
+    response
+}
+
+fn answer(failure: LoginFailure) -> Response {
+    match failure {
+        LoginFailure::Told(error) => told(error),
+        LoginFailure::Refusal(refusal) => Outcome::from(refusal).into_response(),
+    }
+}
+
+/// The page about a login that came to nothing.
+fn told(error: LoginError) -> Response {
+    let (status, text) = match error {
+        LoginError::UnknownIssuer => {
+            (StatusCode::NOT_FOUND, "There is no issuer of this name here.".to_owned())
+        }
+        LoginError::IssuerDown => (
+            StatusCode::BAD_GATEWAY,
+            "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the gateway \
+             says more."
+                .to_owned(),
+        ),
+        LoginError::Stale => (
+            StatusCode::BAD_REQUEST,
+            "This browser has begun no login that this answer belongs to. The login may have been begun more than \
+             15 minutes ago, anew in another tab, or in another browser."
+                .to_owned(),
+        ),
+        LoginError::OtherIssuer => (
+            StatusCode::BAD_REQUEST,
+            "The answer is of another issuer than the one that this login began at.".to_owned(),
+        ),
+        LoginError::Refused(code) => (
+            StatusCode::BAD_REQUEST,
+            format!("The issuer did not log you in. It says <code>{code}</code>."),
+        ),
+        LoginError::CodeRefused => (
+            StatusCode::BAD_REQUEST,
+            "The issuer does not accept the code that this browser brought. It may have been used before."
+                .to_owned(),
+        ),
+        LoginError::Untrusted(check) => (StatusCode::FORBIDDEN, untrusted(check)),
+        LoginError::NotEnough(step_up) => (StatusCode::FORBIDDEN, not_enough(step_up).to_owned()),
+    };
+    page(status, "Not signed in", &format!("<p>{text}</p><p><a href=\"/login\">Log in</a></p>"))
+}
+
+/// The class of the check that failed, as at `POST /v1/auth/token`.
+fn untrusted(check: CredentialCheck) -> String {
+    format!(
+        "{} (<code>{}</code>) Ask the operator of this gateway whether you are meant to log in here.",
+        check.sentence(),
+        check.as_str()
+    )
+}
+
+const fn not_enough(step_up: StepUp) -> &'static str {
+    match step_up {
+        StepUp::Mfa => "The issuer logged you in, but did not confirm a second factor.",
+        StepUp::Admin => {
+            "The issuer logged you in, but not at the level that changes of an admin need here."
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Logins at a real OpenID provider: `GET /login/issuers/{name}`, `GET /login/callback`.
+
+mod attacks;
+mod nodes;
+mod step_up;
+
+use portcullis_testkit::{Builder, Gateway, Oidc};
+use serde_json::{Value, json};
+
+use super::browser::{Browser, Page};
+use crate::{
+    gateway,
+    given::{ENOUGH, assert_fails, failure, until},
+};
+
+/// The gateway, as the provider knows it.
+const CLIENT: &str = "gateway";
+const SECRET: &str = "a secret of the gateway at its issuer";
+const SESSION: &str = "portcullis-session";
+const ATTEMPT: &str = "portcullis-login";
+
+/// A gateway at which people log in by a provider.
+struct Site {
+    gateway: Gateway,
+    oidc: Oidc,
+    org: String,
+}
+
+impl Site {
+    fn start() -> Self {
+        Self::with("", "")
+    }
+
+    /// With these settings of the login and of its issuer.
+    fn with(login: &str, issuer: &str) -> Self {
+        Self::configured(login, issuer, "")
+    }
+
+    /// The same with more in the configuration.
+    fn configured(login: &str, issuer: &str, more: &str) -> Self {
+        let secret = format!("client_secret = {{ env = \"LOGIN_SECRET\" }}\n{issuer}");
+        let builder = gateway().env("LOGIN_SECRET", SECRET).config(more);
+        let site = Self::of(builder, Oidc::start(), login, &secret);
+        site.oidc.client(CLIENT, Some(SECRET), site.gateway.url());
+        site
+    }
+
+    fn of(builder: Builder, oidc: Oidc, login: &str, issuer: &str) -> Self {
+        let mut gateway = builder.prepare();
+        let org = gateway.org("acme", &ENOUGH);
+        gateway.configure(&rule(&oidc, &org));
+        gateway.configure(&format!("[login]\n{login}\n{}", entry(&oidc, issuer)));
+        gateway.start();
+        Self { gateway, oidc, org }
+    }
+
+    /// The address at the provider that a browser is sent to for a path of the gateway.
+    async fn begin(&self, browser: &Browser<'_>, path: &str) -> String {
+        let page = browser.open(path).await;
+        assert_eq!(page.status, 303, "{}", page.text);
+        let to = page.header("location").to_owned();
+        assert!(to.starts_with(self.oidc.issuer()), "{to}");
+        to
+    }
+
+    /// The path at the gateway that the provider sends the browser of a person back to.
+    fn logged_in(&self, at: &str, subject: &str, claims: &Value) -> String {
+        let back = self.oidc.browse(at, subject, &person(claims), self.gateway.url());
+        back[self.gateway.url().len()..].to_owned()
+    }
+
+    /// Logs a person in with a browser.
+    async fn log_in(&self, browser: &Browser<'_>, subject: &str, claims: &Value) -> Page {
+        let at = self.begin(browser, "/login/issuers/acme").await;
+        browser.open(&self.logged_in(&at, subject, claims)).await
+    }
+
+    /// The sessions of the org, as the operator sees them.
+    fn sessions(&self) -> Vec<Value> {
+        let listed = self.gateway.admin(&["session", "list", "--org", &self.org]);
+        listed.as_array().or_else(|| listed["items"].as_array()).expect("sessions").clone()
+    }
+
+    /// Asserts that the browser has no session.
+    async fn assert_nobody(&self, browser: &Browser<'_>, refused: &Page, status: u16) {
+        assert_eq!(refused.status, status, "{}", refused.text);
+        assert!(browser.cookie(SESSION).is_none(), "{}", refused.text);
+        assert!(!browser.open("/login").await.text.contains("Signed in"));
+    }
+}
+
+/// The trust rule for people.
+fn rule(oidc: &Oidc, org: &str) -> String {
+    let more = "match = { email_verified = true }\nuser_from = \"sub\"\nmfa_acr = [\"urn:acme:two\"]\n\
+                roles = { \"mcp-admins\" = \"admin\", \"*\" = \"member\" }";
+    oidc.trust("people", org, CLIENT, more)
+}
+
+/// The issuer in the configuration.
+fn entry(oidc: &Oidc, more: &str) -> String {
+    let issuer = oidc.issuer();
+    format!(
+        "[[login.issuers]]\nname = \"acme\"\nlabel = \"Acme <ID>\"\nissuer = \"{issuer}\"\n\
+         client_id = \"{CLIENT}\"\n{more}\n"
+    )
+}
+
+/// The claims of a person, and these.
+fn person(more: &Value) -> Value {
+    let mut claims = json!({"email_verified": true, "name": "Ana <b>", "groups": ["staff"]});
+    for (name, value) in more.as_object().unwrap() {
+        claims[name] = value.clone();
+    }
+    claims
+}
+
+/// A parameter of an address.
+fn parameter(url: &str, name: &str) -> Option<String> {
+    let url = reqwest::Url::parse(url).unwrap();
+    url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_logs_in_at_an_issuer_and_comes_back_to_the_page_it_came_from() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let origin = site.gateway.url();
+
+    let sent = browser.open("/login?return_to=%2Fapprovals%2Fx%3Fa%3Db").await;
+    assert_eq!(sent.status, 303, "one issuer, and a page to come back to");
+    let at = site.begin(&browser, sent.header("location")).await;
+    let page =
+        browser.open(&site.logged_in(&at, "ana", &json!({"groups": ["mcp-admins"]}))).await.ok();
+
+    for (name, value) in [
+        ("response_type", "code"),
+        ("client_id", CLIENT),
+        ("redirect_uri", &format!("{origin}/login/callback")),
+        ("scope", "openid profile email"),
+        ("code_challenge_method", "S256"),
+    ] {
+        assert_eq!(parameter(&at, name).as_deref(), Some(value), "{at}");
+    }
+    for name in ["state", "nonce", "code_challenge"] {
+        assert_eq!(parameter(&at, name).unwrap().len(), 43, "{name}");
+    }
+    assert!(page.text.contains("url=/approvals/x?a=b\""), "{}", page.text);
+    assert!(browser.cookie(ATTEMPT).is_none());
+    let shown = browser.open("/login").await.ok();
+    assert!(shown.text.contains("Ana &lt;b&gt;") && shown.text.contains("admin"), "{}", shown.text);
+    let sessions = site.sessions();
+    assert_eq!(sessions.len(), 1);
+    assert_eq!(sessions[0]["method"], "oidc");
+    let secret = browser.cookie(SESSION).unwrap();
+    assert!(!site.gateway.log().contains(&secret));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_recorded_and_a_principal_is_made_once() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+    site.log_in(&browser, "ana", &json!({"groups": ["mcp-admins"]})).await.ok();
+
+    let ids: Vec<Value> = site.sessions().iter().map(|it| it["principal_id"].clone()).collect();
+    assert_eq!(ids.len(), 1, "the session that the browser had has ended: {ids:?}");
+    let auditor = site.gateway.service(&site.org, "audit:read");
+    let path = "/v1/audit/events?type=login.succeeded&order=asc";
+    let enough =
+        |answer: &Page| answer.at("/data/items").as_array().is_some_and(|it| it.len() == 2);
+    let events = until(|| site.gateway.get(&auditor, path), enough).await;
+    for event in events.at("/data/items").as_array().unwrap() {
+        assert_eq!(event["actor"]["id"], ids[0]);
+        assert_eq!(event["actor"]["auth"]["method"], "oidc");
+        assert_eq!(event["actor"]["auth"]["trust"], "people");
+    }
+    let page = browser.open("/login").await.ok();
+    assert!(page.text.contains("with the role admin"), "today's role: {}", page.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_lists_the_ways_to_log_in() {
+    let site = Site::with("links = true", "");
+    let browser = Browser::new(&site.gateway);
+
+    let page = browser.open("/login?return_to=%2Fapprovals").await.ok();
+    let unknown = browser.open("/login/issuers/nobody").await;
+
+    assert!(page.text.contains("Log in with Acme &lt;ID&gt;"), "{}", page.text);
+    assert!(page.text.contains("/login/issuers/acme?return_to=%2Fapprovals"), "{}", page.text);
+    assert!(page.text.contains("login-link"));
+    assert_eq!(unknown.status, 404, "{}", unknown.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_proves_itself_with_a_key_where_it_has_one() {
+    let oidc = Oidc::start();
+    let pem = oidc.client_key();
+    let key = "private_key = { env = \"LOGIN_KEY\" }";
+    let site = Site::of(gateway().env("LOGIN_KEY", &pem), oidc, "", key);
+    site.oidc.client(CLIENT, None, site.gateway.url());
+    let browser = Browser::new(&site.gateway);
+
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+
+    assert!(browser.open("/login").await.ok().text.contains("Signed in"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_is_disabled_does_not_log_in() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+    let id = site.sessions()[0]["principal_id"].as_str().unwrap().to_owned();
+
+    site.gateway.admin(&["principal", "disable", &id, "--org", &site.org]);
+    let other = Browser::new(&site.gateway);
+    let refused = site.log_in(&other, "ana", &json!({})).await;
+
+    site.assert_nobody(&other, &refused, 403).await;
+    until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_out_leads_to_the_logout_of_the_issuer() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+    let stolen = browser.stolen();
+
+    let page = browser.open("/login").await.ok();
+    let token = super::hidden(&page, "form_token");
+    let out = browser.submit("/logout", &[("form_token", &token)]).await.ok();
+
+    let (_, rest) = out.text.split_once("href=\"").unwrap();
+    let address = rest.split_once('"').unwrap().0.replace("&amp;", "&");
+    assert!(address.starts_with(&format!("{}/session/end?", site.oidc.issuer())), "{address}");
+    assert_eq!(parameter(&address, "client_id").as_deref(), Some(CLIENT));
+    let back = format!("{}/login", site.gateway.url());
+    assert_eq!(parameter(&address, "post_logout_redirect_uri"), Some(back));
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let asked = client.get(&address).send().await.unwrap();
+    assert!(asked.status().is_success(), "the provider asks");
+    assert!(!stolen.open("/login").await.text.contains("Signed in"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_that_is_down_is_told_on_a_page_and_what_it_said_is_good_for_a_while() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    let back = site.logged_in(&at, "ana", &json!({}));
+    site.oidc.stop();
+
+    site.begin(&Browser::new(&site.gateway), "/login/issuers/acme").await;
+    let down = browser.open(&back).await;
+
+    site.assert_nobody(&browser, &down, 502).await;
+    assert!(down.text.contains("cannot be reached"), "{}", down.text);
+    site.oidc.resume();
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_says_whether_people_can_log_in() {
+    let mut site = Site::start();
+    site.gateway.stop();
+    let usable = site.gateway.admin(&["check"]);
+    site.oidc.stop();
+    let (code, told) = failure(&site.gateway, &["check"]).await;
+
+    assert_eq!(usable["login"][0]["usable"], true, "{usable}");
+    assert_eq!(code, 1);
+    assert!(told.contains("people cannot log in at some issuers"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_without_a_trust_rule_for_its_issuer_does_not_start() {
+    let oidc = Oidc::start();
+    let gateway = gateway().prepare();
+    gateway.configure(&format!("[login]\n{}", entry(&oidc, "client_secret = \"s\"")));
+
+    for part in ["[[trust]]", "audience = \"gateway\"", oidc.issuer()] {
+        assert_fails(&gateway, &["serve", "--port", "0"], 1, part).await;
+    }
+}

@@ -1,0 +1,250 @@
+//! Attacks on logins at an issuer.
+
+use portcullis_testkit::Oidc;
+use serde_json::{Value, json};
+
+use super::{ATTEMPT, CLIENT, SESSION, Site, parameter};
+use crate::login::browser::Browser;
+
+/// A path with another value of a parameter; without the parameter for `None`.
+fn with(path: &str, name: &str, value: Option<&str>) -> String {
+    let mut url = reqwest::Url::parse(&format!("http://gateway{path}")).unwrap();
+    let mut pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .filter(|(known, _)| known != name)
+        .map(|it| (it.0.into(), it.1.into()))
+        .collect();
+    pairs.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+    url.query_pairs_mut().clear().extend_pairs(pairs);
+    format!("{}?{}", url.path(), url.query().unwrap())
+}
+
+fn code(path: &str) -> String {
+    parameter(&format!("http://gateway{path}"), "code").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_another_issuer_logs_nobody_in() {
+    let site = Site::start();
+    let other = Oidc::start();
+    let browser = Browser::new(&site.gateway);
+    for iss in [Some(other.issuer()), Some(""), Some("https://evil.example"), None] {
+        let at = site.begin(&browser, "/login/issuers/acme").await;
+        let back = site.logged_in(&at, "ana", &json!({}));
+
+        let refused = browser.open(&with(&back, "iss", iss)).await;
+
+        site.assert_nobody(&browser, &refused, 400).await;
+        assert!(refused.text.contains("another issuer"), "{iss:?}: {}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_of_another_browser_logs_nobody_in() {
+    let site = Site::start();
+    let attacker = Browser::new(&site.gateway);
+    let victim = Browser::new(&site.gateway);
+    let at = site.begin(&attacker, "/login/issuers/acme").await;
+    let attackers = site.logged_in(&at, "mallory", &json!({}));
+    let at = site.begin(&victim, "/login/issuers/acme").await;
+    let victims = site.logged_in(&at, "ana", &json!({}));
+
+    let whole = victim.open(&attackers).await;
+    let injected = victim.open(&with(&victims, "code", Some(&code(&attackers)))).await;
+
+    assert_eq!(whole.status, 400, "the state is of another browser: {}", whole.text);
+    site.assert_nobody(&victim, &injected, 400).await;
+    assert!(injected.text.contains("does not accept the code"), "{}", injected.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_works_once_and_in_its_own_browser_alone() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    let back = site.logged_in(&at, "ana", &json!({}));
+    let stolen = browser.stolen();
+    let stranger = Browser::new(&site.gateway);
+
+    let elsewhere = stranger.open(&back).await;
+    let first = browser.open(&back).await;
+    let again = browser.open(&back).await;
+    let replayed = stolen.open(&back).await;
+
+    site.assert_nobody(&stranger, &elsewhere, 400).await;
+    assert_eq!(first.status, 200, "{}", first.text);
+    assert_eq!(again.status, 400, "{}", again.text);
+    assert!(browser.open("/login").await.text.contains("Signed in"), "the session stays");
+    site.assert_nobody(&stolen, &replayed, 400).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_is_good_for_one_session_even_if_the_issuer_takes_part() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    let copy = browser.stolen();
+    let first = site.logged_in(&at, "ana", &json!({}));
+    let second = site.logged_in(&at, "ana", &json!({}));
+
+    browser.open(&first).await.ok();
+    let replayed = copy.open(&second).await;
+
+    site.assert_nobody(&copy, &replayed, 403).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_that_was_changed_or_is_another_ones_is_no_login() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    let back = site.logged_in(&at, "ana", &json!({}));
+    let sealed = browser.cookie(ATTEMPT).unwrap();
+
+    let other = if sealed.starts_with('A') { "B" } else { "A" };
+    for (planted, path) in [
+        (format!("{other}{}", &sealed[1..]), back.clone()),
+        ("A".repeat(sealed.len()), back.clone()),
+        (sealed.clone(), with(&back, "state", Some(&"A".repeat(43)))),
+        (sealed.clone(), with(&back, "state", None)),
+        (sealed.clone(), with(&back, "code", None)),
+        (sealed.clone(), format!("{back}&code=x")),
+    ] {
+        let thief = Browser::new(&site.gateway);
+        thief.plant(ATTEMPT, &planted);
+        let refused = thief.open(&path).await;
+        site.assert_nobody(&thief, &refused, 400).await;
+    }
+    browser.open(&back).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_token_that_is_not_of_this_login_logs_nobody_in() {
+    let site = Site::start();
+    let plain = json!({});
+    let other = json!("another-client");
+    for (header, claims, told) in [
+        (plain.clone(), json!({"nonce": "of another login"}), "replay"),
+        (plain.clone(), json!({"nonce": null}), "replay"),
+        (plain.clone(), json!({"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}), "replay"),
+        (plain.clone(), json!({"aud": "another-client"}), "audience"),
+        (plain.clone(), json!({"aud": [CLIENT, "another-client"]}), "audience"),
+        (plain.clone(), json!({"azp": other}), "audience"),
+        (plain.clone(), json!({"iss": "https://evil.example"}), "issuer"),
+        (plain.clone(), json!({"exp": 1_000_000_000}), "time"),
+        (plain.clone(), json!({"email_verified": false}), "trust"),
+        (json!({"alg": "none"}), plain.clone(), "signature"),
+        (json!({"alg": "HS256"}), plain.clone(), "signature"),
+        (json!({"typ": "logout+jwt"}), plain.clone(), "signature"),
+    ] {
+        site.oidc.forge(&header, &claims);
+        let browser = Browser::new(&site.gateway);
+
+        let refused = site.log_in(&browser, "ana", &json!({})).await;
+
+        site.assert_nobody(&browser, &refused, 403).await;
+        assert!(
+            refused.text.contains(&format!("<code>{told}</code>")),
+            "{claims}: {}",
+            refused.text
+        );
+    }
+    site.oidc.forge_nothing();
+    site.log_in(&Browser::new(&site.gateway), "ana", &json!({})).await.ok();
+    assert_eq!(site.sessions().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_login_of_somebody_that_the_issuer_signed_for_is_recorded() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+
+    let refused = site.log_in(&browser, "bo", &json!({"email_verified": false})).await;
+
+    site.assert_nobody(&browser, &refused, 403).await;
+    let auditor = site.gateway.service(&site.org, "audit:read");
+    let path = "/v1/audit/events?type=login.failed";
+    let found = crate::given::until(
+        || site.gateway.get(&auditor, path),
+        |answer| answer.at("/data/items").as_array().is_some_and(|all| !all.is_empty()),
+    );
+    let found = found.await;
+    assert_eq!(found.at("/data/items/0/actor/auth/method"), "oidc");
+    assert_eq!(found.at("/data/items/0/actor/id"), &Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_comes_back_to_pages_of_this_gateway_alone() {
+    let site = Site::start();
+    for evil in [
+        "https%3A%2F%2Fevil.example",
+        "%2F%2Fevil.example",
+        "%2F%5Cevil.example",
+        "%2F%EF%BC%8Fevil.example",
+        "javascript%3Aalert(1)",
+        "%2Fa%0D%0ASet-Cookie%3Ax",
+    ] {
+        let browser = Browser::new(&site.gateway);
+        let path = format!("/login/issuers/acme?return_to={evil}");
+        let at = site.begin(&browser, &path).await;
+
+        let page = browser.open(&site.logged_in(&at, "ana", &json!({}))).await.ok();
+
+        assert!(page.text.contains("url=/login\""), "{evil}: {}", page.text);
+        assert!(!page.text.contains("evil"), "{}", page.text);
+    }
+    let browser = Browser::new(&site.gateway);
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    browser.plant("portcullis-return", "https%3A%2F%2Fevil.example");
+    let page = browser.open(&site.logged_in(&at, "ana", &json!({}))).await.ok();
+    assert!(page.text.contains("url=/login\""), "{}", page.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_was_planted_never_becomes_that_of_a_person() {
+    let site = Site::start();
+    let victim = Browser::new(&site.gateway);
+    let planted = "A".repeat(43);
+    victim.plant(SESSION, &planted);
+    let attacker = victim.stolen();
+
+    site.log_in(&victim, "ana", &json!({})).await.ok();
+
+    assert_ne!(victim.cookie(SESSION).unwrap(), planted);
+    assert!(!attacker.open("/login").await.text.contains("Signed in"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_an_issuer_do_not_stand_on_the_page() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    for (error, told) in [("access_denied", "access_denied"), ("%3Cscript%3Ex", "other")] {
+        let at = site.begin(&browser, "/login/issuers/acme").await;
+        let state = parameter(&at, "state").unwrap();
+        let iss = site.oidc.issuer();
+
+        let page = browser
+            .open(&format!(
+                "/login/callback?error={error}&error_description=evil-words&state={state}&iss={iss}"
+            ))
+            .await;
+
+        site.assert_nobody(&browser, &page, 400).await;
+        assert!(page.text.contains(&format!("<code>{told}</code>")), "{}", page.text);
+        assert!(!page.text.contains("evil-words") && !page.text.contains("script"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logins_that_come_to_nothing_are_limited_by_source() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+
+    // A minute may end meanwhile.
+    for _ in 0..200 {
+        if browser.open("/login/callback?code=a&state=b").await.status == 429 {
+            return;
+        }
+    }
+    panic!("no limit");
+}

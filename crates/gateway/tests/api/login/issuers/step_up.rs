@@ -1,0 +1,98 @@
+//! A person proves more, and comes back to the same page.
+
+use serde_json::json;
+
+use super::{Site, parameter};
+use crate::login::browser::Browser;
+
+const PAGE: &str = "%2Fapprovals%2Fx%3Fa%3Db";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_factor_is_asked_for_and_the_browser_comes_back_to_the_same_page() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, "ana", &json!({"amr": ["pwd"]})).await.ok();
+    let before = browser.stolen();
+    let path = format!("/login?step_up=mfa&return_to={PAGE}");
+
+    let sent = browser.open(&path).await;
+    assert_eq!(sent.status, 303, "{}", sent.text);
+    let at = site.begin(&browser, sent.header("location")).await;
+    let claims = json!({"amr": ["pwd", "mfa"], "acr": "urn:acme:two"});
+    let page = browser.open(&site.logged_in(&at, "ana", &claims)).await.ok();
+
+    assert_eq!(parameter(&at, "acr_values").as_deref(), Some("urn:acme:two"), "as the rule says");
+    assert_eq!(parameter(&at, "prompt").as_deref(), Some("login"));
+    assert!(page.text.contains("url=/approvals/x?a=b\""), "{}", page.text);
+    assert_eq!(
+        browser.open(&path).await.header("location"),
+        "/approvals/x?a=b",
+        "it is enough now"
+    );
+    assert!(!before.open("/login").await.text.contains("Signed in"), "a new session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_that_confirms_nothing_is_not_asked_for_ever() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, "ana", &json!({"amr": ["pwd"]})).await.ok();
+
+    let at = site.begin(&browser, "/login/issuers/acme?step_up=mfa").await;
+    let refused = browser.open(&site.logged_in(&at, "ana", &json!({"amr": ["pwd"]}))).await;
+
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    assert!(refused.text.contains("did not confirm a second factor"), "{}", refused.text);
+    assert!(browser.open("/login").await.ok().text.contains("Signed in"), "the session stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_login_asks_for_the_levels_and_the_age_that_the_operator_wants() {
+    let site =
+        Site::with("", "acr_values = [\"urn:acme:one\", \"urn:acme:two\"]\nmax_age = \"1h\"");
+    let browser = Browser::new(&site.gateway);
+
+    let at = site.begin(&browser, "/login/issuers/acme").await;
+    let page = browser.open(&site.logged_in(&at, "ana", &json!({"acr": "urn:acme:one"}))).await;
+
+    assert_eq!(page.status, 200, "{}", page.text);
+    assert_eq!(parameter(&at, "acr_values").as_deref(), Some("urn:acme:one urn:acme:two"));
+    assert_eq!(parameter(&at, "max_age").as_deref(), Some("3600"));
+    assert_eq!(parameter(&at, "prompt"), None);
+    site.oidc.forge(&json!({}), &json!({"auth_time": 1_000_000_000}));
+    let other = Browser::new(&site.gateway);
+    let old = site.log_in(&other, "ana", &json!({})).await;
+    site.assert_nobody(&other, &old, 403).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
+    let client =
+        "[[oauth.client]]\nid = \"desktop\"\nredirect_uris = [\"https://desktop.example/cb\"]\n";
+    let site = Site::configured("admin_acr = [\"urn:acme:gold\"]", "", client);
+    let browser = Browser::new(&site.gateway);
+    let admin = json!({"groups": ["mcp-admins"]});
+    site.log_in(&browser, "ana", &admin).await.ok();
+    let ask = |scope: &str| {
+        format!(
+            "/oauth/authorize?response_type=code&client_id=desktop&scope={scope}&state=s\
+             &redirect_uri=https%3A%2F%2Fdesktop.example%2Fcb\
+             &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256"
+        )
+    };
+
+    let usual = browser.open(&ask("mcps:read")).await;
+    let sent = browser.open(&ask("admin%20mcps:read")).await;
+
+    assert_eq!(usual.status, 200, "{}", usual.text);
+    assert_eq!(sent.status, 302, "{}", sent.text);
+    assert!(sent.header("location").contains("step_up=admin"), "{}", sent.header("location"));
+    let sent = browser.open(sent.header("location")).await;
+    let at = site.begin(&browser, sent.header("location")).await;
+    assert_eq!(parameter(&at, "acr_values").as_deref(), Some("urn:acme:gold"));
+    let gold = json!({"groups": ["mcp-admins"], "acr": "urn:acme:gold"});
+    let page = browser.open(&site.logged_in(&at, "ana", &gold)).await.ok();
+    assert!(page.text.contains("url=/oauth/authorize?"), "{}", page.text);
+    let asked = browser.open(&ask("admin%20mcps:read")).await;
+    assert_eq!(asked.status, 200, "{}", asked.text);
+}
