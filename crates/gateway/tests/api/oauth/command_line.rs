@@ -280,7 +280,7 @@ async fn a_program_brings_its_token_and_refusals_are_told_with_their_request() {
     let listed =
         laptop.with(&["principal", "list", "--token-file", file], &[("PORTCULLIS_URL", url)]).await;
     let (code, told) = laptop
-        .fails(&["principal", "list", "--url", url], &[("PORTCULLIS_TOKEN", &weak.token)])
+        .fails(&["principal", "list", "--url", url], &[("PORTCULLIS_TOKEN", weak.token.as_str())])
         .await;
 
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
