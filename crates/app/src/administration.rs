@@ -7,6 +7,7 @@
 mod grants;
 mod holds;
 mod org;
+mod overrides;
 mod principals;
 mod tokens;
 mod tools;
@@ -14,6 +15,7 @@ mod tools;
 pub use self::{
     holds::{HoldView, ListedHolds},
     org::{OrgLimits, OrgUsage, OrgView, WindowUsage},
+    overrides::{MAX_OVERRIDE_SECONDS, OverrideRequest, OverrideView},
     principals::{ListedPrincipals, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName},
     tokens::{ListedTokens, MadeToken, TokenListQuery, TokenView},
     tools::{AcceptedTool, ListedWaiting, ShownDefinition, WaitingPlace, WaitingTool},
@@ -30,7 +32,7 @@ use serde_json::Value;
 
 use crate::{
     access::Access, audit::Audit, base::Base, ctx::Ctx, directory::DirectoryError,
-    foundation::Foundation, limits::Quotas, screening::Screening,
+    foundation::Foundation, limits::Quotas, policies::Policies, screening::Screening,
 };
 
 /// Versions of a resource that a change applies to (RFC 9110 §13.1.1).
@@ -60,14 +62,22 @@ pub struct Administration {
     audit: Arc<Audit>,
     quotas: Arc<Quotas>,
     access: Arc<Access>,
+    policies: Arc<Policies>,
     /// True if only the operator makes changes.
     read_only: bool,
 }
 
 impl Administration {
-    pub(crate) fn new(foundation: &Foundation, access: &Arc<Access>, read_only: bool) -> Self {
+    pub(crate) fn new(
+        foundation: &Foundation,
+        access: &Arc<Access>,
+        policies: &Arc<Policies>,
+        read_only: bool,
+    ) -> Self {
         let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
-        Self { base, screening, audit, quotas, access: Arc::clone(access), read_only }
+        let access = Arc::clone(access);
+        let policies = Arc::clone(policies);
+        Self { base, screening, audit, quotas, access, policies, read_only }
     }
 
     /// Refuses every change where the operator switched them off.

@@ -117,7 +117,7 @@ impl App {
         let logins = Arc::new(Logins::new(&foundation, &providers, &access, parts.login));
         let authorization =
             Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);
-        let administration = Administration::new(&foundation, &access, parts.read_only);
+        let administration = Administration::new(&foundation, &access, &policies, parts.read_only);
         let administration = Arc::new(administration);
         let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));

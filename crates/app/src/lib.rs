@@ -63,9 +63,10 @@ pub use self::{
     },
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
-        ListedWaiting, MadeToken, OrgLimits, OrgUsage, OrgView, Precondition, PrincipalKindName,
-        PrincipalQuery, PrincipalView, RoleName, ShownDefinition, TokenListQuery, TokenView,
-        WaitingPlace, WaitingTool, WindowUsage,
+        ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
+        OverrideRequest, OverrideView, Precondition, PrincipalKindName, PrincipalQuery,
+        PrincipalView, RoleName, ShownDefinition, TokenListQuery, TokenView, WaitingPlace,
+        WaitingTool, WindowUsage,
     },
     app::{App, Parts},
     approvals::{
@@ -136,6 +137,7 @@ pub use self::{
         folder::{FolderFiles, PolicyFolder},
         last_good::{Fallback, LastGood},
         overrides::Overrides,
+        private_file::replace as replace_private_file,
         query::{PolicyPage, PolicyQuery},
         rehearsed::CaseReport,
         reload::Reloading,

@@ -5,8 +5,9 @@ pub(crate) mod folder;
 mod kept;
 pub(crate) mod last_good;
 pub(crate) mod notices;
+mod org_overrides;
 pub(crate) mod overrides;
-mod private_file;
+pub(crate) mod private_file;
 pub(crate) mod query;
 pub(crate) mod rates;
 pub(crate) mod rehearsed;
@@ -24,13 +25,14 @@ use portcullis_core::{
     clock::Timestamp,
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
-
+use portcullis_store::PolicyOverride;
 use portcullis_upstream::Webhook;
 
 use self::{
     folder::PolicyFolder,
     last_good::{Fallback, LastGood},
     notices::Notices,
+    org_overrides::InForce,
     overrides::{Applied, Overrides},
     rates::Rates,
     rehearsed::{CaseReport, RunCases},
@@ -49,7 +51,7 @@ pub struct Reload {
     pub errors: Vec<PolicyError>,
 }
 
-/// The set in force.
+/// The set in force, and what it comes from.
 #[derive(Debug)]
 pub struct Policies {
     base: Arc<Base>,
@@ -68,15 +70,18 @@ pub struct Policies {
     written: ArcSwap<PolicySet>,
     /// Content of that set besides its policies.
     others: ArcSwap<String>,
-    /// The set in force: that one without what is switched off.
-    current: ArcSwap<PolicySet>,
+    /// The set in force: that one without what is switched off, by the operator for all and by orgs for themselves.
+    current: ArcSwap<InForce>,
+    /// What orgs switched off: as it was read last, and as it is in force.
+    org_overrides: tokio::sync::Mutex<Arc<Vec<PolicyOverride>>>,
+    overrides_in_force: ArcSwap<Vec<PolicyOverride>>,
     last_reload: ArcSwap<Reload>,
     /// The cases beside the set in force, and what became of them.
     cases: ArcSwap<Vec<PolicyFile>>,
     rehearsed: ArcSwap<CaseReport>,
     /// The set before the one in force: calls that still hold it need not take it apart when they
     /// end, which takes long for a large one.
-    replaced: Mutex<Option<Arc<PolicySet>>>,
+    replaced: Mutex<Option<Arc<InForce>>>,
     /// The files that the first set was loaded from, until they are kept.
     opened: Mutex<Option<Vec<PolicyFile>>>,
     /// The version of the set that the store holds whole; empty if that is not known.
@@ -142,7 +147,9 @@ impl Policies {
             last_good,
             written: ArcSwap::new(Arc::clone(&set)),
             others: ArcSwap::from_pointee(others),
-            current: ArcSwap::new(set),
+            current: ArcSwap::default(),
+            org_overrides: tokio::sync::Mutex::default(),
+            overrides_in_force: ArcSwap::default(),
             last_reload: ArcSwap::from_pointee(Reload { at: now, errors }),
             cases: ArcSwap::from_pointee(cases),
             rehearsed: ArcSwap::default(),
@@ -155,9 +162,9 @@ impl Policies {
         Ok(policies)
     }
 
-    /// The snapshot a call keeps from its first decision to its last.
+    /// The set for orgs that switched nothing off.
     pub(crate) fn current(&self) -> Arc<PolicySet> {
-        self.current.load_full()
+        self.base_of(&self.current.load())
     }
 
     pub(crate) fn last_reload(&self) -> Arc<Reload> {
@@ -175,14 +182,16 @@ impl Policies {
         self.written.store(Arc::new(self.written.load().rebind(catalogue)));
         let bound = self.switched(now);
         // What is in force stays in force, for the new tools.
-        let bound = bound.unwrap_or_else(|_| Arc::new(self.current.load().rebind(catalogue)));
+        let bound = bound.unwrap_or_else(|_| Arc::new(self.current().rebind(catalogue)));
         self.put_in_force(bound);
     }
 
     /// Makes `set` the one that calls are decided by from now on. Not to be called on a thread that
     /// serves requests.
     fn put_in_force(&self, set: Arc<PolicySet>) {
-        let before = self.current.swap(set);
+        let overrides = self.overrides_in_force.load();
+        let in_force = InForce::of(set, &self.written.load(), &overrides, self.base.now());
+        let before = self.current.swap(Arc::new(in_force));
         *self.replaced.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
     }
 }

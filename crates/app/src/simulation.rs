@@ -197,7 +197,7 @@ impl Simulations {
         turn: &LongTurn,
         options: &Options,
     ) -> Result<Sets, Refusal> {
-        let live = self.policies.current();
+        let live = self.policies.current_of(ctx.caller().org_id);
         let origins = match (draft.kept_base(), &draft.base) {
             (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
             (None, Base::Empty) => Origins::Empty,

@@ -152,7 +152,7 @@ impl Tools {
 
     /// The tools the caller may see, by id; and whether there are more.
     pub fn list(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
-        let policies = self.policies.current();
+        let policies = self.policies.current_of(ctx.caller().org_id);
         let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
         for visible in Self::all_visible(ctx, query) {
@@ -183,7 +183,8 @@ impl Tools {
     /// One tool, if the caller may see it.
     pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
         let visible = self.catalogue.visible(&ctx.session.connections, id)?;
-        let access = self.policies.current().access(&ctx.session.principal, &visible.tool);
+        let access = self.policies.current_of(ctx.caller().org_id);
+        let access = access.access(&ctx.session.principal, &visible.tool);
         Ok(self.shown(ctx, &visible, access))
     }
 

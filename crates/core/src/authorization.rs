@@ -15,7 +15,9 @@ mod registration;
 mod request;
 
 pub use self::{
-    client::{Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID},
+    client::{
+        COMMAND_LINE, COMMAND_LINE_PATH, Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID,
+    },
     code::{Code, CodeChallenge},
     error::{OAuthError, OAuthErrorCode},
     face::Face,

@@ -24,7 +24,7 @@ mod watch;
 pub use self::{
     bind::{
         access_table::Access,
-        record::{FullRecord, Origin, PolicyRecord, Validation},
+        record::{FullRecord, Origin, PolicyRecord, SwitchedOff, Validation},
     },
     call::{
         identity::{Agent, Identity, Principal},

@@ -123,6 +123,8 @@ fn administration() -> Vec<Row> {
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tokens::revoke)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tools::waiting)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tools::accept)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::policy_overrides::set)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::policy_overrides::remove)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::list)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::holds::lay)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::lift)),

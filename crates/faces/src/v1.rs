@@ -11,6 +11,7 @@ pub(super) mod invoke;
 pub(super) mod mcps;
 pub(super) mod org;
 pub(super) mod policies;
+pub(crate) mod policy_overrides;
 pub(super) mod principal_keys;
 pub(super) mod principals;
 pub(super) mod providers;

@@ -22,6 +22,7 @@ mod providers;
 mod quickstart;
 mod quickstart_tour;
 mod ready;
+mod remote;
 mod serve;
 mod sessions;
 mod tokens;
@@ -36,7 +37,10 @@ use portcullis_core::{
     principal::{ScopeError, ScopeSet},
 };
 
-use self::output::Output;
+use self::{
+    output::Output,
+    remote::{GatewayOptions, RemoteGateway},
+};
 use crate::{
     boot::{self, Office},
     config::Config,
@@ -49,6 +53,8 @@ use crate::{
 #[derive(Parser)]
 #[command(name = "portcullis", version, max_term_width = 100)]
 struct Cli {
+    #[command(flatten)]
+    remote: GatewayOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -65,6 +71,8 @@ enum Command {
     Ready(ready::Ready),
     /// Bring the schema of the database up to date, or move an SQLite installation into PostgreSQL
     Migrate(migrate::Migrate),
+    Login(remote::LoginCommand),
+    Logout(remote::LogoutCommand),
     Backup(backup::Backup),
     Restore(backup::Restore),
     /// Make, list and change orgs, the tenants of an installation
@@ -127,10 +135,16 @@ struct Installation {
     /// The configuration file; without it the defaults and PORTCULLIS_… variables count
     #[arg(long, env = "PORTCULLIS_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+    #[command(flatten)]
+    remote: GatewayOptions,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Told of a command that has no use case over the API.
+const ONLY_HERE: &str = "this command works on the database and the files of an installation: run it on a node of \
+                         the gateway, without `--url` and PORTCULLIS_URL";
 
 /// Error that ends a command early; printed with all its causes.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -165,6 +179,8 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Check(check) => check.run().await,
         Command::Ready(ready) => ready.run().await,
         Command::Migrate(migrate) => migrate.run().await,
+        Command::Login(login) => login.run().await,
+        Command::Logout(logout) => logout.run().await,
         Command::Backup(backup) => backup.run().await,
         Command::Restore(restore) => restore.run().await,
         Command::Org(orgs) => orgs.run().await,
@@ -207,8 +223,32 @@ impl Installation {
         Output::new(self.json)
     }
 
+    /// The configuration, for a command that works on the installation. Fails if a gateway is named instead.
     fn config(&self) -> Result<Config, Failure> {
+        match self.gateway_address() {
+            Some(_) => Err(ONLY_HERE.into()),
+            None => self.own_config(),
+        }
+    }
+
+    /// The configuration, whatever gateway is named.
+    fn own_config(&self) -> Result<Config, Failure> {
         Ok(Config::load(self.config.as_deref())?)
+    }
+
+    /// The address of the gateway to work on over its API. That of the environment is for clients as well, so a
+    /// configuration that is named counts more.
+    fn gateway_address(&self) -> Option<String> {
+        let of_environment = || self.config.is_none().then(remote::address_of_environment)?;
+        self.remote.url.clone().or_else(of_environment)
+    }
+
+    /// The gateway to work on over its API, if one is named.
+    async fn gateway(&self, org: Option<&str>) -> Result<Option<RemoteGateway>, Failure> {
+        match self.gateway_address() {
+            Some(url) => self.remote.gateway(&url, org).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The id of an org that is given by its id or its name. An id is taken as it is.
@@ -233,7 +273,10 @@ impl Installation {
     /// The store of the installation. Fails if none was configured and none was made: a command in
     /// the wrong folder would make another.
     async fn office(&self) -> Result<Office, Failure> {
-        let config = self.config()?;
+        self.office_of(self.config()?).await
+    }
+
+    async fn office_of(&self, config: Config) -> Result<Office, Failure> {
         if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
             return Err(format!(
                 "there is no installation in `{}`: name its configuration with `--config` or \

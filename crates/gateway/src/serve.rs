@@ -131,6 +131,8 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     let service = router(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
     node.app.nodes.start_jobs(&jobs);
+    // What orgs switched off is off from the first call on.
+    node.app.policies.read_org_overrides().await;
     node.app.nodes.started();
     let Bound { listening, health } = bound;
     let probes = TaskTracker::new();

@@ -47,6 +47,7 @@ mod nodes;
 mod orgs;
 mod pins;
 mod policies;
+mod policy_overrides;
 mod principal_keys;
 mod principals;
 mod providers;
@@ -96,6 +97,7 @@ pub use crate::{
     orgs::Org,
     pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, Told},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
+    policy_overrides::{MAX_POLICY_OVERRIDES, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
     principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage},
     providers::{

@@ -1,6 +1,6 @@
 //! MCP over streamable HTTP, both eras of it.
 
-mod cause;
+pub(crate) mod cause;
 mod handshake;
 mod listen;
 mod receive;

@@ -9,6 +9,8 @@
 //! when the server answers 404 to its session: the next call opens a new one.
 
 pub mod answer;
+pub mod api;
+pub mod browser;
 pub mod client_document;
 pub mod command;
 pub mod detector;
@@ -41,6 +43,7 @@ mod said;
 mod stdio;
 
 pub use answer::CallAnswer;
+pub use api::{ApiAnswer, ApiClient, ApiError, RequestContent, with_query};
 pub use client_document::{ClientDocument, NoClientDocument};
 pub use command::secret_printed_by;
 pub use detector::{DetectorError, DetectorSettings, ExternalDetector};

@@ -236,7 +236,7 @@ fn component(text: &str) -> String {
     pair.strip_prefix('=').unwrap_or(&pair).to_owned()
 }
 
-fn encoded(fields: &[(&str, &str)]) -> String {
+pub(crate) fn encoded(fields: &[(&str, &str)]) -> String {
     // The library's only encoder of forms without an address is behind an address.
     let mut url = NOWHERE.clone();
     url.query_pairs_mut().clear().extend_pairs(fields);

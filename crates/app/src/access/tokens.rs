@@ -392,17 +392,19 @@ impl Access {
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }
 
-    /// Scopes that the roles and the trust rules behind a token allow at this moment; `None` when
+    /// Scopes that the roles, the trust rules and the face behind a token allow at this moment; `None` when
     /// one of the rules is gone, or the lineage is not known.
     fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
         let KnownToken { token, principal, actors, org, .. } = known;
         let lineage = token.lineage.as_ref()?;
+        let face = known.client.as_ref().map_or(ScopeSet::ALL, |granted| granted.face.ceiling());
         if lineage.via() != token.via || lineage.actors().len() != actors.len() {
             return None;
         }
         let rules = lineage.bounds(org.id, self.trust.rules())?;
         let allowed = actors.iter().map(|actor| actor.role.scopes());
-        Some(allowed.fold(principal.role.scopes().intersection(rules), ScopeSet::intersection))
+        let own = principal.role.scopes().intersection(rules).intersection(face);
+        Some(allowed.fold(own, ScopeSet::intersection))
     }
 
     fn note_use(&self, session: &Session, now: Timestamp) {

@@ -33,6 +33,8 @@ pub struct WaitingTool {
     pub version: String,
     /// Version that was accepted; `null` for a new tool.
     pub accepted_version: Option<String>,
+    /// When it was accepted.
+    pub accepted_at: Option<Timestamp>,
     pub waits_since: Timestamp,
     /// True if its provider is shared by every org of the installation.
     pub shared: bool,
@@ -185,6 +187,7 @@ fn shown(pin: &Pin, waiting: Waiting) -> WaitingTool {
         id: pin.tool.clone(),
         version: version(&pin.found).unwrap_or_default(),
         accepted_version: version(&pin.accepted),
+        accepted_at: pin.accepted.as_ref().map(|it| it.at),
         waits_since: pin.found.as_ref().map(|found| found.at).unwrap_or_default(),
         shared: pin.org.is_none(),
         changed: waiting.changed_members(),

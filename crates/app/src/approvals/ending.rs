@@ -84,7 +84,7 @@ impl Approvals {
         approval: &Approval,
         known: &mut BTreeMap<(OrgId, PrincipalId), bool>,
     ) -> Result<bool, Refusal> {
-        let set = self.policies.current();
+        let set = self.policies.current_of(approval.org_id);
         let policy = set.find(&approval.policy.id);
         let same = |version: &str| version == approval.policy.version;
         if !policy.is_some_and(|policy| policy.version.as_deref().is_some_and(same)) {

@@ -59,7 +59,7 @@ impl Approvals {
 
     /// Tells of a change that was written by this event, if the policy in force wants it told.
     pub(super) fn tell(&self, kind: EventType, event: EventId, approval: &Approval) {
-        let set = self.policies.current();
+        let set = self.policies.current_of(approval.org_id);
         let Some(channel) = set.channel_of(&approval.policy.id) else { return };
         let name = match channel {
             Channel::Webhook(name) => name,

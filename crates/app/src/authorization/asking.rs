@@ -183,7 +183,7 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<Way, Refusal> {
         let reached = match terms.face() {
-            Face::All => true,
+            Face::All | Face::Rest => true,
             Face::One(slug) => self
                 .catalogue
                 .providers

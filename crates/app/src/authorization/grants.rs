@@ -117,17 +117,22 @@ impl Authorization {
     }
 
     /// The face that a token is good for: the one that is asked for, if the assertion leaves it; otherwise the
-    /// one that the assertion names. `None` if neither says anything. Resources of others are left out.
+    /// one that the assertion names. `None` if neither says anything. Resources of others are left out, and REST
+    /// is no resource of a client that acts without a person.
     fn face_among(
         &self,
         asserted: &[String],
         asked: Option<&str>,
     ) -> Result<Option<Face>, OAuthError> {
-        let asked = asked.map(|it| self.face_of(it)).transpose()?;
+        let mcp_face = |it: &str| match self.face_of(it)? {
+            Face::Rest => Err(OAuthError::target()),
+            face @ (Face::All | Face::One(_)) => Ok(face),
+        };
+        let asked = asked.map(mcp_face).transpose()?;
         if asserted.is_empty() {
             return Ok(asked);
         }
-        let mut left = asserted.iter().filter_map(|it| self.face_of(it).ok());
+        let mut left = asserted.iter().filter_map(|it| mcp_face(it).ok());
         let face = match &asked {
             Some(asked) => {
                 left.find_map(|face| face.intersection(asked).filter(|common| common == asked))

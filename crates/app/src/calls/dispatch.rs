@@ -83,7 +83,7 @@ impl Calls {
 
     /// Counts a ruling and sends its notices.
     pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
-        let set = || self.policies.current();
+        let set = || self.policies.current_of(ctx.caller().org_id);
         ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
         self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
     }

@@ -128,7 +128,7 @@ impl Calls {
             event.set_target(refreshed.target());
             visible = refreshed;
         }
-        let policies = self.policies.current();
+        let policies = self.policies.current_of(ctx.caller().org_id);
         let dlp = self.screening.dlp();
         let tool = Arc::clone(&visible.tool);
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);

@@ -29,7 +29,7 @@ impl Calls {
         event.set_target(self.target_of(invocation.tool.as_ref().ok()));
         ctx.require(Scope::McpsInvoke).map_err(|_| {
             let denial = Denial::unscoped(Scope::McpsInvoke);
-            event.deny(&denial, self.policies.current().version())
+            event.deny(&denial, self.policies.current_of(ctx.caller().org_id).version())
         })?;
         let key = invocation.key?;
         event.set_idempotent(key.is_some() || invocation.task.is_some());

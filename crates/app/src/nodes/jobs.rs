@@ -1,5 +1,5 @@
 //! Background jobs: sealing, late events, catalogue refresh, connections, recovery, token use,
-//! usage, sessions, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
+//! usage, sessions, overrides of orgs, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 pub(crate) mod catalogue;
 mod connections;
@@ -36,6 +36,9 @@ const PRUNE: Duration = Duration::from_hours(1);
 /// Time between two sweeps of the export folder.
 const EXPORTS: Duration = Duration::from_mins(1);
 
+/// Time between two looks at the policies that orgs switched off.
+const OVERRIDES: Duration = Duration::from_secs(1);
+
 /// Time between two counts of open circuits.
 const CIRCUITS: Duration = Duration::from_secs(1);
 
@@ -54,6 +57,7 @@ impl Nodes {
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_accesses()), stop);
         self.repeat(PRUNE, |this| Box::pin(this.audit.prune()), stop);
         self.repeat(watch::EVERY, |this| Box::pin(watch::look(&this.access)), stop);
+        self.repeat(OVERRIDES, |this| Box::pin(this.policies.read_org_overrides()), stop);
         self.repeat(RENEW_EVERY, |this| Box::pin(renew(&this.access)), stop);
         self.repeat(token_use::EVERY, |this| Box::pin(token_use::write(&this.access)), stop);
         self.repeat(usage::EVERY, |this| Box::pin(this.quotas.write_usage()), stop);

@@ -169,9 +169,9 @@ impl Policies {
         self.overrides.stamp() != applied.stamp || applied.off.values().any(|until| *until <= now)
     }
 
-    /// Until when the policy is switched off, if it is.
+    /// Until when the operator has switched the policy off, if that is so.
     #[must_use]
-    pub fn switched_off_until(&self, id: &str) -> Option<Timestamp> {
+    pub(super) fn switched_off_until(&self, id: &str) -> Option<Timestamp> {
         self.applied.load().off.get(id).copied()
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 /// Puts `text` in the place of the file. A crash at any line leaves either the old file or the new
 /// one.
-pub(super) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
     match fs::remove_file(&fresh) {
         Ok(()) => {}

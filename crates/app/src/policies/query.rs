@@ -84,7 +84,7 @@ impl Policies {
 
     /// The records the query wants among those that can concern the caller's org.
     pub async fn list(&self, ctx: &Ctx, query: &PolicyQuery) -> Result<PolicyPage, Refusal> {
-        let set = self.current();
+        let set = self.current_of(ctx.caller().org_id);
         let tool = query
             .tool
             .as_ref()
@@ -123,7 +123,7 @@ impl Policies {
         id: &str,
     ) -> Result<(Arc<PolicySet>, PolicyRecord), Refusal> {
         let unknown = || Refusal::not_found("policy", id);
-        let set = self.current();
+        let set = self.current_of(ctx.caller().org_id);
         let index = set.records().binary_search_by(|record| (*record.id).cmp(id));
         let index = index.map_err(|_| unknown())?;
         let org = self.org_view_of(ctx.caller().org_id, &set).await?;

@@ -189,9 +189,9 @@ impl Tools {
         for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
             offers.push(self.offer_of(connection).await?);
         }
-        let policies = self.policies.current();
-        let accesses = policies.accesses(&ctx.session.principal);
         let org = ctx.caller().org_id;
+        let policies = self.policies.current_of(org);
+        let accesses = policies.accesses(&ctx.session.principal);
         let usable = |it: &OfferedTool| {
             accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
         };

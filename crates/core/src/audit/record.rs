@@ -109,6 +109,12 @@ pub enum EventType {
     /// Another policy set is in force.
     #[serde(rename = "policy.changed")]
     PolicyChanged,
+    /// An admin switched a policy off for the org, for a while.
+    #[serde(rename = "policy.override_set")]
+    PolicyOverrideSet,
+    /// An admin took that back.
+    #[serde(rename = "policy.override_removed")]
+    PolicyOverrideRemoved,
     /// A policy folder could not be taken; the last good set stays in force.
     #[serde(rename = "policy.reload_failed")]
     PolicyReloadFailed,
@@ -159,6 +165,8 @@ impl EventType {
             Self::TokenRevoked => "token.revoked",
             Self::TokenReuseDetected => "token.reuse_detected",
             Self::OrgChanged => "org.changed",
+            Self::PolicyOverrideSet => "policy.override_set",
+            Self::PolicyOverrideRemoved => "policy.override_removed",
             Self::PrincipalChanged => "principal.changed",
             Self::PrincipalKeyAdded => "principal.key_added",
             Self::PrincipalKeyRemoved => "principal.key_removed",

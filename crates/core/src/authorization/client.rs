@@ -18,6 +18,10 @@ pub const MAX_CLIENT_ID: usize = 2_048;
 const MAX_DOCUMENT_URL: usize = 512;
 /// Characters of a name; longer ones are cut.
 const MAX_NAME: usize = 64;
+/// Id of the gateway's own command line.
+pub const COMMAND_LINE: &str = "portcullis-cli";
+/// Path on a loopback address that the command line returns to.
+pub const COMMAND_LINE_PATH: &str = "/callback";
 /// Addresses that a client may return to, at most.
 const MAX_REDIRECTS: usize = 20;
 
@@ -82,6 +86,28 @@ impl Client {
         let name = name.map(shown_name).filter(|name| !name.trim().is_empty());
         let name = name.unwrap_or_else(|| first.shown());
         Ok(Self { reference: ClientRef { id, kind, name }, redirect_uris })
+    }
+
+    /// The command line of this gateway, on the machine of the person who uses it: every gateway knows it, and
+    /// it returns to loopback addresses only.
+    #[must_use]
+    pub fn command_line() -> Self {
+        let uris = ["http://127.0.0.1", "http://[::1]"];
+        let uri = |host: &str| RedirectUri::parse(&format!("{host}{COMMAND_LINE_PATH}"));
+        Self {
+            reference: ClientRef {
+                id: COMMAND_LINE.to_owned(),
+                kind: ClientKind::Declared,
+                name: "Portcullis command line".to_owned(),
+            },
+            redirect_uris: uris.into_iter().filter_map(uri).collect(),
+        }
+    }
+
+    /// Returns true if the operator or the gateway itself vouches for it.
+    #[must_use]
+    pub const fn is_declared(&self) -> bool {
+        matches!(self.reference.kind, ClientKind::Declared)
     }
 
     /// The client whose metadata document stands at `id`.
@@ -210,6 +236,30 @@ mod tests {
             let document = json!({"client_id": ID, "redirect_uris": uris});
             assert!(Client::of_document(ID, &document).is_err(), "{uris}");
         }
+    }
+
+    #[test]
+    fn the_command_line_returns_to_loopback_addresses_only() {
+        let client = Client::command_line();
+        let admits = |text: &str| {
+            let uri = RedirectUri::parse(text);
+            uri.is_some_and(|uri| client.redirect_uris().iter().any(|own| own.admits(&uri)))
+        };
+
+        assert_eq!(client.redirect_uris().len(), 2);
+        for own in ["http://127.0.0.1:49152/callback", "http://[::1]:9/callback"] {
+            assert!(admits(own), "{own}");
+        }
+        for other in [
+            "http://127.0.0.1:49152/",
+            "http://127.0.0.1:49152/callback/x",
+            "http://localhost.evil.example/callback",
+            "https://evil.example/callback",
+        ] {
+            assert!(!admits(other), "{other}");
+        }
+        assert!(client.ceiling().contains(Scope::Admin));
+        assert!(!client.ceiling().contains(Scope::ApprovalsDecide));
     }
 
     #[test]

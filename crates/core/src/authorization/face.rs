@@ -1,14 +1,15 @@
-//! The MCP endpoint that a token is good for (RFC 8707).
+//! The face of the gateway that a token is good for (RFC 8707).
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::OAuthError;
+use crate::principal::{Scope, ScopeSet};
 
 /// Longest `resource`.
 const MAX_RESOURCE: usize = 2_048;
 
-/// An MCP endpoint of this gateway.
+/// A face of this gateway: an MCP endpoint, or REST.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Face {
@@ -16,6 +17,8 @@ pub enum Face {
     All,
     /// `/mcp/{slug}`: those of one provider.
     One(String),
+    /// `/v1`: REST with administration, and no MCP endpoint.
+    Rest,
 }
 
 impl Face {
@@ -45,7 +48,17 @@ impl Face {
             return None;
         }
         match path.strip_suffix('/').unwrap_or(path) {
-            "" | "/mcp" => Some(Self::All),
+            "" => Some(Self::All),
+            path => Self::at(path),
+        }
+    }
+
+    /// The face at exactly this path.
+    #[must_use]
+    pub fn at(path: &str) -> Option<Self> {
+        match path {
+            "/mcp" => Some(Self::All),
+            "/v1" => Some(Self::Rest),
             path => Self::one(path.strip_prefix("/mcp/")?),
         }
     }
@@ -65,6 +78,7 @@ impl Face {
         match self {
             Self::All => "/mcp".to_owned(),
             Self::One(slug) => format!("/mcp/{slug}"),
+            Self::Rest => "/v1".to_owned(),
         }
     }
 
@@ -72,16 +86,27 @@ impl Face {
     #[must_use]
     pub fn provider(&self) -> Option<&str> {
         match self {
-            Self::All => None,
+            Self::All | Self::Rest => None,
             Self::One(slug) => Some(slug),
         }
     }
 
-    /// The face that is in both; `None` if there is none.
+    /// The scopes that tokens of this face can carry: those of an MCP endpoint never administer.
+    #[must_use]
+    pub const fn ceiling(&self) -> ScopeSet {
+        match self {
+            Self::All | Self::One(_) => ScopeSet::ALL.without(Scope::Admin),
+            Self::Rest => ScopeSet::ALL,
+        }
+    }
+
+    /// The face that is in both; `None` if there is none. REST has no MCP endpoint in it, nor the reverse.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Option<Self> {
         match (self, other) {
-            (Self::All, face) | (face, Self::All) => Some(face.clone()),
+            (Self::All, face @ Self::One(_)) | (face @ Self::One(_), Self::All) => {
+                Some(face.clone())
+            }
             (one, two) => (one == two).then(|| one.clone()),
         }
     }
@@ -120,7 +145,10 @@ mod tests {
             ("https://evil.example/mcp", None),
             ("https:\\\\gw.example:8443/mcp", None),
             ("https:gw.example:8443/mcp", None),
-            ("https://gw.example:8443/v1", None),
+            ("https://gw.example:8443/v1", Some(Face::Rest)),
+            ("https://gw.example:8443/v1/", Some(Face::Rest)),
+            ("https://gw.example:8443/v1/principals", None),
+            ("https://gw.example:8443/V1", None),
             ("mcp", None),
         ] {
             assert_eq!(face(text), wanted, "{text}");
@@ -135,5 +163,29 @@ mod tests {
         assert_eq!(Face::All.intersection(&one("a")), Some(one("a")));
         assert_eq!(one("a").intersection(&one("a")), Some(one("a")));
         assert_eq!(one("a").intersection(&one("b")), None);
+        assert_eq!(Face::Rest.intersection(&Face::Rest), Some(Face::Rest));
+        for mcp in [Face::All, one("a")] {
+            assert_eq!(Face::Rest.intersection(&mcp), None);
+            assert_eq!(mcp.intersection(&Face::Rest), None);
+        }
+    }
+
+    #[test]
+    fn only_rest_administers() {
+        assert!(Face::Rest.ceiling().contains(Scope::Admin));
+        for mcp in [Face::All, Face::One("a".to_owned())] {
+            assert!(!mcp.ceiling().contains(Scope::Admin));
+            assert!(mcp.ceiling().contains(Scope::McpsInvoke));
+        }
+    }
+
+    #[test]
+    fn a_path_names_its_face() {
+        for face in [Face::All, Face::Rest, Face::One("github".to_owned())] {
+            assert_eq!(Face::at(&face.path()), Some(face));
+        }
+        for other in ["", "/", "/v1/", "/mcp/", "/v1/x", "mcp"] {
+            assert_eq!(Face::at(other), None, "{other}");
+        }
     }
 }

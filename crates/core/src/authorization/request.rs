@@ -146,11 +146,15 @@ impl ClientRequest {
         let challenge =
             CodeChallenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
         let face = Face::of_resource(form.get("resource"), public_url)?;
+        if face == Face::Rest && !self.client.is_declared() {
+            return Err(OAuthError::target());
+        }
         let scopes = match form.get("scope") {
             None => DEFAULT_SCOPES,
             Some(text) => text.split(' ').filter_map(|name| name.parse().ok()).collect(),
         };
-        let scopes: ScopeSet = scopes.intersection(self.client.ceiling());
+        let scopes: ScopeSet =
+            scopes.intersection(self.client.ceiling()).intersection(face.ceiling());
         if scopes.is_empty() {
             let told = "none of the scopes can be given to this client";
             return Err(OAuthError::new(OAuthErrorCode::InvalidScope, told));

@@ -156,6 +156,12 @@ impl Origin {
         url.ok().filter(plain).map(|url| Self(url.origin()))
     }
 
+    /// Scheme, host and port as they are written in ASCII, without a port that the scheme stands for.
+    #[must_use]
+    pub fn ascii(&self) -> String {
+        self.0.ascii_serialization()
+    }
+
     /// The name or address of its host, in lower case; an address of IPv6 in brackets.
     #[must_use]
     pub fn host(&self) -> Option<String> {

@@ -187,6 +187,12 @@ pub enum Conflict {
     VersionChanged,
     /// Several orgs share it, so that the operator decides.
     Shared,
+    /// The policy is one that no org may switch off.
+    Locked,
+    /// The org has as many policies switched off as it may have.
+    TooManyOverrides,
+    /// A program would lift what a person decides about.
+    PeopleOnly,
 }
 
 impl Conflict {
@@ -198,6 +204,9 @@ impl Conflict {
             Self::LastAdmin => "last_admin",
             Self::VersionChanged => "version_changed",
             Self::Shared => "shared",
+            Self::Locked => "locked",
+            Self::TooManyOverrides => "too_many_overrides",
+            Self::PeopleOnly => "people_only",
         }
     }
 
@@ -214,6 +223,15 @@ impl Conflict {
             }
             Self::Shared => {
                 "Several orgs share this, so only the operator changes it, on the node's command line."
+            }
+            Self::Locked => {
+                "This policy is locked: only the operator changes it, in its file or on the node's command line."
+            }
+            Self::TooManyOverrides => {
+                "The org has as many policies switched off as it may have; switch one on again first."
+            }
+            Self::PeopleOnly => {
+                "Only a person switches off a policy that forbids; log in as an admin of the org."
             }
         }
     }

@@ -7,7 +7,7 @@ use axum::{
 };
 use portcullis_app::{ConsentQuestion, shown_digest};
 use portcullis_core::{
-    authorization::{Client, ClientKind, Face},
+    authorization::{COMMAND_LINE, Client, ClientKind, Face},
     principal::Scope,
 };
 
@@ -36,7 +36,12 @@ fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {
     let person = asked.person();
     let mut text = String::from("<p><strong>");
     escape(&client.reference().name, &mut text);
-    text.push_str("</strong> asks to use tools through this gateway in your name.</p><dl>");
+    text.push_str(match asked.face() {
+        Face::All | Face::One(_) => {
+            "</strong> asks to use tools through this gateway in your name.</p><dl>"
+        }
+        Face::Rest => "</strong> asks to work on this gateway in your name.</p><dl>",
+    });
     entry("Client", &vouched(client), &mut text);
     let uri = asked.redirect_uri();
     entry("Returns to", &format!("{} ({})", uri.shown(), uri.as_str()), &mut text);
@@ -87,6 +92,10 @@ fn hidden(name: &str, value: &str, text: &mut String) {
 
 /// Who vouches for a client.
 fn vouched(client: &Client) -> String {
+    if client.reference().id == COMMAND_LINE {
+        return "a program on your own machine: allow only what you began in your terminal"
+            .to_owned();
+    }
     match client.reference().kind {
         ClientKind::MetadataDocument => {
             let host = client.host().unwrap_or_default();
@@ -100,6 +109,7 @@ fn vouched(client: &Client) -> String {
 fn tools(face: &Face) -> String {
     match face {
         Face::All => "all providers".to_owned(),
+        Face::Rest => "all providers, and the administration of your organization".to_owned(),
         Face::One(slug) => format!("the provider {slug}"),
     }
 }

@@ -1,9 +1,9 @@
-//! `/v1/policies`: the policies in force, read-only.
+//! `/v1/policies`: the policies in force.
 
 use std::{borrow::Cow, sync::Arc};
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{CaseReport, PolicyPage, PolicyQuery, PolicyStats, tool_named};
+use portcullis_app::{CaseReport, Ctx, PolicyPage, PolicyQuery, PolicyStats, tool_named};
 use portcullis_core::{
     clock::Timestamp,
     policy::{FullRecord, PolicyError, PolicyRecord, Somebody, SomebodyError},
@@ -66,7 +66,7 @@ pub(crate) async fn list(
     let end = records.last().filter(|_| *more).map(|record| &*record.id);
     let items = records.iter().map(|record| ListedPolicy {
         stats: gateway.app.policies.policy_stats(&ctx, set, &record.id),
-        record: warned(as_switched(&gateway, record), &page),
+        record: warned(as_switched(&gateway, &ctx, record), &page),
     });
     let data = Policies { items: items.collect(), policy_set: policy_set(&gateway, &page) };
     Ok(list.answer(&data, end))
@@ -80,7 +80,8 @@ pub(crate) async fn list(
         ("version" = Option<String>, Query, description = "the version an event points at", pattern = "[^, ]"),
     ),
     responses(
-        (status = 200, description = "the policy", body = One<Policy>),
+        (status = 200, description = "the policy", body = One<Policy>,
+            headers(("ETag" = String, description = "changes with the policy and its override; absent for an earlier version"))),
         (status = 404, description = "no such policy, or not in that version", body = ErrorAnswer),
     )
 )]
@@ -97,9 +98,10 @@ pub(crate) async fn get(
     if let Ok((set, record)) = &found
         && wanted.is_none_or(|version| record.version.as_deref() == Some(version))
     {
-        let record = as_switched(&gateway, record);
+        let etag = gateway.app.administration.policy_version_tag(&ctx, record);
+        let record = as_switched(&gateway, &ctx, record);
         let stats = Some(gateway.app.policies.policy_stats(&ctx, set, &id));
-        return Ok(Outcome::data(&Policy { record: record.full(), stats }));
+        return Ok(Outcome::data(&Policy { record: record.full(), stats }).with_etag(&etag));
     }
     // A policy that is gone can still be read in the version that an event points at.
     match (wanted, found) {
@@ -116,9 +118,13 @@ fn somebody(text: &str) -> Result<Somebody, Refusal> {
 }
 
 /// The record as it counts now: a policy can be switched off for a while.
-fn as_switched<'a>(gateway: &Gateway, record: &'a PolicyRecord) -> Cow<'a, PolicyRecord> {
-    let end = gateway.app.policies.switched_off_until(&record.id);
-    end.map_or(Cow::Borrowed(record), |end| Cow::Owned(record.switched_off(end)))
+fn as_switched<'a>(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    record: &'a PolicyRecord,
+) -> Cow<'a, PolicyRecord> {
+    let off = gateway.app.policies.switched_off(ctx.caller().org_id, &record.id);
+    off.map_or(Cow::Borrowed(record), |off| Cow::Owned(record.switched_off(off)))
 }
 
 /// The record with what is to be said about it to the caller's org.

@@ -1,14 +1,14 @@
 //! `portcullis approval`.
 
+use axum::http::Method;
 use clap::{Args, Subcommand, ValueEnum};
-use portcullis_app::ApprovalView;
 use portcullis_core::{
     approval::{Status, Vote},
     id::ApprovalId,
 };
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{Failure, Installation, remote::body};
 
 #[derive(Subcommand)]
 pub(super) enum Approvals {
@@ -105,14 +105,21 @@ async fn list(
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let listed = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        office.shell.approvals(org, status.map(Named::status)).await
+    let status = status.map(Named::status);
+    let approvals: Vec<Value> = if let Some(gateway) = installation.gateway(org).await? {
+        let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
+        gateway.list("/v1/approvals", &only).await?
+    } else {
+        let office = installation.office().await?;
+        let listed = async {
+            let org = office.shell.org_or_only(org).await?.id;
+            office.shell.approvals(org, status).await
+        };
+        let listed = listed.await;
+        office.close().await;
+        listed?.iter().map(|approval| json!(approval)).collect()
     };
-    let listed = listed.await;
-    office.close().await;
-    let records: Vec<Value> = listed?.iter().map(record).collect();
+    let records: Vec<Value> = approvals.iter().map(record).collect();
     let columns = ["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"];
     installation.output().table(&records, &columns)
 }
@@ -122,6 +129,10 @@ async fn show(
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
+    if let Some(gateway) = installation.gateway(org).await? {
+        let found = gateway.get(&format!("/v1/approvals/{approval}")).await?;
+        return installation.output().members(&found);
+    }
     let office = installation.office().await?;
     let found = async {
         let org = office.shell.org_or_only(org).await?.id;
@@ -135,32 +146,41 @@ async fn show(
 impl Decision {
     async fn run(self, vote: Vote) -> Result<(), Failure> {
         let Self { approval, reason, org, installation } = self;
-        let office = installation.office().await?;
-        let decided = async {
-            let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            office.shell.decide(org, approval, vote, reason.as_deref()).await
+        let decided = if let Some(gateway) = installation.gateway(org.as_deref()).await? {
+            let path = format!("/v1/approvals/{approval}/decision");
+            let asked = body(json!({ "decision": vote, "comment": reason }));
+            gateway.send(Method::POST, &path, Some(&asked)).await?
+        } else {
+            let office = installation.office().await?;
+            let decided = async {
+                let org = office.shell.org_or_only(org.as_deref()).await?.id;
+                office.shell.decide(org, approval, vote, reason.as_deref()).await
+            };
+            let decided = decided.await;
+            office.close().await;
+            json!(decided?)
         };
-        let decided = decided.await;
-        office.close().await;
-        let decided = decided?;
-        let text = format!("{approval} is {}", decided.status.as_str());
-        installation.output().record(&json!(decided), &text)
+        let status = decided.get("status").and_then(Value::as_str).unwrap_or_default();
+        installation.output().record(&decided, &format!("{approval} is {status}"))
     }
 }
 
-/// An approval in a list.
-fn record(approval: &ApprovalView) -> Value {
-    let yes = approval.decisions.iter().filter(|it| it.decision == Vote::Approve).count();
+/// An approval in a list, of what the API tells of it.
+fn record(approval: &Value) -> Value {
+    let at = |pointer: &str| approval.pointer(pointer).cloned().unwrap_or_default();
+    let decisions = approval.get("decisions").and_then(Value::as_array);
+    let says_yes = |it: &&Value| it.get("decision") == Some(&json!(Vote::Approve));
+    let yes = decisions.map_or(0, |all| all.iter().filter(says_yes).count());
     json!({
-        "id": approval.id,
-        "status": approval.status,
-        "requester": approval.requester.principal_name,
-        "requester_id": approval.requester.principal_id,
-        "tool": approval.tool.id,
-        "policy": approval.policy.id,
-        "approved_by": format!("{yes} of {}", approval.terms.approvals),
-        "digest": approval.digest,
-        "created_at": approval.created_at,
-        "expires_at": approval.expires_at,
+        "id": at("/id"),
+        "status": at("/status"),
+        "requester": at("/requester/principal_name"),
+        "requester_id": at("/requester/principal_id"),
+        "tool": at("/tool/id"),
+        "policy": at("/policy/id"),
+        "approved_by": format!("{yes} of {}", at("/terms/approvals")),
+        "digest": at("/digest"),
+        "created_at": at("/created_at"),
+        "expires_at": at("/expires_at"),
     })
 }

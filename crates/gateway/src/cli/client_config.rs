@@ -20,9 +20,6 @@ pub(super) struct ClientConfig {
     /// Only the tools of this provider, under their own names
     #[arg(long, value_name = "SLUG")]
     provider: Option<ProviderSlug>,
-    /// Address of the gateway; `server.public_url`, or where it listens, by default
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
     /// Environment variable that holds the token
     #[arg(long, value_name = "NAME", default_value = TOKEN)]
     token_env: String,
@@ -48,8 +45,8 @@ enum Client {
 impl ClientConfig {
     /// Prints the settings; nothing of them is secret.
     pub(super) fn run(self) -> Result<(), Failure> {
-        let config = self.installation.config()?;
-        let origin = match self.url {
+        let config = self.installation.own_config()?;
+        let origin = match &self.installation.remote.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };

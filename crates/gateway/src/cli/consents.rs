@@ -1,5 +1,6 @@
 //! `portcullis consent`.
 
+use axum::http::Method;
 use clap::Subcommand;
 use portcullis_core::id::ConsentId;
 use serde_json::{Value, json};
@@ -40,14 +41,18 @@ impl Consents {
 }
 
 async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let listed = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        office.shell.consents(org).await
+    let records: Vec<Value> = if let Some(gateway) = installation.gateway(org).await? {
+        gateway.list("/v1/consents", &[]).await?
+    } else {
+        let office = installation.office().await?;
+        let listed = async {
+            let org = office.shell.org_or_only(org).await?.id;
+            office.shell.consents(org).await
+        };
+        let listed = listed.await;
+        office.close().await;
+        listed?.iter().map(|consent| json!(consent)).collect()
     };
-    let listed = listed.await;
-    office.close().await;
-    let records: Vec<Value> = listed?.iter().map(|consent| json!(consent)).collect();
     let columns = ["id", "principal_id", "client", "endpoint", "scope", "renewed_at"];
     installation.output().table(&records, &columns)
 }
@@ -57,14 +62,20 @@ async fn withdraw(
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let withdrawn = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        office.shell.withdraw_consent(org, consent).await
+    let revoked = if let Some(gateway) = installation.gateway(org).await? {
+        let path = format!("/v1/consents/{consent}");
+        let told = gateway.send(Method::DELETE, &path, None).await?;
+        told.get("tokens_revoked").cloned().unwrap_or_default()
+    } else {
+        let office = installation.office().await?;
+        let withdrawn = async {
+            let org = office.shell.org_or_only(org).await?.id;
+            office.shell.withdraw_consent(org, consent).await
+        };
+        let withdrawn = withdrawn.await;
+        office.close().await;
+        json!(withdrawn?)
     };
-    let withdrawn = withdrawn.await;
-    office.close().await;
-    let revoked = withdrawn?;
     let text = format!("withdrew {consent}, and revoked {revoked} tokens");
     let record = json!({"id": consent, "withdrawn": true, "tokens_revoked": revoked});
     installation.output().record(&record, &text)

@@ -58,7 +58,7 @@ fn detectors() -> Result<ExitCode, Failure> {
 
 impl Test {
     fn run(self) -> Result<ExitCode, Failure> {
-        let config = self.installation.config()?;
+        let config = self.installation.own_config()?;
         // An engine whose samples do not hold is none: the error names them.
         let engine = config.dlp.engine()?;
         let samples = engine.samples();

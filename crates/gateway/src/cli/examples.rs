@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 60] = [
+const EXAMPLES: [(&str, &[&str]); 63] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -16,6 +16,12 @@ const EXAMPLES: [(&str, &[&str]); 60] = [
             "acme --plan enterprise --requests-per-minute 6000 --invocations-per-minute 600",
         ],
     ),
+    (
+        "login",
+        &["--url https://gateway.acme.example", "--url https://gateway.acme.example --no-browser"],
+    ),
+    ("logout", &["--url https://gateway.acme.example"]),
+    ("org show", &["--org acme", "--url https://gateway.acme.example"]),
     ("org disable", &["acme"]),
     ("org enable", &["acme"]),
     ("org set-plan", &["acme --plan pro"]),
@@ -27,7 +33,7 @@ const EXAMPLES: [(&str, &[&str]); 60] = [
     ("principal set-groups", &["ana finance on-call", "ana --none"]),
     ("principal disable", &["ana --org acme"]),
     ("principal enable", &["ana --org acme"]),
-    ("principal list", &["--org acme"]),
+    ("principal list", &["--org acme", "--url https://gateway.acme.example"]),
     ("principal key add", &["ci --key-file ci.pub.pem"]),
     ("principal key list", &["ci"]),
     ("principal key remove", &["ci --key NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs"]),
@@ -61,7 +67,10 @@ const EXAMPLES: [(&str, &[&str]); 60] = [
     ("policy schema", &["", "--json"]),
     ("policy tools", &[""]),
     ("policy explain", &["evt_01M754BKTKX1YB8Q05NMW9TP4G"]),
-    ("policy disable", &["no-prod --ttl 1h"]),
+    (
+        "policy disable",
+        &["no-prod --ttl 1h", "no-prod --ttl 1h --reason 4711 --url https://gateway.acme.example"],
+    ),
     ("policy enable", &["no-prod"]),
     ("key new", &["", "/etc/portcullis/key"]),
     ("key rotate", &["", "--rewrap-only"]),
@@ -129,8 +138,9 @@ mod tests {
     fn without_example(command: &Command, path: &str, found: &mut Vec<String>) {
         for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
             let path = format!("{path} {}", inner.get_name());
-            let takes =
-                inner.get_arguments().any(|it| !["config", "json"].contains(&it.get_id().as_str()));
+            let takes = inner
+                .get_arguments()
+                .any(|it| !["config", "json", "url", "token_file"].contains(&it.get_id().as_str()));
             let help = inner.get_after_help().map(ToString::to_string).unwrap_or_default();
             if !inner.has_subcommands() && takes && !help.contains("Example") {
                 found.push(path.clone());

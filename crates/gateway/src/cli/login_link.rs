@@ -19,16 +19,13 @@ pub(super) struct LoginLink {
     /// Id or name of the org, where several have a principal of that name
     #[arg(long)]
     org: Option<String>,
-    /// Address of the gateway; `server.public_url`, or where it listens, by default
-    #[arg(long)]
-    url: Option<String>,
     #[command(flatten)]
     installation: Installation,
 }
 
 impl LoginLink {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let config = self.installation.config()?;
+        let config = self.installation.own_config()?;
         if !config.login.links {
             return Err(
                 "links log nobody in: set `links = true` in `[login]` of the configuration, \
@@ -36,11 +33,11 @@ impl LoginLink {
                     .into(),
             );
         }
-        let url = match self.url {
+        let url = match &self.installation.remote.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };
-        let office = self.installation.office().await?;
+        let office = self.installation.office_of(config).await?;
         let made = async {
             let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
             Ok::<_, Failure>((link(&office.shell, &found, &url).await?, found))

@@ -7,7 +7,7 @@ use portcullis_core::principal::Plan;
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{Failure, Installation, remote::org_record};
 
 #[derive(Subcommand)]
 pub(super) enum Orgs {
@@ -17,6 +17,14 @@ pub(super) enum Orgs {
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
+        #[command(flatten)]
+        installation: Installation,
+    },
+    /// Show an org with its plan and limits, and over the API what it used of them
+    Show {
+        /// Id or name of the org; not needed where there is only one
+        #[arg(long)]
+        org: Option<String>,
         #[command(flatten)]
         installation: Installation,
     },
@@ -86,6 +94,23 @@ impl PlanArgs {
     }
 }
 
+async fn show(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
+    let shown = if let Some(gateway) = installation.gateway(org).await? {
+        let told = gateway.get("/v1/org").await?;
+        let mut shown = org_record(&told);
+        if let (Value::Object(members), Some(used)) = (&mut shown, told.get("used")) {
+            members.insert("used".to_owned(), used.clone());
+        }
+        shown
+    } else {
+        let office = installation.office().await?;
+        let found = office.shell.org_or_only(org).await;
+        office.close().await;
+        record(&found?)
+    };
+    installation.output().members(&shown)
+}
+
 impl Orgs {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
@@ -113,6 +138,7 @@ impl Orgs {
                 ];
                 installation.output().table(&records, &columns)
             }
+            Self::Show { org, installation } => show(org.as_deref(), &installation).await,
             Self::Disable { org, installation } => disable(&org, &installation).await,
             Self::Enable { org, installation } => enable(&org, &installation).await,
             Self::SetPlan { org, plan, installation } => {

@@ -68,8 +68,8 @@ impl Policy {
             Self::Init(init) => init.run().await,
             Self::Schema(schema) => schema.run().await,
             Self::Tools(tools) => tools.run().await,
-            Self::Disable(disable) => disable.run(),
-            Self::Enable(enable) => enable.run(),
+            Self::Disable(disable) => disable.run().await,
+            Self::Enable(enable) => enable.run().await,
             Self::Reload(reload) => reload.run(),
         }
     }
@@ -99,8 +99,12 @@ impl Desk {
         self.installation.output()
     }
 
+    /// The configuration. A gateway that the environment names does not concern the files of a folder.
     fn config(&self) -> Result<Config, Failure> {
-        self.installation.config()
+        match self.installation.remote.url {
+            Some(_) => self.installation.config(),
+            None => self.installation.own_config(),
+        }
     }
 
     fn folder(&self, config: &Config) -> PathBuf {

@@ -1,8 +1,10 @@
 //! `portcullis principal`.
 
 mod keys;
+
 use std::collections::BTreeSet;
 
+use axum::http::Method;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use portcullis_app::{NewPrincipal, PrincipalPatch, Shell};
 use portcullis_core::{
@@ -12,7 +14,10 @@ use portcullis_core::{
 use portcullis_store::Principal;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{
+    Failure, Installation,
+    remote::{body, principal_of},
+};
 
 #[derive(Subcommand)]
 pub(super) enum Principals {
@@ -149,16 +154,9 @@ impl Principals {
                     Kind::User => PrincipalKind::User,
                     Kind::Service => PrincipalKind::Service,
                 };
-                let office = installation.office().await?;
-                let created = async {
-                    let org = office.shell.org_or_only(org.as_deref()).await?;
-                    let groups = BTreeSet::new();
-                    let new = NewPrincipal { name: name.clone(), kind, role, groups };
-                    office.shell.create_principal(org.id, new).await
-                };
-                let created = created.await;
-                office.close().await;
-                let principal = created?;
+                let groups = BTreeSet::new();
+                let new = NewPrincipal { name: name.clone(), kind, role, groups };
+                let principal = create(new, org.as_deref(), &installation).await?;
                 let text = format!("made {} ({name}, role {})", principal.id, role.name());
                 installation.output().record(&record(&principal), &text)
             }
@@ -195,15 +193,59 @@ impl Principals {
     }
 }
 
-async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
+async fn create(
+    new: NewPrincipal,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<Principal, Failure> {
+    if let Some(gateway) = installation.gateway(org).await? {
+        let (role, scopes) = role_members(new.role);
+        let kind = new.kind.as_str();
+        let asked = json!({ "name": new.name, "kind": kind, "role": role, "scopes": scopes });
+        let made = gateway.send(Method::POST, "/v1/principals", Some(&body(asked))).await?;
+        return principal_of(&made, gateway.org_id().await?);
+    }
     let office = installation.office().await?;
-    let listed = async {
+    let created = async {
         let org = office.shell.org_or_only(org).await?;
-        office.shell.principals(org.id).await
+        office.shell.create_principal(org.id, new).await
     };
-    let listed = listed.await;
+    let created = created.await;
     office.close().await;
-    let records: Vec<Value> = listed?.iter().map(record).collect();
+    Ok(created?)
+}
+
+/// A role as the API takes it: the role of a user, or the scopes of a service account.
+fn role_members(role: Role) -> (Option<&'static str>, Option<ScopeSet>) {
+    match role {
+        Role::Member | Role::Auditor | Role::Admin => (Some(role.name()), None),
+        Role::Service(scopes) => (None, Some(scopes)),
+    }
+}
+
+/// A change as the API takes it (RFC 7396).
+fn patch_body(patch: PrincipalPatch) -> Value {
+    let (role, scopes) = patch.role.map(role_members).unwrap_or_default();
+    let PrincipalPatch { groups, disabled, .. } = patch;
+    body(json!({ "role": role, "scopes": scopes, "groups": groups, "disabled": disabled }))
+}
+
+async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
+    let principals = if let Some(gateway) = installation.gateway(org).await? {
+        let org = gateway.org_id().await?;
+        let told = gateway.list("/v1/principals", &[]).await?;
+        told.iter().map(|told| principal_of(told, org)).collect::<Result<_, _>>()?
+    } else {
+        let office = installation.office().await?;
+        let listed = async {
+            let org = office.shell.org_or_only(org).await?;
+            office.shell.principals(org.id).await
+        };
+        let listed = listed.await;
+        office.close().await;
+        listed?
+    };
+    let records: Vec<Value> = principals.iter().map(record).collect();
     let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
     installation.output().table(&records, &columns)
 }
@@ -230,8 +272,14 @@ impl Whom {
         patch: impl FnOnce(PrincipalId) -> Result<PrincipalPatch, Failure>,
         text: impl FnOnce(&Principal) -> String,
     ) -> Result<(), Failure> {
-        let change = async |shell: &Shell, id| Ok(shell.change_principal(id, patch(id)?).await?);
-        let changed = self.with(change).await?;
+        let changed = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
+            let id = gateway.principal(&self.principal).await?.id;
+            gateway.change_principal(id, &patch_body(patch(id)?)).await?
+        } else {
+            let change =
+                async |shell: &Shell, id| Ok(shell.change_principal(id, patch(id)?).await?);
+            self.with(change).await?
+        };
         self.installation.output().record(&record(&changed), &text(&changed))
     }
 }

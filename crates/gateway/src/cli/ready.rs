@@ -20,7 +20,7 @@ impl Ready {
     /// Asks the node where its configuration says that it listens: for probes, if there is such a
     /// listener.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let config = self.installation.config()?;
+        let config = self.installation.own_config()?;
         let server = &config.server;
         let (address, tls) = match &server.health_listen {
             Some(health) => (config::address(health, "server.health_listen")?, false),

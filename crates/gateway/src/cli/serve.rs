@@ -29,7 +29,7 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let mut config = self.installation.config()?;
+        let mut config = self.installation.own_config()?;
         if let Some(port) = self.port {
             let mut address = config::address(&config.server.listen, "server.listen")?;
             address.set_port(port);

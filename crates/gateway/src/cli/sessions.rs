@@ -1,5 +1,6 @@
 //! `portcullis session`.
 
+use axum::http::Method;
 use clap::Subcommand;
 use portcullis_app::SessionView;
 use portcullis_core::id::SessionId;
@@ -45,6 +46,26 @@ async fn list(
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
+    let records = match installation.gateway(org).await? {
+        Some(gateway) => {
+            let principal = match principal {
+                Some(named) => Some(gateway.principal(named).await?.id.to_string()),
+                None => None,
+            };
+            let only: Vec<_> = principal.iter().map(|id| ("principal", id.as_str())).collect();
+            gateway.list("/v1/sessions", &only).await?
+        }
+        None => listed(principal, org, installation).await?,
+    };
+    let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
+    installation.output().table(&records, &columns)
+}
+
+async fn listed(
+    principal: Option<&str>,
+    org: Option<&str>,
+    installation: &Installation,
+) -> Result<Vec<Value>, Failure> {
     let office = installation.office().await?;
     let listed = async {
         let org = office.shell.org_or_only(org).await?.id;
@@ -57,17 +78,18 @@ async fn list(
     };
     let listed = listed.await;
     office.close().await;
-    let records: Vec<Value> =
-        listed?.into_iter().map(|session| json!(SessionView::from(session))).collect();
-    let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
-    installation.output().table(&records, &columns)
+    Ok(listed?.into_iter().map(|session| json!(SessionView::from(session))).collect())
 }
 
 async fn end(session: SessionId, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let ended = office.shell.end_session(session).await;
-    office.close().await;
-    ended?;
+    if let Some(gateway) = installation.gateway(None).await? {
+        gateway.send(Method::DELETE, &format!("/v1/sessions/{session}"), None).await?;
+    } else {
+        let office = installation.office().await?;
+        let ended = office.shell.end_session(session).await;
+        office.close().await;
+        ended?;
+    }
     let text = format!("ended {session}: its browser is signed out");
     installation.output().record(&json!({ "id": session, "ended": true }), &text)
 }

@@ -2,13 +2,22 @@
 
 use std::io::{self, Read};
 
+use axum::http::Method;
 use clap::{Args, Subcommand};
 use portcullis_app::{Inspected, TokenRequest};
-use portcullis_core::{id::TokenId, principal::ScopeSet, secret::Secret, token::CidrList};
+use portcullis_core::{
+    id::{OrgId, TokenId},
+    principal::ScopeSet,
+    secret::Secret,
+    token::CidrList,
+};
 use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{
+    Failure, Installation,
+    remote::{RemoteGateway, body},
+};
 use crate::config::seconds;
 
 #[derive(Subcommand)]
@@ -72,14 +81,7 @@ impl Tokens {
         match self {
             Self::Create(create) => create.run().await,
             Self::List { org, installation } => {
-                let office = installation.office().await?;
-                let listed = async {
-                    let org = office.shell.org_or_only(org.as_deref()).await?;
-                    office.shell.tokens(org.id).await
-                };
-                let listed = listed.await;
-                office.close().await;
-                let records: Vec<Value> = listed?.iter().map(record).collect();
+                let records = listed(org.as_deref(), &installation).await?;
                 let columns = [
                     "id",
                     "principal",
@@ -93,10 +95,16 @@ impl Tokens {
             }
             Self::Inspect { token, installation } => inspect(&token, &installation).await,
             Self::Revoke { token_id, installation } => {
-                let office = installation.office().await?;
-                let revoked = office.shell.revoke_token(token_id).await;
-                office.close().await;
-                let others = revoked?;
+                let others = if let Some(gateway) = installation.gateway(None).await? {
+                    let path = format!("/v1/tokens/{token_id}");
+                    let told = gateway.send(Method::DELETE, &path, None).await?;
+                    told.get("descendants_revoked").cloned().unwrap_or_default()
+                } else {
+                    let office = installation.office().await?;
+                    let revoked = office.shell.revoke_token(token_id).await;
+                    office.close().await;
+                    json!(revoked?)
+                };
                 let shown = json!({ "revoked": token_id, "descendants_revoked": others });
                 let text = format!("revoked {token_id} and {others} tokens that descend from it");
                 installation.output().record(&shown, &text)
@@ -107,6 +115,9 @@ impl Tokens {
 
 impl Create {
     async fn run(self) -> Result<(), Failure> {
+        if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
+            return self.create_at(&gateway).await;
+        }
         let office = self.installation.office().await?;
         let made = async {
             let principal = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
@@ -135,6 +146,77 @@ impl Create {
         }
         output.record(&shown, text)
     }
+
+    /// The same over the API, which makes tokens for service accounts only.
+    async fn create_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
+        let principal = gateway.principal(&self.principal).await?;
+        let networks = self.allowed_from.as_ref().map(ToString::to_string);
+        let networks: Option<Vec<&str>> = networks.as_deref().map(|list| list.split(',').collect());
+        let asked = json!({
+            "principal_id": principal.id,
+            "scopes": self.scopes,
+            "expires_in": self.expires_in,
+            "label": self.label,
+            "allowed_from": networks,
+            "exchange_only": self.exchange_only.then_some(true),
+        });
+        let told = gateway.send(Method::POST, "/v1/tokens", Some(&body(asked))).await?;
+        let mut shown = told_record(&told, principal.org_id);
+        let token = told.get("token").cloned().unwrap_or_default();
+        let output = self.installation.output();
+        let scopes = told.get("scopes").and_then(Value::as_str).unwrap_or_default();
+        output.note(&format!("scopes: {scopes}"));
+        let text = token.as_str().unwrap_or_default().to_owned();
+        if let Value::Object(members) = &mut shown {
+            members.insert("token".to_owned(), token);
+        }
+        output.record(&shown, &text)
+    }
+}
+
+async fn listed(org: Option<&str>, installation: &Installation) -> Result<Vec<Value>, Failure> {
+    if let Some(gateway) = installation.gateway(org).await? {
+        let org = gateway.org_id().await?;
+        let all = gateway.list("/v1/tokens", &[]).await?;
+        return Ok(all.iter().map(|told| told_record(told, org)).collect());
+    }
+    let office = installation.office().await?;
+    let listed = async {
+        let org = office.shell.org_or_only(org).await?;
+        office.shell.tokens(org.id).await
+    };
+    let listed = listed.await;
+    office.close().await;
+    Ok(listed?.iter().map(record).collect())
+}
+
+/// The record of a token that the API tells of; it keeps lineage and grant to itself.
+fn told_record(told: &Value, org: OrgId) -> Value {
+    let at = |name: &str| told.get(name).cloned().unwrap_or_default();
+    let networks = told.get("allowed_from").and_then(Value::as_array);
+    let networks = networks.map(|all| {
+        let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+        all.join(",")
+    });
+    json!({
+        "id": at("id"),
+        "org_id": org,
+        "kind": at("kind"),
+        "principal": at("principal_id"),
+        "via": at("via"),
+        "lineage": null,
+        "method": at("method"),
+        "parent_id": at("parent_id"),
+        "grant_id": null,
+        "scopes": at("scopes"),
+        "label": at("label"),
+        "issued_at": at("issued_at"),
+        "expires_at": at("expires_at"),
+        "revoked_at": at("revoked_at"),
+        "last_used_at": at("last_used_at"),
+        "exchange_only": at("exchange_only"),
+        "allowed_from": networks,
+    })
 }
 
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {

@@ -1,5 +1,7 @@
 //! `portcullis tool`.
 
+mod elsewhere;
+
 use clap::{Args, Subcommand};
 use portcullis_app::Waiting;
 use portcullis_core::{
@@ -68,29 +70,29 @@ impl Tools {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { provider, waiting, installation } => {
-                let office = installation.office().await?;
-                let pins = office.shell.tools(provider.as_deref()).await;
-                let surplus = office.shell.surplus().await;
-                office.close().await;
-                let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
-                let mut records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
-                let of_provider =
-                    |it: &&Surplus| provider.as_deref().is_none_or(|slug| slug == it.provider);
-                records.extend(surplus?.iter().filter(of_provider).map(surplus_record));
+                let provider = provider.as_deref();
+                let records = match installation.gateway(None).await? {
+                    Some(gateway) if waiting => {
+                        let all = elsewhere::waiting(&gateway, provider).await?;
+                        all.into_iter().map(|(record, _)| record).collect()
+                    }
+                    Some(_) => {
+                        return Err(
+                            "over the API only tools that wait are listed: add `--waiting`".into(),
+                        );
+                    }
+                    None => listed(provider, waiting, &installation).await?,
+                };
                 let columns = ["id", "org", "status", "version", "pinned_at", "waits_since"];
                 installation.output().table(&records, &columns)
             }
             Self::Diff { which, installation } => {
-                let office = installation.office().await?;
-                let found = async {
-                    let pin = find(&office, &which.tool, which.org.as_deref()).await?;
-                    let waiting = office.shell.waiting(&pin).await?;
-                    Ok::<_, Failure>((pin, waiting))
+                let (record, differences) = match installation.gateway(which.org.as_deref()).await?
+                {
+                    Some(gateway) => elsewhere::find(&gateway, &which.tool).await?,
+                    None => found(&which, &installation).await?,
                 };
-                let found = found.await;
-                office.close().await;
-                let (pin, waiting) = found?;
-                diff(&pin, waiting, &installation)
+                diff(record, differences, &installation)
             }
             Self::Accept(accept) => accept.run().await,
         }
@@ -99,10 +101,14 @@ impl Tools {
 
 impl Accept {
     async fn run(self) -> Result<(), Failure> {
-        let office = self.installation.office().await?;
-        let accepted = self.accept(&office).await;
-        office.close().await;
-        let records = accepted?;
+        let records = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
+            elsewhere::accept(&gateway, &self).await?
+        } else {
+            let office = self.installation.office().await?;
+            let accepted = self.accept(&office).await;
+            office.close().await;
+            accepted?
+        };
         let output = self.installation.output();
         let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
         match records.as_slice() {
@@ -137,6 +143,41 @@ impl Accept {
         }
         Ok(accepted)
     }
+}
+
+async fn listed(
+    provider: Option<&str>,
+    waiting: bool,
+    installation: &Installation,
+) -> Result<Vec<Value>, Failure> {
+    let office = installation.office().await?;
+    let pins = office.shell.tools(provider).await;
+    let surplus = office.shell.surplus().await;
+    office.close().await;
+    let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
+    let mut records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
+    let of_provider = |it: &&Surplus| provider.is_none_or(|slug| slug == it.provider);
+    records.extend(surplus?.iter().filter(of_provider).map(surplus_record));
+    Ok(records)
+}
+
+/// The record of a tool, and what differs if it waits.
+async fn found(
+    which: &Which,
+    installation: &Installation,
+) -> Result<(Value, Option<Vec<Difference>>), Failure> {
+    let office = installation.office().await?;
+    let found = async {
+        let pin = find(&office, &which.tool, which.org.as_deref()).await?;
+        let waiting = office.shell.waiting(&pin).await?;
+        Ok::<_, Failure>((pin, waiting))
+    };
+    let found = found.await;
+    office.close().await;
+    let (pin, waiting) = found?;
+    let differences =
+        waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
+    Ok((record(&pin), differences))
 }
 
 async fn org(office: &Office, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
@@ -184,28 +225,28 @@ fn surplus_record(surplus: &Surplus) -> Value {
     })
 }
 
-fn diff(pin: &Pin, waiting: Option<Waiting>, installation: &Installation) -> Result<(), Failure> {
-    let Some(Waiting { accepted, found }) = waiting else {
-        let nothing = format!("nothing of {} waits: its definition is the accepted one", pin.tool);
-        let mut told = record(pin);
-        if let Value::Object(told) = &mut told {
-            told.insert("differences".to_owned(), json!([]));
-        }
+fn diff(
+    record: Value,
+    differences: Option<Vec<Difference>>,
+    installation: &Installation,
+) -> Result<(), Failure> {
+    let member = |member: &str| name(&record, member).to_owned();
+    let tool = member("id");
+    let version = member("waiting_version");
+    let accepted = Some(member("version")).filter(|version| !version.is_empty());
+    let mut told = record;
+    let all = differences.iter().flatten();
+    let all = all.map(|it| json!({ "path": it.path, "old": it.old, "new": it.new }));
+    if let Value::Object(told) = &mut told {
+        told.insert("differences".to_owned(), Value::from(all.collect::<Vec<_>>()));
+    }
+    let Some(differences) = differences else {
+        let nothing = format!("nothing of {tool} waits: its definition is the accepted one");
         return installation.output().record(&told, &nothing);
     };
-    let differences = differences(accepted.as_ref(), &found);
-    let mut told = record(pin);
-    if let Value::Object(told) = &mut told {
-        let all: Vec<Value> = differences
-            .iter()
-            .map(|it| json!({ "path": it.path, "old": it.old, "new": it.new }))
-            .collect();
-        told.insert("differences".to_owned(), Value::from(all));
-    }
-    let version = pin.found.as_ref().map(|it| it.version.as_str()).unwrap_or_default();
     let mut lines = vec![
-        format!("tool      {}", pin.tool),
-        format!("accepted  {}", pin.accepted.as_ref().map_or("-", |it| it.version.as_str())),
+        format!("tool      {tool}"),
+        format!("accepted  {}", accepted.as_deref().unwrap_or("-")),
         format!("waiting   {version}"),
     ];
     for it in &differences {
@@ -214,7 +255,7 @@ fn diff(pin: &Pin, waiting: Option<Waiting>, installation: &Installation) -> Res
         lines.extend(sides(it.old.as_ref(), it.new.as_ref()));
     }
     lines.push(String::new());
-    lines.push(format!("accept with: portcullis tool accept {} --version {version}", pin.tool));
+    lines.push(format!("accept with: portcullis tool accept {tool} --version {version}"));
     installation.output().record(&told, &lines.join("\n"))
 }
 

@@ -6,7 +6,7 @@ use portcullis_app::{
     AuthorizationParts, ConfidentialClient, ConfidentialClients, DocumentRules, KeySource,
 };
 use portcullis_core::authorization::{
-    Client, ClientKind, ClientRef, MAX_CLIENT_ID, RedirectUri, RegistrationKey,
+    COMMAND_LINE, Client, ClientKind, ClientRef, MAX_CLIENT_ID, RedirectUri, RegistrationKey,
 };
 use portcullis_upstream::{Endpoint, KeyLocation, Outbound};
 use serde::Deserialize;
@@ -87,11 +87,16 @@ impl OAuthServer {
 
     /// The declared clients. Rejects ids that others could have, and addresses that no browser is sent back to.
     fn declared(&self) -> Result<Vec<Client>, String> {
-        let mut clients: Vec<Client> = Vec::new();
+        let mut clients: Vec<Client> = vec![Client::command_line()];
         for declared in self.client.iter().filter(|it| it.has_address() || !it.has_keys()) {
             let client = declared.client()?;
             if clients.iter().any(|known| known.reference().id == declared.id) {
-                return Err(format!("`oauth.client` has `{}` twice", declared.id));
+                return Err(match declared.id.as_str() {
+                    COMMAND_LINE => format!(
+                        "`oauth.client.id` is `{COMMAND_LINE}`, which is the command line's own"
+                    ),
+                    id => format!("`oauth.client` has `{id}` twice"),
+                });
             }
             clients.push(client);
         }

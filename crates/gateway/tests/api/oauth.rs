@@ -3,6 +3,7 @@
 mod abuse;
 mod client;
 mod clients;
+mod command_line;
 mod consents;
 mod discovery;
 mod documents;

@@ -64,21 +64,13 @@ impl Readable for ConsentRow {
             org_id: parse(&self.org_id, "consents.org_id")?,
             principal_id: parse(&self.principal_id, "consents.principal_id")?,
             client: client.map_err(|_| StoreError::Corrupt("consents.client"))?,
-            face: face(&self.face)?,
+            face: Face::at(&self.face).ok_or(StoreError::Corrupt("consents.face"))?,
             scopes: parse(&self.scopes, "consents.scopes")?,
             returns_to: self.returns_to,
             remembered: self.remembered != 0,
             created_at: Timestamp::from_micros(self.created_at),
             renewed_at: Timestamp::from_micros(self.renewed_at),
         })
-    }
-}
-
-fn face(path: &str) -> Result<Face, StoreError> {
-    match path.strip_prefix("/mcp/") {
-        None if path == "/mcp" => Ok(Face::All),
-        None => Err(StoreError::Corrupt("consents.face")),
-        Some(slug) => Face::one(slug).ok_or(StoreError::Corrupt("consents.face")),
     }
 }
 

@@ -9,11 +9,12 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 37] = [
+pub(super) const TABLES: [&str; 38] = [
     "orgs",
     "org_usage",
     "principals",
     "principal_keys",
+    "policy_overrides",
     "tokens",
     "refreshes",
     "identities",

@@ -31,6 +31,7 @@ mod opening;
 mod orgs;
 mod pins;
 mod policies;
+mod policy_overrides;
 mod principal_keys;
 mod principals;
 mod providers;

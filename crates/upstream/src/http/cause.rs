@@ -15,7 +15,7 @@ use crate::text;
 const LONGEST: usize = 200;
 
 /// Cause of a connection that was not made, or that broke.
-pub(super) fn of_connection(error: &legacy::Error) -> String {
+pub(crate) fn of_connection(error: &legacy::Error) -> String {
     let mut is_dns = false;
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = next {

@@ -71,7 +71,7 @@ impl Simulations {
             return Ok(ExplainedEvent { event, explanation: None });
         }
         let caller = ctx.caller().org_id;
-        let set = self.policies.current();
+        let set = self.policies.current_of(caller);
         let org = self.policies.org_view_of(caller, &set).await?;
         let deadline = Instant::now() + Duration::from_millis(Options::default().timeout_ms);
         let turn = self.work.turn(Some(caller), deadline).await;

@@ -64,6 +64,8 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "consent.denied"
         | "token.refreshed"
         | "org.changed"
+        | "policy.override_set"
+        | "policy.override_removed"
         | "principal.changed"
         | "provider.refreshed"
         | "provider.needs_auth"

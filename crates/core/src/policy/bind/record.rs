@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::clock::Timestamp;
 use crate::policy::{
     engine::{ActionScope, EntityScope, RuleScope},
     load::compiled::Placed,
     terms::{Effect, Phase, Severity, Status},
 };
+use crate::{clock::Timestamp, id::PrincipalId};
 
 /// A policy as it is listed; [`PolicyRecord::full`] adds its source.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -46,6 +46,8 @@ pub struct PolicyRecord {
     pub tags: Vec<String>,
     /// Owner of the policy.
     pub owner: Option<String>,
+    /// True if no org may switch it off for itself.
+    pub locked: bool,
     /// Principals, actions and resources of its head.
     scope: PolicyScope,
     /// Its obligations: `type` and what each of them takes.
@@ -87,7 +89,7 @@ pub enum Origin {
         path: String,
         /// The line on which the policy begins.
         line: usize,
-        /// Present while the operator has switched the policy off.
+        /// Present while the operator, or an admin of the org for the org, has switched the policy off.
         #[serde(rename = "override", skip_serializing_if = "Option::is_none")]
         switched_off: Option<SwitchedOff>,
     },
@@ -95,14 +97,29 @@ pub enum Origin {
     Builtin,
 }
 
-/// A policy that the operator has switched off for a while.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+/// A policy that is switched off for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = PolicyOverride)]
 pub struct SwitchedOff {
     /// Always `disabled`.
     pub status: Status,
     /// When it counts again.
     pub until: Timestamp,
+    /// The reason that the admin gave; absent where the operator switched it off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The admin who switched it off for the org; absent where the operator did, for every org.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    pub set_by: Option<PrincipalId>,
+}
+
+impl SwitchedOff {
+    /// Switched off by the operator until then.
+    #[must_use]
+    pub const fn by_operator(until: Timestamp) -> Self {
+        Self { status: Status::Disabled, until, reason: None, set_by: None }
+    }
 }
 
 /// Result of checking a policy against the tools there are.
@@ -131,12 +148,12 @@ impl PolicyRecord {
         self.source.as_deref()
     }
 
-    /// The same record of a policy that is switched off until then.
+    /// The same record of a policy that is switched off.
     #[must_use]
-    pub fn switched_off(&self, end: Timestamp) -> Self {
+    pub fn switched_off(&self, off: SwitchedOff) -> Self {
         let mut record = self.clone();
         if let Origin::File { switched_off, .. } = &mut record.origin {
-            *switched_off = Some(SwitchedOff { status: Status::Disabled, until: end });
+            *switched_off = Some(off);
         }
         record
     }
@@ -171,6 +188,7 @@ impl PolicyRecord {
             reason: annotations.reason,
             tags: annotations.tags,
             owner: annotations.owner,
+            locked: annotations.locked,
             scope: PolicyScope::of(&policy.rule.scope),
             obligations: annotations.owed.to_json(),
             reads: policy.paths.listing(),
@@ -202,6 +220,7 @@ impl PolicyRecord {
             reason: Some(builtin.reason.to_owned()),
             tags: Vec::new(),
             owner: None,
+            locked: true,
             scope: PolicyScope::any(),
             obligations: Vec::new(),
             reads: Vec::new(),

@@ -28,6 +28,8 @@ pub(in crate::policy) struct Annotations {
     pub(in crate::policy) phase: Phase,
     pub(in crate::policy) tags: Vec<String>,
     pub(in crate::policy) owner: Option<String>,
+    /// True if no org may switch it off for itself.
+    pub(in crate::policy) locked: bool,
     pub(in crate::policy) owed: Owed,
 }
 
@@ -58,6 +60,7 @@ pub(in crate::policy) fn read<'a>(
         phase: Phase::Request,
         tags: Vec::new(),
         owner: None,
+        locked: false,
         owed: Owed::default(),
     };
     let mut faults = Vec::new();
@@ -84,6 +87,12 @@ impl Annotations {
             "tags" => self.tags = obligations::list(value).map(str::to_owned).collect(),
             "severity" => {
                 self.severity = one_of(key, value, &SEVERITIES)?;
+            }
+            "locked" => {
+                // An annotation without a value has an empty one.
+                let message =
+                    || fault(key, "invalid_annotation", "`@locked` takes no value".to_owned());
+                self.locked = value.is_empty().then_some(true).ok_or_else(message)?;
             }
             "mode" => self.status = one_of(key, value, &STATUSES)?,
             "phase" => self.phase = one_of(key, value, &PHASES)?,

@@ -35,6 +35,7 @@ fn what_is_wrong_with_an_annotation_is_said_where_it_stands() {
         ("@id(\"a\") @log(\"x\")", "forbid", "1:10 invalid_annotation"),
         ("@id(\"a\") @mode(\"off\")", "forbid", "1:10 invalid_annotation"),
         ("@id(\"a\") @phase(\"later\")", "forbid", "1:10 invalid_annotation"),
+        ("@id(\"a\") @locked(\"false\")", "forbid", "1:10 invalid_annotation"),
         ("@id(\"a\") @priority(\"high\")", "forbid", "1:10 invalid_annotation"),
         ("@id(\"a\") @severity(\"awful\")", "forbid", "1:10 invalid_annotation"),
         ("@id(\"a\") @reason(\" \")", "forbid", "1:10 invalid_annotation"),
@@ -51,6 +52,21 @@ fn what_is_wrong_with_an_annotation_is_said_where_it_stands() {
         let text = format!("{annotations} {effect} (principal, action, resource);");
         assert_eq!(places(text.trim_start()), [expected], "{text}");
     }
+}
+
+#[test]
+fn a_policy_is_locked_by_an_annotation_without_value() {
+    let set = loaded(
+        "@id(\"a\") @locked forbid (principal, action, resource);
+         @id(\"b\") forbid (principal, action, resource);",
+        &gh(),
+    );
+
+    let locked = |id: &str| set.find(id).map(|record| record.locked);
+    assert_eq!(
+        (locked("a"), locked("b"), locked("default-deny")),
+        (Some(true), Some(false), Some(true))
+    );
 }
 
 #[test]

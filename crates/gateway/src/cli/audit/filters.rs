@@ -2,9 +2,12 @@
 
 use clap::Args;
 use portcullis_app::{ShellError, audit::filters::Given};
-use portcullis_core::id::{OrgId, TokenId};
+use portcullis_core::id::{OrgId, PrincipalId, TokenId};
 
-use crate::boot::Office;
+use crate::{
+    boot::Office,
+    cli::{Failure, remote::RemoteGateway},
+};
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]
@@ -43,6 +46,22 @@ impl Filters {
             let actor = super::actor(office, org, Some(named)).await?;
             self.actor = actor.map(|id| id.to_string());
         }
+        Ok(self.named().collect())
+    }
+
+    /// The same as parameters of a request to a gateway, which looks up the name of an actor.
+    pub(super) async fn given_at(
+        mut self,
+        gateway: &RemoteGateway,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let is_id = |it: &str| it.parse::<TokenId>().is_ok() || it.parse::<PrincipalId>().is_ok();
+        if let Some(named) = self.actor.as_deref().filter(|it| !is_id(it)) {
+            self.actor = Some(gateway.principal(named).await?.id.to_string());
+        }
+        Ok(self.named().map(|(name, values)| (name, values.join(","))).collect())
+    }
+
+    fn named(self) -> impl Iterator<Item = (String, Vec<String>)> {
         let one = |value: Option<String>| value.into_iter().collect();
         let all: [(&str, Vec<String>); 8] = [
             ("type", self.kind),
@@ -55,6 +74,6 @@ impl Filters {
             ("request_id", one(self.request_id)),
         ];
         let given = all.into_iter().filter(|(_, values)| !values.is_empty());
-        Ok(given.map(|(name, values)| (name.to_owned(), values)).collect())
+        given.map(|(name, values)| (name.to_owned(), values))
     }
 }

@@ -1,11 +1,18 @@
 //! `portcullis audit hold`.
 
+use axum::http::Method;
 use clap::{Args, Subcommand};
 use portcullis_app::{HoldRequest, hold_record};
-use portcullis_core::{clock::Timestamp, id::HoldId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{HoldId, PrincipalId},
+};
 use serde_json::{Value, json};
 
-use super::{super::Installation, Failure, moment};
+use super::{
+    super::{Installation, remote::body},
+    Failure, moment,
+};
 
 #[derive(Subcommand)]
 pub(in super::super) enum Holds {
@@ -67,26 +74,41 @@ impl Holds {
 impl Add {
     async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, actor, from, to, installation } = self;
-        let office = installation.office().await?;
-        let laid = async {
-            let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            let actor = super::actor(&office, org, actor.as_deref()).await?;
-            office.shell.lay_hold(HoldRequest { org, reason, actor, from, to }).await
+        let hold = if let Some(gateway) = installation.gateway(org.as_deref()).await? {
+            let actor = match &actor {
+                Some(named) if named.parse::<PrincipalId>().is_err() => {
+                    Some(gateway.principal(named).await?.id.to_string())
+                }
+                Some(_) | None => actor,
+            };
+            let asked = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
+            gateway.send(Method::POST, "/v1/audit/holds", Some(&body(asked))).await?
+        } else {
+            let office = installation.office().await?;
+            let laid = async {
+                let org = office.shell.org_or_only(org.as_deref()).await?.id;
+                let actor = super::actor(&office, org, actor.as_deref()).await?;
+                office.shell.lay_hold(HoldRequest { org, reason, actor, from, to }).await
+            };
+            let laid = laid.await;
+            office.close().await;
+            hold_record(&laid?)
         };
-        let laid = laid.await;
-        office.close().await;
-        let hold = laid?;
-        let text = format!("laid the hold {}", hold.id);
-        installation.output().record(&hold_record(&hold), &text)
+        let id = hold.get("id").and_then(Value::as_str).unwrap_or_default();
+        installation.output().record(&hold, &format!("laid the hold {id}"))
     }
 }
 
 async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let holds = async { office.shell.holds(office.shell.org_or_only(org).await?.id).await };
-    let holds = holds.await;
-    office.close().await;
-    let records: Vec<Value> = holds?.iter().map(hold_record).collect();
+    let records: Vec<Value> = if let Some(gateway) = installation.gateway(org).await? {
+        gateway.list("/v1/audit/holds", &[]).await?
+    } else {
+        let office = installation.office().await?;
+        let holds = async { office.shell.holds(office.shell.org_or_only(org).await?.id).await };
+        let holds = holds.await;
+        office.close().await;
+        holds?.iter().map(hold_record).collect()
+    };
     let columns = ["id", "reason", "actor", "from", "to", "created_at", "released_at"];
     installation.output().table(&records, &columns)
 }
@@ -96,14 +118,18 @@ async fn remove(
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let lifted = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        office.shell.lift_hold(org, hold).await
-    };
-    let lifted = lifted.await;
-    office.close().await;
-    lifted?;
+    if let Some(gateway) = installation.gateway(org).await? {
+        gateway.send(Method::DELETE, &format!("/v1/audit/holds/{hold}"), None).await?;
+    } else {
+        let office = installation.office().await?;
+        let lifted = async {
+            let org = office.shell.org_or_only(org).await?.id;
+            office.shell.lift_hold(org, hold).await
+        };
+        let lifted = lifted.await;
+        office.close().await;
+        lifted?;
+    }
     let text = format!("lifted the hold {hold}");
     installation.output().record(&json!({ "id": hold }), &text)
 }

@@ -7,10 +7,14 @@ use portcullis_app::audit::filters::event_filter;
 use serde_json::Value;
 
 use super::filters::Filters;
-use crate::cli::{Failure, Installation, output::Output};
+use crate::cli::{Failure, Installation, output::Output, remote::RemoteGateway};
 
 /// Interval between two looks for new events.
 const LOOK: Duration = Duration::from_millis(500);
+/// The same over the API, where a look counts against the limit of requests.
+const REMOTE_LOOK: Duration = Duration::from_secs(2);
+/// Events of one look over the API at most.
+const MOST: u32 = 200;
 
 /// Shows the end of an org's log, an event a line; with `--json` the records as the API lists
 /// them.
@@ -33,6 +37,12 @@ pub(in crate::cli) struct Tail {
 
 impl Tail {
     pub(super) async fn run(self) -> Result<(), Failure> {
+        if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
+            return tokio::select! {
+                ended = self.show_from(&gateway) => ended,
+                _ = tokio::signal::ctrl_c() => Ok(()),
+            };
+        }
         let config = self.installation.config()?;
         let office = self.installation.office().await?;
         let output = self.installation.output();
@@ -56,6 +66,36 @@ impl Tail {
         };
         office.close().await;
         ended
+    }
+}
+
+impl Tail {
+    /// The same over the API: one's own events, or with `audit:read` those of the org.
+    async fn show_from(self, gateway: &RemoteGateway) -> Result<(), Failure> {
+        let output = self.installation.output();
+        let json = self.installation.json;
+        let given = self.filters.given_at(gateway).await?;
+        let sequence = |event: &Value| event.get("sequence").and_then(Value::as_i64).unwrap_or(-1);
+        let mut last = None;
+        loop {
+            let most = if last.is_none() { self.lines.min(MOST) } else { MOST };
+            let limit = most.max(1).to_string();
+            let mut asked = vec![("limit", limit.as_str())];
+            asked.extend(given.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            let (mut events, _) = gateway.page("/v1/audit/events", &asked).await?;
+            let newest = events.first().map(sequence).or(last);
+            events.retain(|event| last.is_none_or(|last| sequence(event) > last));
+            events.truncate(usize::try_from(most)?);
+            if last.is_some() && events.len() == usize::try_from(MOST)? {
+                output.warn("events came faster than they are shown here: some are left out");
+            }
+            events.reverse();
+            if !print(output, json, &events)? || !self.follow {
+                return Ok(());
+            }
+            last = newest.or(Some(-1));
+            tokio::time::sleep(REMOTE_LOOK).await;
+        }
     }
 }
 

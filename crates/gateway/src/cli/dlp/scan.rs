@@ -56,7 +56,7 @@ impl From<Way> for Direction {
 
 impl Scan {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        let config = self.installation.config()?;
+        let config = self.installation.own_config()?;
         let key = match self.installation.org_id(self.org.as_deref()).await? {
             Some(org) => boot::fingerprint_key(&config, org)?,
             None => FingerprintKey::new([0; 32]),

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
+use axum::http::Method;
 use clap::Args;
-use portcullis_app::Overrides;
+use portcullis_app::{MAX_OVERRIDE_SECONDS, Overrides};
+use serde_json::{Value, json};
 
 use super::{Failure, Installation, read};
 use crate::{
     boot,
+    cli::remote::{RemoteGateway, segment},
     config::{Config, seconds},
 };
-
-/// The longest a policy can be off: what is meant for longer belongs into its file.
-const MAX_TTL: i64 = 7 * 24 * 60 * 60;
 
 #[derive(Args)]
 pub(in crate::cli) struct Disable {
@@ -23,6 +23,9 @@ pub(in crate::cli) struct Disable {
     /// For how long, such as 30m or 1h; at most 7d
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     ttl: i64,
+    /// Reason, which is recorded; needed with `--url`, and goes with it
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 #[derive(Args)]
@@ -34,10 +37,19 @@ pub(in crate::cli) struct Enable {
 }
 
 impl Disable {
-    /// Writes it down; a gateway that runs takes it within two seconds.
-    pub(super) fn run(self) -> Result<(), Failure> {
-        if self.ttl > MAX_TTL {
+    /// On the node it is off for every org; over the API for the org of the token, on all nodes. A gateway that runs
+    /// takes it within two seconds.
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        if self.ttl > MAX_OVERRIDE_SECONDS {
             return Err("`--ttl` is 7d at most; for longer, change the policy's file".into());
+        }
+        if let Some(gateway) = self.installation.gateway(None).await? {
+            return self.run_at(&gateway).await;
+        }
+        if self.reason.is_some() {
+            return Err(
+                "`--reason` goes with `--url`: this switch has no event to record it in".into()
+            );
         }
         let config = self.installation.config()?;
         self.is_there(&config)?;
@@ -47,10 +59,19 @@ impl Disable {
         self.installation.output().line(&format!("`{}` is off until {until}", self.id))
     }
 
+    async fn run_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
+        let reason = self.reason.as_deref().ok_or("give the `--reason`: it is recorded")?;
+        let asked = json!({ "ttl": self.ttl, "reason": reason });
+        let told = gateway.send(Method::PUT, &override_of(&self.id), Some(&asked)).await?;
+        let until = told.get("until").and_then(Value::as_str).unwrap_or_default();
+        let text = format!("`{}` is off until {until} for the org of the token", self.id);
+        self.installation.output().line(&text)
+    }
+
     /// Fails if no policy of the folder has this name.
     fn is_there(&self, config: &Config) -> Result<(), Failure> {
         let mut wanted = String::new();
-        write!(wanted, "@id({})", serde_json::Value::from(self.id.as_str()))?;
+        write!(wanted, "@id({})", Value::from(self.id.as_str()))?;
         let folder = config.policy_folder();
         let files = read(&folder)?.policies;
         if files.iter().any(|file| file.text.replace(char::is_whitespace, "").contains(&wanted)) {
@@ -62,7 +83,12 @@ impl Disable {
 
 impl Enable {
     /// Takes it back; a gateway that runs follows within two seconds.
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        if let Some(gateway) = self.installation.gateway(None).await? {
+            gateway.send(Method::DELETE, &override_of(&self.id), None).await?;
+            let text = format!("`{}` is as its file says for the org of the token", self.id);
+            return self.installation.output().line(&text);
+        }
         let overrides = Overrides::new(self.installation.config()?.overrides_file());
         let line = if overrides.enable(&self.id, boot::now())? {
             format!("`{}` is as its file says", self.id)
@@ -71,4 +97,8 @@ impl Enable {
         };
         self.installation.output().line(&line)
     }
+}
+
+fn override_of(id: &str) -> String {
+    format!("/v1/policies/{}/override", segment(id))
 }

@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use axum::http::Method;
 use clap::Subcommand;
 use portcullis_app::Shell;
 use portcullis_core::{
@@ -13,10 +14,11 @@ use portcullis_core::{
     trust::{MAX_PUBLIC_KEY_BYTES, PublicKey},
 };
 use portcullis_store::PrincipalKey;
+use portcullis_upstream::with_query;
 use serde_json::{Value, json};
 
 use super::Whom;
-use crate::cli::Failure;
+use crate::cli::{Failure, remote::RemoteGateway};
 
 /// Public keys by which a service account proves itself at the token endpoint
 #[derive(Subcommand)]
@@ -44,34 +46,61 @@ pub(in crate::cli) enum Keys {
     },
 }
 
+impl Whom {
+    /// The gateway that is named, if one is, and the principal there.
+    async fn remotely(&self) -> Result<Option<(RemoteGateway, PrincipalId)>, Failure> {
+        let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? else {
+            return Ok(None);
+        };
+        let id = gateway.principal(&self.principal).await?.id;
+        Ok(Some((gateway, id)))
+    }
+}
+
 impl Keys {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Add { whom, key_file } => {
                 let key = PublicKey::parse(&read(&key_file)?)?;
-                let added = whom
-                    .with(async |shell: &Shell, id: PrincipalId| {
+                let (thumbprint, jwk) = (key.thumbprint().to_owned(), key.jwk().clone());
+                let (id, added) = if let Some((gateway, id)) = whom.remotely().await? {
+                    let asked = json!({ "jwk": jwk });
+                    let told = gateway.send(Method::POST, &keys_of(id), Some(&asked)).await?;
+                    (id, record(&told, id))
+                } else {
+                    let add = async |shell: &Shell, id: PrincipalId| {
                         Ok(shell.add_principal_key(id, key).await?)
-                    })
-                    .await?;
-                let text = format!("{} has the key {}", added.principal_id, added.key.thumbprint());
-                whom.installation.output().record(&record(&added), &text)
+                    };
+                    let added = whom.with(add).await?;
+                    (added.principal_id, record(&view(&added), added.principal_id))
+                };
+                let text = format!("{id} has the key {thumbprint}");
+                whom.installation.output().record(&added, &text)
             }
             Self::List { whom } => {
-                let keys = whom
-                    .with(async |shell: &Shell, id: PrincipalId| {
-                        Ok(shell.principal_keys(id).await?)
-                    })
-                    .await?;
-                let records: Vec<Value> = keys.iter().map(record).collect();
+                let records: Vec<Value> = if let Some((gateway, id)) = whom.remotely().await? {
+                    let (keys, _) = gateway.page(&keys_of(id), &[]).await?;
+                    keys.iter().map(|told| record(told, id)).collect()
+                } else {
+                    let list =
+                        async |shell: &Shell, id: PrincipalId| Ok(shell.principal_keys(id).await?);
+                    let keys = whom.with(list).await?;
+                    keys.iter().map(|key| record(&view(key), key.principal_id)).collect()
+                };
                 let columns = ["id", "type", "kid", "created_at", "last_used_at"];
                 whom.installation.output().table(&records, &columns)
             }
             Self::Remove { whom, key } => {
-                let remove = async |shell: &Shell, id: PrincipalId| {
-                    Ok((id, shell.remove_principal_key(id, &key).await?))
+                let (id, revoked) = if let Some((gateway, id)) = whom.remotely().await? {
+                    let path = with_query(&keys_of(id), &[("key_id", &key)]);
+                    let told = gateway.send(Method::DELETE, &path, None).await?;
+                    (id, told.get("tokens_revoked").cloned().unwrap_or_default())
+                } else {
+                    let remove = async |shell: &Shell, id: PrincipalId| {
+                        Ok((id, json!(shell.remove_principal_key(id, &key).await?)))
+                    };
+                    whom.with(remove).await?
                 };
-                let (id, revoked) = whom.with(remove).await?;
                 let text =
                     format!("removed {key} from {id}; live tokens that fell with it: {revoked}");
                 let record = json!({ "principal_id": id, "id": key, "tokens_revoked": revoked });
@@ -93,16 +122,27 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn record(key: &PrincipalKey) -> Value {
-    let PrincipalKey { principal_id, key, created_at, last_used_at, .. } = key;
-    let kind = key.jwk().get("crv").or_else(|| key.jwk().get("kty"));
+fn keys_of(id: PrincipalId) -> String {
+    format!("/v1/principals/{id}/keys")
+}
+
+/// A key as the API tells it.
+fn view(key: &PrincipalKey) -> Value {
+    let PrincipalKey { key, created_at, last_used_at, .. } = key;
     json!({
-        "id": key.thumbprint(),
+        "id": key.thumbprint(), "jwk": key.jwk(), "created_at": created_at, "last_used_at": last_used_at,
+    })
+}
+
+fn record(told: &Value, principal_id: PrincipalId) -> Value {
+    let at = |pointer: &str| told.pointer(pointer).cloned();
+    json!({
+        "id": at("/id"),
         "principal_id": principal_id,
-        "type": kind,
-        "kid": key.jwk().get("kid"),
-        "jwk": key.jwk(),
-        "created_at": created_at,
-        "last_used_at": last_used_at,
+        "type": at("/jwk/crv").or_else(|| at("/jwk/kty")),
+        "kid": at("/jwk/kid"),
+        "jwk": at("/jwk"),
+        "created_at": at("/created_at"),
+        "last_used_at": at("/last_used_at"),
     })
 }

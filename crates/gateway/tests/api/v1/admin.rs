@@ -1,6 +1,7 @@
 //! `GET /v1/org`, and an org that its own admins administer over the API.
 
 mod holds;
+mod overrides;
 mod principals;
 mod tokens;
 mod tools;
@@ -12,7 +13,7 @@ use serde_json::{Value, json};
 use super::auth::routes::routes;
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan, until},
 };
 
 /// Sends a merge patch, for the version that is named if one is.
@@ -71,6 +72,7 @@ async fn a_read_only_installation_answers_reads_and_refuses_every_change() {
     for (method, path, scope) in routes().into_iter().filter(|it| it.2 == Some("admin")) {
         let body = match path.as_str() {
             "/v1/principals" => json!({"name": "ben"}),
+            path if path.ends_with("/override") => json!({"ttl": 60, "reason": "case 4711"}),
             "/v1/audit/holds" => json!({"reason": "case 4711"}),
             path if path.ends_with("/accept") => json!({"version": "sha256:00"}),
             "/v1/tokens" => json!({"principal_id": "sa_01M754BKTKX1YB8Q05NMW9TP4G"}),
@@ -93,4 +95,28 @@ async fn a_read_only_installation_answers_reads_and_refuses_every_change() {
     assert_eq!(items(&gateway.get(&admin, "/v1/principals").await).len(), 1);
     gateway.admin(&["principal", "create", "ben"]);
     assert_eq!(items(&gateway.get(&admin, "/v1/principals").await).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_role_administers_and_one_that_is_taken_away_ends() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let demoted = gateway.user(&org, "admin", "admin mcps:read");
+    let others = [("member", "mcps:read"), ("auditor", "audit:read")]
+        .map(|(role, scopes)| gateway.user(&org, role, scopes));
+    gateway.get(&demoted, "/v1/org").await.ok();
+    gateway.admin(&["principal", "set-role", &demoted.id, "--role", "auditor"]);
+    until(|| gateway.get(&demoted, "/v1/org"), |answer| answer.status == 403).await;
+
+    let mut walked = 0;
+    for (method, path, _) in routes().into_iter().filter(|it| it.2 == Some("admin")) {
+        for who in others.iter().chain([&demoted]) {
+            let answer = gateway.send(gateway.request_of(who, method.clone(), &path)).await;
+
+            assert_eq!(answer.refusal(), (403, "insufficient_scope"), "{method} {path}");
+        }
+        walked += 1;
+    }
+
+    assert!(walked >= 18, "{walked}");
 }

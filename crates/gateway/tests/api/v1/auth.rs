@@ -177,7 +177,8 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             "/v1/approvals/{id}" | "/v1/approvals/{id}/decision" | "/v1/tools/{id}/accept"
             // So are keys, sessions and consents in the files of their names.
             | "/v1/principals/{id}/keys" | "/v1/sessions/{id}" | "/v1/consents/{id}"
-            // The policies are the installation's, not an org's.
+            // The policies are the installation's, not an org's; what orgs switch off is in `admin/overrides.rs`.
+            | "/v1/policies/{id}/override"
             | "/v1/providers/{id}/refresh" | "/v1/providers/{slug}/connect" | "/v1/policies/{id}" => {
                 continue;
             }

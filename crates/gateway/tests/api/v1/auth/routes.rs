@@ -53,6 +53,7 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         | ("GET" | "PATCH", "/v1/principals/{id}")
         | ("DELETE", "/v1/tokens/{id}" | "/v1/audit/holds/{id}")
         | ("POST", "/v1/tools/{id}/accept")
+        | ("PUT" | "DELETE", "/v1/policies/{id}/override")
         | ("GET", "/v1/org" | "/v1/tools/waiting") => Some("admin"),
         (
             "GET",

@@ -1,0 +1,469 @@
+//! The command line on another machine: `portcullis login`, and commands over the API.
+
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{Output, Stdio},
+    thread,
+};
+
+use portcullis_testkit::Principal;
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::{
+    Site,
+    client::{Client, returned},
+};
+use crate::{
+    gateway,
+    given::{PATIENCE, items, words},
+    login::browser::Browser,
+};
+
+/// A machine without the installation, at which Ana works.
+struct Laptop<'a> {
+    site: &'a Site,
+    state: TempDir,
+}
+
+impl<'a> Laptop<'a> {
+    fn of(site: &'a Site) -> Self {
+        Self { site, state: tempfile::tempdir().unwrap() }
+    }
+
+    /// A command with these variables.
+    fn command(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+        let mut command = Command::from(self.site.gateway.command());
+        command.args(arguments).env("XDG_STATE_HOME", self.state.path()).kill_on_drop(true);
+        command.envs(variables.iter().copied()).current_dir(self.state.path());
+        command
+    }
+
+    async fn with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut command = self.command(arguments, variables);
+        timeout(PATIENCE, command.output()).await.expect("a command that ends").unwrap()
+    }
+
+    /// What a command over the API prints.
+    async fn prints(&self, command: &str) -> String {
+        let mut arguments = vec!["--url", self.site.gateway.url()];
+        arguments.extend(words(command));
+        let output = self.with(&arguments, &[]).await;
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}: {told}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    async fn json(&self, command: &str) -> Value {
+        serde_json::from_str(&self.prints(&format!("{command} --json")).await).unwrap()
+    }
+
+    /// Exit code and message of a command that fails.
+    async fn fails(&self, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
+        let output = self.with(arguments, variables).await;
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && !told.contains("panicked"), "{arguments:?}: {told}");
+        (output.status.code().unwrap(), told)
+    }
+
+    /// Begins a login; gives the command and the path that it sends the browser to.
+    async fn begin(&self, more: &[&str]) -> (Child, String) {
+        let mut arguments = vec!["login", "--no-browser", "--url", self.site.gateway.url()];
+        arguments.extend(more);
+        let mut command = self.command(&arguments, &[]);
+        let mut login = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(login.stderr.take().unwrap()).lines();
+        let line = timeout(PATIENCE, lines.next_line()).await.expect("a line").unwrap().unwrap();
+        login.stderr = Some(lines.into_inner().into_inner());
+        let (_, path) =
+            line.split_once(self.site.gateway.url()).unwrap_or_else(|| panic!("{line}"));
+        (login, path.to_owned())
+    }
+
+    /// Logs Ana in with a browser, who decides as said.
+    async fn log_in(&self, browser: &Browser<'_>, decision: &str) -> Output {
+        let (login, path) = self.begin(&[]).await;
+        let page = browser.open(&path).await;
+        assert!(page.text.contains("Portcullis command line"), "{}", page.text);
+        let back = Client::decides(browser, &page, decision, false).await;
+        let shown = reqwest::get(back.header("location")).await.unwrap();
+        assert_eq!(shown.status(), 200);
+        timeout(PATIENCE, login.wait_with_output()).await.expect("the login ends").unwrap()
+    }
+
+    /// The file of the login.
+    fn file(&self) -> PathBuf {
+        let folder = self.state.path().join("portcullis/logins");
+        let mut files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        files.next().expect("a login is kept")
+    }
+
+    /// Lets the access token be about to end.
+    fn age(&self) -> Value {
+        let mut login = read(&self.file());
+        login["expires_at"] = json!("2026-01-01T00:00:00Z");
+        fs::write(self.file(), login.to_string()).unwrap();
+        login
+    }
+}
+
+fn read(file: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn mode(file: &Path) -> u32 {
+    fs::metadata(file).unwrap().permissions().mode() & 0o777
+}
+
+/// A site whose Ana is an admin.
+fn site() -> Site {
+    let site = Site::start();
+    site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
+    site
+}
+
+/// The lines of a table without the order that a database gave them.
+fn sorted(table: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = table.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_logs_in_and_commands_print_what_they_print_on_the_node() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+
+    let output = laptop.log_in(&browser, "allow").await;
+
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && told.contains("admin"), "{told}");
+    let file = laptop.file();
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    let login = read(&file);
+    assert_eq!(login["url"], site.gateway.url());
+    assert!(!told.contains(login["access_token"].as_str().unwrap()));
+    let ci = laptop.json("principal create ci --type service --scopes mcps:read").await;
+    let id = ci["id"].as_str().unwrap().to_owned();
+    let hold = laptop.json("audit hold add --reason case --actor ci").await;
+    assert_eq!(hold["actor"], id.as_str());
+    let made = laptop.json("token create --principal ci --label nightly").await;
+    assert!(made["token"].as_str().unwrap().starts_with("svc_live_"), "{made}");
+    laptop.prints("principal disable ci").await;
+    let event: Value = serde_json::from_str(
+        laptop.prints("audit tail -n 1 --type principal.changed --json").await.trim(),
+    )
+    .unwrap();
+    assert_eq!(
+        (&event["target"]["id"], &event["actor"]["client"]["id"]),
+        (&json!(id), &json!("portcullis-cli"))
+    );
+    let config = site.gateway.config_file();
+    for command in [
+        "principal list",
+        "audit hold list",
+        "consent list",
+        "session list",
+        "tool list --waiting",
+        "approval list",
+    ] {
+        let here = format!("{command} --config {}", config.display());
+        assert_eq!(
+            sorted(&laptop.prints(command).await),
+            sorted(&site.gateway.run(&words(&here))),
+            "{command}"
+        );
+        let (there, here) = (laptop.json(command).await, site.gateway.admin(&words(command)));
+        let by_id = |all: Value| {
+            let mut all = all.as_array().unwrap().clone();
+            all.sort_by_key(|it| it["id"].to_string());
+            all
+        };
+        assert_eq!(by_id(there), by_id(here), "{command}");
+    }
+    let disabled = laptop.json("principal enable ci").await;
+    assert_eq!(disabled, site.gateway.admin(&["principal", "enable", &id]));
+    let tokens = laptop.json("token list").await;
+    assert!(tokens.as_array().unwrap().iter().any(|it| it["id"] == made["id"]), "{tokens}");
+    let revoked = laptop.json(&format!("token revoke {}", made["id"].as_str().unwrap())).await;
+    assert_eq!(revoked["descendants_revoked"], 0);
+    assert_eq!(
+        laptop.json(&format!("audit hold remove {}", hold["id"].as_str().unwrap())).await["id"],
+        hold["id"]
+    );
+    let org = laptop.json("org show").await;
+    assert_eq!((&org["id"], &org["name"]), (&json!(site.org), &json!("acme")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_is_refreshed_and_when_it_is_over_the_message_says_what_to_do() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+
+    let aged = laptop.age();
+    laptop.prints("principal list").await;
+
+    let fresh = read(&laptop.file());
+    assert_ne!(
+        (&fresh["access_token"], &fresh["refresh_token"]),
+        (&aged["access_token"], &aged["refresh_token"])
+    );
+    assert_eq!(mode(&laptop.file()), 0o600);
+    let consents = site.gateway.admin(&["consent", "list"]);
+    let consent = consents[0]["id"].as_str().unwrap();
+    assert_eq!(consents[0]["endpoint"], "/v1");
+    site.gateway.admin(&["consent", "withdraw", consent]);
+    let url = site.gateway.url();
+    let command = ["principal", "list", "--url", url];
+    let again = format!("portcullis login --url {url}");
+    laptop.age();
+    let (code, told) = laptop.fails(&command, &[]).await;
+    assert!(code == 1 && told.contains(&again), "{told}");
+    assert!(laptop.prints("logout").await.contains("logged out"));
+    let (code, told) = laptop.fails(&command, &[]).await;
+    assert!(code == 1 && told.contains("nobody is logged in") && told.contains(&again), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_says_no_and_a_browser_that_brings_another_state_log_nobody_in() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+
+    let refused = laptop.log_in(&browser, "deny").await;
+
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("access_denied"), "{told}");
+    let (mut login, path) = laptop.begin(&[]).await;
+    let asked = reqwest::Url::parse(&format!("{}{path}", site.gateway.url())).unwrap();
+    let asked: std::collections::BTreeMap<String, String> =
+        asked.query_pairs().into_owned().collect();
+    assert_eq!(
+        (asked["code_challenge_method"].as_str(), asked["resource"].as_str()),
+        ("S256", &*format!("{}/v1", site.gateway.url()))
+    );
+    let planted = format!("{}?code=x&state=y&iss={}", asked["redirect_uri"], site.gateway.url());
+    assert_eq!(reqwest::get(planted).await.unwrap().status(), 404);
+    assert!(login.try_wait().unwrap().is_none(), "it goes on waiting");
+    let mixed = format!(
+        "{}?code=x&state={}&iss=https%3A%2F%2Fevil.example",
+        asked["redirect_uri"], asked["state"]
+    );
+    reqwest::get(mixed).await.unwrap();
+    let ended = timeout(PATIENCE, login.wait()).await.expect("an end").unwrap();
+    assert!(!ended.success());
+    assert!(!laptop.state.path().join("portcullis/logins").exists(), "nothing is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_brings_its_token_and_refusals_are_told_with_their_request() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let weak = site.gateway.service(&site.org, "mcps:read");
+    let url = site.gateway.url();
+    let file = laptop.state.path().join("token");
+    fs::write(&file, format!("{}\n", site.gateway.service(&site.org, "admin").token)).unwrap();
+    let file = file.to_str().unwrap();
+
+    let listed =
+        laptop.with(&["principal", "list", "--token-file", file], &[("PORTCULLIS_URL", url)]).await;
+    let (code, told) = laptop
+        .fails(&["principal", "list", "--url", url], &[("PORTCULLIS_TOKEN", weak.token.as_str())])
+        .await;
+
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    assert!(code == 1 && told.contains("insufficient_scope") && told.contains("req_"), "{told}");
+    assert!(!told.contains(&weak.token));
+    let (code, told) = laptop
+        .fails(&["principal", "list", "--url", url], &[("PORTCULLIS_TOKEN", "mcp_live_x")])
+        .await;
+    assert!(code == 1 && told.contains("invalid_token"), "{told}");
+    let (_, told) = laptop
+        .fails(&["principal", "list", "--url", url, "--org", "acme"], &[("PORTCULLIS_TOKEN", "x")])
+        .await;
+    assert!(told.contains("--org"), "{told}");
+    for command in [
+        "org create x",
+        "org list",
+        "key list",
+        "migrate",
+        "backup /tmp/x",
+        "provider list",
+        "audit erase --reason x --actor x",
+    ] {
+        let mut arguments = words(command);
+        arguments.extend(["--url", url]);
+        let (code, told) = laptop.fails(&arguments, &[("PORTCULLIS_TOKEN", "x")]).await;
+        assert!(code == 1 && told.contains("run it on a node"), "{command}: {told}");
+    }
+}
+
+/// Answers each connection with this text, and counts them.
+fn listener(answer: String) -> (SocketAddr, std::sync::mpsc::Receiver<String>) {
+    use std::io::{Read as _, Write as _};
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap_or(0);
+            let _ = tell.send(String::from_utf8_lossy(&head[..read]).into_owned());
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (address, told)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_goes_to_its_own_gateway_only() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+    let (evil, at_evil) = listener(String::new());
+    let to = format!(
+        "HTTP/1.1 302 Found\r\nlocation: http://{evil}/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    );
+    let (redirecting, _at_redirecting) = listener(to);
+    let own = laptop.file();
+    let kept = read(&own);
+
+    // The login of one gateway under the name of another.
+    let twin = own.with_file_name(format!("http___127.0.0.1_{}.json", evil.port()));
+    fs::copy(&own, &twin).unwrap();
+    let (_, told) =
+        laptop.fails(&["principal", "list", "--url", &format!("http://{evil}")], &[]).await;
+    assert!(told.contains("nobody is logged in"), "{told}");
+    let token = kept["access_token"].as_str().unwrap();
+    let url = format!("http://{redirecting}");
+    let (_, told) =
+        laptop.fails(&["principal", "list", "--url", &url], &[("PORTCULLIS_TOKEN", token)]).await;
+    assert!(told.contains("not the API of a gateway"), "{told}");
+    assert!(at_evil.try_recv().is_err(), "nothing came there");
+    for url in [
+        "http://gateway.example",
+        "http://localhost:1",
+        "http://127.0.0.1.nip.example",
+        "ftp://x",
+        "https://u@x.example",
+    ] {
+        let (code, told) = laptop
+            .fails(&["principal", "list", "--url", url], &[("PORTCULLIS_TOKEN", token)])
+            .await;
+        assert!(code == 1 && told.contains("has to be `https://host`"), "{url}: {told}");
+    }
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o644)).unwrap();
+    let (_, told) = laptop.fails(&["principal", "list", "--url", site.gateway.url()], &[]).await;
+    assert!(told.contains("others can read"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_not_trusted_is_named_as_the_cause() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let folder = laptop.state.path();
+    let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let tls = format!(
+        "[server]\ntls = {{ certificate = \"{}\", key = \"{}\" }}",
+        certificate.display(),
+        key.display()
+    );
+    let mut encrypted = gateway().config(&tls).prepare();
+    encrypted.start();
+    let url = encrypted.url().replace("http://", "https://");
+    let command = ["principal", "list", "--url", &url];
+
+    let (code, told) = laptop.fails(&command, &[("PORTCULLIS_TOKEN", "x")]).await;
+
+    assert!(code == 1 && told.contains("TLS fails"), "{told}");
+    let trusted = [("PORTCULLIS_TOKEN", "x"), ("SSL_CERT_FILE", certificate.to_str().unwrap())];
+    let (_, told) = laptop.fails(&command, &trusted).await;
+    assert!(told.contains("invalid_token"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_has_rest_and_no_client_of_an_mcp_endpoint_administers() {
+    let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
+    let site = Site::of(gateway().config(&format!("{}\n{declared}", super::LINKS)).sample());
+    site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+    let own = site.ana_with(read(&laptop.file())["access_token"].as_str().unwrap());
+    let desk = Client {
+        gateway: &site.gateway,
+        id: "desk".to_owned(),
+        redirect_uri: "https://desk.example/cb".to_owned(),
+    };
+    let asked = |resource: &str| {
+        let mut request = desk.request();
+        request.insert("scope", "admin mcps:read".to_owned());
+        request.insert("resource", format!("{}{resource}", site.gateway.url()));
+        request
+    };
+    let org = async |who: &Principal| site.gateway.get(who, "/v1/org").await;
+
+    assert_eq!(org(&own).await.status, 200);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let mcp = site.gateway.request_of(&own, Method::POST, "/mcp").json(&list);
+    let mcp = site.gateway.send(mcp.header("accept", "application/json, text/event-stream")).await;
+    assert_eq!(mcp.status, 401, "{}", mcp.text);
+    for endpoint in ["/mcp", "/mcp/sample"] {
+        let tokens = desk.tokens(&browser, &asked(endpoint)).await;
+        let refused = org(&site.ana_with(&tokens.access)).await;
+        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{endpoint}");
+    }
+    let tokens = desk.tokens(&browser, &asked("/v1")).await;
+    assert_eq!(org(&site.ana_with(&tokens.access)).await.status, 200);
+    let app = site.client("https://app.example/cb").await;
+    let mut request = app.request();
+    request.insert("resource", format!("{}/v1", site.gateway.url()));
+    assert_eq!(returned(&app.asks(&browser, &request).await)["error"], "invalid_target");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_gets_no_more_than_a_member_has_and_policies_are_switched_off_remotely() {
+    let policies = "@id(\"base\") permit (principal, action, resource);
+@id(\"short\") forbid (principal, action == Mcp::Action::\"sample:list_items\", resource)
+when { context.input has limit && context.input.limit > 10 };";
+    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+    let scope = read(&laptop.file())["scope"].as_str().unwrap().to_owned();
+    assert!(!scope.contains("admin") && scope.contains("mcps:read"), "{scope}");
+    let url = site.gateway.url();
+    let (_, told) = laptop
+        .fails(&["policy", "disable", "short", "--ttl", "1h", "--reason", "x", "--url", url], &[])
+        .await;
+    assert!(told.contains("insufficient_scope"), "{told}");
+    site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+
+    laptop.prints("policy disable short --ttl 1h --reason 4711").await;
+
+    let ana = site.ana_with(read(&laptop.file())["access_token"].as_str().unwrap());
+    let off = site.gateway.get(&ana, "/v1/policies/short").await.ok();
+    assert_eq!(off.at("/data/origin/override/reason"), "4711");
+    laptop.prints("policy enable short").await;
+    let on = site.gateway.get(&ana, "/v1/policies?status=disabled").await;
+    assert!(items(&on).is_empty(), "{}", on.text);
+}

@@ -1,0 +1,160 @@
+//! Policies that admins switched off for their org.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+};
+
+use crate::{
+    Store,
+    db::{Dialect, Found, NewEvent, Readable, change, parse, read, row},
+    error::StoreError,
+};
+
+/// Policies that an org can have switched off at once.
+pub const MAX_POLICY_OVERRIDES: usize = 20;
+/// Overrides that are read of all orgs.
+const MOST: i64 = 20_000;
+
+/// A policy that is switched off for an org.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyOverride {
+    pub org_id: OrgId,
+    pub policy_id: String,
+    /// The version that was switched off.
+    pub version: String,
+    pub reason: String,
+    pub set_by: PrincipalId,
+    pub set_at: Timestamp,
+    pub until: Timestamp,
+}
+
+/// Result of switching a policy off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideSet {
+    Done,
+    /// The org has as many others switched off as it may have.
+    Full,
+}
+
+row!(OverrideRow {
+    org_id: String,
+    policy_id: String,
+    version: String,
+    reason: String,
+    set_by: String,
+    set_at: i64,
+    until_at: i64,
+});
+
+impl Readable for OverrideRow {
+    const TABLE: &'static str = "policy_overrides";
+    type Record = PolicyOverride;
+
+    fn read(self) -> Result<PolicyOverride, StoreError> {
+        Ok(PolicyOverride {
+            org_id: parse(&self.org_id, "policy_overrides.org_id")?,
+            policy_id: self.policy_id,
+            version: self.version,
+            reason: self.reason,
+            set_by: parse(&self.set_by, "policy_overrides.set_by")?,
+            set_at: Timestamp::from_micros(self.set_at),
+            until: Timestamp::from_micros(self.until_at),
+        })
+    }
+}
+
+impl Store {
+    /// Switches a policy off for an org, in place of an earlier override of it; its event is committed with it.
+    /// Overrides of the org that are over are forgotten.
+    #[boxed]
+    pub async fn set_policy_override(
+        &self,
+        new: &PolicyOverride,
+        event: &NewEvent,
+    ) -> Result<OverrideSet, StoreError> {
+        let org = new.org_id.to_string();
+        change!(self, new.org_id, |tx| {
+            // The lock keeps another one from being added between the count and the insertion.
+            tx.lock_tokens(&org).await?;
+            sqlx::query("DELETE FROM policy_overrides WHERE org_id = $1 AND (until_at <= $2 OR policy_id = $3)")
+                .bind(&org)
+                .bind(new.set_at.as_micros())
+                .bind(&new.policy_id)
+                .execute(&mut *tx)
+                .await?;
+            let others: i64 =
+                sqlx::query_scalar("SELECT COUNT(*) FROM policy_overrides WHERE org_id = $1")
+                    .bind(&org)
+                    .fetch_one(&mut *tx)
+                    .await?;
+            if usize::try_from(others).unwrap_or(usize::MAX) >= MAX_POLICY_OVERRIDES {
+                return Ok(OverrideSet::Full);
+            }
+            sqlx::query(SET)
+                .bind(&org)
+                .bind(&new.policy_id)
+                .bind(&new.version)
+                .bind(&new.reason)
+                .bind(new.set_by.to_string())
+                .bind(new.set_at.as_micros())
+                .bind(new.until.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+        });
+        Ok(OverrideSet::Done)
+    }
+
+    /// Takes an override back before its time is over; its event is committed with it. `false`, and nothing is
+    /// written, if there is none in force.
+    #[boxed]
+    pub async fn remove_policy_override(
+        &self,
+        org: OrgId,
+        policy: &str,
+        event: &NewEvent,
+    ) -> Result<bool, StoreError> {
+        let now = event.occurred_at.as_micros();
+        change!(self, org, |tx| {
+            let removed = sqlx::query(
+                "DELETE FROM policy_overrides \
+                 WHERE org_id = $1 AND policy_id = $2 AND until_at > $3",
+            )
+            .bind(org.to_string())
+            .bind(policy)
+            .bind(now)
+            .execute(&mut *tx)
+            .await?;
+            if removed.rows_affected() == 0 {
+                return Ok(false);
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(now, &[event]).await?;
+        });
+        Ok(true)
+    }
+
+    /// The overrides of all orgs that are in force at this moment, the oldest first.
+    #[boxed]
+    pub async fn policy_overrides(
+        &self,
+        now: Timestamp,
+    ) -> Result<Vec<PolicyOverride>, StoreError> {
+        let rows: Vec<Found<OverrideRow>> = read!(self, installation, |conn| {
+            sqlx::query_as(IN_FORCE).bind(now.as_micros()).bind(MOST).fetch_all(&mut *conn).await?
+        });
+        Ok(self.readable(rows))
+    }
+}
+
+const SET: &str = "
+INSERT INTO policy_overrides (org_id, policy_id, version, reason, set_by, set_at, until_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7)";
+
+const IN_FORCE: &str = "
+SELECT org_id, policy_id, version, reason, set_by, set_at, until_at
+FROM policy_overrides WHERE until_at > $1
+ORDER BY set_at, org_id, policy_id LIMIT $2";
