@@ -45,8 +45,13 @@ pub(super) fn form_page(status: StatusCode, title: &str, text: &str) -> Response
 /// A page that goes on to a path of this gateway by itself. Not a redirect, for what follows a form
 /// by redirects has to obey the `form-action` of its page.
 pub(super) fn forward(title: &str, to: &LocalPath) -> Response {
+    forward_to(title, to.as_str())
+}
+
+/// The same to any address, which may lead on wherever it wants.
+pub(super) fn forward_to(title: &str, to: &str) -> Response {
     let mut address = String::new();
-    escape(to.as_str(), &mut address);
+    escape(to, &mut address);
     page(
         StatusCode::OK,
         title,
