@@ -3,12 +3,15 @@
 mod abuse;
 mod client;
 mod clients;
+mod conformance;
 mod consents;
 mod discovery;
 mod documents;
 mod flow;
 mod grants;
 mod law;
+mod misuse;
+mod nodes;
 mod registration;
 
 use portcullis_testkit::{Answer, Builder, Gateway, Principal};
