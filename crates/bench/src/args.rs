@@ -178,6 +178,8 @@ pub(crate) enum Attack {
     Drafts,
     /// Lists of many large approvals that their caller may not see, beside plain calls of another org
     Approvals,
+    /// A thousand strangers a second who begin authorizations, beside plain calls of an org
+    Strangers,
 }
 
 #[derive(Debug, Args)]

@@ -122,6 +122,12 @@ impl Installation {
         Ok(std::fs::write(policy, permit)?)
     }
 
+    /// Adds these lines to the config.
+    pub(crate) fn add_config(&self, lines: &str) -> Result<(), Failure> {
+        let mut config = OpenOptions::new().append(true).open(self.config())?;
+        Ok(config.write_all(lines.as_bytes())?)
+    }
+
     /// A token of the org that connects providers for it.
     pub(crate) async fn admin_token(&self) -> Result<String, Failure> {
         self.token_of("keeper", "bench", "providers:read providers:write admin").await

@@ -11,6 +11,7 @@ mod patterns;
 mod renaming;
 mod schema;
 mod sockets;
+mod strangers;
 mod traps;
 
 pub(crate) use self::traps::serve as serve_traps;
@@ -67,6 +68,7 @@ pub(crate) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
         Attack::Renaming => renaming::run(args).await,
         Attack::Drafts => drafts::run(args).await,
         Attack::Approvals => approvals::run(args).await,
+        Attack::Strangers => strangers::run(args).await,
     }
 }
 

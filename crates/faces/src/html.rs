@@ -41,7 +41,7 @@ pub(super) fn form_page(status: StatusCode, title: &str, text: &str) -> Response
     response
 }
 
-/// A page that goes on by itself, to a path of this gateway or to an address that an issuer named. Not a redirect,
+/// A page that goes on by itself: to a path of this gateway, to an issuer, or back to a client. Not a redirect,
 /// for what follows a form by redirects has to obey the `form-action` of its page.
 pub(super) fn forward(title: &str, to: &str) -> Response {
     let mut address = String::new();

@@ -13,6 +13,7 @@
 mod answer;
 mod authorizer;
 mod balancer;
+mod chromium;
 mod database;
 mod disk;
 mod driven;
@@ -37,6 +38,7 @@ pub use self::{
     answer::Answer,
     authorizer::{Authorizer, Guarded},
     balancer::LoadBalancer,
+    chromium::{Chromium, Sight},
     database::DatabaseLock,
     disk::{SmallDisk, printing, unsignalled},
     driven::servers,

@@ -98,23 +98,6 @@ impl RedirectUri {
         matches!(self.place, Place::Web(_))
     }
 
-    /// The place as a source of a content security policy. A policy names no address of IPv6, so that of a
-    /// program there is any of its scheme.
-    #[must_use]
-    pub fn policy_source(&self) -> String {
-        match (&self.place, self.text.split_once("://")) {
-            (Place::Web(_) | Place::Loopback(_), Some((scheme, rest))) => {
-                let authority = rest.split(['/', '?']).next().unwrap_or_default();
-                if authority.starts_with('[') {
-                    return format!("{scheme}:");
-                }
-                format!("{scheme}://{authority}")
-            }
-            (Place::Scheme(scheme), _) => format!("{scheme}:"),
-            (Place::Web(_) | Place::Loopback(_), None) => "'none'".to_owned(),
-        }
-    }
-
     /// The place in words.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -266,19 +249,6 @@ mod tests {
             ("cursor://a/cb", "cursor://b/cb", false),
         ] {
             assert_eq!(admits(own, presented), wanted, "{own} {presented}");
-        }
-    }
-
-    #[test]
-    fn a_policy_admits_the_place_and_no_more() {
-        for (text, source) in [
-            ("https://app.example/cb?x=1", "https://app.example"),
-            ("http://localhost:3334/cb", "http://localhost:3334"),
-            ("http://127.0.0.1?x", "http://127.0.0.1"),
-            ("http://[::1]:8080/cb", "http:"),
-            ("cursor://a/cb", "cursor:"),
-        ] {
-            assert_eq!(RedirectUri::parse(text).unwrap().policy_source(), source, "{text}");
         }
     }
 

@@ -14,7 +14,7 @@ use super::consent_page;
 use crate::{
     Gateway,
     form::Form,
-    html::{escape, page},
+    html::{escape, forward, page},
     login::{SignedIn, Visitor, login_address, step_up_address},
     outcome::Outcome,
 };
@@ -68,8 +68,8 @@ pub(crate) async fn show(
     post, path = "/oauth/authorize", tag = "oauth", operation_id = "answer_authorize",
     request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` and `remember` of the page"),
     responses(
-        (status = 200, description = "a page that asks anew, because what is asked changed", content_type = "text/html"),
-        (status = 302, description = "back to the client with `code` or `error`, or to the login"),
+        (status = 200, description = "a page that goes back to the client by itself, with `code` or `error`; or one that asks anew, because what is asked changed", content_type = "text/html"),
+        (status = 302, description = "to the login"),
         (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
         (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
@@ -94,7 +94,12 @@ pub(crate) async fn decide(
     };
     let answered = Answer { decision, shown: form.field("shown").unwrap_or_default() };
     let step = gateway.app.authorization.answered(query, person, answered, origin).await?;
-    Ok(answer(&step, query, signed_in))
+    Ok(match &step {
+        // Not by a redirect: what follows the form has to obey the policy of its page, and clients lead on to where
+        // that cannot know.
+        Step::Redirect(to) => forward("Back to the program", to),
+        Step::Ask(_) | Step::LogIn(_) | Step::Told(_) => answer(&step, query, signed_in),
+    })
 }
 
 fn answer(step: &Step, query: &str, signed_in: Option<&SignedIn>) -> Response {

@@ -1,10 +1,7 @@
 //! The page that asks a person whether a client may act for it. Everything that the client says of itself is
 //! text there.
 
-use axum::{
-    http::{HeaderValue, StatusCode, header},
-    response::Response,
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_app::{ConsentQuestion, shown_digest};
 use portcullis_core::{
     authorization::{COMMAND_LINE, Client, ClientKind, Face},
@@ -18,17 +15,7 @@ use crate::{
 
 /// The page.
 pub(super) fn show(asked: &ConsentQuestion, query: &str, signed_in: &SignedIn) -> Response {
-    let text = text(asked, query, signed_in.form_token.expose());
-    let mut response = form_page(StatusCode::OK, "Allow access?", &text);
-    // What follows the form by redirects has to obey the policy of its page as well.
-    let policy = format!(
-        "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self' {}",
-        asked.redirect_uri().policy_source()
-    );
-    if let Ok(policy) = HeaderValue::from_str(&policy) {
-        response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-    }
-    response
+    form_page(StatusCode::OK, "Allow access?", &text(asked, query, signed_in.form_token.expose()))
 }
 
 fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {

@@ -4,12 +4,15 @@ mod abuse;
 mod client;
 mod clients;
 mod command_line;
+mod conformance;
 mod consents;
 mod discovery;
 mod documents;
 mod flow;
 mod grants;
 mod law;
+mod misuse;
+mod nodes;
 mod registration;
 
 use portcullis_testkit::{Answer, Builder, Gateway, Principal};

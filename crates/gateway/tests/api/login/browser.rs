@@ -11,17 +11,29 @@ pub(crate) type Page = Answer;
 /// A browser at a gateway.
 pub(crate) struct Browser<'a> {
     gateway: &'a Gateway,
+    /// Where it finds the gateway; its own address if this is absent.
+    public: Option<&'static str>,
     cookies: RefCell<BTreeMap<String, String>>,
 }
 
 impl<'a> Browser<'a> {
     pub(crate) fn new(gateway: &'a Gateway) -> Self {
-        Self { gateway, cookies: RefCell::default() }
+        Self { gateway, public: None, cookies: RefCell::default() }
+    }
+
+    /// A browser that finds the node at the public address of its installation.
+    pub(crate) fn behind(gateway: &'a Gateway, public: &'static str) -> Self {
+        Self { public: Some(public), ..Self::new(gateway) }
+    }
+
+    /// The same browser, whose next requests come to another node.
+    pub(crate) fn at<'b>(&self, gateway: &'b Gateway) -> Browser<'b> {
+        Browser { gateway, public: self.public, cookies: self.cookies.clone() }
     }
 
     /// The same cookies in another browser, as a thief has them.
     pub(crate) fn stolen(&self) -> Self {
-        Self { gateway: self.gateway, cookies: self.cookies.clone() }
+        self.at(self.gateway)
     }
 
     /// The value of a cookie.
@@ -41,7 +53,8 @@ impl<'a> Browser<'a> {
 
     /// A form that a page of this gateway sends.
     pub(crate) async fn submit(&self, path: &str, fields: &[(&str, &str)]) -> Page {
-        let request = self.form(path, fields).header("origin", self.gateway.url());
+        let origin = self.public.unwrap_or_else(|| self.gateway.url());
+        let request = self.form(path, fields).header("origin", origin);
         self.send(request.header("sec-fetch-site", "same-origin")).await
     }
 
@@ -66,6 +79,10 @@ impl<'a> Browser<'a> {
             self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
         let cookies = cookies.join("; ");
         let request = if cookies.is_empty() { request } else { request.header("cookie", cookies) };
+        let request = match self.public.and_then(|public| public.split_once("://")) {
+            Some((_, host)) => request.header("host", host),
+            None => request,
+        };
         let answer = self.gateway.send(request).await;
         for set in answer.headers.get_all("set-cookie") {
             let set = set.to_str().unwrap();

@@ -154,7 +154,7 @@ async fn consent_is_given_on_the_page_of_the_session_only() {
     let page = client.asks(&browser, &client.request()).await;
     let policy = page.header("content-security-policy");
     assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
-    assert!(policy.contains("form-action 'self' https://app.example"), "{policy}");
+    assert!(policy.ends_with("form-action 'self'"), "{policy}");
     assert_eq!(page.header("x-frame-options"), "DENY");
     assert!(!page.text.contains("<script"));
     let (token, request, shown) =

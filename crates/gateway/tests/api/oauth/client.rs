@@ -145,18 +145,32 @@ impl Tokens {
     }
 }
 
-/// The parameters that a browser comes back with.
+/// The address that a browser comes back to: by a redirect, or by a page after a person decided.
+#[track_caller]
+pub(super) fn led_to(answer: &Answer) -> Url {
+    let to = match answer.status.as_u16() {
+        302 => answer.header("location").to_owned(),
+        _ => attribute(answer, "http-equiv=\"refresh\" content=\"0; url="),
+    };
+    Url::parse(&to).unwrap()
+}
+
+/// The parameters that it comes back with.
 #[track_caller]
 pub(super) fn returned(answer: &Answer) -> BTreeMap<String, String> {
-    assert_eq!(answer.status, 302, "{}", answer.text);
-    let to = Url::parse(answer.header("location")).unwrap();
-    to.query_pairs().into_owned().collect()
+    led_to(answer).query_pairs().into_owned().collect()
 }
 
 /// The value of a hidden field of a page.
 #[track_caller]
 pub(super) fn hidden(page: &Answer, name: &str) -> String {
-    let (_, rest) = page.text.split_once(&format!("name=\"{name}\" value=\"")).expect("a field");
+    attribute(page, &format!("name=\"{name}\" value=\""))
+}
+
+/// What follows in a page up to the end of the attribute.
+#[track_caller]
+fn attribute(page: &Answer, before: &str) -> String {
+    let (_, rest) = page.text.split_once(before).unwrap_or_else(|| panic!("{}", page.text));
     let value = rest.split_once('"').unwrap().0;
     let marks = [("&quot;", "\""), ("&#39;", "'"), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
     marks.iter().fold(value.to_owned(), |text, (mark, letter)| text.replace(mark, letter))

@@ -1,78 +1,160 @@
-//! Clients of other people get in without a token: the official SDKs and `FastMCP`.
+//! Clients of other people get in without a token: a real browser opens the address that they print, a person
+//! allows it there, and they list the tools and call one.
+
+mod pages;
 
 use std::process::Stdio;
 
-use portcullis_testkit::servers;
-use reqwest::Url;
+use portcullis_testkit::{Chromium, servers};
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
     time::timeout,
 };
 
-use super::{Site, client::Client};
+use super::Site;
 use crate::mcp::clients::{PATIENCE, node, script};
 
-/// A client that runs, and the lines that it prints.
-struct Program {
-    child: Child,
+/// What a page of consent says in any case.
+pub(super) const QUESTION: &str = "asks to use tools through this gateway";
+
+/// A program that prints an address for a browser; it ends when it is dropped.
+pub(super) struct Program {
+    _child: Child,
     lines: Lines<BufReader<ChildStdout>>,
+    said: String,
 }
 
 impl Program {
-    fn start(mut command: Command, site: &Site) -> Self {
-        command
-            .arg(format!("{}/mcp", site.gateway.url()))
-            .args(["sample__list_items", "{}"])
+    /// Starts it with its errors among what it prints.
+    pub(super) fn start(command: &Command) -> Self {
+        let command = command.as_std();
+        let mut merged = Command::new("sh");
+        merged.args(["-c", "exec \"$@\" 2>&1", "sh"]).arg(command.get_program());
+        let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        merged
+            .args(command.get_args())
+            .envs(set)
             .env("PORTCULLIS_TEST_SERVERS", servers())
-            .stdin(Stdio::piped())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
-        let mut child = command.spawn().expect("a client that starts");
+        let mut child = merged.spawn().expect("a client that starts");
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { child, lines }
+        Self { _child: child, lines, said: String::new() }
     }
 
-    async fn says(&mut self, what: &str) -> Value {
-        let line = timeout(PATIENCE, self.lines.next_line()).await.expect("a line in time");
-        let line = line.unwrap().unwrap_or_else(|| panic!("{what} ended"));
-        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{what}: {error}: {line}"))
+    /// What is found in the first line that has it.
+    pub(super) async fn says<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
+        loop {
+            let line = timeout(PATIENCE, self.lines.next_line()).await;
+            let line = line.unwrap_or_else(|_| panic!("nothing more after:\n{}", self.said));
+            let line = line.unwrap().unwrap_or_else(|| panic!("it ended:\n{}", self.said));
+            if let Some(found) = find(&line) {
+                return found;
+            }
+            self.said.push_str(&line);
+            self.said.push('\n');
+        }
+    }
+
+    /// All that it says, once it has ended.
+    pub(super) async fn ends(mut self) -> String {
+        while let Some(line) =
+            timeout(PATIENCE, self.lines.next_line()).await.expect("an end in time").unwrap()
+        {
+            self.said.push_str(&line);
+            self.said.push('\n');
+        }
+        self.said
+    }
+
+    /// The address that it wants a browser to open.
+    pub(super) async fn opens(&mut self) -> String {
+        self.says(|line| {
+            let address = line.get(line.find("http")?..)?.split_whitespace().next()?;
+            // Some print it in pieces as well.
+            let is_whole = address.contains("/oauth/authorize?") && address.contains("=S256");
+            is_whole.then(|| address.to_owned())
+        })
+        .await
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn clients_of_other_people_get_in_by_a_browser_and_call_a_tool() {
+/// Signs a browser in as Ana by a link, which goes on to what `until` shows.
+pub(super) fn sign_in(site: &Site, browser: &Chromium, until: &str) {
+    let made = site.gateway.admin(&["login-link", "--principal", &site.ana]);
+    let offer = browser.go(made["url"].as_str().unwrap(), "logs this browser in as");
+    assert!(offer.text.contains("Ana") && offer.text.contains("acme"), "{}", offer.text);
+    browser.click("Log in", until);
+}
+
+/// Fails unless the newest of so many calls names its client.
+async fn assert_named(site: &Site, calls: usize, client: &str) {
+    let event = site.events("mcp.invocation", calls).await.pop().unwrap();
+    assert_eq!(event["actor"]["id"], *site.ana, "{event}");
+    assert_eq!(event["actor"]["client"]["kind"], "registered", "{event}");
+    assert_eq!(event["detached"]["label"], client, "{event}");
+}
+
+/// A program that gets in by a browser, and the name that it registers.
+type Getting = (Command, &'static str);
+
+async fn all_get_in(programs: Vec<Getting>) {
     let site = Site::start();
-    let browser = site.browser().await;
-    let typescript = |era: &str| {
-        let mut command = Command::new(node());
-        command.arg(script("oauth.mjs")).arg(era);
-        command
-    };
-    let python = |mode: &str| {
-        let mut command = Command::new(servers().join("venv/bin/python"));
-        command.arg(script("oauth.py")).arg(mode);
-        command
-    };
-    for (what, command) in [
-        ("TypeScript SDK, legacy", typescript("legacy")),
-        ("TypeScript SDK, modern", typescript("modern")),
-        ("Python SDK", python("sdk")),
-        ("FastMCP", python("fastmcp")),
-    ] {
-        let mut program = Program::start(command, &site);
+    let browser = Chromium::start();
+    for (number, (mut command, client)) in programs.into_iter().enumerate() {
+        command.arg(format!("{}/mcp", site.gateway.url())).args(["sample__list_items", "{}"]);
+        let mut program = Program::start(&command);
 
-        let open = program.says(what).await;
-        let open = Url::parse(open["open"].as_str().unwrap()).unwrap();
-        let path = format!("{}?{}", open.path(), open.query().unwrap());
-        let page = browser.open(&path).await;
-        let back = Client::decides(&browser, &page, "allow", false).await;
-        let address = format!("{}\n", back.header("location"));
-        program.child.stdin.take().unwrap().write_all(address.as_bytes()).await.unwrap();
-        let said = program.says(what).await;
+        let address = program.opens().await;
+        if number == 0 {
+            browser.go(&address, "login-link");
+            sign_in(&site, &browser, QUESTION);
+        } else {
+            browser.go(&address, QUESTION);
+        }
+        browser.click("Allow", "/callback?code=");
+        let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
+        let said = program.says(object).await;
 
-        let items = &said["result"]["structuredContent"];
-        assert!(items.is_object(), "{what}: {said}");
+        let tools = said["tools"].as_array().expect("a list");
+        assert!(tools.iter().any(|it| it == "sample__list_items"), "{client}: {said}");
+        assert!(said["result"]["structuredContent"].is_object(), "{client}: {said}");
+        assert_named(&site, number + 1, client).await;
     }
+}
+
+fn typescript(mode: &str) -> Command {
+    let mut command = Command::new(node());
+    command.arg(script("oauth.mjs")).arg(mode);
+    command
+}
+
+fn python(mode: &str) -> Command {
+    let mut command = Command::new(servers().join("venv/bin/python"));
+    command.arg(script("oauth.py")).arg(mode);
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_official_sdks_get_in_by_a_browser_and_call_a_tool() {
+    all_get_in(vec![
+        (typescript("legacy"), "TypeScript SDK legacy"),
+        (typescript("modern"), "TypeScript SDK modern"),
+        (python("sdk"), "Python SDK"),
+    ])
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mcp_remote_and_fastmcp_get_in_by_a_browser_and_call_a_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut remote = typescript("bridge");
+    remote.env("MCP_REMOTE_CONFIG_DIR", folder.path());
+    let mut fastmcp = python("fastmcp");
+    // Instead of a browser of the machine, a program that prints the address.
+    fastmcp.env("BROWSER", "echo %s").env("HOME", folder.path());
+    all_get_in(vec![(remote, "MCP CLI Proxy"), (fastmcp, "FastMCP Client")]).await;
 }

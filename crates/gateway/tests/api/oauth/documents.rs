@@ -24,11 +24,13 @@ use tokio_rustls::{
 
 use super::{
     Site,
-    client::{Client, Fields, Tokens},
+    client::{Client, Fields, Tokens, hidden},
+    error,
 };
-use crate::gateway;
+use crate::{gateway, login::browser::Browser};
 
 const APP: &str = "https://app.example/cb";
+const EVIL: &str = "https://evil.example/cb";
 
 /// A site under TLS that holds documents of clients, the good one at `/app.json`.
 struct Documents {
@@ -57,8 +59,8 @@ fn acceptor(folder: &Path) -> (TlsAcceptor, PathBuf) {
     (TlsAcceptor::from(Arc::new(config)), file)
 }
 
-/// The answer to a request for this path; `None` if it never comes.
-fn answer(path: &str, address: SocketAddr) -> Option<String> {
+/// The answer to the request of this number, for this path; `None` if it never comes.
+fn answer(path: &str, number: usize, address: SocketAddr) -> Option<String> {
     let document = |path: &str| {
         let id = format!("https://{address}{path}");
         json!({"client_id": id, "client_name": "Described", "redirect_uris": [APP]}).to_string()
@@ -70,7 +72,8 @@ fn answer(path: &str, address: SocketAddr) -> Option<String> {
         )
     };
     match path {
-        "/app.json" => Some(ok(document(path))),
+        "/changing.json" if number > 0 => Some(ok(document(path).replace(APP, EVIL))),
+        "/app.json" | "/changing.json" => Some(ok(document(path))),
         "/other.json" => Some(ok(document("/app.json"))),
         "/moved.json" => Some(
             "HTTP/1.1 302 Found\r\nlocation: /app.json\r\ncontent-length: 0\r\n\r\n".to_owned(),
@@ -98,10 +101,10 @@ impl Documents {
                     let Ok(mut stream) = acceptor.accept(stream).await else { return };
                     let mut request = vec![0; 4096];
                     let Ok(length) = stream.read(&mut request).await else { return };
-                    came.fetch_add(1, Ordering::SeqCst);
+                    let number = came.fetch_add(1, Ordering::SeqCst);
                     let text = String::from_utf8_lossy(&request[..length]).into_owned();
                     let path = text.split(' ').nth(1).unwrap_or_default();
-                    match answer(path, address) {
+                    match answer(path, number, address) {
                         Some(answer) => drop(stream.write_all(answer.as_bytes()).await),
                         None => std::future::pending().await,
                     }
@@ -184,4 +187,42 @@ async fn private_addresses_and_clients_that_are_not_allowed_are_not_asked() {
         assert_eq!(page.status, 400, "{oauth}: {}", page.text);
     }
     assert_eq!(documents.asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_changes_after_the_page_was_shown_takes_nothing_along() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let mut site = documents.site(NAMED);
+    let id = documents.id("/changing.json");
+    let session = "portcullis-session";
+    let (cookie, code, fields) = {
+        let browser = site.browser().await;
+        let client = Client { id: id.clone(), ..site.client(APP).await };
+        let code = client.code(&browser, &client.request()).await;
+        let page = client.asks(&browser, &client.request()).await;
+        let field = |name| (name, hidden(&page, name));
+        let fields = ["form_token", "request", "shown"].map(field);
+        (browser.cookie(session).unwrap(), code, fields)
+    };
+    // What was fetched is forgotten.
+    site.gateway.stop();
+    site.gateway.start();
+    let browser = Browser::new(&site.gateway);
+    browser.plant(session, &cookie);
+    let mut sent: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    sent.push(("decision", "allow"));
+    let client = Client { id, ..site.client(APP).await };
+    let evil = Client { redirect_uri: EVIL.to_owned(), ..client.clone() };
+
+    let decided = browser.submit("/oauth/authorize", &sent).await;
+    let elsewhere = client.token(&evil.exchange(&code)).await;
+
+    assert_eq!(documents.asked.load(Ordering::SeqCst), 2);
+    assert_eq!(decided.status, 400, "{}", decided.text);
+    assert!(!decided.headers.contains_key("location"));
+    assert_eq!(error(&elsewhere), (400, "invalid_grant"));
+    let page = evil.asks(&browser, &evil.request()).await;
+    assert_eq!(page.status, 200, "a person is asked anew for where it leads now: {}", page.text);
+    assert!(page.text.contains("evil.example"), "{}", page.text);
 }

@@ -2,12 +2,12 @@
 //! what a token is good for.
 
 use portcullis_testkit::Answer;
-use reqwest::{Method, Url};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
     Site,
-    client::{Client, Tokens, returned},
+    client::{Client, Tokens, led_to, returned},
     error,
 };
 use crate::login::browser::Browser;
@@ -41,7 +41,8 @@ async fn a_person_lets_a_client_call_a_tool() {
     for shown in ["App", "app.example", "acme", "Ana", "call tools", "registered itself"] {
         assert!(page.text.contains(shown), "{shown}: {}", page.text);
     }
-    let to = Url::parse(back.header("location")).unwrap();
+    assert_eq!(back.header("referrer-policy"), "no-referrer");
+    let to = led_to(&back);
     let back = returned(&back);
     assert_eq!(to.host_str(), Some("app.example"));
     assert_eq!(back["state"], "a state & more");

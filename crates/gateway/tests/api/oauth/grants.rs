@@ -3,15 +3,22 @@
 
 mod accounts;
 mod id_jags;
+mod sdks;
 mod workloads;
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use portcullis_testkit::{Answer, Gateway, Principal};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -48,6 +55,12 @@ impl Signer {
     fn jwks(&self) -> String {
         let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
         format!("{{ keys = [{{ kty = \"OKP\", crv = \"Ed25519\", x = \"{x}\" }}] }}")
+    }
+
+    /// The private key as programs read it.
+    fn pem(&self) -> String {
+        let key = STANDARD.encode(self.0.to_pkcs8v1().unwrap().as_ref());
+        format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n")
     }
 
     fn sign(&self, typ: &str, claims: &Value) -> String {
@@ -95,7 +108,7 @@ fn proof(client: &str) -> Value {
 /// A gateway with an identity provider, a client with a key, an admin and a service account.
 struct Site {
     gateway: Gateway,
-    idp: Signer,
+    idp: Arc<Signer>,
     agent: Signer,
     admin: Principal,
     ci: Principal,
@@ -103,9 +116,14 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let (idp, agent) = (Signer::new(), Signer::new());
+        Self::at(PUBLIC, Gateway::start)
+    }
+
+    /// A site with this public address.
+    fn at(public: &str, start: impl FnOnce(&mut Gateway)) -> Self {
+        let (idp, agent) = (Arc::new(Signer::new()), Signer::new());
         let config = format!(
-            "[server]\npublic_url = \"{PUBLIC}\"\n{}\n[[oauth.client]]\nid = \"{AGENT}\"\n\
+            "[server]\npublic_url = \"{public}\"\n{}\n[[oauth.client]]\nid = \"{AGENT}\"\n\
              name = \"Agent\"\njwks = {}\n[[oauth.client]]\nid = \"public\"\n\
              redirect_uris = [\"https://app.example/cb\"]",
             super::LINKS,
@@ -118,7 +136,7 @@ impl Site {
         let rule = |name: &str, more: &str| {
             format!(
                 "[[trust]]\nname = \"{name}\"\norg = \"{org}\"\nissuer = \"{IDP}\"\n\
-                 jwks = {}\naudience = \"{PUBLIC}\"\n{more}",
+                 jwks = {}\naudience = \"{public}\"\n{more}",
                 idp.jwks()
             )
         };
@@ -139,7 +157,7 @@ impl Site {
                 ci.id
             ),
         ));
-        gateway.start();
+        start(&mut gateway);
         Self { gateway, idp, agent, admin, ci }
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::oauth::error;
 
-const ID_JAG: &str = "oauth-id-jag+jwt";
+pub(super) const ID_JAG: &str = "oauth-id-jag+jwt";
 
 fn id_jag() -> Value {
     json!({
