@@ -152,11 +152,12 @@ impl Engine {
             return document.clone();
         }
         let mut masked = redact::apply(document, findings, schema, Extent::Matches, &choose);
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            let extent = if round == 0 { Extent::Leaves } else { Extent::Everything };
             match self.rescan(masked.root(), subject) {
                 Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return masked,
                 Ok(rest) => {
-                    masked = redact::apply(&masked, &rest, schema, Extent::Everything, &choose);
+                    masked = redact::apply(&masked, &rest, schema, extent, &choose);
                 }
                 Err(_) => break,
             }
@@ -224,7 +225,7 @@ impl Engine {
 
 /// Masking whole strings settles it in one round; the others are for masks that together make
 /// something new.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 5;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

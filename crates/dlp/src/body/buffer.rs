@@ -5,6 +5,7 @@ use std::{cell::Cell, ops::Range};
 
 use crate::{
     body::{
+        inner::Inner,
         memo::ContextMemo,
         neighbours::Neighbours,
         segment::{Segment, SegmentKind, small},
@@ -38,6 +39,8 @@ pub(crate) struct Body {
     pub(crate) line: Cell<LastLine>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
+    /// Texts of JSON that stands in texts.
+    pub(super) inner: Inner,
 }
 
 /// One member or element, named by its key's segment or its index.
@@ -70,6 +73,7 @@ impl Body {
         self.line.take();
         self.tables.clear();
         self.nodes.clear();
+        self.inner.clear();
     }
 
     /// Memory that is allocated, in bytes.
