@@ -54,7 +54,7 @@ impl Engine {
             .chain(external)
             .collect();
         problems.extend(settings.problems(&names));
-        let allow = Allowlist::new(&settings.allow, &names);
+        let allow = Allowlist::new(&settings.allow, &names, settings.floor);
         let scanner = Scanner::new(settings, owns);
         match (allow, scanner) {
             (Ok(allow), Ok(scanner)) if problems.is_empty() => {
@@ -126,7 +126,8 @@ impl Engine {
     /// Action for a finding when no policy says otherwise.
     #[must_use]
     pub fn default_action(&self, finding: &Finding, direction: Direction) -> Action {
-        self.settings.action(finding.detector(), finding.category, direction)
+        let Finding { detector, category, likelihood, .. } = finding;
+        self.settings.action(detector, *category, *likelihood, direction)
     }
 
     /// Mask of a finding when no policy says otherwise.

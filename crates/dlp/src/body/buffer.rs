@@ -201,6 +201,11 @@ impl Body {
         self.is_in(node, array).then(|| self.element(node)).flatten()
     }
 
+    /// The place that holds another one.
+    pub(super) fn parent(&self, node: u32) -> Option<u32> {
+        self.nodes.get(node as usize).map(|found| found.parent)
+    }
+
     /// Returns true if a place is a member or an element of what is at another.
     pub(super) fn is_in(&self, node: u32, parent: u32) -> bool {
         self.nodes.get(node as usize).is_some_and(|found| found.parent == parent)
