@@ -187,6 +187,21 @@ impl Engine {
         self.scan_within(value, subject, &limits).map(|(findings, _)| findings)
     }
 
+    /// Steps of a scan.
+    #[cfg(test)]
+    pub(super) fn steps<'a>(&self, value: impl JsonValue<'a>) -> Result<usize, Unscannable> {
+        workspace::with(|Workspace { body, views, scratch, .. }| {
+            let limits = &self.settings.limits;
+            body.flatten(value, limits)?;
+            scratch.meter = Meter::new(pace::without_rest, usize::MAX);
+            views.begin(body, limits);
+            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
+                let _work = self.scanner.scan(body, first, runs, scratch, recased);
+            })?;
+            Ok(scratch.meter.steps() + views.decoded())
+        })
+    }
+
     /// Also says how many bytes were looked at beyond the single pass.
     pub(super) fn scan_within<'a>(
         &self,
@@ -206,12 +221,15 @@ impl Engine {
     ) -> Result<Option<(Findings, usize)>, Unscannable> {
         workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
-            scratch.meter = Meter::new(pace);
+            scratch.meter = Meter::new(pace, pace::budget(body.text.len()));
             views.begin(body, limits);
             let mut work = 0;
             views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
                 work += self.scanner.scan(body, first, runs, scratch, recased);
             })?;
+            if let Some(limit) = scratch.meter.exceeded() {
+                return Err(Unscannable::TooCostly { limit });
+            }
             if scratch.meter.is_over() {
                 return Ok(None);
             }

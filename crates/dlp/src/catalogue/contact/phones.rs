@@ -10,7 +10,7 @@ use crate::{
         detector::{Before, Candidate, Detector, Edges, Shape},
         naming::member,
     },
-    text::{digits::DigitRun, groups::Grouping, words},
+    text::{digits::DigitRun, groups::Grouping, window::Window, words},
     vocabulary::Category,
 };
 
@@ -105,7 +105,7 @@ pub(super) const NAMED: Detector = Detector {
 ]);
 
 /// A run after a `+`, which may begin in brackets: `+1 (415) 555-0132`.
-fn international(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn international(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let Some(first) = run.groups.first() else { return Vec::new() };
     let Some(start) = first.start.checked_sub(1).filter(|at| text.get(*at) == Some(&b'+')) else {
         return Vec::new();

@@ -8,6 +8,7 @@ use crate::catalogue::{
     detector::{Candidate, Detector, Edges, Shape},
     naming::name,
 };
+use crate::text::window::Window;
 
 pub(super) const ALL: &[Detector] = &[
     Detector {
@@ -250,7 +251,7 @@ fn password(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// In `scheme://user:password@host`, the password.
-fn url_password(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+fn url_password(text: &Window<'_>, at: usize) -> Option<std::ops::Range<usize>> {
     let before = text.get(at.saturating_sub(160)..at)?;
     let ends_user_info =
         |byte: &u8| matches!(byte, b'/' | b'@' | b'"' | b'\'' | b'<') || byte.is_ascii_whitespace();

@@ -15,6 +15,7 @@ use crate::{
     catalogue::secrets::general::is_identifier,
     text::{
         labels::{self, Names},
+        window::Window,
         words::is_word,
     },
 };
@@ -61,7 +62,7 @@ const TYPES: &[&[u8]] =
     &[b"string", b"String", b"str", b"char", b"&str", b"string?", b"std::string"];
 
 /// The value that a text gives to the name that a literal is part of.
-pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
+pub(super) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let name = name_around(text, &literal);
     let (form, Value { range, .. }) = assigned(text, &name)?;
     let called = text.get(name.clone())?;
@@ -185,7 +186,7 @@ fn name_around(text: &[u8], literal: &Range<usize>) -> Range<usize> {
 }
 
 /// The value given to a name, and its form.
-fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
+fn assigned(text: &Window<'_>, name: &Range<usize>) -> Option<(Form, Value)> {
     let is_sign = |byte: &&u8| b"\"'`\\])*".contains(byte);
     let rest = text.get(name.end..)?;
     let closers = rest.iter().take(4).take_while(is_sign).count();
