@@ -235,7 +235,7 @@ fn jwt(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// A password, unless it is a placeholder for one.
-fn password(candidate: &Candidate<'_>) -> Option<i32> {
+pub(super) fn password(candidate: &Candidate<'_>) -> Option<i32> {
     const USUAL: &[&[u8]] =
         &[b"password", b"passwd", b"pass", b"pwd", b"secret", b"changeme", b"example", b"token"];
     let matched = candidate.matched();

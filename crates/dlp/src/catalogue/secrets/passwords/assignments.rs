@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     given::{Form, LONGEST, SPACE, Value, is_query, space, value_at},
-    letters, members,
+    letters, loud, members,
     names::{self, SecretKind},
     places,
     strength::{is_mixed, is_random_key, is_strong, may_be},
@@ -64,9 +64,14 @@ const TYPES: &[&[u8]] =
 /// The value that a text gives to the name that a literal is part of.
 pub(super) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let name = name_around(text, &literal);
-    let (form, Value { range, .. }) = assigned(text, &name)?;
+    let kind = names::kind(text.get(name.clone())?)?;
+    given(text, &name, kind).or_else(|| loud::near(text, &name, kind))
+}
+
+/// The value that is given to a name.
+fn given(text: &Window<'_>, name: &Range<usize>, kind: SecretKind) -> Option<Range<usize>> {
+    let (form, Value { range, .. }) = assigned(text, name)?;
     let called = text.get(name.clone())?;
-    let kind = names::kind(called)?;
     let value = text.get(range.clone())?;
     if !may_be(kind, value) {
         return None;
@@ -77,7 +82,7 @@ pub(super) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usi
         SecretKind::Key => false,
     };
     let is_secret = accepts(form, kind, called, value)
-        || is_telling && is_letters(form, value, || places::is_setting(text, &name, &range));
+        || is_telling && is_letters(form, value, || places::is_setting(text, name, &range));
     is_secret.then_some(range)
 }
 
