@@ -1,7 +1,9 @@
 //! The scan buffer: a JSON value laid flat, with the place that every byte came from.
 
 pub(super) mod buffer;
+pub(super) mod embedded;
 pub(super) mod flatten;
+pub(super) mod inner;
 pub(super) mod joins;
 pub(super) mod media;
 pub(super) mod memo;

@@ -54,7 +54,7 @@ impl Engine {
             .chain(external)
             .collect();
         problems.extend(settings.problems(&names));
-        let allow = Allowlist::new(&settings.allow, &names);
+        let allow = Allowlist::new(&settings.allow, &names, settings.floor);
         let scanner = Scanner::new(settings, owns);
         match (allow, scanner) {
             (Ok(allow), Ok(scanner)) if problems.is_empty() => {
@@ -126,7 +126,8 @@ impl Engine {
     /// Action for a finding when no policy says otherwise.
     #[must_use]
     pub fn default_action(&self, finding: &Finding, direction: Direction) -> Action {
-        self.settings.action(finding.detector(), finding.category, direction)
+        let Finding { detector, category, likelihood, .. } = finding;
+        self.settings.action(detector, *category, *likelihood, direction)
     }
 
     /// Mask of a finding when no policy says otherwise.
@@ -152,11 +153,12 @@ impl Engine {
             return document.clone();
         }
         let mut masked = redact::apply(document, findings, schema, Extent::Matches, &choose);
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            let extent = if round == 0 { Extent::Leaves } else { Extent::Everything };
             match self.rescan(masked.root(), subject) {
                 Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return masked,
                 Ok(rest) => {
-                    masked = redact::apply(&masked, &rest, schema, Extent::Everything, &choose);
+                    masked = redact::apply(&masked, &rest, schema, extent, &choose);
                 }
                 Err(_) => break,
             }
@@ -185,6 +187,21 @@ impl Engine {
         self.scan_within(value, subject, &limits).map(|(findings, _)| findings)
     }
 
+    /// Steps of a scan.
+    #[cfg(test)]
+    pub(super) fn steps<'a>(&self, value: impl JsonValue<'a>) -> Result<usize, Unscannable> {
+        workspace::with(|Workspace { body, views, scratch, .. }| {
+            let limits = &self.settings.limits;
+            body.flatten(value, limits)?;
+            scratch.meter = Meter::new(pace::without_rest, usize::MAX);
+            views.begin(body, limits);
+            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
+                let _work = self.scanner.scan(body, first, runs, scratch, recased);
+            })?;
+            Ok(scratch.meter.steps() + views.decoded())
+        })
+    }
+
     /// Also says how many bytes were looked at beyond the single pass.
     pub(super) fn scan_within<'a>(
         &self,
@@ -204,12 +221,15 @@ impl Engine {
     ) -> Result<Option<(Findings, usize)>, Unscannable> {
         workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
-            scratch.meter = Meter::new(pace);
+            scratch.meter = Meter::new(pace, pace::budget(body.text.len()));
             views.begin(body, limits);
             let mut work = 0;
             views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
                 work += self.scanner.scan(body, first, runs, scratch, recased);
             })?;
+            if let Some(limit) = scratch.meter.exceeded() {
+                return Err(Unscannable::TooCostly { limit });
+            }
             if scratch.meter.is_over() {
                 return Ok(None);
             }
@@ -224,7 +244,7 @@ impl Engine {
 
 /// Masking whole strings settles it in one round; the others are for masks that together make
 /// something new.
-const MAX_ROUNDS: usize = 4;
+const MAX_ROUNDS: usize = 5;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

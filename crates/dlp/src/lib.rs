@@ -43,7 +43,7 @@ pub use settings::{
     allow::Allow,
     custom::{Checksum, Custom},
     gitleaks::Gitleaks,
-    options::{Actions, DetectorSettings, Settings, SettingsError},
+    options::{Actions, DetectorSettings, Floor, Settings, SettingsError},
 };
 pub use vocabulary::{Action, Category, Direction, Likelihood};
 

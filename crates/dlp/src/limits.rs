@@ -72,6 +72,14 @@ pub enum Unscannable {
         /// The budget of this body.
         limit: usize,
     },
+    /// More work than a text of that length is worth: it is made of what wakes detectors.
+    #[error(
+        "looking through the text takes more than the {limit} steps DLP spends on it; send less at once"
+    )]
+    TooCostly {
+        /// The budget of this body.
+        limit: usize,
+    },
     /// A detector outside was to look as well, and did not.
     #[error("the external detector gave no answer; try again later")]
     NoExternalDetector,

@@ -1,5 +1,6 @@
 //! Masking: placeholders, and the value with findings taken out.
 
+mod inside;
 pub(super) mod redact;
 pub(super) mod replacement;
 pub(super) mod schema;

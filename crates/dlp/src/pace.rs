@@ -1,7 +1,8 @@
 //! Pace of a scan: how much of it is done at once.
 //!
 //! A scan counts steps: one is what a byte of clean text takes. Between windows it tells how many there
-//! were, so that its thread can let others have their turn, or end it here and run it elsewhere.
+//! were, so that its thread can let others have their turn, or end it here and run it elsewhere. A text may take
+//! so many steps for each of its bytes; one that takes more counts as not scanned.
 
 use std::cell::Cell;
 
@@ -13,6 +14,19 @@ const INTERVAL: usize = 64 << 10;
 
 /// Steps that a detector takes which looks around a literal or a sign by itself.
 pub(crate) const LOOK: usize = 1 << 10;
+
+/// Steps for each byte of a body, and those that any body may take. What people and programs write takes a
+/// small part of them; texts of nothing but signs and names take half.
+pub(crate) const STEPS_A_BYTE: u32 = 2 << 10;
+const STEPS_AT_LEAST: usize = 16 << 20;
+
+/// The most steps of a scan of so many bytes.
+pub(crate) const fn budget(bytes: usize) -> usize {
+    bytes.saturating_mul(STEPS_A_BYTE as usize).saturating_add(STEPS_AT_LEAST)
+}
+
+/// Steps that it takes to look around an `@`.
+pub(crate) const GLANCE: usize = 1 << 8;
 
 /// The pace of a scan that nothing holds up.
 pub(crate) const fn without_rest(_: usize) -> bool {
@@ -26,20 +40,21 @@ pub(crate) struct Meter {
     /// Steps at which the pace is looked at next.
     next: Cell<usize>,
     is_over: Cell<bool>,
+    budget: usize,
 }
 
 impl Default for Meter {
     fn default() -> Self {
-        Self::new(without_rest)
+        Self::new(without_rest, usize::MAX)
     }
 }
 
 impl Meter {
-    pub(crate) const fn new(pace: Pace) -> Self {
+    pub(crate) const fn new(pace: Pace, budget: usize) -> Self {
         let steps = Cell::new(0);
         let next = Cell::new(INTERVAL);
         let is_over = Cell::new(false);
-        Self { pace, steps, next, is_over }
+        Self { pace, steps, next, is_over, budget }
     }
 
     /// Counts steps. Returns false if the scan shall end.
@@ -49,9 +64,20 @@ impl Meter {
         self.steps.set(steps);
         if steps >= self.next.get() && !self.is_over() {
             self.next.set(steps.saturating_add(INTERVAL));
-            self.is_over.set(!(self.pace)(steps));
+            self.is_over.set(!(self.pace)(steps) || steps > self.budget);
         }
         !self.is_over()
+    }
+
+    /// The budget, if the scan has gone beyond it.
+    pub(crate) fn exceeded(&self) -> Option<usize> {
+        (self.steps.get() > self.budget).then_some(self.budget)
+    }
+
+    /// Steps so far.
+    #[cfg(test)]
+    pub(crate) fn steps(&self) -> usize {
+        self.steps.get()
     }
 
     /// Returns true if the scan shall end.
@@ -67,11 +93,19 @@ mod tests {
 
     #[test]
     fn a_scan_ends_at_the_first_look_that_says_so() {
-        let meter = Meter::new(|steps| steps < 3 * INTERVAL);
+        let meter = Meter::new(|steps| steps < 3 * INTERVAL, usize::MAX);
 
         assert!(meter.spend(3 * INTERVAL - 1));
         assert!(meter.spend(LOOK), "nobody looks again so soon");
         assert!(!meter.spend(INTERVAL) && meter.is_over());
         assert!(!meter.spend(0));
+    }
+
+    #[test]
+    fn a_scan_ends_beyond_its_budget() {
+        let meter = Meter::new(without_rest, 3 * INTERVAL);
+
+        assert!(meter.spend(2 * INTERVAL) && meter.exceeded().is_none());
+        assert!(!meter.spend(2 * INTERVAL) && meter.exceeded() == Some(3 * INTERVAL));
     }
 }

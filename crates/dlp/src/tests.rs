@@ -8,6 +8,7 @@ use super::*;
 
 mod clean;
 mod configured;
+mod embedded;
 mod examples;
 mod fuzz;
 mod growth;

@@ -10,4 +10,5 @@ pub(super) mod layouts;
 pub(super) mod marks;
 pub(super) mod number;
 pub(super) mod prefixes;
+pub(super) mod window;
 pub(super) mod words;

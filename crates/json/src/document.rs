@@ -1,6 +1,6 @@
 //! Documents: a JSON text that is read once, and the values in it.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Map, Number, Value};
@@ -50,6 +50,42 @@ impl Document {
     #[must_use]
     pub fn member(&self, name: &str) -> Option<Self> {
         self.root().get(name).map(|member| self.part(member))
+    }
+}
+
+/// A name, a text or a number, and where it stands in the text of its document.
+#[derive(Debug, Clone)]
+pub struct Leaf<'a> {
+    /// Without escapes.
+    pub text: &'a str,
+    /// Bytes of the text of the document, without quotation marks.
+    pub range: Range<usize>,
+    pub is_escaped: bool,
+    pub is_number: bool,
+}
+
+impl Document {
+    /// The names, texts and numbers in the order in which they stand in a text that was parsed.
+    pub fn leaves(&self) -> impl Iterator<Item = Leaf<'_>> {
+        self.table.entries.iter().filter_map(|entry| match entry.kind {
+            EntryKind::Number | EntryKind::Text | EntryKind::Name => Some(Leaf {
+                text: self.table.text_of(entry),
+                range: entry.start as usize..entry.end as usize,
+                is_escaped: entry.is_escaped,
+                is_number: entry.kind == EntryKind::Number,
+            }),
+            EntryKind::Null
+            | EntryKind::False
+            | EntryKind::True
+            | EntryKind::Array
+            | EntryKind::Object => None,
+        })
+    }
+
+    /// Number of values and names.
+    #[must_use]
+    pub fn entries(&self) -> usize {
+        self.table.entries.len()
     }
 }
 
@@ -400,6 +436,28 @@ mod tests {
         assert_eq!(part.root().to_value(), json!({"a": [1], "b": "\""}));
         assert_eq!(part.root().line(), part.root().raw());
         assert_eq!(format!("{part:?}"), "JSON of 21 bytes");
+    }
+
+    #[test]
+    fn leaves_are_told_with_their_places() {
+        let text = r#" {"a" : ["x\ny", 2.50, null], "\u00e9": true} "#;
+
+        let document = read(text);
+
+        let leaves: Vec<_> = document
+            .leaves()
+            .map(|leaf| (leaf.text.to_owned(), &text[leaf.range], leaf.is_escaped, leaf.is_number))
+            .collect();
+        let expected = [
+            ("a", "a", false, false),
+            ("x\ny", r"x\ny", true, false),
+            ("2.50", "2.50", false, true),
+            ("é", r"\u00e9", true, false),
+        ];
+        assert_eq!(
+            leaves,
+            expected.map(|(text, raw, escaped, number)| (text.to_owned(), raw, escaped, number))
+        );
     }
 
     #[test]

@@ -15,8 +15,8 @@ use aws_lc_rs::digest;
 
 pub use self::{
     canonical::{JsonValue, Kind, canonical, normal, write_canonical, write_string},
-    document::{Document, Items, Members, Node},
-    strict::{parse, parse_around, text_member},
+    document::{Document, Items, Leaf, Members, Node},
+    strict::{parse, parse_around, text_member, value_length},
     write::{Edits, ObjectWriter},
 };
 

@@ -3,7 +3,7 @@
 mod items;
 mod scanner;
 
-pub use self::items::{parse_around, text_member};
+pub use self::items::{parse_around, text_member, value_length};
 
 use std::fmt::Display;
 

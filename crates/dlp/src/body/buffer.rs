@@ -5,6 +5,7 @@ use std::{cell::Cell, ops::Range};
 
 use crate::{
     body::{
+        inner::Inner,
         memo::ContextMemo,
         neighbours::Neighbours,
         segment::{Segment, SegmentKind, small},
@@ -38,6 +39,8 @@ pub(crate) struct Body {
     pub(crate) line: Cell<LastLine>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
+    /// Texts of JSON that stands in texts.
+    pub(super) inner: Inner,
 }
 
 /// One member or element, named by its key's segment or its index.
@@ -70,6 +73,7 @@ impl Body {
         self.line.take();
         self.tables.clear();
         self.nodes.clear();
+        self.inner.clear();
     }
 
     /// Memory that is allocated, in bytes.
@@ -195,6 +199,11 @@ impl Body {
     /// Index of a place in the array `array`, if it is an element of it.
     pub(crate) fn element_of(&self, node: u32, array: u32) -> Option<u32> {
         self.is_in(node, array).then(|| self.element(node)).flatten()
+    }
+
+    /// The place that holds another one.
+    pub(super) fn parent(&self, node: u32) -> Option<u32> {
+        self.nodes.get(node as usize).map(|found| found.parent)
     }
 
     /// Returns true if a place is a member or an element of what is at another.

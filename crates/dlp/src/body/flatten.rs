@@ -5,6 +5,7 @@ use portcullis_json::{JsonValue, Kind};
 use crate::{
     body::{
         buffer::{Body, PathNode, PathStep, ROOT, UNLABELLED},
+        inner::Folding,
         joins, media,
         segment::{Laid, Segment, SegmentKind, small},
         table_rows::ObjectTables,
@@ -22,6 +23,19 @@ impl Body {
         limits: &Limits,
     ) -> Result<(), Unscannable> {
         self.clear();
+        self.inner.begin(Folding::Unfolded);
+        self.walk(value, ROOT, 0, limits)?;
+        self.unfold(limits)
+    }
+
+    /// The same with JSON in texts left as text.
+    pub(crate) fn flatten_outside<'a>(
+        &mut self,
+        value: impl JsonValue<'a>,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        self.clear();
+        self.inner.begin(Folding::Left);
         self.walk(value, ROOT, 0, limits).map(drop)
     }
 
@@ -31,7 +45,7 @@ impl Body {
         clippy::inline_always,
         reason = "most values have no parts, and take less than a call"
     )]
-    fn walk<'a, T: JsonValue<'a>>(
+    pub(super) fn walk<'a, T: JsonValue<'a>>(
         &mut self,
         value: T,
         node: u32,
@@ -44,6 +58,7 @@ impl Body {
         match value.kind() {
             Kind::Null | Kind::Bool(_) => Ok(Laid::Nothing),
             Kind::Text(text) => {
+                let text = if self.may_fold(text) { self.fold(text, node, limits)? } else { text };
                 self.push(text.as_bytes(), node, SegmentKind::Text, limits)?;
                 Ok(Laid::Text)
             }
@@ -148,7 +163,12 @@ impl Body {
     }
 
     #[inline]
-    fn node(&mut self, parent: u32, step: PathStep, limits: &Limits) -> Result<u32, Unscannable> {
+    pub(super) fn node(
+        &mut self,
+        parent: u32,
+        step: PathStep,
+        limits: &Limits,
+    ) -> Result<u32, Unscannable> {
         if self.nodes.len() >= limits.max_nodes {
             return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
         }
@@ -157,14 +177,14 @@ impl Body {
     }
 
     #[inline]
-    fn push(
+    pub(super) fn push(
         &mut self,
         text: &[u8],
         node: u32,
         kind: SegmentKind,
         limits: &Limits,
     ) -> Result<(), Unscannable> {
-        if self.text.len() + text.len() > limits.max_bytes {
+        if self.text.len() + self.inner.waiting() + text.len() > limits.max_bytes {
             return Err(Unscannable::TooLarge { limit: limits.max_bytes });
         }
         self.append(text, node, kind);

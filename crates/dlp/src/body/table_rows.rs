@@ -6,7 +6,7 @@ use portcullis_json::{JsonValue, Kind};
 use crate::{
     body::{
         buffer::Body,
-        segment::{Laid, SegmentKind, small},
+        segment::{Laid, Segment, SegmentKind, small},
     },
     text::labels,
 };
@@ -94,23 +94,43 @@ impl ObjectTables {
 }
 
 /// The label among the members of an object that comes first in the order of labels, with its rank and
-/// its segment.
+/// its segment. It may be an object itself, as a type that is coded is.
 fn label(body: &Body, object: u32, start: usize) -> Option<(usize, u32)> {
     let segments = body.segments.get(start..)?;
     let pairs = (start + 1..).zip(segments.array_windows());
     let members = pairs.filter(|(_, [key, value])| {
-        key.kind == SegmentKind::Key
-            && value.kind == SegmentKind::Text
-            && key.node == value.node
-            && body.is_in(key.node, object)
+        key.kind == SegmentKind::Key && value.kind == SegmentKind::Text && key.node == value.node
     });
-    let ranked = members.filter_map(|(at, [key, value])| {
-        labels::rank(body.slice(key.range())).map(|rank| (rank, at, value))
-    });
+    let ranked = members
+        .filter_map(|(at, [key, value])| rank(body, object, key).map(|rank| (rank, at, value)));
     let labels =
         ranked.take(MANY).filter(|(_, _, value)| labels::may_label(body.slice(value.range())));
-    labels.map(|(rank, at, _)| (rank, small(at))).min()
+    labels.min_by_key(|(rank, ..)| *rank).map(|((rank, _), at, _)| (rank, small(at)))
 }
+
+/// Rank of a text as a label in an object, by its key, or by that of the member of the object that it
+/// names; then also its place there.
+fn rank(body: &Body, object: u32, key: &Segment) -> Option<(usize, usize)> {
+    let own = body.slice(key.range());
+    if body.is_in(key.node, object) {
+        return labels::rank(own).map(|rank| (rank, 0));
+    }
+    let inside = labels::rank_inside(own)?;
+    let mut above = body.member_above(key.node)?.1;
+    for _ in 0..CODED {
+        match body.member_above(above) {
+            Some((named, holder)) if holder == object => {
+                return labels::rank(named).map(|rank| (rank, inside + 1));
+            }
+            Some((_, holder)) => above = holder,
+            None => above = body.parent(above)?,
+        }
+    }
+    None
+}
+
+/// Steps from a text up to the member that it names: `type`, `coding`, an element.
+const CODED: usize = 3;
 
 /// The segments that name the columns in the array `node`: its texts, or the names of its objects,
 /// as far as each has one.

@@ -7,6 +7,7 @@ use crate::{
         builders::{any, number},
         detector::{Detector, Edges, NormalForm, Shape},
     },
+    text::window::Window,
     vocabulary::Category,
 };
 
@@ -66,7 +67,7 @@ pub(super) const ALL: &[Detector] = &[
 ];
 
 /// Around an `@`: RFC 5321 dot-atoms, a domain with a letters-only top level.
-fn email(text: &[u8], at: usize) -> Option<Range<usize>> {
+fn email(text: &Window<'_>, at: usize) -> Option<Range<usize>> {
     let before = text.get(at.saturating_sub(64)..at)?;
     let local = before.iter().rev().take_while(|byte| is_local(**byte)).count();
     let start = at - local;

@@ -6,6 +6,7 @@ use crate::{
     text::{
         digits::DigitRun,
         groups::Grouping,
+        window::Window,
         words::{self, is_word},
     },
     vocabulary::Category,
@@ -68,17 +69,17 @@ pub(crate) enum Shape {
     Value {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
     },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
-    At(fn(&[u8], usize) -> Option<Range<usize>>),
+    At(fn(&Window<'_>, usize) -> Option<Range<usize>>),
     /// Wakes at every run of digit groups that is long enough.
     Digits {
         /// Least number of digits.
         least: usize,
         /// Character that has to stand before the first of them.
         before: Before,
-        find: fn(&[u8], &DigitRun) -> Vec<Range<usize>>,
+        find: fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>,
     },
     /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
     Number {
@@ -94,11 +95,11 @@ pub(crate) enum Shape {
     Around {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&[u8], Range<usize>) -> Option<Range<usize>>,
+        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
     },
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
     /// beginning of a token: given the text and the run, what is found.
-    Run(fn(&[u8], Range<usize>) -> Option<Range<usize>>),
+    Run(fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>),
     /// Wakes at every run of hex digits with at least five colons, and takes all of it.
     Colons,
 }
@@ -137,9 +138,9 @@ pub(crate) enum NormalForm {
 /// Input of a check: a match in its text.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
-    /// The whole key, string or number literal.
-    pub(crate) text: &'a [u8],
-    /// Position of the match in it.
+    /// What is near it in its key, string or number literal.
+    pub(crate) text: Window<'a>,
+    /// Position of the match in the window.
     pub(crate) range: Range<usize>,
     /// The nearest key above the text that says what it is, or the label beside it.
     pub(crate) key: Option<&'a [u8]>,

@@ -5,7 +5,7 @@ use crate::{catalogue::detector::Candidate, text::labels};
 /// The name that a value is given: the word before the sign, or the key above. `None` when the
 /// value is no value, but part of something longer.
 pub(crate) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
-    let after = candidate.text.get(candidate.range.end..)?;
+    let after = candidate.text.bytes().get(candidate.range.end..)?;
     let goes_on = match after {
         [b'-' | b'+' | b'/' | b'=' | b'(' | b'_', ..] => true,
         [b'.' | b':' | b'@' | b'%', next, ..] => next.is_ascii_alphanumeric(),
@@ -14,7 +14,7 @@ pub(crate) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
     if goes_on {
         return None;
     }
-    let before = candidate.text.get(..candidate.range.start)?;
+    let before = candidate.text.bytes().get(..candidate.range.start)?;
     if [b"${".as_slice(), b"$(", b"{{", b"<%"].iter().any(|opens| before.ends_with(opens)) {
         return None;
     }
@@ -37,7 +37,7 @@ pub(crate) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
 /// Name of the member or variable whose value begins there, in JSON or code that is carried as text.
 pub(crate) fn member<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
     const LONGEST: usize = 64;
-    let before = candidate.text.get(..candidate.range.start)?;
+    let before = candidate.text.bytes().get(..candidate.range.start)?;
     let before = before.get(before.len().saturating_sub(LONGEST)..)?;
     let is_opening = |byte: &u8| matches!(byte, b' ' | b'+' | b'(' | b'"' | b'\'' | b'\\');
     let (sign, named) = trimmed(before, is_opening).split_last()?;
@@ -114,11 +114,13 @@ fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::window::Window;
 
     fn name_of(text: &str) -> Option<String> {
         let start = text.find("V4LUE").unwrap();
         let range = start..start + 5;
-        let candidate = Candidate { text: text.as_bytes(), range, key: Some(b"key"), head: None };
+        let text = Window::around(text.as_bytes(), &range);
+        let candidate = Candidate { text, range, key: Some(b"key"), head: None };
         name(&candidate).map(|name| String::from_utf8(name.to_vec()).unwrap())
     }
 

@@ -8,7 +8,7 @@ use crate::{
         checks::{luhn, one_digit, part, varied},
         detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
     },
-    text::{digits::DigitRun, words},
+    text::{digits::DigitRun, window::Window, words},
     vocabulary::Category,
 };
 
@@ -182,7 +182,7 @@ fn imei(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Four groups joined by dots, and no fifth.
-fn dotted(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn dotted(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     if run.groups.len() < 4 {
         return Vec::new();
     }
@@ -294,7 +294,7 @@ fn is_packaged(before: &[u8], after: &[u8]) -> bool {
 }
 
 /// Hex digits, colons and dots around a `::`.
-fn shortened(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
+fn shortened(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let is_part = |byte: &&u8| byte.is_ascii_hexdigit() || **byte == b':';
     let is_tail = |byte: &&u8| byte.is_ascii_hexdigit() || matches!(**byte, b':' | b'.');
     let before = text.get(literal.start.saturating_sub(36)..literal.start)?;
@@ -320,7 +320,7 @@ fn ipv6(candidate: &Candidate<'_>) -> Option<i32> {
     // Pairs alone are rather a clock, a fingerprint or a device.
     let is_eight = text.contains("::") || text.split(':').any(|group| group.len() > 2);
     let is_own = address.is_loopback() || address.is_unspecified();
-    (is_eight && (!is_own || is_network(candidate.text, candidate.range.end))).then_some(12)
+    (is_eight && (!is_own || is_network(&candidate.text, candidate.range.end))).then_some(12)
 }
 
 /// Returns true if the length of a prefix follows: `/64`.

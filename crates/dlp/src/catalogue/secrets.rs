@@ -20,6 +20,7 @@ mod passwords;
 mod published;
 mod randomness;
 mod services;
+mod statements;
 mod summed;
 mod vendor;
 
@@ -41,6 +42,7 @@ pub(super) const ALL: &[&[Detector]] = &[
     office::ALL,
     passwords::ALL,
     services::ALL,
+    statements::ALL,
     general::ALL,
     compared::ALL,
 ];

@@ -109,7 +109,7 @@ impl Engine {
     fn flat<'a>(&self, value: impl JsonValue<'a>) -> Result<Body, Unscannable> {
         let limits = Limits { max_bytes: usize::MAX, ..self.settings.limits };
         let mut body = Body::default();
-        body.flatten(value, &limits)?;
+        body.flatten_outside(value, &limits)?;
         Ok(body)
     }
 

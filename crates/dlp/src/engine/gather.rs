@@ -94,11 +94,15 @@ impl Gather<'_> {
         exactness::keep_most_exact(self.scanner, matches);
         groups.list.reserve(matches.len());
         let mut cut = Vec::new();
+        let mut certain = Vec::new();
         for found in matches.iter() {
             match self.views.origins(self.body, found.segment, &found.range) {
                 Origins::One(origin) => {
-                    if let Some(valued) = self.valued(&groups.hasher, found) {
-                        self.take(groups, &valued, &origin);
+                    if let Some(valued) = self.valued(&groups.hasher, found)
+                        && self.take(groups, &valued, &origin)
+                        && found.likelihood == Likelihood::VeryLikely
+                    {
+                        certain.push(origin.leaf);
                     }
                 }
                 Origins::Parts(parts) if parts.is_empty() => {}
@@ -107,7 +111,7 @@ impl Gather<'_> {
                 }
             }
         }
-        self.take_cut(groups, cut);
+        self.take_cut(groups, cut, certain);
         let place = |group: &FindingGroup| (group.segment, group.active);
         if !groups.list.is_sorted_by_key(place) {
             groups.list.sort_by_key(place);
@@ -136,33 +140,38 @@ impl Gather<'_> {
         self.subject.key.fingerprint(&active.name, &self.value(active, range))
     }
 
-    fn take(&self, groups: &mut Groups, valued: &Valued<'_>, origin: &Origin) {
+    /// Counts a match. Returns false if it is allowed there.
+    fn take(&self, groups: &mut Groups, valued: &Valued<'_>, origin: &Origin) -> bool {
         if self.is_allowed(valued, origin.segment) {
-            return;
+            return false;
         }
         let pseudonym = || {
             let value = self.value(valued.active, &valued.found.range);
             self.subject.key.pseudonym(&valued.active.name, &value)
         };
         groups.of(valued, origin.segment).add(valued, origin, pseudonym);
+        true
     }
 
     /// Matches that neighbours share. Neighbours make words by chance; only what proves itself
     /// counts when it is cut, and not where a part holds something certain by itself.
-    fn take_cut(&self, groups: &mut Groups, cut: Vec<(Valued<'_>, Vec<Origin>)>) {
+    fn take_cut(
+        &self,
+        groups: &mut Groups,
+        cut: Vec<(Valued<'_>, Vec<Origin>)>,
+        certain: Vec<u32>,
+    ) {
         if cut.is_empty() {
             return;
         }
-        let is_certain = |group: &&FindingGroup| group.likelihood == Likelihood::VeryLikely;
-        let certain: HashSet<u32> =
-            groups.list.iter().filter(is_certain).map(|group| group.segment).collect();
+        let certain: HashSet<u32> = certain.into_iter().collect();
         for (valued, parts) in cut {
-            let is_part = parts.iter().any(|part| certain.contains(&part.segment));
+            let is_part = parts.iter().any(|part| certain.contains(&part.leaf));
             if is_part || !may_be_cut(valued.active, valued.found) {
                 continue;
             }
             for part in &parts {
-                self.take(groups, &valued, part);
+                let _is_counted = self.take(groups, &valued, part);
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::{
         subject::Subject,
     },
     mask::{
+        inside,
         replacement::{self, Mask},
         schema::SchemaPlace,
     },
@@ -28,6 +29,13 @@ pub(crate) struct Replacement<'a> {
     pub(crate) span: Range<u32>,
     pub(crate) detector: &'a str,
     pub(crate) text: Cow<'static, str>,
+}
+
+impl Replacement<'_> {
+    /// What stands in place of a whole text in which it was found.
+    pub(super) fn whole(&self) -> String {
+        replacement::placeholder(self.detector).into_owned()
+    }
 }
 
 /// A text with stretches replaced. Overlapping ones become one plain placeholder, of the first that
@@ -73,6 +81,8 @@ fn ceil_char(text: &str, at: usize) -> usize {
 pub(crate) enum Extent {
     /// The matches.
     Matches,
+    /// In JSON that stands in a text, all of each name, text or number.
+    Leaves,
     Everything,
 }
 
@@ -191,15 +201,18 @@ impl<'a> MaskWalk<'a> {
     }
 
     fn masked(&self, text: &str, marks: &[MaskedFinding<'_>]) -> String {
-        match self.extent {
-            Extent::Matches => {
-                let all = marks.iter().flat_map(|mark| self.replacements(text, mark));
-                replace(text, all.collect())
-            }
-            Extent::Everything => marks.first().map_or_else(String::new, |mark| {
-                replacement::placeholder(&mark.finding.detector).into_owned()
-            }),
+        let placeholder = || {
+            let first = marks.first().map(|mark| &mark.finding.detector);
+            first.map_or_else(String::new, |it| replacement::placeholder(it).into_owned())
+        };
+        if self.extent == Extent::Everything {
+            return placeholder();
         }
+        let all = marks.iter().flat_map(|mark| self.replacements(text, mark)).collect();
+        inside::replace(text, all, self.extent).unwrap_or_else(|all| match self.extent {
+            Extent::Matches => replace(text, all),
+            Extent::Leaves | Extent::Everything => placeholder(),
+        })
     }
 
     fn replacements<'m>(&self, text: &str, mark: &MaskedFinding<'m>) -> Vec<Replacement<'m>> {
@@ -241,7 +254,11 @@ impl<'a> MaskWalk<'a> {
 }
 
 /// The wanted name, or the first of `wanted#2`, `wanted#3`, … that is free.
-fn unused(taken: &mut HashSet<String>, uses: &mut HashMap<String, u64>, wanted: &str) -> String {
+pub(super) fn unused(
+    taken: &mut HashSet<String>,
+    uses: &mut HashMap<String, u64>,
+    wanted: &str,
+) -> String {
     let count = uses.entry(wanted.to_owned()).or_default();
     let mut name = wanted.to_owned();
     loop {

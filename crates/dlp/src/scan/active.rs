@@ -14,7 +14,7 @@ use crate::{
     mask::replacement,
     scan::{evidence, found::Match, reach::Reach},
     settings::{custom::Own, patterns::compile},
-    text::{groups::Grouping, hidden, layouts::Layout},
+    text::{groups::Grouping, hidden, layouts::Layout, window::Window},
     vocabulary::{Category, Likelihood},
 };
 
@@ -182,8 +182,12 @@ impl Active {
         let key = body.name_of(home.node);
         let head = evidence::named_head(self.detector(), body, segment, text, inside.start)
             .or_else(|| body.column_of(home.node));
-        let candidate = Candidate { text, range: inside, key, head };
-        if candidate.range.end > text.len() || replacement::is_masked(candidate.matched()) {
+        if inside.end > text.len() {
+            return None;
+        }
+        let window = Window::around(text, &inside);
+        let candidate = Candidate { text: window, range: window.inside(&inside), key, head };
+        if replacement::is_masked(candidate.matched()) {
             return None;
         }
         let bits = match &self.rule {

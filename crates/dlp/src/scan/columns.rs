@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     body::buffer::Body,
-    scan::{active::Active, reach::Reach, window::Window},
+    scan::{active::Active, reach::Reach, window::Stretch},
     text::delimited::{self, DelimitedTable},
 };
 
@@ -57,7 +57,7 @@ impl Columns {
         &self,
         body: &Body,
         detectors: &[Active],
-        mut search: impl FnMut(&Window),
+        mut search: impl FnMut(&Stretch),
     ) -> usize {
         let mut work = 0;
         for Woken { segment, table, who } in &self.list {
@@ -78,7 +78,7 @@ impl Columns {
                         work += cell.len();
                         let active = *active;
                         let segment = *segment;
-                        search(&Window { active, segment, range: moved(&cell), key });
+                        search(&Stretch { active, segment, range: moved(&cell), key });
                     }
                 }
             }

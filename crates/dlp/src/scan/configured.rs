@@ -28,14 +28,14 @@ impl Own {
         if matched.is_empty()
             || !is_valid
             || !is_random
-            || !has_free_edges(self.edges, candidate.text, &candidate.range)
+            || !has_free_edges(self.edges, &candidate.text, &candidate.range)
             || self.is_something_else(matched)
         {
             return None;
         }
         let words: Vec<&str> = self.context.iter().map(String::as_str).collect();
         let in_context = !words.is_empty()
-            && (words::stands_near(candidate.text, &candidate.range, &words)
+            && (words::stands_near(&candidate.text, &candidate.range, &words)
                 || stands_above(body, node, &words));
         let base = self.likelihood.least_bits();
         match (in_context, self.needs_context) {

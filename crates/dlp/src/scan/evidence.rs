@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     body::{buffer::Body, memo::ContextMemo},
     catalogue::detector::{Candidate, Detector, Edges, NormalForm},
-    text::{labels, prefixes, words},
+    text::{labels, prefixes, window::Window, words},
 };
 
 /// Evidence that a key against a match takes away, in bits.
@@ -19,7 +19,7 @@ pub(crate) fn bits(
     candidate: &Candidate<'_>,
     is_loose: bool,
 ) -> Option<i32> {
-    if !has_free_edges(detector.edges, candidate.text, &candidate.range) {
+    if !has_free_edges(detector.edges, &candidate.text, &candidate.range) {
         return None;
     }
     let checked =
@@ -51,21 +51,23 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let is_upper = !candidate.matched().iter().any(u8::is_ascii_lowercase);
     let text = if is_upper { text.to_ascii_uppercase() } else { text };
     let range = 0..text.len();
-    let plain = Candidate { text: &text, range, key: candidate.key, head: candidate.head };
+    let text = Window::around(&text, &range);
+    let plain = Candidate { text, range, key: candidate.key, head: candidate.head };
     (detector.check)(&plain)
 }
 
 /// Head of the column that a candidate stands in, in a table of text.
 fn head_above<'a>(
     detector: &Detector,
-    body: &Body,
+    body: &'a Body,
     segment: u32,
-    candidate: &Candidate<'a>,
+    candidate: &Candidate<'_>,
 ) -> Option<&'a [u8]> {
     if detector.context.is_empty() && detector.against.is_empty() {
         return None;
     }
-    head_in(body, segment, candidate.text, candidate.range.start)
+    let text = body.slice(body.segment(segment)?.range());
+    head_in(body, segment, text, candidate.text.start() + candidate.range.start)
 }
 
 /// Head of the column or list that an offset in a text stands in, for a detector that looks at
@@ -130,11 +132,12 @@ fn stands_near(
     if words.is_empty() || *range == (0..text.len()) {
         return false;
     }
-    let start = range.start.saturating_sub(words::BEFORE);
-    let end = text.len().min(range.end + words::AFTER);
+    let first = text.start();
+    let start = first + range.start.saturating_sub(words::BEFORE);
+    let end = first + text.len().min(range.end + words::AFTER);
     let (from, to) = memo.clear;
     let (from, unknown) = if from <= start && start <= to { (from, to) } else { (start, start) };
-    if words::might_begin(text, unknown..end, words) {
+    if words::might_begin(text, text.inside(&(unknown..end)), words) {
         return words::stands_near(text, range, words);
     }
     body.memo.set(ContextMemo { clear: (from, end.max(unknown)), ..memo });

@@ -15,7 +15,7 @@ use crate::{
         hidden,
         reach::Reach,
         scanner::{Scanner, Scratch},
-        window::{Window, Windows, clip},
+        window::{Stretch, Stretches, clip},
     },
     text::{groups, layouts, marks::Set},
     views::{encoded::Run, recased::Recased},
@@ -85,7 +85,7 @@ impl Scanner {
     fn search(
         &self,
         body: &Body,
-        window: &Window,
+        window: &Stretch,
         line: &mut Vec<u8>,
         matches: &mut Vec<Match>,
     ) -> bool {
@@ -213,7 +213,7 @@ fn in_member(
 
 impl Scanner {
     /// The stretches that marks behind a letter wake detectors for, in place of those there were.
-    fn find_glued(&self, body: &Body, runs: &[Run], windows: &mut Windows) {
+    fn find_glued(&self, body: &Body, runs: &[Run], windows: &mut Stretches) {
         windows.clear();
         for run in runs {
             let Some(home) = body.segment(run.segment) else { continue };
@@ -224,7 +224,7 @@ impl Scanner {
                     if owner.is_some_and(|owner| owner.looks_at(home.kind)) {
                         let range = clip(&reach.around(&literal), &home.range());
                         let segment = run.segment;
-                        windows.push(Window { active: *active, segment, range, key: None });
+                        windows.push(Stretch { active: *active, segment, range, key: None });
                     }
                 }
             });

@@ -10,7 +10,7 @@ use crate::{
         literals::{Literals, Looked},
         reach::Reach,
         triggers::Triggers,
-        window::Windows,
+        window::Stretches,
     },
     text::digits::DigitRun,
 };
@@ -37,8 +37,9 @@ pub(crate) struct Scratch {
     /// Matches so far.
     pub(crate) matches: Vec<Match>,
     pub(super) looked: Looked,
-    pub(super) run: DigitRun,
-    pub(super) windows: Windows,
+    /// The digits that are looked at, and the same in their window.
+    pub(super) run: [DigitRun; 2],
+    pub(super) windows: Stretches,
     /// Members whose keys woke a detector, in this pass or one before.
     pub(super) keys: Vec<(u32, u16)>,
     /// Tables of text in whose first line detectors woke.

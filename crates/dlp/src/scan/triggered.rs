@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     body::buffer::Body,
     catalogue::detector::ALONE_BITS,
-    pace::{LOOK, Meter},
+    pace::{GLANCE, Meter},
     scan::{
         cursor::Cursor,
         found::Match,
@@ -15,6 +15,7 @@ use crate::{
     text::{
         digits::{self, DigitRun},
         marks::BLOCK,
+        window::Window,
     },
     views::encoded::Run,
 };
@@ -38,8 +39,8 @@ impl Scanner {
         let Scratch { matches, run, meter, .. } = scratch;
         self.scan_at(body, first, range, meter, matches)
             + self.scan_digits(body, first, run, meter, matches)
-            + self.scan_runs(body, runs, matches)
-            + self.scan_colons(body, first, matches)
+            + self.scan_runs(body, runs, meter, matches)
+            + self.scan_colons(body, first, meter, matches)
     }
 
     fn scan_at(
@@ -53,7 +54,7 @@ impl Scanner {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
         for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
-            if !meter.spend(LOOK) {
+            if !meter.spend(GLANCE) {
                 return work;
             }
             let at = range.start + hit;
@@ -61,14 +62,17 @@ impl Scanner {
             let Some((kind, home)) = body.segment(segment).map(|it| (it.kind, it.range())) else {
                 continue;
             };
+            let here = at - home.start..at - home.start + 1;
+            let window = Window::around(body.slice(home.clone()), &here);
             for (index, find) in &self.triggers.at {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 if !active.looks_at(kind) {
                     continue;
                 }
                 work += 1;
-                if let Some(found) = find(body.slice(home.clone()), at - home.start) {
+                if let Some(found) = find(&window, at - home.start - window.start()) {
                     work += found.len();
+                    let found = window.outside(&found);
                     let range = home.start + found.start..home.start + found.end;
                     matches.extend(active.weigh(*index, body, segment, range, 0));
                 }
@@ -81,10 +85,11 @@ impl Scanner {
         &self,
         body: &Body,
         first: usize,
-        run: &mut DigitRun,
+        runs: &mut [DigitRun; 2],
         meter: &Meter,
         matches: &mut Vec<Match>,
     ) -> usize {
+        let [run, nearby] = runs;
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
         digits::each_run(&body.text, &body.marks, run, |run| {
@@ -93,6 +98,9 @@ impl Scanner {
             let before = start.checked_sub(1).and_then(|at| body.text.get(at));
             let is_long = run.total >= self.triggers.least_digits;
             let woken = self.triggers.digits.iter().filter(|_| is_long);
+            let end = run.groups.last().map_or(start, |last| last.end);
+            let window = Window::around(&body.text, &(start..end));
+            let mut is_moved = false;
             for DigitTrigger { index, least, before: wanted, find } in woken {
                 if run.total < *least || !wanted.admits(before) {
                     continue;
@@ -101,11 +109,17 @@ impl Scanner {
                     return;
                 }
                 work += run.groups.len();
-                for range in find(&body.text, run) {
+                if !is_moved {
+                    nearby.move_from(run, window.start());
+                    is_moved = true;
+                }
+                for range in find(&window, nearby) {
                     let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                    let range = window.outside(&range);
                     matches.extend(active.weigh(*index, body, segment, range, 0));
                 }
             }
+            meter.spend(run.total);
             self.scan_layouts(body, segment, run, matches);
         });
         work
@@ -122,7 +136,13 @@ impl Scanner {
         }
     }
 
-    fn scan_runs(&self, body: &Body, runs: &[Run], matches: &mut Vec<Match>) -> usize {
+    fn scan_runs(
+        &self,
+        body: &Body,
+        runs: &[Run],
+        meter: &Meter,
+        matches: &mut Vec<Match>,
+    ) -> usize {
         if self.triggers.runs.is_empty() {
             return 0;
         }
@@ -130,6 +150,9 @@ impl Scanner {
         for Run { segment, range } in runs {
             for word in words(body, range.clone()).filter(|word| may_be_known(&body.text, word)) {
                 work += word.len();
+                if !meter.spend(word.len()) {
+                    return work;
+                }
                 self.weigh_run(body, *segment, &word, matches);
             }
         }
@@ -139,13 +162,21 @@ impl Scanner {
     fn weigh_run(&self, body: &Body, segment: u32, word: &Range<usize>, matches: &mut Vec<Match>) {
         for (index, find) in &self.triggers.runs {
             let Some(active) = self.active.get(usize::from(*index)) else { continue };
-            if let Some(range) = find(&body.text, word.clone()) {
+            let window = Window::around(&body.text, word);
+            if let Some(range) = find(&window, window.inside(word)) {
+                let range = window.outside(&range);
                 matches.extend(active.weigh(*index, body, segment, range, 0));
             }
         }
     }
 
-    fn scan_colons(&self, body: &Body, first: usize, matches: &mut Vec<Match>) -> usize {
+    fn scan_colons(
+        &self,
+        body: &Body,
+        first: usize,
+        meter: &Meter,
+        matches: &mut Vec<Match>,
+    ) -> usize {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
         // No byte is read twice, however long what looks like an address goes on.
@@ -161,6 +192,9 @@ impl Scanner {
                     continue;
                 }
                 let Some(segment) = cursor.seek(token.start) else { continue };
+                if !meter.spend(token.len()) {
+                    return work;
+                }
                 self.weigh_all(&self.triggers.colons, body, segment, &token, matches);
             }
             done = at;

@@ -7,13 +7,14 @@ use crate::{
     text::{
         digits::DigitRun,
         layouts::{Layout, Next},
+        window::Window,
         words::is_word,
     },
 };
 
-pub(super) type FindAt = fn(&[u8], usize) -> Option<Range<usize>>;
-pub(super) type FindDigits = fn(&[u8], &DigitRun) -> Vec<Range<usize>>;
-pub(super) type FindRun = fn(&[u8], Range<usize>) -> Option<Range<usize>>;
+pub(super) type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
+pub(super) type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
+pub(super) type FindRun = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
 
 /// A detector that runs of digits wake, and which of them.
 pub(super) struct DigitTrigger {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::body::segment::small;
 
 /// A stretch of a segment that a detector shall look at.
-pub(super) struct Window {
+pub(super) struct Stretch {
     pub(super) active: u16,
     pub(super) segment: u32,
     pub(super) range: Range<usize>,
@@ -17,16 +17,16 @@ pub(super) fn clip(wanted: &Range<usize>, home: &Range<usize>) -> Range<usize> {
     wanted.start.clamp(home.start, home.end)..wanted.end.clamp(home.start, home.end)
 }
 
-/// Windows in the making; each detector's last one grows while new ones touch it.
+/// Stretches in the making; each detector's last one grows while new ones touch it.
 #[derive(Default)]
-pub(super) struct Windows {
-    list: Vec<Window>,
+pub(super) struct Stretches {
+    list: Vec<Stretch>,
     /// One more than the place of each detector's last window; 0 while it has none.
     last: Vec<u32>,
 }
 
-impl Windows {
-    pub(super) fn list(&self) -> &[Window] {
+impl Stretches {
+    pub(super) fn list(&self) -> &[Stretch] {
         &self.list
     }
 
@@ -38,7 +38,7 @@ impl Windows {
         }
     }
 
-    pub(super) fn push(&mut self, window: Window) {
+    pub(super) fn push(&mut self, window: Stretch) {
         let detector = usize::from(window.active);
         if self.last.len() <= detector {
             self.last.resize(detector + 1, 0);
@@ -58,8 +58,8 @@ impl Windows {
     }
 }
 
-impl Window {
-    fn touches(&self, next: &Window) -> bool {
+impl Stretch {
+    fn touches(&self, next: &Stretch) -> bool {
         self.segment == next.segment
             && self.key == next.key
             && next.range.start <= self.range.end

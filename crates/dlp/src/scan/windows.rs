@@ -14,9 +14,9 @@ use crate::{
         found::Match,
         reach::Reach,
         scanner::{Scanner, Scratch},
-        window::{Window, Windows, clip},
+        window::{Stretch, Stretches, clip},
     },
-    text::words,
+    text::{window::Window, words},
     views::recased::{self, Recased},
 };
 
@@ -62,7 +62,7 @@ impl Scanner {
                     matches.extend(self.around(body, *active, segment, &literal));
                 } else {
                     let range = clip(&reach.around(&literal), &home.range());
-                    windows.push(Window { active: *active, segment, range, key: None });
+                    windows.push(Stretch { active: *active, segment, range, key: None });
                 }
                 if reach.below().is_none() {
                     continue;
@@ -82,7 +82,7 @@ impl Scanner {
         for active in &self.restless {
             for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
                 let range = home.range();
-                windows.push(Window { active: *active, segment: index, range, key: None });
+                windows.push(Stretch { active: *active, segment: index, range, key: None });
             }
         }
     }
@@ -101,13 +101,14 @@ impl Scanner {
             return None;
         };
         let home = body.segment(segment)?.range();
-        let found =
-            find(body.slice(home.clone()), literal.start - home.start..literal.end - home.start)?;
+        let inside = literal.start - home.start..literal.end - home.start;
+        let window = Window::around(body.slice(home.clone()), &inside);
+        let found = window.outside(&find(&window, window.inside(&inside))?);
         active.weigh(index, body, segment, home.start + found.start..home.start + found.end, 0)
     }
 
     /// Adds what stands below keys that wake detectors, as far down as keys count as context.
-    fn add_below(&self, body: &Body, first: usize, keys: &[(u32, u16)], windows: &mut Windows) {
+    fn add_below(&self, body: &Body, first: usize, keys: &[(u32, u16)], windows: &mut Stretches) {
         if keys.is_empty() {
             return;
         }
@@ -126,7 +127,7 @@ impl Scanner {
         }
     }
 
-    fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Window> {
+    fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Stretch> {
         let reach = self.active.get(usize::from(active))?.reach;
         let key = match reach {
             Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
@@ -145,6 +146,6 @@ impl Scanner {
         }
         let whole = home.range();
         let range = whole.start..whole.end.min(whole.start + reach.below()?);
-        Some(Window { active, segment: index, range, key })
+        Some(Stretch { active, segment: index, range, key })
     }
 }

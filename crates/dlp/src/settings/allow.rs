@@ -5,7 +5,10 @@ use serde::Deserialize;
 
 use crate::{
     findings::fingerprint::Fingerprint,
-    settings::patterns::{compile, plain},
+    settings::{
+        options::Floor,
+        patterns::{compile, plain},
+    },
 };
 
 /// One exception. All that it says has to hold; it says at least a tool, a path, a pattern or
@@ -32,6 +35,7 @@ pub struct Allow {
 #[derive(Default)]
 pub(crate) struct Allowlist {
     entries: Vec<Exception>,
+    floor: Floor,
 }
 
 struct Exception {
@@ -53,7 +57,11 @@ pub(crate) struct Occasion<'a> {
 
 impl Allowlist {
     /// The exceptions, or everything that is wrong with them. `known` are the detectors' names.
-    pub(crate) fn new(allows: &[Allow], known: &[&str]) -> Result<Allowlist, Vec<String>> {
+    pub(crate) fn new(
+        allows: &[Allow],
+        known: &[&str],
+        floor: Floor,
+    ) -> Result<Allowlist, Vec<String>> {
         let mut problems = Vec::new();
         let mut entries = Vec::new();
         for (number, allow) in (1..).zip(allows) {
@@ -62,7 +70,7 @@ impl Allowlist {
                 Err(problem) => problems.push(format!("`allow` entry {number}: {problem}")),
             }
         }
-        if problems.is_empty() { Ok(Allowlist { entries }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Allowlist { entries, floor }) } else { Err(problems) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -71,7 +79,11 @@ impl Allowlist {
 
     /// Returns true if some exception fits.
     pub(crate) fn permits(&self, occasion: &Occasion<'_>) -> bool {
-        self.entries.iter().any(|entry| entry.fits(occasion))
+        // Of what stands on the floor single values are allowed, no places and no patterns.
+        let is_on_floor = self.floor.holds(occasion.detector);
+        let mut entries =
+            self.entries.iter().filter(|it| !is_on_floor || !it.fingerprints.is_empty());
+        entries.any(|entry| entry.fits(occasion))
     }
 }
 

@@ -43,6 +43,28 @@ pub struct Settings {
     #[serde(skip)]
     pub external: BTreeMap<String, Category>,
     pub limits: Limits,
+    pub floor: Floor,
+}
+
+/// Least that is done about private keys and tokens of clouds and code hosts, whatever else is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Floor(bool);
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self(true)
+    }
+}
+
+impl Floor {
+    /// The floor taken away.
+    pub const NONE: Self = Self(false);
+
+    /// Returns true if the findings of a detector are at least blocked in arguments and masked in answers.
+    pub(crate) fn holds(self, name: &str) -> bool {
+        self.0 && list::is_on_floor(name)
+    }
 }
 
 /// Actions per category and direction. A category that is not named keeps its default.
@@ -84,8 +106,22 @@ impl Default for DetectorSettings {
 }
 
 impl Settings {
-    /// The action for a detector of a category when no policy speaks.
-    pub(crate) fn action(&self, name: &str, category: Category, direction: Direction) -> Action {
+    /// The action for a finding of a detector when no policy speaks.
+    pub(crate) fn action(
+        &self,
+        name: &str,
+        category: Category,
+        likelihood: Likelihood,
+        direction: Direction,
+    ) -> Action {
+        let chosen = self.chosen(name, category, direction);
+        if likelihood < Likelihood::Likely || !self.floor.holds(name) {
+            return chosen;
+        }
+        chosen.max(category.usual_action(direction))
+    }
+
+    fn chosen(&self, name: &str, category: Category, direction: Direction) -> Action {
         let own = self.detectors.get(name);
         let (own, of_category) = match direction {
             Direction::Input => (own.and_then(|own| own.input), &self.actions.input),
@@ -104,12 +140,17 @@ impl Settings {
 
     /// Returns true if a detector takes part in scans.
     pub(crate) fn is_enabled(&self, name: &str) -> bool {
-        self.detectors.get(name).is_none_or(|own| own.enabled)
+        self.floor.holds(name) || !self.is_switched_off(name)
+    }
+
+    fn is_switched_off(&self, name: &str) -> bool {
+        self.detectors.get(name).is_some_and(|own| !own.enabled)
     }
 
     /// The least evidence a detector reports.
     pub(crate) fn min_likelihood(&self, name: &str) -> Likelihood {
-        self.detectors.get(name).map_or(Likelihood::Possible, |own| own.min_likelihood)
+        let own = self.detectors.get(name).map_or(Likelihood::Possible, |own| own.min_likelihood);
+        if self.floor.holds(name) { own.min(Likelihood::Likely) } else { own }
     }
 
     /// The configured detectors; what is wrong with them is added to the problems.
@@ -139,7 +180,7 @@ impl Settings {
         for name in self.detectors.keys().filter(|name| !seen.contains(&name.as_str())) {
             problems.push(unknown_detector(name, names));
         }
-        if names.iter().all(|name| !self.is_enabled(name)) {
+        if names.iter().all(|name| self.is_switched_off(name)) {
             problems.push("every detector is disabled; enable at least one".to_owned());
         }
         problems.extend(self.limits.problems());

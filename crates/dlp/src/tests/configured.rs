@@ -128,6 +128,60 @@ fn an_exception_lets_pass_exactly_what_it_names() {
     }
 }
 
+/// Settings that let everything pass.
+fn lax() -> Value {
+    let off = json!({ "enabled": false, "input": "flag", "output": "flag" });
+    let unsure = json!({ "min_likelihood": "very_likely", "output": "flag" });
+    json!({
+        "actions": { "input": { "secret": "flag" }, "output": { "secret": "flag" } },
+        "detectors": { "github_token": off, "gitlab_token": unsure, "private_key": off },
+        "allow": [{ "path": "/**", "reason": "all of it" }],
+    })
+}
+
+#[test]
+fn keys_and_tokens_of_clouds_and_code_hosts_are_acted_on_whatever_is_set() {
+    let key_of_a_machine = concat!(
+        "-----BEGIN RSA PRIVATE ",
+        "KEY-----\nMIIEpAIBAAKCAQEA1c7+9z5Pad7OejecsQ0bu3aozN3tihPmUtkTZhk1Hp8gBxCR\n-----END RSA PRIVATE KEY-----"
+    );
+    let body = json!({
+        "a": concat!("glpat-", "F4k3abcdefghijklmnop"),
+        "b": key_of_a_machine,
+        "c": { "password": "hunter2xyz" },
+    });
+    let acted = |settings: Value| {
+        let engine = configured(settings).unwrap();
+        let findings = engine.scan(&body, &key()).unwrap();
+        let actions = [Direction::Input, Direction::Output];
+        let acted = findings.iter().map(|it| actions.map(|way| engine.default_action(it, way)));
+        (findings.detectors().into_iter().map(str::to_owned).collect(), acted.collect())
+    };
+
+    let (names, actions): (Vec<String>, Vec<_>) = acted(lax());
+    assert_eq!(names, ["gitlab_token", "private_key"]);
+    assert!(actions.iter().all(|it| *it == [Action::Block, Action::Redact]), "{actions:?}");
+
+    let mut without = lax();
+    without["floor"] = json!(false);
+    let (names, _): (Vec<String>, Vec<[Action; 2]>) = acted(without);
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn a_value_on_the_floor_is_allowed_by_its_fingerprint_alone() {
+    let body = json!({ "a": concat!("glpat-", "F4k3abcdefghijklmnop") });
+    let print = scan(&body).iter().next().unwrap().fingerprints()[0].to_string();
+    let found = |allow: Value| {
+        let engine = configured(json!({ "allow": [allow] })).unwrap();
+        engine.scan(&body, &key()).unwrap().count()
+    };
+
+    assert_eq!(found(json!({ "regex": "glpat-.*" })), 1);
+    assert_eq!(found(json!({ "path": "/a" })), 1);
+    assert_eq!(found(json!({ "fingerprints": [print], "path": "/a" })), 0);
+}
+
 #[test]
 fn an_exception_that_says_nothing_or_nonsense_is_refused() {
     for (allow, wanted) in [

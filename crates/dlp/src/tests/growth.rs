@@ -6,7 +6,10 @@ use portcullis_json::Document;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
-use crate::{catalogue::detector::Shape, pace};
+use crate::{
+    catalogue::detector::Shape,
+    pace::{self, Meter, STEPS_A_BYTE},
+};
 
 /// Sizes of the texts.
 const SMALL: usize = 25 << 10;
@@ -70,19 +73,78 @@ fn assert_linear(units: impl IntoIterator<Item = String>) {
     assert!(steep.is_none(), "{steep:?}");
 }
 
-/// All that wakes a detector or supports it, some of it in each form.
-fn of_detector(detector: &Detector, form: usize) -> String {
-    let woken = detector.literals();
-    let words = woken.iter().map(String::as_str).chain(detector.context.iter().copied());
-    let placed = words.zip((form..).map(|form| FORMS[form % FORMS.len()]));
-    placed.take(64).map(|(word, form)| form.replace("LITERAL", word)).collect()
+/// Steps of a scan of a text of so many units.
+fn steps(unit: &str, times: usize) -> f64 {
+    let document = Document::of(&json!({ "q": unit.repeat(times) }));
+    let steps = engine().steps(document.root()).unwrap();
+    f64::from(u32::try_from(steps).unwrap())
+}
+
+/// The same of objects in objects below such names.
+fn nested_steps(names: &[String], times: usize) -> f64 {
+    let nest = |inside, name: &String| json!({ name.as_str(): inside, "n": name });
+    let tower = names.iter().fold(json!("x1y2"), nest);
+    let steps = engine().steps(&Value::from(vec![tower; times])).unwrap();
+    f64::from(u32::try_from(steps).unwrap())
+}
+
+/// All that wakes a detector, supports one or names a value, each once.
+fn words() -> Vec<String> {
+    let labels = "name key type value text content system columns rows password data";
+    let mut words: Vec<String> = labels.split(' ').map(str::to_owned).collect();
+    for detector in engine().detectors() {
+        words.extend(detector.literals());
+        words.extend(detector.context.iter().map(|word| (*word).to_owned()));
+    }
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// Words that are tried together, each many times in a row.
+const TOGETHER: usize = 16;
+const IN_A_ROW: usize = 32;
+
+#[test]
+fn texts_of_all_that_wakes_a_detector_take_steps_by_their_length() {
+    let words = words();
+    let ahead = words.iter().cycle().skip(words.len() / 2);
+    let rows: Vec<String> = words
+        .iter()
+        .zip(ahead)
+        .zip(0..)
+        .map(|((word, other), way)| match way % 3 {
+            0 => FORMS[way / 3 % FORMS.len()].replace("LITERAL", word),
+            1 => format!("{word}{other}"),
+            _ => format!("{word}={other} "),
+        })
+        .map(|unit| unit.repeat(IN_A_ROW))
+        .collect();
+    let signs = SIGNS.split(' ').filter(|sign| !sign.is_empty());
+    let units = rows.chunks(TOGETHER).map(<[String]>::concat);
+    for unit in units.chain(signs.map(str::to_owned)) {
+        let times = SMALL / unit.len();
+        let large = steps(&unit, 4 * times);
+        let growth = large / steps(&unit, times);
+        let begins: String = unit.chars().take(80).collect();
+        assert!(growth <= MOST, "{growth} {begins:?}");
+        let a_byte = large / f64::from(u32::try_from(4 * times * unit.len()).unwrap());
+        assert!(a_byte < 0.75 * f64::from(STEPS_A_BYTE), "{a_byte} {begins:?}");
+    }
+    for names in words.chunks(TOGETHER) {
+        let growth = nested_steps(names, 120) / nested_steps(names, 30);
+        assert!(growth <= MOST, "{growth} {names:?}");
+    }
 }
 
 #[test]
-fn texts_of_all_that_wakes_a_detector_cost_by_their_length() {
-    let texts =
-        engine().detectors().enumerate().map(|(form, detector)| of_detector(detector, form));
-    assert_linear(texts.filter(|text| !text.is_empty()));
+fn a_text_beyond_its_steps_is_refused() {
+    let costly = "password=x1y2 ".repeat(20);
+    let exceeded = Meter::new(pace::without_rest, 1);
+
+    assert!(!exceeded.spend(1 << 20));
+    assert_eq!(exceeded.exceeded(), Some(1));
+    assert!(engine().scan(&json!(costly), &key()).is_ok());
 }
 
 #[test]

@@ -13,6 +13,16 @@ pub(crate) struct DigitRun {
     pub(crate) total: usize,
 }
 
+impl DigitRun {
+    /// Becomes another run, counted from an offset.
+    pub(crate) fn move_from(&mut self, run: &Self, start: usize) {
+        self.total = run.total;
+        self.groups.clear();
+        let moved = run.groups.iter().map(|group| group.start - start..group.end - start);
+        self.groups.extend(moved);
+    }
+}
+
 /// Bytes before a dense stretch in which a run of interest may begin.
 const LEAD: usize = 24;
 

@@ -27,7 +27,10 @@ const LABELS: Names<20> = Names::new([
 
 /// Members that hold the type of the value beside them, which may be `password`. Blocks of text
 /// have one, too.
-const KINDS: Names<2> = Names::new(["type", "kind"]);
+const KINDS: Names<3> = Names::new(["type", "kind", "system"]);
+
+/// Members that name the object they are in: `{"type": {"text": "Passport"}, "value": …}`.
+const OF_OBJECT: Names<6> = Names::new(["text", "display", "name", "label", "title", "code"]);
 
 /// Keys that say only that a value follows.
 const VALUES: Names<11> = Names::new([
@@ -77,6 +80,11 @@ const TYPES: Names<24> = Names::new([
 
 /// A longer text is no label.
 const LONGEST: usize = 64;
+
+/// The place of a key among those that name the object they are in.
+pub(crate) fn rank_inside(key: &[u8]) -> Option<usize> {
+    OF_OBJECT.place(key)
+}
 
 /// The place of a key among those of labels.
 pub(crate) fn rank(key: &[u8]) -> Option<usize> {

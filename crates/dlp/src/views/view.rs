@@ -125,12 +125,16 @@ impl Views {
                     inside = run.clone();
                     segment = *source;
                 }
-                Some(View::Joined { pieces }) => return Origins::Parts(pieces_of(pieces, &inside)),
+                Some(View::Joined { pieces }) => {
+                    return Origins::Parts(pieces_of(body, pieces, &inside));
+                }
                 None => return nowhere(),
             }
         }
-        let is_read_otherwise = is_view(home);
-        Origins::One(Origin { segment, inside, is_read_otherwise })
+        let leaf = segment;
+        let (segment, inside) = body.outside(segment, inside);
+        let is_read_otherwise = is_view(home) || inside.len() != range.len();
+        Origins::One(Origin { segment, leaf, inside, is_read_otherwise })
     }
 
     /// Adds the views of the segments from `first` to `end`.
@@ -324,8 +328,10 @@ pub(crate) enum Origins {
 
 /// Final origin of a match, or of a part of it.
 pub(crate) struct Origin {
-    /// A segment that is no view.
+    /// A segment that is no view, outside of JSON in texts.
     pub(crate) segment: u32,
+    /// The segment that it was found in or decoded from, which may stand in such JSON.
+    pub(crate) leaf: u32,
     /// Bytes of that segment.
     pub(crate) inside: Range<usize>,
     /// True if it was found in a view, and so may have been found before.
@@ -340,7 +346,7 @@ fn is_view(segment: &Segment) -> bool {
 }
 
 /// The parts of a range of a join. None when it lies in one piece, where it was seen already.
-fn pieces_of(pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
+fn pieces_of(body: &Body, pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
     let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
     let touched = pieces.get(first..).unwrap_or_default();
     if touched.get(1).is_none_or(|next| inside.end <= next.at) {
@@ -353,7 +359,9 @@ fn pieces_of(pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
         let to = inside.end.min(end);
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
-            parts.push(Origin { segment: piece.segment, inside, is_read_otherwise: true });
+            let leaf = piece.segment;
+            let (segment, inside) = body.outside(leaf, inside);
+            parts.push(Origin { segment, leaf, inside, is_read_otherwise: true });
         }
     }
     if parts.len() > 1 { parts } else { Vec::new() }

@@ -10,7 +10,8 @@ use std::{
 
 use portcullis_app::{self as app, WhenUnavailable};
 use portcullis_core::dlp::{
-    Actions, Allow, Category, Custom, DetectorSettings, Engine, Gitleaks, Limits, Mask, Settings,
+    Actions, Allow, Category, Custom, DetectorSettings, Engine, Floor, Gitleaks, Limits, Mask,
+    Settings,
 };
 use portcullis_upstream as upstream;
 use serde::Deserialize;
@@ -30,6 +31,7 @@ pub(crate) struct Dlp {
     /// Rule files of gitleaks.
     gitleaks: Vec<PathBuf>,
     external: Option<External>,
+    floor: Floor,
 }
 
 /// A detector outside.
@@ -116,6 +118,7 @@ impl Dlp {
             allow: self.allow.clone(),
             gitleaks: gitleaks?,
             external,
+            floor: self.floor,
         };
         Engine::new(&settings).map_err(|error| error.to_string())
     }

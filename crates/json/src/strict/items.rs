@@ -41,7 +41,7 @@ pub fn text_member(object: &[u8], wanted: &str) -> Option<String> {
         if name == wanted {
             return text(&mut scan, &source);
         }
-        scan.at += length(source.as_bytes().get(scan.at..)?)?;
+        scan.at += value_length(source.as_bytes().get(scan.at..)?)?;
         scan.expect(b',').ok()?;
     }
 }
@@ -103,15 +103,17 @@ impl Reader<'_> {
     fn go_past(&mut self, start: usize) -> Option<()> {
         let open = self.open.as_mut()?;
         let source = self.source.as_bytes();
-        let end = start + length(source.get(start..)?)?;
+        let end = start + value_length(source.get(start..)?)?;
         open.refused.push(source.get(start..end)?);
         self.scan.at = end;
         Some(())
     }
 }
 
-/// Length in bytes of the value that begins here, by its brackets and quotation marks alone.
-fn length(text: &[u8]) -> Option<usize> {
+/// Length in bytes of the value that a text begins with, by its brackets and quotation marks alone.
+/// Before a comma or the end of what holds it; `None` if neither comes.
+#[must_use]
+pub fn value_length(text: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut in_string = false;
     let mut escaped = false;

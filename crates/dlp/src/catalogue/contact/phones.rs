@@ -10,7 +10,7 @@ use crate::{
         detector::{Before, Candidate, Detector, Edges, Shape},
         naming::member,
     },
-    text::{digits::DigitRun, groups::Grouping, words},
+    text::{digits::DigitRun, groups::Grouping, window::Window, words},
     vocabulary::Category,
 };
 
@@ -44,7 +44,19 @@ pub(super) const GROUPED: Detector = Detector {
         north_american,
     )
 }
-.alone(&["999-999-9999", "(999) 999-9999", "(999)999-9999", "999.999.9999", "1-999-999-9999"])
+.alone(&[
+    "999-999-9999",
+    "(999) 999-9999",
+    "(999)999-9999",
+    "999.999.9999",
+    "1-999-999-9999",
+    "999-999-9999x99",
+    "999-999-9999x999",
+    "999-999-9999x9999",
+    "999.999.9999x99",
+    "999.999.9999x999",
+    "999.999.9999x9999",
+])
 .beside(WORDS)
 .not_below(OTHERS)
 .fires(&["my phone number is (425) 882-9090", "415-555-0132", r#"{"phone": "415.555.0132"}"#])
@@ -71,6 +83,9 @@ pub(super) const SPACED: Detector = Detector {
     "(999) 9999 9999",
     "9999 999 9999",
     "99999 999 999",
+    "(9999) 999 9999",
+    "(99999) 999999",
+    "(999) 999999",
 ])
 .beside(WORDS)
 .not_below(OTHERS)
@@ -105,7 +120,7 @@ pub(super) const NAMED: Detector = Detector {
 ]);
 
 /// A run after a `+`, which may begin in brackets: `+1 (415) 555-0132`.
-fn international(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn international(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let Some(first) = run.groups.first() else { return Vec::new() };
     let Some(start) = first.start.checked_sub(1).filter(|at| text.get(*at) == Some(&b'+')) else {
         return Vec::new();
@@ -117,10 +132,34 @@ fn international(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
     let rest = text.get(end..).unwrap_or_default();
     if let Some(bracket) = rest.iter().take(2).position(|byte| *byte == b'(') {
         end = through_brackets(text, end + bracket).unwrap_or(end);
+    } else if goes_on(text, start, end) {
+        end = through_signs(text, end);
     }
     let longest = text.get(start..end).unwrap_or_default();
     let found = start..start + at_most_fifteen(longest);
     Vec::from([found])
+}
+
+/// Returns true where a number goes on behind a bracket around its country code, a slash, or a dash between
+/// spaces: `(+46) 8 123`, `+49 30/901820`, `+43 1 - 58858`.
+fn goes_on(text: &[u8], start: usize, end: usize) -> bool {
+    let is_bracketed = start.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'(');
+    match text.get(end..).unwrap_or_default() {
+        [b')', b' ' | b'-', next, ..] | [b')', next, ..] => is_bracketed && next.is_ascii_digit(),
+        [b'/', next, ..] | [b' ', b'-', b' ', next, ..] => next.is_ascii_digit(),
+        _ => false,
+    }
+}
+
+/// The end of the digits and signs behind an offset.
+fn through_signs(text: &[u8], end: usize) -> usize {
+    const LONGEST: usize = 24;
+    let is_part =
+        |byte: &&u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-' | b'.' | b'/' | b')');
+    let rest = text.get(end..).unwrap_or_default();
+    let length = rest.iter().take(LONGEST).take_while(is_part).count();
+    let taken = rest.get(..length).unwrap_or_default();
+    end + length - taken.iter().rev().take_while(|byte| !byte.is_ascii_digit()).count()
 }
 
 /// After `(`: digits, `)`, then digits and separators.
@@ -204,7 +243,13 @@ fn is_long_code(code: u32) -> bool {
 /// Area and exchange begin with 2 to 9 in the North American plan.
 fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
-    let local = digits.get(digits.len().checked_sub(10)?..)?;
+    // An extension follows.
+    let has_extension = candidate.matched().contains(&b'x');
+    let end = if has_extension { 10 } else { digits.len() };
+    if digits.len() > 11 && !has_extension {
+        return None;
+    }
+    let local = digits.get(end.checked_sub(10)?..end)?;
     let is_plan =
         |from: usize| part(local, from, from + 1) >= 2 && part(local, from + 1, from + 3) != 11;
     (is_plan(0) && is_plan(3) && varied(local)).then_some(0)
@@ -217,7 +262,7 @@ fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
     let first = part(&digits, 0, 1);
     let second = part(&digits, 1, 2);
     let begins = match (matched.first()?, matched.len()) {
-        (b'(', _) if matched.get(4) == Some(&b')') => first == 0,
+        (b'(', _) if matched.get(4..7).is_some_and(|near| near.contains(&b')')) => first == 0,
         (b'(', _) => first != 0,
         (_, 13) if digits.len() == 10 => first == 5,
         // A mobile number: in Australia 04, in the United Kingdom 07.

@@ -39,6 +39,8 @@ pub(super) const ALL: &[Detector] = &[
             "acct no",
             "account no",
             "bank acct",
+            "ach",
+            "bacs",
         ])
         .fires(&["bank account 945456787654", r#"{"bankAccount": "9454567876"}"#])
         .passes(&[

@@ -10,7 +10,7 @@ use crate::{
         financial::card_words::{BETWEEN, CARD_WORDS, CODE_WORDS, COUNTED, IDS, NAMING},
         naming::{member, name},
     },
-    text::{digits::DigitRun, groups::Grouping, words},
+    text::{digits::DigitRun, groups::Grouping, window::Window, words},
     vocabulary::Category,
 };
 
@@ -135,7 +135,7 @@ fn track(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Runs of groups in this run that may be a card: from each group on in the usual groups, or all of
 /// the run.
-fn cards(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn cards(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for first in 0..run.groups.len() {
         let groups = run.groups.get(first..).unwrap_or_default();

@@ -8,6 +8,7 @@ use crate::{
         checks::{base58_check, entropy, is_bech32, is_checksummed},
         detector::{Candidate, Detector, Edges, NormalForm, Shape},
     },
+    text::window::Window,
     vocabulary::Category,
 };
 
@@ -106,7 +107,7 @@ const fn coin(
 
 /// All of a run.
 #[expect(clippy::unnecessary_wraps, reason = "others find no more than a part")]
-fn whole(_: &[u8], run: Range<usize>) -> Option<Range<usize>> {
+fn whole(_: &Window<'_>, run: Range<usize>) -> Option<Range<usize>> {
     Some(run)
 }
 

@@ -7,7 +7,7 @@ use crate::{
         checks,
         detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
     },
-    text::{digits::DigitRun, words::is_word},
+    text::{digits::DigitRun, window::Window, words::is_word},
     vocabulary::Category,
 };
 
@@ -45,7 +45,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
 }];
 
 /// A run whose first group follows two letters may be the check digits of an IBAN.
-fn ibans(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn ibans(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     match iban_at(text, run) {
         Some(found) => vec![found],
         None => Vec::new(),

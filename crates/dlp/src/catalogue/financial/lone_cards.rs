@@ -12,7 +12,7 @@ use crate::{
         checks,
         detector::{Before, Candidate, Detector, Shape},
     },
-    text::{digits::DigitRun, number::plain_number, words},
+    text::{digits::DigitRun, number::plain_number, window::Window, words},
     vocabulary::Category,
 };
 
@@ -68,7 +68,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
 ])];
 
 /// The run, with its exponent, if it is one number and all of a value, or stands in a sentence.
-fn lone_numbers(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn lone_numbers(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let range = match run.groups.as_slice() {
         [whole] => whole.clone(),
         [whole, fraction] if text.get(whole.end) == Some(&b'.') => whole.start..fraction.end,
@@ -162,9 +162,10 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
         _ => false,
     };
     let is_card = is_usual && is_varied(&digits) && checks::luhn(&digits);
-    let counts_near = |words: &&[&str]| words::stands_near(candidate.text, &candidate.range, words);
+    let counts_near =
+        |words: &&[&str]| words::stands_near(&candidate.text, &candidate.range, words);
     let is_other = || {
-        is_in_sentence(candidate.text, &candidate.range) && [SERIALS, IDS].iter().any(counts_near)
+        is_in_sentence(&candidate.text, &candidate.range) && [SERIALS, IDS].iter().any(counts_near)
     };
     (is_card && !is_counted(candidate) && !is_other()).then_some(12)
 }

@@ -23,11 +23,43 @@ pub(super) const ALL: &[Detector] = &[
     }
     .fires(&["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"])
     .passes(&["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C37UTO7408122F1204159ZE184226B<<<<<10", "P<T>"]),
+    Detector {
+        shape: Shape::Beside {
+            literals: BIRTH,
+            pattern: r"(?i)\b(?:[0-9]{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:de |of )?(?:jan|feb|f(?:e|\xc3\xa9)v|mar|m(?:\xc3\xa4)r|apr|avr|abr|may|mai|mei|maj|mag|jun|juin|giu|jul|juil|lug|aug|ao(?:u|\xc3\xbb)|ago|sep|set|oct|okt|out|ott|nov|dec|dez|d(?:e|\xc3\xa9)c|dic|ene|gen)[a-z\xc3\xa9\xa7]{0,8}\.?(?: |, ?|-)(?:de |del )?(?:19|20)[0-9]{2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{2})\b",
+            after: 48,
+        },
+        bits: 26,
+        ..national("date_of_birth_in_words", "Date of birth with the name of its month, behind words that name it", any)
+    }
+    .fires(&["date of birth 3rd May 1984", r#"{"dob": "17-Oct-1990"}"#, "geboren am 4. Juni 1976", r#"{"fecha_de_nacimiento": "12 de marzo de 1988"}"#, "born Nov 9, 1971"])
+    .passes(&["3rd May 1984", "date of birth unknown", "born in May 1984"]),
     national("date_of_birth", "Date of birth, beside words that name it", birth)
         .named(&["9999-99-99", "99/99/9999", "99.99.9999", "99-99-9999", "9999/99/99", "9/9/9999", "99/9/9999", "9/99/9999"])
         .beside(&["date of birth", "dob", "birth date", "birthday", "born", "geburtsdatum", "date de naissance", "fecha de nacimiento", "geboortedatum", "data di nascita", "geboren am", "né le", "née le"])
         .fires(&["DOB: 1984-03-15", r#"{"birthDate": "15.03.1984"}"#, "date of birth 03/15/1984"])
         .passes(&["1984-03-15", "DOB: 1784-03-15", "DOB: 1984-13-45"]),
+];
+
+/// Words before a date of birth.
+const BIRTH: &[&str] = &[
+    "date of birth",
+    "date_of_birth",
+    "dateofbirth",
+    "dob",
+    "birth date",
+    "birthdate",
+    "birth_date",
+    "birthday",
+    "born",
+    "geburtsdatum",
+    "geboren",
+    "date de naissance",
+    "date_de_naissance",
+    "fecha de nacimiento",
+    "fecha_de_nacimiento",
+    "geboortedatum",
+    "data di nascita",
 ];
 
 /// Number, date of birth and date of expiry have a check digit each.
@@ -44,6 +76,10 @@ fn mrz(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// A day between 1850 and today's children, in any usual order.
 fn birth(candidate: &Candidate<'_>) -> Option<i32> {
+    // Behind another number it is one of several fields.
+    if matches!(candidate.text.get(..candidate.range.start), Some([.., b'0'..=b'9', b' '])) {
+        return None;
+    }
     let numbers: Vec<u32> = candidate
         .matched()
         .split(|byte| !byte.is_ascii_digit())

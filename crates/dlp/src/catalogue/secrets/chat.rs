@@ -10,7 +10,7 @@ use crate::catalogue::secrets::{
 };
 use crate::{
     catalogue::detector::{Before, Detector, Edges, Shape},
-    text::digits::DigitRun,
+    text::{digits::DigitRun, window::Window},
 };
 
 pub(super) const ALL: &[Detector] = &[
@@ -133,7 +133,7 @@ pub(super) const ALL: &[Detector] = &[
 ];
 
 /// In an id in base64 that two more parts follow, all three.
-fn bot_token(text: &[u8], id: Range<usize>) -> Option<Range<usize>> {
+fn bot_token(text: &Window<'_>, id: Range<usize>) -> Option<Range<usize>> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let decoded = STANDARD_NO_PAD.decode(text.get(id.clone())?).ok()?;
     let is_id = (17..=20).contains(&decoded.len()) && decoded.iter().all(u8::is_ascii_digit);
@@ -146,7 +146,7 @@ fn bot_token(text: &[u8], id: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// In the id of an app that `|` and a token follow, all of it.
-fn app_token(text: &[u8], run: &DigitRun) -> Vec<Range<usize>> {
+fn app_token(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let Some(id) = run.groups.last().filter(|group| matches!(group.len(), 15 | 16)) else {
         return Vec::new();

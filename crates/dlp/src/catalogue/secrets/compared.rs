@@ -7,6 +7,7 @@ use crate::catalogue::secrets::{
     general::{is_key_text, is_odd},
     vendor::vendor,
 };
+use crate::text::window::Window;
 
 pub(super) const ALL: &[Detector] = &[Detector {
     edges: Edges::Any,
@@ -38,7 +39,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
 .passes(&["if (\"none\" !== secret) {", "a == password", r#""primary_key" === secretKind"#])];
 
 /// The quoted text before a comparison with the name that the literal is part of.
-fn compared(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
+fn compared(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     const LONGEST: usize = 72;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     let is_space = |byte: u8| byte == b' ';

@@ -8,6 +8,7 @@ use crate::catalogue::{
     detector::{Candidate, Detector, Edges, Shape},
     naming::name,
 };
+use crate::text::window::Window;
 
 pub(super) const ALL: &[Detector] = &[
     Detector {
@@ -234,7 +235,7 @@ fn jwt(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// A password, unless it is a placeholder for one.
-fn password(candidate: &Candidate<'_>) -> Option<i32> {
+pub(super) fn password(candidate: &Candidate<'_>) -> Option<i32> {
     const USUAL: &[&[u8]] =
         &[b"password", b"passwd", b"pass", b"pwd", b"secret", b"changeme", b"example", b"token"];
     let matched = candidate.matched();
@@ -250,7 +251,7 @@ fn password(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// In `scheme://user:password@host`, the password.
-fn url_password(text: &[u8], at: usize) -> Option<std::ops::Range<usize>> {
+fn url_password(text: &Window<'_>, at: usize) -> Option<std::ops::Range<usize>> {
     let before = text.get(at.saturating_sub(160)..at)?;
     let ends_user_info =
         |byte: &u8| matches!(byte, b'/' | b'@' | b'"' | b'\'' | b'<') || byte.is_ascii_whitespace();

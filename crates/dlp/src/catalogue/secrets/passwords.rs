@@ -9,6 +9,7 @@ mod assignments;
 mod given;
 mod letters;
 mod lists;
+mod loud;
 mod members;
 mod names;
 mod places;
@@ -34,6 +35,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
             "passwort",
             "pwd",
             "pass",
+            "pw",
             "psw",
             "pswd",
             "mdp",
@@ -47,6 +49,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
             "encryption key",
             "signing key",
             "master key",
+            "authorization",
             "kennwort",
             "mot de passe",
             "contraseña",
@@ -70,6 +73,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
             "パスワード",
             "トークン",
             "비밀번호",
+            "비번",
             "암호",
             "كلمة المرور",
             "كلمة السر",

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{
     given::{Form, LONGEST, SPACE, Value, is_query, space, value_at},
-    letters, members,
+    letters, loud, members,
     names::{self, SecretKind},
     places,
     strength::{is_mixed, is_random_key, is_strong, may_be},
@@ -15,6 +15,7 @@ use crate::{
     catalogue::secrets::general::is_identifier,
     text::{
         labels::{self, Names},
+        window::Window,
         words::is_word,
     },
 };
@@ -61,11 +62,16 @@ const TYPES: &[&[u8]] =
     &[b"string", b"String", b"str", b"char", b"&str", b"string?", b"std::string"];
 
 /// The value that a text gives to the name that a literal is part of.
-pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
+pub(super) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let name = name_around(text, &literal);
-    let (form, Value { range, .. }) = assigned(text, &name)?;
+    let kind = names::kind(text.get(name.clone())?)?;
+    given(text, &name, kind).or_else(|| loud::near(text, &name, kind))
+}
+
+/// The value that is given to a name.
+fn given(text: &Window<'_>, name: &Range<usize>, kind: SecretKind) -> Option<Range<usize>> {
+    let (form, Value { range, .. }) = assigned(text, name)?;
     let called = text.get(name.clone())?;
-    let kind = names::kind(called)?;
     let value = text.get(range.clone())?;
     if !may_be(kind, value) {
         return None;
@@ -76,7 +82,7 @@ pub(super) fn find(text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
         SecretKind::Key => false,
     };
     let is_secret = accepts(form, kind, called, value)
-        || is_telling && is_letters(form, value, || places::is_setting(text, &name, &range));
+        || is_telling && is_letters(form, value, || places::is_setting(text, name, &range));
     is_secret.then_some(range)
 }
 
@@ -185,7 +191,7 @@ fn name_around(text: &[u8], literal: &Range<usize>) -> Range<usize> {
 }
 
 /// The value given to a name, and its form.
-fn assigned(text: &[u8], name: &Range<usize>) -> Option<(Form, Value)> {
+fn assigned(text: &Window<'_>, name: &Range<usize>) -> Option<(Form, Value)> {
     let is_sign = |byte: &&u8| b"\"'`\\])*".contains(byte);
     let rest = text.get(name.end..)?;
     let closers = rest.iter().take(4).take_while(is_sign).count();

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::given::{Form, LONGEST, Value, space, value_at};
 use crate::text::labels;
+use crate::text::window::Window;
 
 /// Bytes of an object below a name, and of the beginning of a text, that are looked at.
 const NEAR: usize = 160;
@@ -13,7 +14,7 @@ const GAP: usize = 64;
 
 /// `"password": "value"`, and in JSON `"password": {"type": "string", "value": "…"}` and
 /// `"passwords": ["…", "…"]`.
-pub(super) fn by_key(text: &[u8], name: usize, at: usize) -> Option<(Form, Value)> {
+pub(super) fn by_key(text: &Window<'_>, name: usize, at: usize) -> Option<(Form, Value)> {
     let is_json = is_json(text, name);
     let at = at + space(text, at);
     let value = match text.get(at)? {
@@ -26,8 +27,8 @@ pub(super) fn by_key(text: &[u8], name: usize, at: usize) -> Option<(Form, Value
 }
 
 /// Returns true if a text is JSON, or holds JSON where a name stands.
-fn is_json(text: &[u8], name: usize) -> bool {
-    let begin = text.get(..text.len().min(NEAR)).unwrap_or_default();
+fn is_json(text: &Window<'_>, name: usize) -> bool {
+    let begin = text.beginning();
     matches!(begin.trim_ascii_start().first(), Some(b'{' | b'['))
         || text.get(..name).is_some_and(is_in_json)
 }
@@ -75,7 +76,7 @@ fn items(text: &[u8], at: usize) -> Option<Value> {
 
 /// `"name": "password", "value": "…"`, `"value": "…", "name": "password"`, and `"password", "…"`. The
 /// comma or the bracket behind the name stands at an offset.
-pub(super) fn by_label(text: &[u8], name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
+pub(super) fn by_label(text: &Window<'_>, name: &Range<usize>, at: usize) -> Option<(Form, Value)> {
     if let Some(value) = before_label(text, name.start) {
         return is_json(text, name.start).then_some((Form::Plain, value));
     }
@@ -137,16 +138,20 @@ fn gap(text: &[u8], at: usize) -> usize {
 mod tests {
     use super::*;
 
+    fn whole(text: &str) -> Window<'_> {
+        Window::around(text.as_bytes(), &(0..text.len()))
+    }
+
     fn key(text: &str) -> Option<&str> {
         let name = text.find("password").unwrap();
         let at = text[name..].find(':').unwrap() + name + 1;
-        by_key(text.as_bytes(), name, at).map(|(_, value)| &text[value.range])
+        by_key(&whole(text), name, at).map(|(_, value)| &text[value.range])
     }
 
     fn label(text: &str) -> Option<&str> {
         let name = text.find("password").unwrap();
         let end = name + "password".len();
-        by_label(text.as_bytes(), &(name..end), end + 1).map(|(_, value)| &text[value.range])
+        by_label(&whole(text), &(name..end), end + 1).map(|(_, value)| &text[value.range])
     }
 
     #[test]
@@ -164,7 +169,8 @@ mod tests {
         let spaces = " ".repeat(NEAR);
 
         assert!(
-            is_json(b" {\"password", 3) && !is_json(format!("{spaces}[ password").as_bytes(), 0)
+            is_json(&whole(" {\"password"), 3)
+                && !is_json(&whole(&format!("{spaces}[ password")), 0)
         );
         assert_eq!(label(&format!(r#"[{{"value": "a1",{spaces}"name": "password"}}]"#)), None);
     }

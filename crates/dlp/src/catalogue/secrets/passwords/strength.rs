@@ -3,7 +3,10 @@
 use super::{names::SecretKind, values};
 use crate::catalogue::{
     checks::looks_random,
-    secrets::general::{classes, is_camel_case, is_uuid, is_worded},
+    secrets::{
+        general::{classes, is_camel_case, is_uuid, is_worded},
+        pairs,
+    },
 };
 
 /// Returns true if a text that is all of the value of a name is a secret of the kind.
@@ -28,9 +31,19 @@ fn is_key(value: &[u8]) -> bool {
         && is_graphic
         && !is_uuid(value)
         && !is_address
-        && is_mixed(value)
-        && !is_worded(value)
-        && !is_camel_case(value)
+        && (is_mixed(value) && !is_worded(value) && !is_camel_case(value) || is_scattered(value))
+}
+
+/// Returns true for letters alone whose case changes as in no word and no name.
+fn is_scattered(value: &[u8]) -> bool {
+    const SHORTEST: usize = 16;
+    let rises = value
+        .array_windows()
+        .filter(|[one, other]| one.is_ascii_lowercase() && other.is_ascii_uppercase());
+    value.len() >= SHORTEST
+        && value.iter().all(u8::is_ascii_alphabetic)
+        && 5 * rises.count() >= value.len()
+        && pairs::is_odd(&value.to_ascii_lowercase())
 }
 
 /// Returns true if a key looks so random that it needs no more than its name: digits among letters of
@@ -40,9 +53,9 @@ pub(super) fn is_random_key(value: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| value.iter().any(is);
     value.len() >= SHORTEST
         && value.iter().all(u8::is_ascii_alphanumeric)
-        && has(u8::is_ascii_digit)
         && has(u8::is_ascii_uppercase)
         && has(u8::is_ascii_lowercase)
+        && (has(u8::is_ascii_digit) || is_scattered(value))
         && looks_random(value, 3.0)
         && is_key(value)
 }

@@ -1,0 +1,223 @@
+//! JSON that stands in texts, laid flat behind the value itself.
+//!
+//! A text that holds JSON is an empty segment. Behind all segments of the value stand those of the JSON and
+//! of the prose around it, each of which knows where in the text it was read. Names, labels, columns and
+//! neighbours in it are those of any other JSON.
+
+use std::{collections::VecDeque, ops::Range};
+
+use portcullis_json::Document;
+
+use crate::{
+    body::{
+        buffer::{Body, PathStep},
+        embedded::{self, Part},
+        segment::{SegmentKind, small},
+    },
+    limits::{Limits, Unscannable},
+};
+
+/// Treatment of texts that hold JSON.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Folding {
+    #[default]
+    Left,
+    Unfolded,
+}
+
+/// The segments that were read in texts, and the texts that wait to be read.
+#[derive(Default)]
+pub(crate) struct Inner {
+    folding: Folding,
+    /// Depth of the JSON that is being read.
+    level: usize,
+    /// The first of the segments.
+    first: usize,
+    origins: Vec<InnerOrigin>,
+    folded: VecDeque<Folded>,
+    /// Their bytes, and the values and names in their JSON.
+    waiting: usize,
+    entries: usize,
+}
+
+/// Segment in which another one was read, and where.
+struct InnerOrigin {
+    source: u32,
+    place: InnerPlace,
+}
+
+enum InnerPlace {
+    /// As it stands there, from an offset on.
+    Slice(usize),
+    /// Byte by byte; one more entry than there are bytes.
+    Mapped(Vec<u32>),
+    /// A number that may be written otherwise there.
+    Whole(Range<usize>),
+}
+
+/// A text that holds JSON.
+struct Folded {
+    segment: u32,
+    node: u32,
+    level: usize,
+    bytes: usize,
+    pieces: Vec<Piece>,
+}
+
+enum Piece {
+    Prose(usize, Box<str>),
+    Json(usize, Document),
+}
+
+impl Inner {
+    pub(super) fn clear(&mut self) {
+        self.origins.clear();
+        self.folded.clear();
+        (self.level, self.first, self.waiting, self.entries) = (0, 0, 0, 0);
+    }
+
+    pub(super) fn begin(&mut self, folding: Folding) {
+        self.folding = folding;
+    }
+
+    /// Bytes of the texts that are yet to be laid flat.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Origin of a segment that was read in another one.
+    fn origin(&self, segment: u32) -> Option<&InnerOrigin> {
+        (segment as usize).checked_sub(self.first).and_then(|at| self.origins.get(at))
+    }
+}
+
+impl Body {
+    #[inline]
+    pub(super) fn may_fold(&self, text: &str) -> bool {
+        embedded::may_hold(text)
+            && self.inner.folding == Folding::Unfolded
+            && self.inner.level < embedded::DEPTH
+    }
+
+    /// Keeps the JSON of a text for later, in place of which nothing is laid flat now. Gives the text back
+    /// if it holds none.
+    #[inline(never)]
+    pub(super) fn fold<'t>(
+        &mut self,
+        text: &'t str,
+        node: u32,
+        limits: &Limits,
+    ) -> Result<&'t str, Unscannable> {
+        if self.text.len() + self.inner.waiting + text.len() > limits.max_bytes {
+            return Err(Unscannable::TooLarge { limit: limits.max_bytes });
+        }
+        let parts = embedded::parts(text, limits.max_depth);
+        let entries: usize = parts.iter().map(|part| part.document.entries()).sum();
+        let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes;
+        if parts.is_empty() || !has_room {
+            return Ok(text);
+        }
+        self.inner.entries += entries;
+        self.inner.waiting += text.len();
+        self.inner.folded.push_back(Folded {
+            segment: small(self.segments.len()),
+            node,
+            level: self.inner.level + 1,
+            bytes: text.len(),
+            pieces: pieces(text, parts),
+        });
+        Ok("")
+    }
+
+    /// Lays flat what was kept.
+    pub(super) fn unfold(&mut self, limits: &Limits) -> Result<(), Unscannable> {
+        self.inner.first = self.segments.len();
+        while let Some(folded) = self.inner.folded.pop_front() {
+            let Folded { segment, node, level, bytes, pieces } = folded;
+            self.inner.waiting -= bytes;
+            self.inner.level = level;
+            let is_list = pieces.len() > 1;
+            for (index, piece) in (0..).zip(pieces) {
+                match piece {
+                    Piece::Prose(start, text) => {
+                        self.push(text.as_bytes(), node, SegmentKind::Text, limits)?;
+                        let place = InnerPlace::Slice(start);
+                        self.inner.origins.push(InnerOrigin { source: segment, place });
+                    }
+                    Piece::Json(start, document) => {
+                        let step = PathStep::Element { index };
+                        let node = if is_list { self.node(node, step, limits)? } else { node };
+                        self.lay_inside(segment, start, &document, node, limits)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn lay_inside(
+        &mut self,
+        source: u32,
+        start: usize,
+        document: &Document,
+        node: u32,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        self.inner.entries = self.inner.entries.saturating_sub(document.entries());
+        self.walk(document.root(), node, 0, limits)?;
+        let raw = document.root().raw().as_bytes();
+        for leaf in document.leaves() {
+            let Range { start: from, end } = leaf.range;
+            let place = if leaf.is_number {
+                InnerPlace::Whole(start + from..start + end)
+            } else if leaf.is_escaped {
+                let written = raw.get(from..end).unwrap_or_default();
+                let offsets = embedded::offsets(written).into_iter();
+                InnerPlace::Mapped(offsets.map(|at| small(start + from + at)).collect())
+            } else {
+                InnerPlace::Slice(start + from)
+            };
+            self.inner.origins.push(InnerOrigin { source, place });
+        }
+        Ok(())
+    }
+
+    /// The key, text or number of the value itself that a range of a segment was read from.
+    pub(crate) fn outside(&self, segment: u32, inside: Range<usize>) -> (u32, Range<usize>) {
+        let mut segment = segment;
+        let mut inside = inside;
+        while let Some(InnerOrigin { source, place }) = self.inner.origin(segment) {
+            inside = match place {
+                InnerPlace::Slice(start) => start + inside.start..start + inside.end,
+                InnerPlace::Whole(range) => range.clone(),
+                InnerPlace::Mapped(from) => {
+                    let last = from.last().copied().unwrap_or_default();
+                    let offset = |at: usize| from.get(at).copied().unwrap_or(last) as usize;
+                    offset(inside.start)..offset(inside.end)
+                }
+            };
+            segment = *source;
+        }
+        (segment, inside)
+    }
+}
+
+/// A text cut into its JSON and the prose around it.
+fn pieces(text: &str, parts: Vec<Part>) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(parts.len());
+    let mut done = 0;
+    let prose = |range: Range<usize>, pieces: &mut Vec<Piece>| {
+        let between = text.get(range.clone()).unwrap_or_default();
+        if !between.trim().is_empty() {
+            pieces.push(Piece::Prose(range.start, between.into()));
+        }
+    };
+    for Part { range, document } in parts {
+        prose(done..range.start, &mut pieces);
+        pieces.push(Piece::Json(range.start, document));
+        done = range.end;
+    }
+    prose(done..text.len(), &mut pieces);
+    pieces
+}
