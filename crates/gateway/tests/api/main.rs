@@ -17,6 +17,7 @@ mod client_conformance;
 mod cluster;
 mod coalesced;
 mod config;
+mod console;
 mod connections;
 mod damaged_rows;
 mod deploy;
