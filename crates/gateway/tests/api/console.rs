@@ -100,7 +100,9 @@ async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
         assert_eq!(answer.headers["location"], format!("/login?return_to={back}"), "{path}");
         assert!(!answer.text.contains("<table"), "{path}");
     }
-    for path in ["/console/tools/up%3Aread", "/console/approvals/apr_x", "/console/tokens/tok_x/revoke"] {
+    for path in
+        ["/console/tools/up%3Aread", "/console/approvals/apr_x", "/console/tokens/tok_x/revoke"]
+    {
         let answer = stranger.submit(path, &[("raw", "{}")]).await;
 
         assert_eq!(answer.status, 303, "{path}");
@@ -140,7 +142,10 @@ async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
     ] {
         let asset = Browser::new(&site.gateway).open(&format!("/console/assets/{name}")).await;
 
-        assert_eq!((asset.status, asset.headers["content-type"].to_str().unwrap()), (200, kind));
+        assert_eq!(
+            (asset.status.as_u16(), asset.headers["content-type"].to_str().unwrap()),
+            (200, kind)
+        );
     }
     let missing = Browser::new(&site.gateway).open("/console/assets/other").await;
     assert_eq!(missing.status, 404);
@@ -161,7 +166,10 @@ async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
     let refused = browser.submit("/console/tools/up%3Awire", &fields).await;
 
     assert_eq!(answered.status, 200, "{}", answered.text);
-    assert!(answered.text.contains("&#60;b&#62;x&#60;/b&#62;") || answered.text.contains("&lt;b&gt;x&lt;/b&gt;"));
+    assert!(
+        answered.text.contains("&#60;b&#62;x&#60;/b&#62;")
+            || answered.text.contains("&lt;b&gt;x&lt;/b&gt;")
+    );
     assert!(!answered.text.contains("<b>x</b>"), "{}", answered.text);
     assert_eq!(site.upstream.calls().len(), 1, "the refused one reached no tool");
     let event = browser.open(&link(&answered, "/console/events/evt_")).await;
@@ -237,7 +245,10 @@ async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
 
     assert!(!own.text.contains("value=\"approve\"") || own.status == 200, "{}", own.text);
     assert!(other.text.contains("role=\"alert\""), "{}", other.text);
-    assert_eq!((approved.status, &*approved.headers["location"].to_str().unwrap()), (303, &*path));
+    assert_eq!(
+        (approved.status.as_u16(), &*approved.headers["location"].to_str().unwrap()),
+        (303, &*path)
+    );
     assert!(again.text.contains("allow"), "{}", again.text);
     assert_eq!(site.upstream.calls().len(), 1);
 }
