@@ -151,7 +151,8 @@ pub struct Caller {
     pub role: Role,
     /// Principal on whose behalf this one acts through that principal's token, if so.
     pub via: Option<PrincipalId>,
-    pub token_id: TokenId,
+    /// The token that it presents; `None` in a browser session, which has none.
+    pub token_id: Option<TokenId>,
     /// The token's own label; self-asserted, never trusted.
     pub label: Option<String>,
     /// Scopes of the token, cut down to what the role allows now.

@@ -25,6 +25,12 @@ impl FromRequest<Arc<Gateway>> for Form {
 }
 
 impl Form {
+    /// A form with these fields.
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(fields: [(&str, &str); N]) -> Self {
+        Self(fields.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
+    }
+
     /// The text in a field, if the form has it.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

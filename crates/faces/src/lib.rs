@@ -9,6 +9,7 @@ mod authorization;
 mod body;
 mod caller;
 pub mod connection;
+mod console;
 mod download;
 mod exchange;
 mod form;
@@ -64,6 +65,8 @@ pub struct Gateway {
     pub body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub strangers: Strangers,
+    /// True if people are shown the console.
+    pub console: bool,
     /// Settings of the MCP face.
     pub mcp: McpSettings,
 }

@@ -22,7 +22,7 @@ pub use self::{
     router::{framed, health_router, router},
     spec::RouteSpec,
 };
-use super::{Gateway, approvals, authorization, front, health, login, oauth, v1};
+use super::{Gateway, approvals, authorization, console, front, health, login, oauth, v1};
 
 /// Operations of one path and what each of them needs.
 pub(super) struct Row {
@@ -38,7 +38,7 @@ const NONE: usize = 0;
 
 /// Every operation.
 pub(super) fn table() -> Vec<Row> {
-    [api(), administration(), oauth_server()].into_iter().flatten().collect()
+    [api(), administration(), oauth_server(), pages()].into_iter().flatten().collect()
 }
 
 /// An operation: who may ask for it, the limit that is shown with its answers, the thread that
@@ -151,6 +151,35 @@ fn oauth_server() -> Vec<Row> {
         oauth(Scoped(Scope::TokensIntrospect),                       SMALL, || routes!(authorization::introspect::introspect)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(authorization::authorize::show)),
         row(Open,                           Requests,    Shared,     SMALL, || routes!(authorization::authorize::decide)),
+    ]
+}
+
+/// The console.
+#[rustfmt::skip]
+fn pages() -> Vec<Row> {
+    vec![
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::home::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::assets::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::events::list)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::events::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::approvals::list)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::approvals::show)),
+        row(Open,                           Requests,    Shared,     SMALL, || routes!(console::approvals::decide)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::tools::list)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::tools::show)),
+        row(Open,                           Requests,    Shared,     LARGE, || routes!(console::tools::call)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::policies::list)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::policies::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::providers)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::people)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::tokens)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::revoke_token)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::sessions)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::end_session)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::clients)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::withdraw_consent)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::waiting)),
+        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::accept_tool)),
     ]
 }
 

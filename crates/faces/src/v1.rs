@@ -38,6 +38,13 @@ use super::{
 /// The tool that the path names, decoded and parsed once. What is malformed can name no tool.
 pub(super) struct ToolPath(Result<ToolId, Refusal>);
 
+impl ToolPath {
+    /// The path of the tool with this id.
+    pub(super) fn of(id: &str) -> Self {
+        Self(tool_named(id))
+    }
+}
+
 impl FromRequestParts<Arc<Gateway>> for ToolPath {
     type Rejection = Outcome;
 
@@ -45,6 +52,6 @@ impl FromRequestParts<Arc<Gateway>> for ToolPath {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Outcome> {
-        Ok(Self(tool_named(&segment(Path::from_request_parts(parts, gateway).await))))
+        Ok(Self::of(&segment(Path::from_request_parts(parts, gateway).await)))
     }
 }

@@ -470,7 +470,8 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
     let body_time = Duration::from_secs(config.server.body_timeout_seconds);
     let strangers = Strangers::default();
     let mcp = config.mcp.settings(&config.server);
-    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time, strangers, mcp }))
+    let console = config.console.enabled;
+    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time, strangers, console, mcp }))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

@@ -8,6 +8,7 @@ mod audit;
 mod audit_retention;
 mod audit_sinks;
 mod connect;
+mod console;
 mod database;
 mod dlp;
 mod environment;
@@ -44,6 +45,7 @@ pub(crate) use self::{
     audit_retention::{AuditRetention, CaptureMode},
     audit_sinks::{Exports, Sink},
     connect::Connect,
+    console::Console,
     database::Database,
     dlp::Dlp,
     keys::Keys,
@@ -69,6 +71,7 @@ pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     pub(crate) server: Server,
     pub(crate) admin: Admin,
+    pub(crate) console: Console,
     pub(crate) database: Database,
     pub(crate) audit: Audit,
     pub(crate) keys: Keys,
@@ -107,6 +110,7 @@ impl Default for Config {
             data_dir: PathBuf::from("portcullis-data"),
             server: Server::default(),
             admin: Admin::default(),
+            console: Console::default(),
             database: Database::default(),
             audit: Audit::default(),
             keys: Keys::default(),
@@ -320,6 +324,7 @@ mod tests {
             "[server.tls]",
             "[database]",
             "[admin]",
+            "[console]",
             "[limits]",
             "[audit]",
             "[audit.retention]",

@@ -281,6 +281,21 @@ impl Access {
         Ok(self.session_of(token, self.providers.reachable(org, principal).await?, look))
     }
 
+    /// The session of a caller who is signed in with a browser, until `expires_at`.
+    pub(crate) async fn browser_caller(
+        &self,
+        caller: Caller,
+        login: Option<LoginRecord>,
+        groups: BTreeSet<String>,
+        expires_at: Timestamp,
+    ) -> Result<Session, Refusal> {
+        let look = self.look();
+        let connections = self.providers.reachable(caller.org_id, caller.principal_id).await?;
+        let kind = TokenKind::User;
+        let live = LiveToken { caller, kind, exchange_only: false, expires_at, login, groups };
+        Ok(self.session_of(live, connections, look))
+    }
+
     /// The moment at which a look-up begins.
     fn look(&self) -> Look {
         let settings = self.screening.settings();
@@ -381,7 +396,7 @@ impl Access {
             principal_name: principal.name,
             role: principal.role,
             via: token.via,
-            token_id: token.id,
+            token_id: Some(token.id),
             label: token.label,
             scopes,
             method: token.method,
@@ -409,8 +424,10 @@ impl Access {
 
     fn note_use(&self, session: &Session, now: Timestamp) {
         let minute = now.as_seconds().div_euclid(60);
-        if session.last_used_minute.swap(minute, Ordering::Relaxed) != minute {
-            self.used_tokens.note(session.caller.token_id, now);
+        if session.last_used_minute.swap(minute, Ordering::Relaxed) != minute
+            && let Some(token) = session.caller.token_id
+        {
+            self.used_tokens.note(token, now);
         }
     }
 }

@@ -356,9 +356,9 @@ pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
     let caller = ctx.caller();
     if caller.scopes.contains(Scope::AuditRead) {
         Visibility::All
-    } else if caller.lineage.is_derived() {
+    } else if let Some(token) = caller.token_id.filter(|_| caller.lineage.is_derived()) {
         // What was handed on shows what is done with it, not what its principal did before.
-        Visibility::Grant { principal: caller.principal_id, token: caller.token_id }
+        Visibility::Grant { principal: caller.principal_id, token }
     } else {
         Visibility::Own(caller.principal_id)
     }

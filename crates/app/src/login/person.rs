@@ -1,20 +1,25 @@
 //! The person behind a browser session.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
     audit::{Actor, Auth},
     browser_session::{self, BrowserSecret},
     clock::Timestamp,
     lineage::Lineage,
-    principal::{AuthMethod, Role, ScopeSet},
+    principal::{AuthMethod, Caller, Role, ScopeSet},
     refusal::Refusal,
 };
 use portcullis_store::BrowserSession;
-use tokio::time::Instant;
+use tokio::{sync::OnceCell, time::Instant};
 
 use super::{Logins, TRUSTED_FOR};
-use crate::{ctx::Origin, limits::Refused, tenants::Account};
+use crate::{
+    ctx::{Ctx, Origin},
+    limits::Refused,
+    session::Session,
+    tenants::Account,
+};
 
 /// Seconds between two notes that a session was seen.
 const NOTED_EVERY: i64 = 60;
@@ -33,7 +38,11 @@ pub struct Person {
     pub scopes: ScopeSet,
     /// The trust rule that a token for this person relies on.
     pub lineage: Lineage,
+    /// The groups that the operator put the person into.
+    groups: BTreeSet<String>,
     account: Account,
+    /// The person as a caller of use cases, once one was needed.
+    caller: OnceCell<Arc<Session>>,
     /// In the order of revocations.
     looked_up: u64,
     asked: Instant,
@@ -91,6 +100,35 @@ impl Logins {
     pub async fn admit(&self, person: &Person, origin: &Origin) -> Result<(), Refusal> {
         let whose = || (person.session.org_id, person.actor());
         self.quotas.admit(&person.account, whose, origin).await
+    }
+
+    /// A request of a person who uses the gateway with a browser: it calls the same use cases as a
+    /// token of the person would, with every scope that the person's role and trust rule allow now.
+    pub async fn ctx(&self, person: &Person, origin: &Arc<Origin>) -> Result<Ctx, Refusal> {
+        let session = person.caller.get_or_try_init(|| self.caller_of(person)).await?;
+        Ok(Ctx { origin: Arc::clone(origin), session: Arc::clone(session), attendance: None })
+    }
+
+    async fn caller_of(&self, person: &Person) -> Result<Arc<Session>, Refusal> {
+        let BrowserSession { org_id, principal_id, login, ends_at, .. } = &person.session;
+        let caller = Caller {
+            org_id: *org_id,
+            plan: person.account.plan,
+            principal_id: *principal_id,
+            principal_name: person.name.clone(),
+            role: person.role,
+            via: None,
+            token_id: None,
+            label: None,
+            scopes: person.scopes,
+            method: person.session.method.clone(),
+            allowed_from: None,
+            lineage: Arc::new(person.lineage.clone()),
+            client: None,
+        };
+        let groups = person.groups.clone();
+        let session = self.access.browser_caller(caller, login.clone(), groups, *ends_at).await?;
+        Ok(Arc::new(session))
     }
 
     async fn known_person(
@@ -153,7 +191,9 @@ impl Logins {
             role: principal.role,
             scopes: principal.role.scopes().intersection(bounds),
             lineage,
+            groups: principal.groups,
             account,
+            caller: OnceCell::new(),
             looked_up,
             asked,
         })))

@@ -267,7 +267,7 @@ impl Actor {
             auth: Auth { method: caller.method.name(), trust },
             client: caller.client.as_deref().map(|grant| ActorClient::of(&grant.client)),
             id: Some(caller.principal_id),
-            token_id: Some(caller.token_id),
+            token_id: caller.token_id,
             kind: caller.principal_id.kind().as_str(),
             via: caller.via,
         }

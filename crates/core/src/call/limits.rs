@@ -123,7 +123,7 @@ mod tests {
             principal_name: "somebody".to_owned(),
             role: Role::Member,
             via: None,
-            token_id: format!("tok_{id}").parse().unwrap(),
+            token_id: format!("tok_{id}").parse().ok(),
             label: None,
             scopes: ScopeSet::ALL,
             method: AuthMethod::Operator,

@@ -94,7 +94,7 @@ fn caller_as(role: Role) -> Caller {
         principal_name: "somebody".to_owned(),
         role,
         via: None,
-        token_id: format!("tok_{ULID}").parse::<TokenId>().unwrap(),
+        token_id: format!("tok_{ULID}").parse::<TokenId>().ok(),
         label: None,
         scopes: ScopeSet::EMPTY.with(Scope::McpsInvoke),
         method: AuthMethod::Operator,

@@ -84,7 +84,13 @@ impl Gateway {
     pub(super) fn return_path(&self, headers: &HeaderMap) -> LocalPath {
         let kept = Cookie::Return.read(self.is_secure(), headers);
         let path = kept.and_then(|text| percent_decode_str(text).decode_utf8().ok());
-        path.and_then(|path| LocalPath::parse(&path)).unwrap_or_else(LocalPath::start)
+        path.and_then(|path| LocalPath::parse(&path)).unwrap_or_else(|| self.home())
+    }
+
+    /// The page that a login leads to by itself: the console, or that of the person without one.
+    pub(super) fn home(&self) -> LocalPath {
+        let console = self.console.then(|| LocalPath::parse("/console")).flatten();
+        console.unwrap_or_else(LocalPath::start)
     }
 
     /// Gives the browser a cookie.

@@ -110,12 +110,13 @@ pub(crate) async fn decide(
 }
 
 /// The approval that the path names. What is malformed can name none.
-fn named(path: Segment) -> Result<ApprovalId, Refusal> {
+pub(crate) fn named(path: Segment) -> Result<ApprovalId, Refusal> {
     let text = segment(path);
     text.parse().map_err(|_| Refusal::not_found("approval", &text))
 }
 
-fn decision(mut members: Map<String, Value>) -> Result<DecisionRequest, Refusal> {
+/// The decision in the members of a body.
+pub(crate) fn decision(mut members: Map<String, Value>) -> Result<DecisionRequest, Refusal> {
     body::only(&members, &MEMBERS)?;
     let vote = match body::text(&mut members, "decision", LONGEST)?.as_deref() {
         Some("approve") => Vote::Approve,

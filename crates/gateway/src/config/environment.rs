@@ -11,10 +11,11 @@ use super::{Config, ConfigError};
 const PREFIX: &str = "PORTCULLIS_";
 
 /// Keys at the top of the configuration.
-const TOP: [&str; 20] = [
+const TOP: [&str; 21] = [
     "admin",
     "audit",
     "connect",
+    "console",
     "data_dir",
     "database",
     "dlp",

@@ -18,6 +18,7 @@ mod cluster;
 mod coalesced;
 mod config;
 mod connections;
+mod console;
 mod damaged_rows;
 mod deploy;
 mod dlp;

@@ -167,7 +167,7 @@ fn caller() -> Caller {
         principal_name: "tester".to_owned(),
         role: Role::Admin,
         via: None,
-        token_id: format!("tok_{id}").parse().unwrap(),
+        token_id: format!("tok_{id}").parse().ok(),
         label: None,
         scopes: ScopeSet::ALL,
         method: AuthMethod::Operator,

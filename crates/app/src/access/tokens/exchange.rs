@@ -98,8 +98,8 @@ impl Access {
             principal_id: agreed.principal.0,
             via: agreed.lineage.via(),
             grant_id: GrantId::new(self.base.ids()),
-            parent_id: subject.session().map(|session| session.caller.token_id),
-            via_token_id: actor.as_ref().and_then(Party::session).map(|s| s.caller.token_id),
+            parent_id: subject.session().and_then(|session| session.caller.token_id),
+            via_token_id: actor.as_ref().and_then(Party::session).and_then(|s| s.caller.token_id),
             scopes,
             // It goes into every event of the token: no place for what DLP would not let out.
             label: request.label.map(|label| self.screening.recordable(&label)),

@@ -76,16 +76,17 @@ impl Access {
         due: &[(TokenHash, Arc<Session>)],
     ) -> Result<(), Refusal> {
         let look = self.look();
-        let ids: Vec<TokenId> = due.iter().map(|(_, session)| session.caller.token_id).collect();
+        let ids: Vec<TokenId> =
+            due.iter().filter_map(|(_, session)| session.caller.token_id).collect();
         let known = self.base.store.find_tokens(&ids).await?;
         let living = known.into_iter().filter_map(|known| self.living(known).ok());
         let mut living: HashMap<TokenId, LiveToken> =
-            living.map(|token| (token.caller.token_id, token)).collect();
+            living.filter_map(|token| Some((token.caller.token_id?, token))).collect();
         let all = living.values().flat_map(|token| owners(&token.caller)).collect();
         let owned = by_owner(self.base.store.providers_of(&all).await?);
         counters::tokens_renewed(living.len());
         for (hash, session) in due {
-            let Some(token) = living.remove(&session.caller.token_id) else {
+            let Some(token) = session.caller.token_id.and_then(|id| living.remove(&id)) else {
                 self.sessions.cache.invalidate(hash);
                 continue;
             };

@@ -32,7 +32,8 @@ impl Access {
         token_id: Option<TokenId>,
     ) -> Result<(TokenId, u64), Refusal> {
         let caller = ctx.caller();
-        let target = token_id.unwrap_or(caller.token_id);
+        let missing = || Refusal::bad_request("`token_id` is required: this session has no token.");
+        let target = token_id.or(caller.token_id).ok_or_else(missing)?;
         let unknown = || Refusal::not_found("token", &target.to_string());
         let found = self.base.store.find_token(caller.org_id, target).await;
         let token = found?.ok_or_else(unknown)?;
@@ -60,7 +61,7 @@ impl Access {
         if own || caller.scopes.contains(Scope::Admin) {
             return Ok(true);
         }
-        let descends = self.base.store.descends(caller.org_id, token.id, caller.token_id).await;
-        descends.map_err(Refusal::from)
+        let Some(own) = caller.token_id else { return Ok(false) };
+        Ok(self.base.store.descends(caller.org_id, token.id, own).await?)
     }
 }

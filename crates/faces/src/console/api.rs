@@ -1,0 +1,95 @@
+//! Operations of the API, as pages ask them.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode};
+use portcullis_core::principal::Scope;
+use serde_json::Value;
+
+use super::{guest::Guest, json::Json};
+use crate::{
+    Gateway,
+    caller::Caller,
+    outcome::{Content, Outcome},
+};
+
+/// The answer of an operation.
+#[derive(Debug, Default)]
+pub(super) struct Reply {
+    pub(super) data: Json,
+    /// Where a list goes on.
+    pub(super) next: Option<String>,
+    /// What was decided about a call.
+    pub(super) governance: Json,
+}
+
+impl Reply {
+    /// The items of a list.
+    pub(super) fn items(&self) -> Vec<Json> {
+        self.data.items("/items")
+    }
+}
+
+/// The error of an operation, in the words of the API.
+#[derive(Debug)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    pub(super) code: String,
+    pub(super) message: String,
+    pub(super) details: Json,
+    /// What was decided about a call.
+    pub(super) governance: Json,
+}
+
+impl Problem {
+    /// The answer of an operation, or its error.
+    pub(super) fn or_reply(outcome: Outcome) -> Result<Reply, Self> {
+        let governance = serde_json::to_value(&outcome.governance).unwrap_or_default();
+        let governance = Json(governance);
+        let executed = outcome.executed;
+        let (data, next) = match outcome.content {
+            Content::Data(data) | Content::Created(data) | Content::Begun(data) => (data, None),
+            Content::Page(page) => (page.data, page.next_cursor),
+            Content::Result(result) => (result.root().to_value(), None),
+            // No operation of REST answers so.
+            Content::Message(_) => (Value::Null, None),
+            Content::Failed(failure) => {
+                return Err(Self {
+                    status: failure.http_status(),
+                    code: failure.code().to_owned(),
+                    message: failure.message(),
+                    details: Json(Value::Object(failure.details(executed))),
+                    governance,
+                });
+            }
+        };
+        Ok(Reply { data: Json(data), next, governance })
+    }
+}
+
+impl Guest {
+    /// Asks an operation as the API would be asked with a token of the person. `scope` is that of
+    /// its route; refused without it.
+    pub(super) async fn ask<F>(
+        &self,
+        scope: Option<Scope>,
+        operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
+    ) -> Result<Reply, Problem>
+    where
+        F: Future<Output = Result<Outcome, Outcome>>,
+    {
+        if let Some(scope) = scope
+            && let Err(refusal) = self.ctx.require(scope)
+        {
+            return Problem::or_reply(refusal.into());
+        }
+        let state = State(Arc::clone(&self.gateway));
+        let outcome = operation(Caller(self.ctx.clone()), state).await;
+        Problem::or_reply(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// Returns true if the person may use what this scope opens.
+    pub(super) fn may(&self, scope: Scope) -> bool {
+        self.ctx.caller().scopes.contains(scope)
+    }
+}

@@ -1,0 +1,156 @@
+//! The queue of calls that wait for people, and the page on which one is decided.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{Path, RawQuery, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use portcullis_core::principal::Scope;
+use serde_json::{Map, Value};
+
+use super::{
+    api::Problem,
+    guest::{Frame, Guest},
+    json::Json,
+    render, see_other,
+    table::{Filters, more},
+};
+use crate::{
+    Gateway,
+    form::Form,
+    outcome::Outcome,
+    segment::{Segment, segment},
+    v1,
+};
+
+const PATH: &str = "/console/approvals";
+
+#[derive(Template)]
+#[template(path = "approvals.html")]
+struct ApprovalsPage {
+    frame: Frame,
+    filters: Filters,
+    approvals: Vec<Json>,
+    more: Option<String>,
+}
+
+/// Approvals: those that wait, or those with the status that the query names.
+#[utoipa::path(
+    get, path = "/console/approvals", tag = "console", operation_id = "console_approvals",
+    responses(
+        (status = 200, description = "a page of approvals; takes the filters of `GET /v1/approvals`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `approvals:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn list(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let filters = Filters::read(raw.as_deref());
+    let query = RawQuery(filters.query());
+    let scope = Some(Scope::ApprovalsRead);
+    let listed = guest.ask(scope, |caller, state| v1::approvals::list(caller, state, query)).await;
+    match listed {
+        Ok(reply) => {
+            let frame = guest.frame("Approvals", PATH);
+            let more = more(PATH, &filters, reply.next.as_deref());
+            let approvals = reply.items();
+            render(StatusCode::OK, &ApprovalsPage { frame, filters, approvals, more })
+        }
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "approval.html")]
+struct ApprovalPage {
+    frame: Frame,
+    approval: Json,
+    may_decide: bool,
+    problem: Option<Problem>,
+}
+
+/// One approval: the call as it will be sent, who asked for it, and a form to decide.
+#[utoipa::path(
+    get, path = "/console/approvals/{id}", tag = "console", operation_id = "console_approval",
+    params(("id" = String, Path, description = "`apr_` and a ULID")),
+    responses(
+        (status = 200, description = "a page: the approval", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segment) -> Response {
+    page(&guest, segment(path), None).await
+}
+
+/// Decides about an approval, from the form of its page.
+#[utoipa::path(
+    post, path = "/console/approvals/{id}", tag = "console", operation_id = "console_decide",
+    params(("id" = String, Path, description = "`apr_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `decision`, `comment`, and `digest` of the call that was shown"),
+    responses(
+        (status = 200, description = "a page: why the decision was not taken", content_type = "text/html"),
+        (status = 303, description = "the decision is recorded; on to the approval"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn decide(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    if let Err(foreign) = guest.check(&form) {
+        return Outcome::from(foreign).into_response();
+    }
+    let id = segment(path);
+    let members = decision(&form);
+    let named = id.clone();
+    let decided = guest.ask(Some(Scope::ApprovalsDecide), async move |caller, state| {
+        let (crate::caller::Caller(ctx), State(gateway)) = (caller, state);
+        let decision = v1::approvals::decision(members)?;
+        let id = v1::approvals::named(Ok(Path(named)))?;
+        Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, id, decision).await?))
+    });
+    match decided.await {
+        Ok(_) => see_other(&format!("{PATH}/{id}")),
+        Err(problem) => page(&guest, id, Some(problem)).await,
+    }
+}
+
+/// The members of the body that a program would send.
+fn decision(form: &Form) -> Map<String, Value> {
+    let names = ["decision", "comment", "digest"];
+    let filled = names.into_iter().filter_map(|name| {
+        let text = form.field(name)?.replace("\r\n", "\n");
+        (!text.trim().is_empty()).then(|| (name.to_owned(), Value::String(text)))
+    });
+    filled.collect()
+}
+
+async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
+    let path = Ok(Path(id));
+    let scope = Some(Scope::ApprovalsRead);
+    let read =
+        guest.ask(scope, |caller, state| v1::approvals::get(caller, state, path, RawQuery(None)));
+    match read.await {
+        Ok(reply) => {
+            let pending = reply.data.is("/status", "pending");
+            let page = ApprovalPage {
+                frame: guest.frame("Approval", PATH),
+                may_decide: pending && guest.may(Scope::ApprovalsDecide),
+                approval: reply.data,
+                problem,
+            };
+            render(StatusCode::OK, &page)
+        }
+        Err(problem) => problem.page(guest),
+    }
+}

@@ -1,0 +1,122 @@
+//! The person who looks at a page of the console.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{Method, StatusCode, request::Parts},
+    response::{IntoResponse, Response},
+};
+use portcullis_app::Ctx;
+use portcullis_core::{principal::Scope, refusal::Refusal};
+
+use super::{assets, see_other};
+use crate::{
+    Gateway,
+    form::Form,
+    html::page,
+    login::{SignedIn, Visitor, login_address},
+    outcome::Outcome,
+};
+
+/// A person who is signed in, as the caller of operations.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) ctx: Ctx,
+    visitor: Visitor,
+}
+
+impl FromRequestParts<Arc<Gateway>> for Guest {
+    type Rejection = Response;
+
+    /// Sends a browser that is not signed in to the login, from which it comes back to this page.
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Response> {
+        if !gateway.console {
+            return Err(switched_off());
+        }
+        let visitor = Visitor::from_request_parts(parts, gateway).await;
+        let visitor = visitor.map_err(IntoResponse::into_response)?;
+        let Some(SignedIn { person, .. }) = &visitor.signed_in else {
+            let back = if parts.method == Method::GET {
+                parts.uri.path_and_query().map_or("/console", |it| it.as_str())
+            } else {
+                "/console"
+            };
+            return Err(see_other(&login_address(back)));
+        };
+        let ctx = gateway.app.logins.ctx(person, &visitor.exchange.origin).await;
+        let ctx = ctx.map_err(|refusal| Outcome::from(refusal).into_response())?;
+        Ok(Self { gateway: Arc::clone(gateway), ctx, visitor })
+    }
+}
+
+fn switched_off() -> Response {
+    let text =
+        "<p>The console is switched off: <code>[console] enabled</code> in the configuration.</p>";
+    page(StatusCode::NOT_FOUND, "No console", text)
+}
+
+/// A link of the navigation.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) path: &'static str,
+    pub(super) name: &'static str,
+    pub(super) is_here: bool,
+}
+
+/// Everything of a page around its content.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) title: String,
+    pub(super) person: String,
+    pub(super) org: String,
+    pub(super) role: &'static str,
+    pub(super) form_token: String,
+    pub(super) navigation: Vec<Entry>,
+    /// Versions of style sheet and script, so that browsers may keep them.
+    pub(super) style: &'static str,
+    pub(super) script: &'static str,
+}
+
+/// Pages of the navigation, and the scope that each needs.
+const PAGES: [(&str, &str, Option<Scope>); 11] = [
+    ("/console", "Home", None),
+    ("/console/events", "Events", None),
+    ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
+    ("/console/tools", "Tools", Some(Scope::McpsRead)),
+    ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
+    ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
+    ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
+    ("/console/people", "People", Some(Scope::Admin)),
+    ("/console/tokens", "Tokens", Some(Scope::Admin)),
+    ("/console/sessions", "Sessions", None),
+    ("/console/clients", "Clients", None),
+];
+
+impl Guest {
+    /// The frame of a page; `path` is that of its entry in the navigation.
+    pub(super) fn frame(&self, title: impl Into<String>, path: &str) -> Frame {
+        let allowed = PAGES.into_iter().filter(|(_, _, scope)| scope.is_none_or(|it| self.may(it)));
+        let entry = |(at, name, _)| Entry { path: at, name, is_here: at == path };
+        let signed_in = self.visitor.signed_in.as_ref();
+        Frame {
+            title: title.into(),
+            person: self.ctx.caller().principal_name.clone(),
+            org: signed_in.map(|it| it.person.org_name.clone()).unwrap_or_default(),
+            role: self.ctx.caller().role.name(),
+            form_token: signed_in.map(|it| it.form_token.expose().to_owned()).unwrap_or_default(),
+            navigation: allowed.map(entry).collect(),
+            style: assets::style_version(),
+            script: assets::script_version(),
+        }
+    }
+
+    /// Refuses a form that no page of this session sent.
+    pub(super) fn check(&self, form: &Form) -> Result<(), Refusal> {
+        self.visitor.sender(form.field("form_token")).map(|_| ())
+    }
+}

@@ -1,0 +1,109 @@
+//! Answers of the API as templates read them.
+
+use portcullis_core::{clock::Timestamp, hidden::spelled};
+use serde_json::Value;
+
+/// A value of an answer. Its texts are shown with hidden characters spelled out, for many come from
+/// strangers; templates escape what stands between tags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Json(pub(super) Value);
+
+impl Json {
+    /// The value at a JSON Pointer; `null` if there is none.
+    pub(super) fn at(&self, pointer: &str) -> Self {
+        Self(self.0.pointer(pointer).cloned().unwrap_or_default())
+    }
+
+    /// The text, number or truth value at a pointer; empty if there is none.
+    pub(super) fn text(&self, pointer: &str) -> String {
+        match self.0.pointer(pointer) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => spelled(text).into_owned(),
+            Some(other) => spelled(&other.to_string()).into_owned(),
+        }
+    }
+
+    /// The first of these pointers that has a text.
+    pub(super) fn first(&self, pointers: &[&str]) -> String {
+        pointers.iter().map(|it| self.text(it)).find(|text| !text.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns true if there is something other than `null`, an empty list or an empty object.
+    pub(super) fn has(&self, pointer: &str) -> bool {
+        match self.0.pointer(pointer) {
+            None | Some(Value::Null) => false,
+            Some(Value::Array(items)) => !items.is_empty(),
+            Some(Value::Object(members)) => !members.is_empty(),
+            Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => true,
+        }
+    }
+
+    /// Returns true if the text at a pointer is this.
+    pub(super) fn is(&self, pointer: &str, text: &str) -> bool {
+        self.text(pointer) == text
+    }
+
+    /// The items of the list at a pointer.
+    pub(super) fn items(&self, pointer: &str) -> Vec<Self> {
+        let items = self.0.pointer(pointer).and_then(Value::as_array);
+        items.into_iter().flatten().cloned().map(Self).collect()
+    }
+
+    /// The texts of the list at a pointer, with commas between.
+    pub(super) fn joined(&self, pointer: &str) -> String {
+        let texts: Vec<String> = self.items(pointer).iter().map(|item| item.text("")).collect();
+        texts.join(", ")
+    }
+
+    /// The members of the object at a pointer.
+    pub(super) fn members(&self, pointer: &str) -> Vec<(String, Self)> {
+        let members = self.0.pointer(pointer).and_then(Value::as_object);
+        let members = members.into_iter().flatten();
+        members.map(|(name, value)| (spelled(name).into_owned(), Self(value.clone()))).collect()
+    }
+
+    /// The value at a pointer as indented JSON.
+    pub(super) fn pretty(&self, pointer: &str) -> String {
+        let value = self.0.pointer(pointer).unwrap_or(&Value::Null);
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        let lines: Vec<_> = text.lines().map(|line| spelled(line)).collect();
+        lines.join("\n")
+    }
+
+    /// The moment at a pointer, for readers: to the second, in UTC.
+    pub(super) fn moment(&self, pointer: &str) -> String {
+        let text = self.text(pointer);
+        if Timestamp::parse_rfc3339(&text).is_none() {
+            return String::new();
+        }
+        let (second, _) = text.split_at_checked(19).unwrap_or((&text, ""));
+        second.replace('T', " ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_template_reads_texts_lists_and_moments() {
+        let value = Json(json!({
+            "a": {"b": "x\u{202e}y", "n": 7, "none": null},
+            "list": ["p", "q"], "empty": [],
+            "at": "2026-11-26T20:40:12.123456Z",
+        }));
+
+        assert_eq!(value.text("/a/b"), "x[U+202E]y");
+        assert_eq!(value.text("/a/n"), "7");
+        assert_eq!(value.text("/a/none"), "");
+        assert_eq!(value.text("/no/where"), "");
+        assert_eq!(value.first(&["/a/none", "/a/n"]), "7");
+        assert_eq!(value.joined("/list"), "p, q");
+        assert_eq!(value.moment("/at"), "2026-11-26 20:40:12");
+        assert_eq!(value.moment("/a/b"), "");
+        assert!(value.has("/list") && !value.has("/empty") && !value.has("/a/none"));
+        assert_eq!(value.at("/a").pretty("/b"), "\"x[U+202E]y\"");
+    }
+}

@@ -1,0 +1,404 @@
+//! Lists that are one table each: providers, people, tokens, sessions, clients; and tools that wait.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{RawQuery, State},
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use portcullis_core::principal::Scope;
+
+use super::{
+    api::{Problem, Reply},
+    guest::{Frame, Guest},
+    json::Json,
+    render, see_other,
+    table::{
+        Action, Column, Filters,
+        Look::{self, Badge, Code, Text, Time},
+        Row, more,
+    },
+};
+use crate::{
+    Gateway,
+    caller::Caller,
+    form::Form,
+    outcome::Outcome,
+    segment::{Segment, segment},
+    v1,
+};
+
+#[derive(Template)]
+#[template(path = "table.html")]
+struct TablePage {
+    frame: Frame,
+    /// What the list holds, in a sentence.
+    about: &'static str,
+    /// What stands in place of an empty list: what to do.
+    empty: &'static str,
+    columns: Vec<&'static str>,
+    rows: Vec<Row>,
+    more: Option<String>,
+}
+
+/// A list of the console.
+struct ListPage {
+    path: &'static str,
+    title: &'static str,
+    about: &'static str,
+    empty: &'static str,
+    columns: &'static [Column],
+    action: fn(&Json) -> Option<Action>,
+}
+
+const PROVIDERS: ListPage = ListPage {
+    path: "/console/providers",
+    title: "Providers",
+    about: "Connections to MCP servers. A state holds since the time beside it.",
+    empty: "No provider is connected. The operator declares providers in the configuration.",
+    columns: &[
+        Column::new("Provider", "/slug", Text),
+        Column::new("State", "/status", Badge),
+        Column::new("Tools", "/tools", Text),
+        Column::new("Credentials", "/auth/type", Text),
+        Column::new("Account", "/account/name", Text),
+        Column::new("Last error", "/last_error", Text),
+        Column::new("State since", "/updated_at", Time),
+        Column::new("Id", "/id", Code),
+    ],
+    action: |_| None,
+};
+
+const PEOPLE: ListPage = ListPage {
+    path: "/console/people",
+    title: "People",
+    about: "Users and service accounts of the org.",
+    empty: "There is nobody yet.",
+    columns: &[
+        Column::new("Name", "/name", Text),
+        Column::new("Kind", "/kind", Text),
+        Column::new("Role", "/role", Badge),
+        Column::new("Groups", "/groups", Text),
+        Column::new("Disabled", "/disabled_at", Time),
+        Column::new("Id", "/id", Code),
+        Column::new("Since", "/created_at", Time),
+    ],
+    action: |_| None,
+};
+
+const TOKENS: ListPage = ListPage {
+    path: "/console/tokens",
+    title: "Tokens",
+    about: "Access and refresh tokens of the org. Their secrets are not kept.",
+    empty: "There is no token yet.",
+    columns: &[
+        Column::new("Principal", "/principal_name", Text),
+        Column::new("Label", "/label", Text),
+        Column::new("State", "/state", Badge),
+        Column::new("Scopes", "/scopes", Text),
+        Column::new("Last used", "/last_used_at", Time),
+        Column::new("Ends", "/expires_at", Time),
+        Column::new("Id", "/id", Code),
+    ],
+    action: |token| {
+        token.is("/state", "live").then(|| Action {
+            path: format!("/console/tokens/{}/revoke", token.text("/id")),
+            label: "Revoke",
+            question: "Programs that use this token are refused at once. Revoke it?",
+        })
+    },
+};
+
+const SESSIONS: ListPage = ListPage {
+    path: "/console/sessions",
+    title: "Sessions",
+    about: "Browsers that are signed in.",
+    empty: "No browser is signed in.",
+    columns: &[
+        Column::new("Person", "/principal_id", Code),
+        Column::new("Signed in by", "/method", Text),
+        Column::new("Issuer", "/issuer", Text),
+        Column::new("Since", "/created_at", Time),
+        Column::new("Last seen", "/last_seen_at", Time),
+        Column::new("Id", "/id", Code),
+    ],
+    action: |session| {
+        Some(Action {
+            path: format!("/console/sessions/{}/end", session.text("/id")),
+            label: "Sign out",
+            question: "That browser is signed out within five seconds. Go on?",
+        })
+    },
+};
+
+const CLIENTS: ListPage = ListPage {
+    path: "/console/clients",
+    title: "Clients",
+    about: "MCP clients that people let act for them.",
+    empty: "No client was let in. Point one at the address of this gateway followed by /mcp.",
+    columns: &[
+        Column::new("Client", "/client/name", Text),
+        Column::new("Kind", "/client/kind", Badge),
+        Column::new("Returns to", "/returns_to", Code),
+        Column::new("Endpoint", "/endpoint", Code),
+        Column::new("Scopes", "/scope", Text),
+        Column::new("Person", "/principal_id", Code),
+        Column::new("Allowed", "/renewed_at", Time),
+    ],
+    action: |consent| {
+        Some(Action {
+            path: format!("/console/clients/{}/withdraw", consent.text("/id")),
+            label: "Withdraw",
+            question: "The tokens of this client end at once. Withdraw the consent?",
+        })
+    },
+};
+
+fn shown(
+    guest: &Guest,
+    page: &ListPage,
+    filters: &Filters,
+    listed: Result<Reply, Problem>,
+) -> Response {
+    let reply = match listed {
+        Ok(reply) => reply,
+        Err(problem) => return problem.page(guest),
+    };
+    let row = |item: Json| Row::of(&item, page.columns, (page.action)(&item));
+    let table = TablePage {
+        frame: guest.frame(page.title, page.path),
+        about: page.about,
+        empty: page.empty,
+        columns: page.columns.iter().map(|column| column.name).collect(),
+        rows: reply.items().into_iter().map(row).collect(),
+        more: more(page.path, filters, reply.next.as_deref()),
+    };
+    render(StatusCode::OK, &table)
+}
+
+/// A page that shows one list of the API, under the scope of its route.
+macro_rules! list_page {
+    ($name:ident, $path:literal, $operation_id:literal, $page:ident, $scope:expr, $list:path, $of:literal) => {
+        #[doc = concat!("The page of `", $of, "`.")]
+        #[utoipa::path(
+            get, path = $path, tag = "console", operation_id = $operation_id,
+            responses(
+                (status = 200, description = concat!("a page; takes the filters of `", $of, "`"), content_type = "text/html"),
+                (status = 303, description = "to the login, if nobody is signed in"),
+                (status = 403, description = "a page: the person lacks the scope", content_type = "text/html"),
+            )
+        )]
+        pub(crate) async fn $name(
+            guest: Guest,
+            State(_): State<Arc<Gateway>>,
+            RawQuery(raw): RawQuery,
+        ) -> Response {
+            let filters = Filters::read(raw.as_deref());
+            let query = RawQuery(filters.query());
+            let listed = guest.ask($scope, |caller, state| $list(caller, state, query)).await;
+            shown(&guest, &$page, &filters, listed)
+        }
+    };
+}
+
+list_page!(
+    providers,
+    "/console/providers",
+    "console_providers",
+    PROVIDERS,
+    Some(Scope::ProvidersRead),
+    v1::providers::list,
+    "GET /v1/providers"
+);
+list_page!(
+    people,
+    "/console/people",
+    "console_people",
+    PEOPLE,
+    Some(Scope::Admin),
+    v1::principals::list,
+    "GET /v1/principals"
+);
+list_page!(
+    tokens,
+    "/console/tokens",
+    "console_tokens",
+    TOKENS,
+    Some(Scope::Admin),
+    v1::tokens::list,
+    "GET /v1/tokens"
+);
+list_page!(
+    sessions,
+    "/console/sessions",
+    "console_sessions",
+    SESSIONS,
+    None,
+    v1::sessions::list,
+    "GET /v1/sessions"
+);
+list_page!(
+    clients,
+    "/console/clients",
+    "console_clients",
+    CLIENTS,
+    None,
+    v1::consents::list,
+    "GET /v1/consents"
+);
+
+/// Does what a form asks for by an operation of the API, and goes back to the list.
+async fn act<F>(
+    guest: &Guest,
+    form: &Form,
+    scope: Option<Scope>,
+    back: &str,
+    operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
+) -> Response
+where
+    F: Future<Output = Result<Outcome, Outcome>>,
+{
+    if let Err(foreign) = guest.check(form) {
+        return Outcome::from(foreign).into_response();
+    }
+    match guest.ask(scope, operation).await {
+        Ok(_) => see_other(back),
+        Err(problem) => problem.page(guest),
+    }
+}
+
+/// Revokes a token, from the list of tokens.
+#[utoipa::path(
+    post, path = "/console/tokens/{id}/revoke", tag = "console", operation_id = "console_revoke_token",
+    params(("id" = String, Path, description = "`tok_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "revoked: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such token", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn revoke_token(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    let scope = Some(Scope::Admin);
+    act(&guest, &form, scope, TOKENS.path, |caller, state| {
+        v1::tokens::revoke(caller, state, path, RawQuery(None))
+    })
+    .await
+}
+
+/// Ends a browser session, from the list of sessions.
+#[utoipa::path(
+    post, path = "/console/sessions/{id}/end", tag = "console", operation_id = "console_end_session",
+    params(("id" = String, Path, description = "`ses_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "ended: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such session", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn end_session(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    act(&guest, &form, None, SESSIONS.path, |caller, state| {
+        v1::sessions::end(caller, state, path, RawQuery(None))
+    })
+    .await
+}
+
+/// Withdraws a consent, from the list of clients.
+#[utoipa::path(
+    post, path = "/console/clients/{id}/withdraw", tag = "console", operation_id = "console_withdraw_consent",
+    params(("id" = String, Path, description = "`con_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "withdrawn: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such consent", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn withdraw_consent(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    act(&guest, &form, None, CLIENTS.path, |caller, state| {
+        v1::consents::withdraw(caller, state, path)
+    })
+    .await
+}
+
+const WAITING: &str = "/console/waiting";
+
+#[derive(Template)]
+#[template(path = "waiting.html")]
+struct WaitingPage {
+    frame: Frame,
+    tools: Vec<Json>,
+    more: Option<String>,
+}
+
+/// Definitions of tools that wait to be accepted, the accepted one beside the new one.
+#[utoipa::path(
+    get, path = "/console/waiting", tag = "console", operation_id = "console_waiting_tools",
+    responses(
+        (status = 200, description = "a page of tools that wait", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn waiting(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let filters = Filters::read(raw.as_deref());
+    let query = RawQuery(filters.query());
+    let scope = Some(Scope::Admin);
+    match guest.ask(scope, |caller, state| v1::tools::waiting(caller, state, query)).await {
+        Ok(reply) => {
+            let frame = guest.frame("Waiting tools", WAITING);
+            let more = more(WAITING, &filters, reply.next.as_deref());
+            render(StatusCode::OK, &WaitingPage { frame, tools: reply.items(), more })
+        }
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+/// Accepts the definition of a tool that was shown.
+#[utoipa::path(
+    post, path = "/console/waiting/{id}/accept", tag = "console", operation_id = "console_accept_tool",
+    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, and `version` as it was shown"),
+    responses(
+        (status = 303, description = "accepted: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such tool", content_type = "text/html"),
+        (status = 409, description = "a page: another version waits by now", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn accept_tool(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    let version = form.field("version").unwrap_or_default().to_owned();
+    let id = segment(path);
+    let accept = async move |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {
+        let accepted = gateway.app.administration.accept_tool(&ctx, &id, &version).await?;
+        Ok(Outcome::data(&accepted))
+    };
+    act(&guest, &form, Some(Scope::Admin), WAITING, accept).await
+}

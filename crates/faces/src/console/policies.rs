@@ -1,0 +1,96 @@
+//! The policies in force, and one policy with its text.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{RawQuery, State},
+    http::StatusCode,
+    response::Response,
+};
+use portcullis_core::principal::Scope;
+
+use super::{
+    guest::{Frame, Guest},
+    json::Json,
+    render,
+    table::{Filters, more},
+};
+use crate::{Gateway, segment::Segment, v1};
+
+const PATH: &str = "/console/policies";
+const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
+
+#[derive(Template)]
+#[template(path = "policies.html")]
+struct PoliciesPage {
+    frame: Frame,
+    filters: Filters,
+    set: Json,
+    policies: Vec<Json>,
+    more: Option<String>,
+}
+
+/// The policies in force and how often each decided, with the filters of the API.
+#[utoipa::path(
+    get, path = "/console/policies", tag = "console", operation_id = "console_policies",
+    responses(
+        (status = 200, description = "a page of policies; takes the filters of `GET /v1/policies`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn list(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let filters = Filters::read(raw.as_deref());
+    let query = RawQuery(filters.query());
+    match guest.ask(SCOPE, |caller, state| v1::policies::list(caller, state, query)).await {
+        Ok(reply) => {
+            let frame = guest.frame("Policies", PATH);
+            let more = more(PATH, &filters, reply.next.as_deref());
+            let set = reply.data.at("/policy_set");
+            let policies = reply.items();
+            render(StatusCode::OK, &PoliciesPage { frame, filters, set, policies, more })
+        }
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "policy.html")]
+struct PolicyPage {
+    frame: Frame,
+    policy: Json,
+}
+
+/// One policy: its text, where it comes from, what it reads, and how often it decided.
+#[utoipa::path(
+    get, path = "/console/policies/{id}", tag = "console", operation_id = "console_policy",
+    params(
+        ("id" = String, Path, description = "the policy's `@id`"),
+        ("version" = Option<String>, Query, description = "the version an event points at"),
+    ),
+    responses(
+        (status = 200, description = "a page: the policy", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 404, description = "a page: no such policy", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn show(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let query = RawQuery(Filters::read(raw.as_deref()).query());
+    match guest.ask(SCOPE, |caller, state| v1::policies::get(caller, state, path, query)).await {
+        Ok(reply) => {
+            let frame = guest.frame(reply.data.text("/id"), PATH);
+            render(StatusCode::OK, &PolicyPage { frame, policy: reply.data })
+        }
+        Err(problem) => problem.page(&guest),
+    }
+}

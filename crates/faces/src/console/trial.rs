@@ -1,0 +1,97 @@
+//! A call that a person makes from the page of a tool.
+
+use portcullis_app::{Conversation, Invocation, View, tool_named};
+use serde_json::Value;
+
+use super::{api::Problem, guest::Guest, json::Json, schema_form};
+use crate::{body, form::Form, outcome::Outcome};
+
+/// A call and how it ended.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// The input as JSON, as it was sent.
+    pub(super) raw: String,
+    /// The same call as a command.
+    pub(super) command: String,
+    /// The result; nothing if the call was refused.
+    pub(super) result: Option<Json>,
+    pub(super) problem: Option<Problem>,
+    /// Decision, policy, findings and event.
+    pub(super) governance: Json,
+}
+
+impl Trial {
+    /// Calls the tool `id` with the input of `form`.
+    pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &Form) -> Self {
+        let raw = match form.field("raw") {
+            Some(raw) => Ok(raw.trim().to_owned()),
+            None => schema_form::input(&tool.at("/input_schema").0, form)
+                .map(|input| serde_json::to_string_pretty(&input).unwrap_or_default()),
+        };
+        let outcome = match &raw {
+            Ok(raw) => invoke(guest, id, raw).await,
+            Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
+        };
+        let raw = raw.unwrap_or_else(|_| "{}".to_owned());
+        let command = command(guest, id, &raw);
+        match Problem::or_reply(outcome) {
+            Ok(reply) => Self {
+                raw,
+                command,
+                result: Some(reply.data),
+                problem: None,
+                governance: reply.governance,
+            },
+            Err(problem) => {
+                let governance = problem.governance.clone();
+                Self { raw, command, result: None, problem: Some(problem), governance }
+            }
+        }
+    }
+
+    /// The input, if it was JSON.
+    pub(super) fn input(&self) -> Option<Value> {
+        serde_json::from_str(&self.raw).ok()
+    }
+}
+
+async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
+    let gateway = &guest.gateway;
+    if let Err(refusal) = gateway.app.calls.room_for_a_call() {
+        return refusal.into();
+    }
+    let bytes = raw.len();
+    let tool = tool_named(id);
+    let raw = raw.to_owned();
+    let asked = move || {
+        let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let input = body::document(raw.as_bytes()).and_then(|input| {
+            if input.root().is_object() {
+                Ok((input, size))
+            } else {
+                Err(body::wrong_member("input", "has to be an object"))
+            }
+        });
+        Invocation {
+            tool,
+            view: Ok(View::default()),
+            key: Ok(None),
+            body: input,
+            conversation: Conversation::default(),
+            task: None,
+        }
+    };
+    Outcome::of_call(gateway.app.calls.invoke(guest.ctx.clone(), bytes, asked).await)
+}
+
+/// The call as a command of a shell; the token is the caller's own.
+fn command(guest: &Guest, id: &str, raw: &str) -> String {
+    let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
+    let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
+    let body = format!("{{\"input\": {}}}", input.as_deref().unwrap_or("{}"));
+    let quoted = body.replace('\'', "'\\''");
+    format!(
+        "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
+         -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"
+    )
+}

@@ -1,0 +1,316 @@
+//! The console: `GET /console`, `GET /console/assets/{name}`, `GET /console/events`,
+//! `GET /console/events/{id}`, `GET /console/tools`, `GET /console/tools/{id}`,
+//! `POST /console/tools/{id}`, `GET /console/approvals`, `GET /console/approvals/{id}`,
+//! `POST /console/approvals/{id}`, `GET /console/policies`, `GET /console/policies/{id}`,
+//! `GET /console/providers`, `GET /console/people`, `GET /console/tokens`,
+//! `POST /console/tokens/{id}/revoke`, `GET /console/sessions`, `POST /console/sessions/{id}/end`,
+//! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
+//! `POST /console/waiting/{id}/accept`.
+
+use portcullis_testkit::{Gateway, Hostile, Script};
+use serde_json::json;
+
+use crate::{
+    gateway,
+    given::ENOUGH,
+    login::browser::{Browser, Page},
+    scene::tool,
+};
+
+/// Pages without a parameter, and whether a member sees them.
+const PAGES: [(&str, bool); 11] = [
+    ("/console", true),
+    ("/console/events", true),
+    ("/console/tools", true),
+    ("/console/sessions", true),
+    ("/console/clients", true),
+    ("/console/providers", true),
+    ("/console/policies", false),
+    ("/console/approvals", true),
+    ("/console/people", false),
+    ("/console/tokens", false),
+    ("/console/waiting", false),
+];
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action, resource);
+@id("no-wires") @reason("Wires are made by people") forbid (principal, action == Mcp::Action::"up:wire", resource);
+@id("payouts") @require_approval("approvers=finance") forbid (principal, action == Mcp::Action::"up:pay", resource);
+"#;
+
+/// A gateway with a console, some tools, and people.
+struct Site {
+    gateway: Gateway,
+    upstream: Hostile,
+    org: String,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let tools = ["pay", "wire", "read", "write"].map(|name| tool(name, Script::Echo));
+        let upstream = Hostile::start(tools.to_vec()).await;
+        let gateway = gateway()
+            .config("[login]\nlinks = true")
+            .policies(POLICIES)
+            .http("up", &upstream.url(), "")
+            .start();
+        let org = gateway.org("acme", &ENOUGH);
+        Self { gateway, upstream, org }
+    }
+
+    /// The browser of a person with this role.
+    async fn browser(&self, name: &str, role: &str) -> Browser<'_> {
+        let person = ["principal", "create", name, "--org", &self.org, "--role", role];
+        let made = self.gateway.admin(&person);
+        let id = made["id"].as_str().unwrap().to_owned();
+        if role == "member" {
+            self.gateway.admin(&["principal", "set-groups", &id, name]);
+        }
+        let made = self.gateway.admin(&["login-link", "--principal", &id]);
+        let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
+        let browser = Browser::new(&self.gateway);
+        let page = browser.submit("/login/link", &[("code", code)]).await;
+        assert!(page.text.contains("url=/console\""), "{}", page.text);
+        browser
+    }
+}
+
+/// The value of the hidden field `name` of a page.
+fn hidden(page: &Page, name: &str) -> String {
+    let (_, rest) = page.text.split_once(&format!("name=\"{name}\" value=\"")).expect("a field");
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+/// The first link of a page that begins so.
+fn link(page: &Page, start: &str) -> String {
+    let (_, rest) = page.text.split_once(&format!("href=\"{start}")).expect("a link");
+    format!("{start}{}", rest.split_once('"').unwrap().0)
+}
+
+#[tokio::test]
+async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
+    let site = Site::start().await;
+    let stranger = Browser::new(&site.gateway);
+
+    for (path, _) in PAGES {
+        let answer = stranger.open(path).await;
+
+        let back = path.replace('/', "%2F");
+        assert_eq!(answer.status, 303, "{path}");
+        assert_eq!(answer.headers["location"], format!("/login?return_to={back}"), "{path}");
+        assert!(!answer.text.contains("<table"), "{path}");
+    }
+    for path in
+        ["/console/tools/up%3Aread", "/console/approvals/apr_x", "/console/tokens/tok_x/revoke"]
+    {
+        let answer = stranger.submit(path, &[("raw", "{}")]).await;
+
+        assert_eq!(answer.status, 303, "{path}");
+        assert_eq!(answer.headers["location"], "/login?return_to=%2Fconsole", "{path}");
+    }
+    assert_eq!(site.upstream.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
+    let site = Site::start().await;
+    let admin = site.browser("Ada", "admin").await;
+    let member = site.browser("Mia", "member").await;
+
+    for (path, for_members) in PAGES {
+        let seen = admin.open(path).await;
+        let asked = member.open(path).await;
+
+        assert_eq!(seen.status, 200, "{path}: {}", seen.text);
+        let policy = seen.headers["content-security-policy"].to_str().unwrap();
+        for needed in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"] {
+            assert!(policy.contains(needed), "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(seen.headers["cache-control"], "no-store", "{path}");
+        assert!(seen.headers.contains_key("x-ratelimit-limit"), "{path}");
+        assert_eq!(asked.status, if for_members { 200 } else { 403 }, "{path}: {}", asked.text);
+        let entry = format!("<a href=\"{path}\"");
+        assert!(seen.text.contains(&entry), "{path}");
+        assert_eq!(asked.text.contains(&entry), for_members, "{path}: {}", asked.text);
+        assert!(!seen.text.contains("onclick") && !seen.text.contains("style=\""), "{path}");
+    }
+    for (name, kind) in [
+        ("console.css", "text/css; charset=utf-8"),
+        ("console.js", "text/javascript; charset=utf-8"),
+        ("icon.svg", "image/svg+xml"),
+    ] {
+        let asset = Browser::new(&site.gateway).open(&format!("/console/assets/{name}")).await;
+
+        assert_eq!(
+            (asset.status.as_u16(), asset.headers["content-type"].to_str().unwrap()),
+            (200, kind)
+        );
+    }
+    let missing = Browser::new(&site.gateway).open("/console/assets/other").await;
+    assert_eq!(missing.status, 404);
+}
+
+#[tokio::test]
+async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
+    let site = Site::start().await;
+    let browser = site.browser("Ada", "admin").await;
+    let home = browser.open("/console").await;
+    assert!(home.text.contains("Make the first call"), "{}", home.text);
+    let page = browser.open("/console/tools/up%3Aread").await;
+    let token = hidden(&page, "form_token");
+
+    let raw = r#"{"n": 1e2, "text": "<b>x</b>"}"#;
+    let fields = [("form_token", &*token), ("raw", raw)];
+    let answered = browser.submit("/console/tools/up%3Aread", &fields).await;
+    let refused = browser.submit("/console/tools/up%3Awire", &fields).await;
+
+    assert_eq!(answered.status, 200, "{}", answered.text);
+    assert!(
+        answered.text.contains("&#60;b&#62;x&#60;/b&#62;")
+            || answered.text.contains("&lt;b&gt;x&lt;/b&gt;")
+    );
+    assert!(!answered.text.contains("<b>x</b>"), "{}", answered.text);
+    assert_eq!(site.upstream.calls().len(), 1, "the refused one reached no tool");
+    let event = browser.open(&link(&answered, "/console/events/evt_")).await;
+    assert!(event.text.contains("up:read") && event.text.contains("Ada"), "{}", event.text);
+    let denied = browser.open(&link(&refused, "/console/events/evt_")).await;
+    assert!(denied.text.contains("Wires are made by people"), "{}", denied.text);
+    let why = browser.open(&format!("{}?explain=1", link(&refused, "/console/events/evt_"))).await;
+    assert!(why.text.contains("no-wires"), "{}", why.text);
+    let list = browser.open("/console/events?decision=deny&type=").await;
+    assert!(list.text.contains("up:wire") && !list.text.contains("up:read"), "{}", list.text);
+    let wrong = browser.open("/console/events?decision=perhaps").await;
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text.contains("decision"), "{}", wrong.text);
+}
+
+#[tokio::test]
+async fn what_a_page_cannot_send_is_refused_and_calls_nothing() {
+    let site = Site::start().await;
+    let browser = site.browser("Ada", "admin").await;
+    let token = hidden(&browser.open("/console/tools/up%3Aread").await, "form_token");
+    let path = "/console/tools/up%3Aread";
+
+    let without = browser.submit(path, &[("raw", "{}")]).await;
+    let other = browser.submit(path, &[("raw", "{}"), ("form_token", "AAAA")]).await;
+    let fields = [("raw", "{}"), ("form_token", &*token)];
+    let foreign = browser.form(path, &fields).header("origin", "https://evil.example");
+    let foreign = browser.send(foreign.header("sec-fetch-site", "cross-site")).await;
+
+    for answer in [&without, &other, &foreign] {
+        assert_eq!(answer.status, 400, "{}", answer.text);
+    }
+    for raw in ["", "[]", "{\"a\": 1, \"a\": 2}", "{}, \"b\": {}", "not json"] {
+        let fields = [("raw", raw), ("form_token", &*token)];
+        let answer = browser.submit(path, &fields).await;
+        assert_eq!(answer.status, 200, "{raw}: {}", answer.text);
+        assert!(answer.text.contains("role=\"alert\""), "{raw}: {}", answer.text);
+    }
+    assert_eq!(site.upstream.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
+    let site = Site::start().await;
+    let asking = site.browser("Mia", "member").await;
+    let deciding = site.browser("finance", "member").await;
+    let page = asking.open("/console/tools/up%3Apay").await;
+    let call = [("form_token", hidden(&page, "form_token")), ("raw", "{\"sum\": 7}".to_owned())];
+    let call: Vec<(&str, &str)> = call.iter().map(|(name, text)| (*name, &**text)).collect();
+
+    let waits = asking.submit("/console/tools/up%3Apay", &call).await;
+    let path = link(&waits, "/console/approvals/apr_");
+    let own = asking.open(&path).await;
+    let queue = crate::given::until(
+        || deciding.open("/console/approvals?status=pending"),
+        |page| page.text.contains(&path),
+    )
+    .await;
+    let shown = deciding.open(&link(&queue, "/console/approvals/apr_")).await;
+    let digest = hidden(&shown, "digest");
+    let token = hidden(&shown, "form_token");
+    let wrong = format!("sha256:{}", "0".repeat(64));
+    let decide = |digest: String| {
+        let token = token.clone();
+        let (deciding, path) = (&deciding, &path);
+        async move {
+            let fields = [("form_token", &*token), ("digest", &*digest), ("decision", "approve")];
+            deciding.submit(path, &fields).await
+        }
+    };
+    let other = decide(wrong).await;
+    let approved = decide(digest).await;
+    let again = asking.submit("/console/tools/up%3Apay", &call).await;
+
+    assert!(!own.text.contains("value=\"approve\"") || own.status == 200, "{}", own.text);
+    assert!(other.text.contains("role=\"alert\""), "{}", other.text);
+    assert_eq!(
+        (approved.status.as_u16(), &*approved.headers["location"].to_str().unwrap()),
+        (303, &*path)
+    );
+    assert!(again.text.contains("allow"), "{}", again.text);
+    assert_eq!(site.upstream.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn admins_revoke_tokens_and_people_end_their_sessions() {
+    let site = Site::start().await;
+    let admin = site.browser("Ada", "admin").await;
+    let member = site.browser("Mia", "member").await;
+    let agent = site.gateway.service(&site.org, "mcps:read");
+    let token = hidden(&admin.open("/console/tokens").await, "form_token");
+    let path = format!("/console/tokens/{}/revoke", agent.token_id);
+    let stolen = hidden(&member.open("/console/sessions").await, "form_token");
+
+    let refused = member.submit(&path, &[("form_token", &stolen)]).await;
+    assert_eq!(refused.status, 403, "{}", refused.text);
+    assert_eq!(site.gateway.get(&agent, "/v1/mcps").await.status, 200);
+    let revoked = admin.submit(&path, &[("form_token", &token)]).await;
+    assert_eq!(revoked.status, 303, "{}", revoked.text);
+    assert_eq!(site.gateway.get(&agent, "/v1/mcps").await.status, 401);
+
+    let list = member.open("/console/sessions").await;
+    let (_, rest) = list.text.split_once("action=\"/console/sessions/").expect("an action");
+    let path = format!("/console/sessions/{}", rest.split_once('"').unwrap().0);
+    let ended = member.submit(&path, &[("form_token", &stolen)]).await;
+    assert_eq!(ended.status, 303, "{}", ended.text);
+    assert_eq!(member.open("/console").await.headers["location"], "/login?return_to=%2Fconsole");
+}
+
+#[tokio::test]
+async fn text_of_strangers_is_text_in_every_page() {
+    let evil = "</pre><script>alert(1)</script>\u{202e}\u{200b}<img src=x onerror=alert(1)>";
+    let upstream = Hostile::start(vec![tool("read", Script::Echo).described(evil)]).await;
+    let gateway = gateway().config("[login]\nlinks = true").http("up", &upstream.url(), "").start();
+    let org = gateway.org("acme <i>", &ENOUGH);
+    let site = Site { gateway, upstream, org };
+    let browser = site.browser("Eve <script>", "admin").await;
+    let page = browser.open("/console/tools/up%3Aread").await;
+    let token = hidden(&page, "form_token");
+    let raw = json!({ "text": evil }).to_string();
+    let fields = [("form_token", &*token), ("raw", &*raw)];
+    let answer = browser.submit("/console/tools/up%3Aread", &fields).await;
+    let event = browser.open(&link(&answer, "/console/events/evt_")).await;
+    let mut pages = vec![page, answer, event];
+    for (path, _) in PAGES {
+        pages.push(browser.open(path).await);
+    }
+
+    for page in pages {
+        for markup in ["<script>alert", "<img src=x", "<i>", "\u{202e}", "\u{200b}"] {
+            assert!(!page.text.contains(markup), "{markup}: {}", page.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_console_that_is_switched_off_answers_with_a_page_that_says_so() {
+    let gateway = gateway().config("[login]\nlinks = true\n[console]\nenabled = false").start();
+    for (path, _) in PAGES {
+        let page = Browser::new(&gateway).open(path).await;
+
+        assert_eq!(page.status, 404, "{path}");
+        assert!(page.text.contains("[console] enabled"), "{path}: {}", page.text);
+    }
+}
