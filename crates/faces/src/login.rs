@@ -52,8 +52,8 @@ pub(crate) async fn show(
     if !gateway.app.logins.is_on() {
         return switched_off();
     }
-    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
-    let return_to = fields.get("return_to").and_then(|path| LocalPath::parse(path));
+    let fields = form::fields(query.as_deref());
+    let return_to = fields.get("return_to").and_then(LocalPath::parse);
     match (visitor.signed_in, return_to) {
         (Some(_), Some(to)) if to != LocalPath::start() => on_to(&to),
         (Some(signed_in), _) => match gateway.app.logins.of_person(&signed_in.person).await {
