@@ -15,7 +15,7 @@ mod registration;
 mod request;
 
 pub use self::{
-    client::{Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID},
+    client::{Client, ClientAuthentication, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID},
     code::{Code, CodeChallenge},
     error::{OAuthError, OAuthErrorCode},
     face::Face,

@@ -27,6 +27,7 @@ mod outcome;
 mod page;
 mod parts;
 mod precondition;
+mod proof;
 mod proxies;
 mod query;
 pub mod quota;

@@ -6,8 +6,9 @@ mod clients;
 mod consents;
 mod discovery;
 mod documents;
+pub(crate) mod dpop;
 mod flow;
-mod grants;
+pub(crate) mod grants;
 mod law;
 mod registration;
 
