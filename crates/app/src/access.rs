@@ -1,6 +1,7 @@
 //! Callers: their tokens and sessions, and trust rules.
 
 pub(crate) mod keys;
+pub(crate) mod proofs;
 pub(crate) mod token_use;
 pub(crate) mod tokens;
 pub(crate) mod trust;
@@ -8,13 +9,22 @@ pub(crate) mod watch;
 
 use std::sync::Arc;
 
-use portcullis_core::{lifetime::GrantLife, refusal::Refusal};
+use portcullis_core::{lifetime::GrantLife, refusal::Refusal, trust::DpopNonces};
 
-use self::{token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
+use self::{proofs::Proofs, token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
 use crate::{
     audit::Audit, base::Base, cluster::Cluster, foundation::Foundation, limits::Quotas,
     providers::Providers, screening::Screening,
 };
+
+/// Settings of access.
+#[derive(Debug)]
+pub struct AccessParts {
+    pub trust: Trust,
+    pub grant_life: GrantLife,
+    /// The key of the nonces of proofs of possession.
+    pub dpop_key: [u8; 32],
+}
 
 /// Sessions of callers, and the tokens they come from.
 #[derive(Debug)]
@@ -30,6 +40,7 @@ pub struct Access {
     pub(crate) used_tokens: UsedTokens,
     trust: Trust,
     grant_life: GrantLife,
+    proofs: Proofs,
 }
 
 impl Access {
@@ -37,10 +48,10 @@ impl Access {
         foundation: &Foundation,
         providers: &Arc<Providers>,
         cluster: Option<Arc<Cluster>>,
-        trust: Trust,
-        grant_life: GrantLife,
+        AccessParts { trust, grant_life, dpop_key }: AccessParts,
     ) -> Self {
         let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
+        let nonces = DpopNonces::new(&dpop_key, &*base.random);
         Self {
             base,
             screening,
@@ -53,6 +64,7 @@ impl Access {
             used_tokens: UsedTokens::default(),
             trust,
             grant_life,
+            proofs: Proofs::new(nonces),
         }
     }
 

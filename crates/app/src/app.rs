@@ -2,16 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use portcullis_core::{
-    clock::Clock, id::OrgId, lifetime::GrantLife, policy::PolicyError, random::Random,
-};
+use portcullis_core::{clock::Clock, id::OrgId, policy::PolicyError, random::Random};
 use portcullis_lanes::Workers;
 use portcullis_store::{SharedCounters, Store};
 use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    access::{Access, trust::Trust},
+    access::{Access, AccessParts},
     administration::Administration,
     approvals::Approvals,
     audit::{Audit, AuditParts},
@@ -58,8 +56,7 @@ pub struct Parts {
     pub calls: CallParts,
     pub declared: Vec<Declared>,
     pub providers: ProviderParts,
-    pub trust: Trust,
-    pub grant_life: GrantLife,
+    pub access: AccessParts,
     pub login: LoginParts,
     pub authorization: AuthorizationParts,
     /// True if admins of orgs change nothing over the API.
@@ -111,8 +108,7 @@ impl App {
         let policies = Arc::new(policies);
         let tools = Arc::new(Tools::new(&foundation, &policies));
         let providers = Arc::new(Providers::new(&foundation, &tools, parts.providers));
-        let access =
-            Access::new(&foundation, &providers, cluster.clone(), parts.trust, parts.grant_life);
+        let access = Access::new(&foundation, &providers, cluster.clone(), parts.access);
         let access = Arc::new(access);
         let logins = Arc::new(Logins::new(&foundation, &providers, &access, parts.login));
         let authorization =

@@ -31,7 +31,7 @@ pub use self::{
     consents::{ConsentQuery, ConsentView},
     documents::DocumentRules,
     grants::GrantRequest,
-    tokens::{CodeRequest, RefreshRequest, TokenAnswer},
+    tokens::{CodeRequest, RefreshRequest, TokenAnswer, proof_error},
 };
 use crate::{
     access::Access, audit::Audit, base::Base, catalogue::ToolCatalogue, ctx::Origin,
@@ -80,6 +80,7 @@ impl Authorization {
         parts: AuthorizationParts,
     ) -> Arc<Self> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+        let tasks = base.tasks.clone();
         let AuthorizationParts { enabled, registrations, declared, confidential, documents } =
             parts;
         Arc::new(Self {
@@ -95,7 +96,7 @@ impl Authorization {
             registrations,
             declared,
             confidential,
-            documents: Documents::new(documents),
+            documents: Documents::new(documents, tasks),
         })
     }
 

@@ -53,11 +53,12 @@ pub use portcullis_lanes::Workers;
 
 pub use self::{
     access::{
-        Access,
+        Access, AccessParts,
         keys::RemovedKey,
+        proofs::{Possession, PresentedProof, PresentedToken, ProvedKey},
         tokens::{
-            Credentials, ExchangeRequest, Granted, Presented, Purpose, RefreshAt, Refreshing,
-            Screened, SubjectType,
+            Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose, RefreshAt,
+            Refreshing, Screened, SubjectType,
         },
         trust::{KeySource, Trust, TrustRefusal},
     },
@@ -90,7 +91,7 @@ pub use self::{
     authorization::{
         Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
         ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision, DocumentRules,
-        GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient,
+        GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, proof_error,
         shown_digest,
     },
     calls::{

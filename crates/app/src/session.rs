@@ -5,11 +5,14 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64},
 };
 
-use portcullis_core::{clock::Timestamp, policy::Principal, principal::Caller, token::TokenKind};
+use portcullis_core::{
+    clock::Timestamp, policy::Principal, principal::Caller, token::TokenKind, trust::Thumbprint,
+};
 use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
 use crate::{
+    access::proofs::{Possession, PresentedToken},
     catalogue::connection::Reachable,
     tenants::{Account, Tenant},
 };
@@ -27,6 +30,8 @@ pub struct Session {
     pub(crate) kind: TokenKind,
     pub(crate) exchange_only: bool,
     pub(crate) expires_at: Timestamp,
+    /// The key that the token is bound to, whose possession its sender has proved.
+    pub(crate) key: Option<Thumbprint>,
     pub(crate) look: Look,
     pub(crate) last_used_minute: AtomicI64,
     pub(crate) renewing: AtomicBool,
@@ -44,6 +49,12 @@ pub(crate) struct Look {
 }
 
 impl Session {
+    /// The token of this session once more, later in the request whose sender proved its key.
+    #[must_use]
+    pub const fn presented_again<'a>(&self, text: Option<&'a str>) -> PresentedToken<'a> {
+        PresentedToken { text, possession: Possession::Proved(self.key) }
+    }
+
     /// Plan that pays for requests through it.
     #[must_use]
     pub fn account(&self) -> Account {

@@ -71,6 +71,7 @@ pub(crate) async fn token(
         allowed_cidrs: None,
         exchange_only: false,
         lineage: Some(portcullis_core::lineage::Lineage::default()),
+        dpop_jkt: None,
     };
     store.insert_token(&record, &token.hash()).await?;
     Ok(token.secret().expose().to_owned())

@@ -16,7 +16,8 @@ mod request;
 
 pub use self::{
     client::{
-        COMMAND_LINE, COMMAND_LINE_PATH, Client, ClientGrant, ClientKind, ClientRef, MAX_CLIENT_ID,
+        COMMAND_LINE, COMMAND_LINE_PATH, Client, ClientAuthentication, ClientGrant, ClientKind,
+        ClientRef, MAX_CLIENT_ID,
     },
     code::{Code, CodeChallenge},
     error::{OAuthError, OAuthErrorCode},

@@ -23,7 +23,7 @@ use crate::{
     mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
-    trust::CredentialCheck,
+    trust::{CredentialCheck, ProofFault},
 };
 
 /// An answer from the error catalogue.
@@ -72,6 +72,11 @@ pub enum Refusal {
     /// A JWT that is not accepted at the exchange.
     InvalidCredential {
         check: CredentialCheck,
+    },
+    /// The sender does not prove that it holds the key that a token is bound to, or is to be
+    /// (RFC 9449).
+    InvalidProof {
+        fault: ProofFault,
     },
     /// Denied by a policy, its DLP rule, or its failure.
     PolicyDenied {
@@ -266,6 +271,7 @@ impl Refusal {
             Self::TokenRevoked => "token_revoked",
             Self::TokenReused => "token_reused",
             Self::InvalidCredential { .. } => "invalid_credential",
+            Self::InvalidProof { fault } => fault.code(),
             Self::PolicyDenied { .. } | Self::AwaitsApproval { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
             Self::ReadOnly => "read_only",
@@ -307,7 +313,8 @@ impl Refusal {
             | Self::TokenExpired { .. }
             | Self::TokenRevoked
             | Self::TokenReused
-            | Self::InvalidCredential { .. } => 401,
+            | Self::InvalidCredential { .. }
+            | Self::InvalidProof { .. } => 401,
             Self::PolicyDenied { .. }
             | Self::AwaitsApproval { .. }
             | Self::InsufficientScope { .. }
@@ -338,7 +345,7 @@ impl Refusal {
 }
 
 /// Every `error.code`, sorted.
-pub const CODES: [&str; 29] = [
+pub const CODES: [&str; 31] = [
     "approval_settled",
     "conflict",
     "idempotency_in_progress",
@@ -346,6 +353,7 @@ pub const CODES: [&str; 29] = [
     "insufficient_scope",
     "internal_error",
     "invalid_credential",
+    "invalid_dpop_proof",
     "invalid_input",
     "invalid_request",
     "invalid_scope",
@@ -368,6 +376,7 @@ pub const CODES: [&str; 29] = [
     "unsupported_media_type",
     "upstream_error",
     "upstream_timeout",
+    "use_dpop_nonce",
 ];
 
 /// Reason that a delegation is refused.

@@ -6,7 +6,8 @@
 //! [`TrustRule`]. A `TrustedSubject` has been through all of it.
 //!
 //! **Invariant:** time is an argument, keys are an argument, and nothing inside a JWT (no `jku`,
-//! `x5u`, `jwk` or `kid`) ever decides where a key comes from.
+//! `x5u`, `jwk` or `kid`) ever decides where a key comes from. Proofs of possession are no
+//! exception: the key in one is compared with that of the token.
 
 mod advice;
 mod algorithm;
@@ -15,6 +16,7 @@ mod check;
 mod claim;
 mod claims;
 mod client_assertion;
+mod dpop;
 mod expectation;
 mod explain;
 mod id_jag;
@@ -28,6 +30,7 @@ mod roles;
 mod rule;
 mod rules;
 mod subject;
+mod thumbprint;
 
 pub use self::{
     algorithm::Algorithm,
@@ -36,6 +39,10 @@ pub use self::{
     claim::{ClaimError, ClaimPath},
     claims::{Claims, LEEWAY_SECONDS},
     client_assertion::ClientAssertion,
+    dpop::{
+        DPOP_NONCES, DpopNonces, DpopProof, MAX_PROOF_BYTES, NonceScope, PROOF_ALGORITHMS,
+        PROOF_SECONDS, ProofFault, ProofTarget, ReadNonce, TargetUri,
+    },
     expectation::{Expectation, Expectations, Pattern, PatternError},
     explain::{Fault, RuleReport},
     id_token::{IdTokenRequest, IdentifiedPerson},
@@ -48,6 +55,7 @@ pub use self::{
     rule::{MaxTtl, TrustRule, TtlError, Who},
     rules::{TrustRules, TrustRulesError},
     subject::{SingleUse, Subject, TrustedSubject, TrustedUser},
+    thumbprint::{Thumbprint, ThumbprintError},
 };
 
 #[cfg(test)]

@@ -10,21 +10,29 @@ pub(crate) mod register;
 pub(crate) mod revoke;
 pub(crate) mod token;
 
+use std::sync::Arc;
+
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    extract::{FromRequest, Request},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use portcullis_app::{Authorization, Origin};
+use portcullis_app::{
+    Authorization, Origin, PresentedClient, TokenAnswer, TokenClient, proof_error,
+};
 use portcullis_core::{
     authorization::{OAuthError, OAuthErrorCode, OAuthForm},
     refusal::Refusal,
+    secret::Secret,
 };
 use serde_json::{Value, json};
 
 pub(crate) use self::challenge::complete as complete_challenge;
-use super::{Gateway, body::RequestBody, outcome::Outcome};
+use super::{Gateway, body::RequestBody, exchange::Exchange, outcome::Outcome};
 
+/// The type of a client's assertion (RFC 7523 §2.2).
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer in JSON.
@@ -51,6 +59,12 @@ fn error_answer(error: &OAuthError) -> Response {
 
 /// A refusal of the gateway in the words of OAuth. Status and headers follow from the refusal.
 pub(crate) fn error_body(refusal: &Refusal) -> Vec<u8> {
+    let error = proof_error(refusal).unwrap_or_else(|| in_words(refusal));
+    let body = json!({"error": error.code.as_str(), "error_description": error.description});
+    body.to_string().into_bytes()
+}
+
+fn in_words(refusal: &Refusal) -> OAuthError {
     let code = match refusal.http_status() {
         401 => OAuthErrorCode::InvalidToken,
         403 => OAuthErrorCode::InsufficientScope,
@@ -58,9 +72,7 @@ pub(crate) fn error_body(refusal: &Refusal) -> Vec<u8> {
         500..=599 => OAuthErrorCode::ServerError,
         _ => OAuthErrorCode::InvalidRequest,
     };
-    let error = OAuthError::new(code, refusal.to_string());
-    let body = json!({"error": error.code.as_str(), "error_description": error.description});
-    body.to_string().into_bytes()
+    OAuthError::new(code, refusal.to_string())
 }
 
 /// The authorization server and its issuer; 404 where clients are not authorized.
@@ -73,36 +85,113 @@ fn offered(gateway: &Gateway) -> Result<(&Authorization, &str), Response> {
     Ok((authorization, issuer))
 }
 
-/// The form of a caller of whom nothing is known. One that cannot be read is charged to its source.
-async fn form(
-    gateway: &Gateway,
-    request: RequestBody,
-    origin: &Origin,
-) -> Result<OAuthForm, Response> {
-    let refused = |refusal| {
-        let refused = gateway.app.quotas.charge_source(refusal, origin);
-        Outcome::from(refused.refusal).into_response()
-    };
-    let bytes = gateway.strangers.form(request, origin).await.map_err(refused)?;
-    OAuthForm::parse(bytes.as_ref()).map_err(|error| malformed(gateway, &error, origin))
+/// A form of a client of whom nothing is known, where clients are authorized. One that cannot be read
+/// is charged to its source.
+pub(crate) struct ClientForm {
+    gateway: Arc<Gateway>,
+    exchange: Arc<Exchange>,
+    /// True if the header `Authorization` came with it.
+    authorized: bool,
+    fields: OAuthForm,
+}
+
+impl FromRequest<Arc<Gateway>> for ClientForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        offered(gateway)?;
+        let (parts, body) = request.into_parts();
+        let exchange = Exchange::of(&parts).map_err(refused)?;
+        let exchange = Arc::clone(exchange);
+        let authorized = parts.headers.contains_key(header::AUTHORIZATION);
+        let request = RequestBody::of(exchange.route, parts.headers, body, gateway);
+        let origin = &exchange.origin;
+        let charged = |refusal| refused(gateway.app.quotas.charge_source(refusal, origin).refusal);
+        let bytes = gateway.strangers.form(request, origin).await.map_err(charged)?;
+        let fields = OAuthForm::parse(bytes.as_ref());
+        let fields = fields.map_err(|error| malformed(gateway, &error, origin))?;
+        Ok(Self { gateway: Arc::clone(gateway), exchange, authorized, fields })
+    }
+}
+
+impl ClientForm {
+    fn origin(&self) -> &Origin {
+        &self.exchange.origin
+    }
+
+    fn authorization(&self) -> &Arc<Authorization> {
+        &self.gateway.app.authorization
+    }
+
+    /// A field, if the form has it.
+    fn field(&self, name: &str) -> Option<String> {
+        self.fields.get(name).map(str::to_owned)
+    }
+
+    /// A field that holds a secret.
+    ///
+    /// # Errors
+    /// `invalid_request` without it.
+    fn secret(&self, name: &'static str) -> Result<Secret, OAuthError> {
+        self.fields.required(name).map(|text| Secret::new(text.to_owned()))
+    }
+
+    /// The answer to what cannot be done, which is charged to the source.
+    fn malformed(&self, error: &OAuthError) -> Response {
+        malformed(&self.gateway, error, self.origin())
+    }
+
+    /// Rejects clients that show a secret: there are none.
+    ///
+    /// # Errors
+    /// `invalid_client`.
+    fn without_secret(&self) -> Result<(), OAuthError> {
+        if self.authorized || self.fields.get("client_secret").is_some() {
+            let told = "clients have no secrets here: send client_id in the form";
+            return Err(OAuthError::client(told));
+        }
+        Ok(())
+    }
+
+    /// The client of a request, or the answer that it gets.
+    async fn client(&self) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
+        self.without_secret()?;
+        let presented =
+            PresentedClient { id: self.field("client_id"), assertion: self.client_assertion()? };
+        Ok(self.authorization().token_client(presented, self.origin()).await)
+    }
+
+    /// The assertion by which a client proves itself.
+    fn client_assertion(&self) -> Result<Option<Secret>, OAuthError> {
+        let kind = self.fields.get("client_assertion_type");
+        match (kind, self.fields.get("client_assertion")) {
+            (None, None) => Ok(None),
+            (Some(CLIENT_ASSERTION), Some(text)) => Ok(Some(Secret::new(text.to_owned()))),
+            (Some(_), _) | (None, Some(_)) => {
+                let told = "client_assertion has to be of the type jwt-bearer of RFC 7523";
+                Err(OAuthError::client(told))
+            }
+        }
+    }
+}
+
+fn refused(refusal: Refusal) -> Response {
+    Outcome::from(refusal).into_response()
+}
+
+/// The answer to a client that gets no token.
+fn denied(answer: &TokenAnswer) -> Option<Response> {
+    match answer {
+        TokenAnswer::Granted(_) | TokenAnswer::GrantedFor { .. } => None,
+        TokenAnswer::Refused(error) => Some(error_answer(error)),
+        TokenAnswer::Unavailable(refusal) => Some(refused(refusal.clone())),
+    }
 }
 
 /// The answer to a malformed request, which is charged to its source.
 fn malformed(gateway: &Gateway, error: &OAuthError, origin: &Origin) -> Response {
     match gateway.app.authorization.admit_stranger(origin) {
         Ok(()) => error_answer(error),
-        Err(refusal) => Outcome::from(refusal).into_response(),
+        Err(refusal) => refused(refusal),
     }
-}
-
-/// Rejects clients that show a secret: there are none.
-///
-/// # Errors
-/// `invalid_client`.
-fn without_secret(headers: &HeaderMap, form: &OAuthForm) -> Result<(), OAuthError> {
-    if headers.contains_key(header::AUTHORIZATION) || form.get("client_secret").is_some() {
-        let told = "clients have no secrets here: send client_id in the form";
-        return Err(OAuthError::client(told));
-    }
-    Ok(())
 }

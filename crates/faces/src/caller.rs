@@ -6,7 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
-use portcullis_app::{Attribute, Ctx, Purpose, Stage};
+use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
 use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::Access};
@@ -78,6 +78,8 @@ impl FromRequestParts<Arc<Gateway>> for Stranger {
 #[derive(Debug)]
 pub(crate) struct Credential {
     pub(crate) bearer: Option<Secret>,
+    /// The scheme that it came with.
+    pub(crate) scheme: TokenScheme,
     pub(crate) exchange: Arc<Exchange>,
 }
 
@@ -93,8 +95,12 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
             let refusal = Refusal::bad_request("There are several `Authorization` headers.");
             return Err(gateway.app.quotas.charge_source(refusal, &exchange.origin).refusal.into());
         }
-        let bearer = bearer(&parts.headers).map(|text| Secret::new(text.to_owned()));
-        Ok(Self { bearer, exchange: Arc::clone(exchange) })
+        let (scheme, text) = match presented(&parts.headers) {
+            Some((scheme, text)) => (scheme, Some(text)),
+            None => (TokenScheme::Bearer, None),
+        };
+        let bearer = text.map(|text| Secret::new(text.to_owned()));
+        Ok(Self { bearer, scheme, exchange: Arc::clone(exchange) })
     }
 }
 
@@ -132,8 +138,14 @@ async fn authenticated(
     purpose: Purpose,
     gateway: &Arc<Gateway>,
 ) -> Result<Ctx, Outcome> {
-    let bearer = bearer(headers);
-    let authenticated = gateway.app.access.authenticate(bearer, purpose, &exchange.origin).await;
+    let token = match presented(headers) {
+        None => PresentedToken::bearer(None),
+        Some((TokenScheme::Bearer, text)) => PresentedToken::bearer(Some(text)),
+        Some((TokenScheme::Dpop, text)) => {
+            PresentedToken { text: Some(text), possession: Possession::Dpop(exchange.proof()) }
+        }
+    };
+    let authenticated = gateway.app.access.authenticate(token, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.set_account(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {
@@ -145,19 +157,38 @@ async fn authenticated(
     Ok(Ctx { origin: Arc::clone(&exchange.origin), session, attendance: None })
 }
 
-/// The Bearer, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).
+/// Scheme of the header `Authorization`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenScheme {
+    Bearer,
+    /// With a proof of the key that the token is bound to (RFC 9449 §7.1).
+    Dpop,
+}
+
+/// The token, if there is exactly one `Authorization` header and it holds one (RFC 6750 §2.1).
 /// Anything else reads as a token that cannot be valid.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn presented(headers: &HeaderMap) -> Option<(TokenScheme, &str)> {
+    const NONE: (TokenScheme, &str) = (TokenScheme::Bearer, "");
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let first = values.next()?;
     if values.next().is_some() {
-        return Some("");
+        return Some(NONE);
     }
     let text = first.to_str().unwrap_or_default();
-    match text.split_once(' ') {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),
-        Some(_) | None => Some(""),
-    }
+    Some(match text.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            (TokenScheme::Bearer, token.trim())
+        }
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("dpop") => {
+            (TokenScheme::Dpop, token.trim())
+        }
+        Some(_) | None => NONE,
+    })
+}
+
+/// The token in the header `Authorization`, whatever its scheme.
+pub(super) fn token(headers: &HeaderMap) -> Option<&str> {
+    presented(headers).map(|(_, text)| text)
 }
 
 #[cfg(test)]
@@ -165,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_bearer_header_is_a_bearer() {
+    fn only_one_header_holds_a_token() {
         let headers = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {
@@ -174,10 +205,12 @@ mod tests {
             headers
         };
 
-        assert_eq!(bearer(&headers(&[])), None);
-        assert_eq!(bearer(&headers(&["Bearer abc"])), Some("abc"));
-        assert_eq!(bearer(&headers(&["bearer abc"])), Some("abc"));
-        assert_eq!(bearer(&headers(&["Basic abc"])), Some(""));
-        assert_eq!(bearer(&headers(&["Bearer a", "Bearer b"])), Some(""));
+        assert_eq!(presented(&headers(&[])), None);
+        assert_eq!(presented(&headers(&["Bearer abc"])), Some((TokenScheme::Bearer, "abc")));
+        assert_eq!(presented(&headers(&["bearer abc"])), Some((TokenScheme::Bearer, "abc")));
+        assert_eq!(presented(&headers(&["DPoP abc"])), Some((TokenScheme::Dpop, "abc")));
+        assert_eq!(token(&headers(&["Basic abc"])), Some(""));
+        assert_eq!(token(&headers(&["Bearer a", "Bearer b"])), Some(""));
+        assert_eq!(token(&headers(&["DPoP a", "Bearer a"])), Some(""));
     }
 }

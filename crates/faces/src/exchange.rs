@@ -11,7 +11,7 @@ use axum::{
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
 };
-use portcullis_app::{Account, Origin};
+use portcullis_app::{Account, Origin, PresentedProof};
 use portcullis_core::{
     id::{OrgId, RequestId},
     refusal::Refusal,
@@ -22,6 +22,7 @@ use super::{
     Gateway,
     connection::Connection,
     mcp::message::Asked,
+    proof,
     routes::spec::{Access, RouteSpec},
 };
 
@@ -35,6 +36,7 @@ pub(crate) struct Exchange {
     /// On the same: the path of the MCP endpoint.
     endpoint: Option<Box<str>>,
     account: OnceLock<Account>,
+    proof: Option<Box<PresentedProof>>,
     connection: Option<Arc<Connection>>,
 }
 
@@ -65,6 +67,7 @@ impl Exchange {
             message: (route.access == Access::Message).then(OnceLock::new),
             endpoint: (route.access == Access::Message).then(|| request.uri().path().into()),
             account: OnceLock::new(),
+            proof: proof::presented(gateway, request),
             connection,
         }
     }
@@ -89,6 +92,11 @@ impl Exchange {
         if let Some(message) = &self.message {
             let _ = message.set(asked);
         }
+    }
+
+    /// The proof of possession that came with the request.
+    pub(crate) fn proof(&self) -> Option<&PresentedProof> {
+        self.proof.as_deref()
     }
 
     /// The org whose plan pays, if it is known.

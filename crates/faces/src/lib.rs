@@ -28,6 +28,7 @@ mod outcome;
 mod page;
 mod parts;
 mod precondition;
+mod proof;
 mod proxies;
 mod query;
 pub mod quota;

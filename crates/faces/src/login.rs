@@ -63,10 +63,10 @@ pub(crate) async fn show(
     if !logins.is_on() {
         return switched_off();
     }
-    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
-    let return_to = fields.get("return_to").and_then(|path| LocalPath::parse(path));
+    let fields = form::fields(query.as_deref());
+    let return_to = fields.get("return_to").and_then(LocalPath::parse);
     let return_to = return_to.filter(|path| *path != LocalPath::start());
-    let step_up = fields.get("step_up").and_then(|name| StepUp::from_name(name));
+    let step_up = fields.get("step_up").and_then(StepUp::from_name);
     let Some(signed_in) = visitor.signed_in else {
         return log_in(&gateway, return_to.as_ref(), step_up);
     };

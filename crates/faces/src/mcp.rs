@@ -223,7 +223,7 @@ async fn message_answered(
     if asking.method == Some(Method::Listen) && asking.era == Era::Modern {
         task::may_listen(&asking)?;
         ctx.require(Scope::McpsRead)?;
-        let bearer = caller::bearer(&headers).unwrap_or_default().to_owned();
+        let bearer = caller::token(&headers).unwrap_or_default().to_owned();
         return Ok(listen::open(gateway, ctx, face, &asking, Secret::new(bearer))?);
     }
     Err(told(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))

@@ -16,6 +16,7 @@ use portcullis_core::{
     audit::OutcomeStatus,
     json::Document,
     refusal::{Executed, Refusal},
+    trust::PROOF_ALGORITHMS,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -316,6 +317,12 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::TokenRevoked
         | Refusal::TokenReused
         | Refusal::InvalidCredential { .. } => challenge(headers, ", error=\"invalid_token\""),
+        Refusal::InvalidProof { .. } => {
+            let algorithms = PROOF_ALGORITHMS.join(" ");
+            let code = refusal.code();
+            let told = format!("DPoP algs=\"{algorithms}\", error=\"{code}\"");
+            insert(headers, header::WWW_AUTHENTICATE, &told);
+        }
         Refusal::InsufficientScope { required } => {
             let more = format!(", error=\"insufficient_scope\", scope=\"{required}\"");
             challenge(headers, &more);

@@ -14,7 +14,7 @@ use portcullis_app::{Answered, Attendance, Ctx, Invocation, Purpose, Stopped};
 use portcullis_core::{approval::Status, id::ApprovalId, refusal::Refusal, secret::Secret};
 use tokio::time::Instant;
 
-use super::{Gateway, caller::bearer, outcome::Outcome};
+use super::{Gateway, caller::token, outcome::Outcome};
 
 /// Longest wait in seconds; a longer one is cut.
 const LONGEST: u64 = 300;
@@ -35,7 +35,7 @@ impl Wait {
 
     /// Waits so long, on behalf of the token in these headers.
     pub(super) fn lasting(time: Duration, headers: &HeaderMap) -> Self {
-        let bearer = bearer(headers).map(|text| Secret::new(text.to_owned()));
+        let bearer = token(headers).map(|text| Secret::new(text.to_owned()));
         Self { end: Instant::now() + time, bearer }
     }
 
@@ -72,7 +72,8 @@ impl Wait {
         let mut origin = Arc::clone(&ctx.origin);
         Arc::make_mut(&mut origin).arrived = gateway.app.base.now();
         let bearer = self.bearer.as_ref().map(Secret::expose);
-        let session = gateway.app.access.authenticate(bearer, Purpose::Access, &origin).await;
+        let token = ctx.session.presented_again(bearer);
+        let session = gateway.app.access.authenticate(token, Purpose::Access, &origin).await;
         let session = session.map_err(|refused| refused.refusal)?;
         Ok(Some(Ctx { origin, session, attendance: ctx.attendance.clone() }))
     }

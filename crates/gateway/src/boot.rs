@@ -29,8 +29,8 @@ use std::{
 use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
-    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
+    AccessParts, App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity,
+    Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -43,6 +43,7 @@ use portcullis_core::{
     openid::{LOGIN_ATTEMPTS, LoginKey},
     policy::PolicyError,
     random::Random,
+    trust::DPOP_NONCES,
     vault::Vault,
 };
 use portcullis_faces::{Cursors, Gateway, Proxies, Strangers};
@@ -345,7 +346,8 @@ impl Node {
         let key = read_key(&config.key_file())?;
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
-        let trusted = config.trusted()?;
+        let tasks = TaskTracker::new();
+        let access = access(config, &key, &outbound, &tasks)?;
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
         let store = durability::open(config, standing).await?;
@@ -356,7 +358,6 @@ impl Node {
         let lease = cluster.as_ref().map_or(config.server.node.as_str(), Cluster::lease);
         let settings = AuditSettings::new(lease.to_owned());
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
-        let tasks = TaskTracker::new();
         let log_keys = log_keys::load(config, &store, &*random, clock.now()).await?;
         run_writer(task);
         let app = App::new(Parts {
@@ -375,9 +376,8 @@ impl Node {
             calls: calls(config, &key),
             declared: providers,
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
-            login: config.login_parts(&trusted.rules, attempts(&key), &outbound)?,
-            trust: Trust::new(trusted.rules, trusted.keys, &outbound, &tasks),
-            grant_life: config.tokens.grant_life(),
+            login: config.login_parts(access.trust.rules(), attempts(&key), &outbound)?,
+            access,
             authorization: config
                 .oauth
                 .parts(RegistrationKey::new(&derived(&key, REGISTRATIONS)), &outbound, &tasks)
@@ -398,6 +398,21 @@ impl Node {
 /// Seals logins that are under way.
 fn attempts(key: &[u8; 32]) -> LoginKey {
     LoginKey::new(&derived(key, LOGIN_ATTEMPTS))
+}
+
+/// The parts of access.
+fn access(
+    config: &Config,
+    key: &[u8; 32],
+    outbound: &Outbound,
+    tasks: &TaskTracker,
+) -> Result<AccessParts, BootError> {
+    let trusted = config.trusted()?;
+    Ok(AccessParts {
+        trust: Trust::new(trusted.rules, trusted.keys, outbound, tasks),
+        grant_life: config.tokens.grant_life(),
+        dpop_key: derived(key, DPOP_NONCES),
+    })
 }
 
 /// The parts of calls.

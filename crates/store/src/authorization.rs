@@ -9,7 +9,7 @@ use portcullis_core::{
     id::{GrantId, OrgId, PrincipalId},
     lineage::Lineage,
     principal::{AuthMethod, ScopeSet},
-    trust::Login,
+    trust::{Login, Thumbprint},
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,8 @@ pub struct AuthorizationCode {
     pub granted: ClientGrant,
     pub redirect_uri: RedirectUri,
     pub challenge: CodeChallenge,
+    /// The key that it is bound to, if it is.
+    pub dpop_jkt: Option<Thumbprint>,
     pub scopes: ScopeSet,
     /// Method by which the person logged in.
     pub method: AuthMethod,
@@ -48,6 +50,8 @@ struct Asked {
     granted: ClientGrant,
     redirect_uri: RedirectUri,
     challenge: [u8; 32],
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    dpop_jkt: Option<Thumbprint>,
     scopes: String,
     /// The trust rule of the login; absent after a login by the operator's link.
     trust: Option<String>,
@@ -78,6 +82,7 @@ impl CodeRow {
             granted: asked.granted,
             redirect_uri: asked.redirect_uri,
             challenge: CodeChallenge::kept(asked.challenge),
+            dpop_jkt: asked.dpop_jkt,
             scopes: asked.scopes.parse().map_err(|_| ASKED)?,
             method: asked.trust.map_or(AuthMethod::Operator, |trust| AuthMethod::Oidc { trust }),
             lineage: asked.lineage,
@@ -103,6 +108,7 @@ impl Store {
             granted: code.granted.clone(),
             redirect_uri: code.redirect_uri.clone(),
             challenge: *code.challenge.as_bytes(),
+            dpop_jkt: code.dpop_jkt,
             scopes: code.scopes.to_string(),
             trust,
             lineage: code.lineage.clone(),

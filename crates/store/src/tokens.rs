@@ -8,6 +8,7 @@ use portcullis_core::{
     lineage::Lineage,
     principal::{AuthMethod, Role, ScopeSet},
     token::{CidrList, TokenHash, TokenKind},
+    trust::Thumbprint,
 };
 use serde_json::json;
 
@@ -108,6 +109,8 @@ pub struct TokenRecord {
     /// The credentials it descends from; `None` when that cannot be known, and then it is good for
     /// nothing.
     pub lineage: Option<Lineage>,
+    /// The key that it is bound to; `None` if whoever bears it may use it.
+    pub dpop_jkt: Option<Thumbprint>,
 }
 
 /// A token and all that decides whether and for what it is accepted.
@@ -159,6 +162,7 @@ row!(TokenRow {
     allowed_cidrs: Option<String>,
     exchange_only: i64,
     lineage: Option<String>,
+    dpop_jkt: Option<String>,
 });
 
 impl Readable for TokenRow {
@@ -192,6 +196,8 @@ impl Readable for TokenRow {
             exchange_only: self.exchange_only != 0,
             // What cannot be read is as good as not known, for this token alone.
             lineage: self.lineage.and_then(|lineage| serde_json::from_str(&lineage).ok()),
+            // One that cannot be read binds all the same: the token is not found.
+            dpop_jkt: parse_some(self.dpop_jkt.as_deref(), "tokens.dpop_jkt")?,
         })
     }
 }

@@ -14,7 +14,7 @@ mod users;
 pub use self::{
     credentials::{Credentials, Presented, SubjectType},
     exchange::{ExchangeRequest, Granted},
-    refresh::{RefreshAt, Refreshing},
+    refresh::{PresentedRefresh, RefreshAt, Refreshing},
     screen::Screened,
 };
 
@@ -38,14 +38,17 @@ use portcullis_core::{
     principal::{Caller, ScopeSet},
     refusal::Refusal,
     token::{Token, TokenHash, TokenKind},
-    trust::{Login, is_jwt_shaped},
+    trust::{Login, Thumbprint, is_jwt_shaped},
 };
 use portcullis_store::{KnownToken, LoginRecord, StoreError};
 
 use tokio::time::Instant;
 
 use self::renewal::Due;
-use super::Access;
+use super::{
+    Access,
+    proofs::{Possession, PresentedToken},
+};
 use crate::{
     catalogue::connection::Reachable,
     ctx::{Ctx, Origin},
@@ -70,6 +73,8 @@ struct LiveToken {
     login: Option<LoginRecord>,
     /// The groups that the operator put the caller into.
     groups: BTreeSet<String>,
+    /// The key that it is bound to.
+    key: Option<Thumbprint>,
 }
 
 /// Purpose that a Bearer is presented for.
@@ -152,14 +157,14 @@ impl Access {
         self.quotas.admit(refreshing.account(), || (caller.org_id, Actor::of(caller)), origin).await
     }
 
-    /// Opens a session for a Bearer, or says why not; every no is charged to the source.
+    /// Opens a session for a token, or says why not; every no is charged to the source.
     pub async fn authenticate(
         self: &Arc<Self>,
-        bearer: Option<&str>,
+        token: PresentedToken<'_>,
         purpose: Purpose,
         origin: &Origin,
     ) -> Result<Arc<Session>, Refused> {
-        let session = self.session(bearer, purpose, origin).await;
+        let session = self.session(token, purpose, origin).await;
         session.map_err(|rejected| self.turned_away(rejected, origin))
     }
 
@@ -215,11 +220,20 @@ impl Access {
 
     async fn session(
         self: &Arc<Self>,
-        bearer: Option<&str>,
+        token: PresentedToken<'_>,
         purpose: Purpose,
         origin: &Origin,
     ) -> Result<Arc<Session>, Rejected> {
-        let session = self.known_session(bearer, origin).await?.usable(purpose, origin)?;
+        let session = self.known_session(token.text, origin).await?.usable(purpose, origin)?;
+        if session.key.is_some() || !matches!(token.possession, Possession::Bearer) {
+            // Boxed, so that tokens which are bound to no key carry no room for it.
+            let possessed = Box::pin(self.possess(session.key, token, origin.arrived)).await;
+            possessed.map_err(|refusal| {
+                // A store that failed says nothing about the token.
+                let is_failure = refusal.http_status() >= 500;
+                if is_failure { refusal.into() } else { Rejected::of(&session.caller, refusal) }
+            })?;
+        }
         self.note_use(&session, origin.arrived);
         Ok(session)
     }
@@ -305,7 +319,7 @@ impl Access {
     /// The session that is trusted from now on: a live token and the connections it can call through.
     fn session_of(
         &self,
-        LiveToken { caller, kind, exchange_only, expires_at, login, groups }: LiveToken,
+        LiveToken { caller, kind, exchange_only, expires_at, login, groups, key }: LiveToken,
         connections: Arc<Reachable>,
         look: Look,
     ) -> Session {
@@ -322,6 +336,7 @@ impl Access {
             kind,
             exchange_only,
             expires_at,
+            key,
             look,
             last_used_minute: AtomicI64::new(0),
             renewing: AtomicBool::new(false),
@@ -365,11 +380,12 @@ impl Access {
         let expires_at = known.token.expires_at;
         let login = known.login.clone();
         let groups = known.principal.groups.clone();
+        let key = known.token.dpop_jkt;
         let caller = self.caller(known)?;
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));
         }
-        Ok(LiveToken { caller, kind, exchange_only, expires_at, login, groups })
+        Ok(LiveToken { caller, kind, exchange_only, expires_at, login, groups, key })
     }
 
     /// The caller that a token stands for, limited to the scopes that its role, the roles of all

@@ -8,6 +8,7 @@ use portcullis_core::{
     refusal::Refusal,
     secret::Secret,
     token::{CidrList, TokenKind},
+    trust::Thumbprint,
 };
 use portcullis_store::{ListedState, ListedToken, TokenQuery, TokenRecord};
 use serde::Serialize;
@@ -58,6 +59,9 @@ pub struct TokenView {
     pub allowed_from: Option<Vec<String>>,
     /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
+    /// Thumbprint of the key that it is bound to (DPoP, RFC 9449); `null` if its bearer may use it.
+    #[schema(value_type = Option<String>)]
+    pub dpop_jkt: Option<Thumbprint>,
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
@@ -86,6 +90,7 @@ impl TokenView {
             },
             allowed_from: token.allowed_cidrs.map(networks),
             exchange_only: token.exchange_only,
+            dpop_jkt: token.dpop_jkt,
             issued_at: token.issued_at,
             expires_at: token.expires_at,
             revoked_at: token.revoked_at,

@@ -39,6 +39,7 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::TokenRevoked
         | Refusal::TokenReused
         | Refusal::InvalidCredential { .. }
+        | Refusal::InvalidProof { .. }
         | Refusal::PolicyDenied { .. }
         | Refusal::InsufficientScope { .. }
         | Refusal::ReadOnly

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
-    authorization::{ClientRef, OAuthError},
+    authorization::{Client, ClientAuthentication, ClientRef, OAuthError},
+    clock::Timestamp,
     refusal::{Refusal, Unavailable},
     secret::Secret,
     trust::{ClientAssertion, KeySet, Rejection, SingleUse},
@@ -65,6 +66,15 @@ pub enum TokenClient {
 }
 
 impl TokenClient {
+    /// True if it proved itself.
+    #[must_use]
+    pub const fn is_proved(&self) -> bool {
+        match self {
+            Self::Proved(_) => true,
+            Self::Public(_) | Self::Unnamed => false,
+        }
+    }
+
     /// Its `client_id`.
     ///
     /// # Errors
@@ -101,9 +111,8 @@ impl Authorization {
         let PresentedClient { id, assertion } = presented;
         let Some(assertion) = assertion else {
             return match id {
-                Some(id) if self.confidential.0.contains_key(&id) => {
-                    let told = "the client has to prove itself with private_key_jwt";
-                    Err(OAuthError::client(told).into())
+                Some(id) if self.has_to_prove_itself(&id, origin.arrived) => {
+                    Err(to_be_proved().into())
                 }
                 Some(id) => Ok(TokenClient::Public(id)),
                 None => Ok(TokenClient::Unnamed),
@@ -113,16 +122,31 @@ impl Authorization {
         if id.is_some_and(|id| id != assertion.client()) {
             return Err(OAuthError::client("client_id is not the client of the assertion").into());
         }
-        let (client, keys) = self.confidential.0.get(assertion.client()).ok_or_else(unproved)?;
         if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(unproved().into());
         }
-        let once = self.checked(&assertion, keys, origin).await?;
+        let id = assertion.client();
+        let (client, once) = match self.confidential.0.get(id) {
+            Some((client, keys)) => (client.clone(), self.checked(&assertion, keys, origin).await?),
+            None if Client::is_document_url(id) => {
+                let of_document = self.documents.keys_of(id, origin.arrived).await?;
+                let once = self.checked(&assertion, &of_document.keys, origin).await?;
+                (of_document.client, once)
+            }
+            None => return Err(unproved().into()),
+        };
         let first = self.base.store.use_assertion(record_of(&once)).await;
         if !first.map_err(Refusal::from)? {
             return Err(OAuthError::client("the assertion was used before").into());
         }
-        Ok(TokenClient::Proved(client.clone()))
+        Ok(TokenClient::Proved(client))
+    }
+
+    /// Returns true for a client that is known to have a key. The metadata documents of others are not fetched
+    /// for it: what they were granted says whether they had one at the consent.
+    fn has_to_prove_itself(&self, id: &str, now: Timestamp) -> bool {
+        let by_key = |client: Client| *client.authentication() != ClientAuthentication::None;
+        self.confidential.0.contains_key(id) || self.documents.known(id, now).is_some_and(by_key)
     }
 
     /// Checks an assertion with the keys of its client that are known, or with newer ones if it is of none of
@@ -153,6 +177,11 @@ impl Authorization {
             unproved().into()
         })
     }
+}
+
+/// The refusal of a client that does not prove what it has a key for.
+pub(super) fn to_be_proved() -> OAuthError {
+    OAuthError::client("the client has to prove itself with private_key_jwt")
 }
 
 fn unproved() -> OAuthError {

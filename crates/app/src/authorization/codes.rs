@@ -44,6 +44,7 @@ impl Authorization {
             granted,
             redirect_uri: asked.redirect_uri().clone(),
             challenge: consented.challenge(),
+            dpop_jkt: consented.key(),
             scopes: asked.scopes(),
             method: person.session.method.clone(),
             lineage: person.lineage.clone(),

@@ -1,10 +1,9 @@
 //! Audit events of consents and codes.
 
 use portcullis_core::{
-    audit::{Actor, ActorClient, Event, EventType, Outcome, Target},
+    audit::{Actor, ActorClient, Event, EventType},
     authorization::ClientRef,
-    id::{EventId, OrgId},
-    refusal::Executed,
+    id::OrgId,
 };
 
 use super::Authorization;
@@ -43,31 +42,13 @@ impl Authorization {
         origin: &Origin,
     ) -> Event {
         let Acting { actor, name, client } = acting;
+        let EventSubject { kind: target, id } = about;
         let random = &*self.base.random;
         let label = self.screening.recordable(&client.name);
-        let detached = origin.detached(&self.screening);
-        let detached =
-            detached.keep("actor_name", name, random).keep("label", Some(&*label), random);
-        let EventSubject { kind: target, id } = about;
-        Event {
-            id: EventId::new(self.base.ids()),
-            org_id,
-            kind,
-            occurred_at: origin.arrived,
-            count: None,
-            actor,
-            request: Some(origin.recorded()),
-            target: Some(Target {
-                credential: None,
-                id: Some(id),
-                provider_id: None,
-                kind: target,
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached,
-        }
+        let mut event = self.access.identity_event(org_id, kind, actor, target, id, origin);
+        event.detached =
+            event.detached.keep("actor_name", name, random).keep("label", Some(&*label), random);
+        event
     }
 }
 

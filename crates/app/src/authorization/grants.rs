@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    authorization::{ClientGrant, ClientRef, Face, OAuthError, OAuthErrorCode},
+    authorization::{ClientGrant, ClientKind, ClientRef, Face, OAuthError, OAuthErrorCode},
     principal::{Scope, ScopeSet},
     refusal::Refusal,
     secret::Secret,
@@ -12,7 +12,10 @@ use portcullis_core::{
 
 use super::{Authorization, TokenAnswer, TokenClient};
 use crate::{
-    access::tokens::{Credentials, ExchangeRequest},
+    access::{
+        proofs::ProvedKey,
+        tokens::{Credentials, ExchangeRequest},
+    },
     ctx::Origin,
     tenants::Account,
 };
@@ -22,6 +25,8 @@ use crate::{
 pub struct GrantRequest {
     pub resource: Option<String>,
     pub scope: Option<ScopeSet>,
+    /// The key that its sender proved to hold.
+    pub proved: Option<ProvedKey>,
 }
 
 impl Authorization {
@@ -36,10 +41,15 @@ impl Authorization {
         origin: &Origin,
     ) -> TokenAnswer {
         let kind = Jwt::parse_typed(assertion.expose()).map(|jwt| jwt.kind());
-        let client = match (kind, client) {
-            (Ok(JwtType::IdJag), TokenClient::Proved(client)) => Some(client),
-            (Ok(JwtType::IdJag), TokenClient::Public(_) | TokenClient::Unnamed) => {
-                let told = "an ID-JAG is presented by a client that proves itself with a key";
+        let declared = match client {
+            TokenClient::Proved(client) if client.kind == ClientKind::Declared => Some(client),
+            TokenClient::Proved(_) | TokenClient::Public(_) | TokenClient::Unnamed => None,
+        };
+        let client = match (kind, declared) {
+            (Ok(JwtType::IdJag), Some(client)) => Some(client),
+            (Ok(JwtType::IdJag), None) => {
+                let told = "an ID-JAG is presented by a client of the configuration that proves itself \
+                            with a key";
                 return self.charged(OAuthError::client(told).into(), origin);
             }
             (Ok(JwtType::Identity | JwtType::ClientAuthentication) | Err(_), _) => None,
@@ -86,7 +96,7 @@ impl Authorization {
         if let Err(refusal) = self.access.admit_exchange(&credentials, origin).await {
             return refusal.into();
         }
-        let GrantRequest { resource, scope } = request;
+        let GrantRequest { resource, scope, proved } = request;
         let face = match self.face_among(credentials.resources(), resource.as_deref()) {
             Ok(face) => face,
             Err(error) => return error.into(),
@@ -99,10 +109,12 @@ impl Authorization {
         let client = client.cloned().unwrap_or_else(|| credentials.as_client());
         let label = Some(client.name.clone());
         let credentials = match face.clone() {
-            Some(face) => credentials.granted_to(ClientGrant { client, face, consent: None }),
+            Some(face) => {
+                credentials.granted_to(ClientGrant { client, face, consent: None, by_key: false })
+            }
             None => credentials,
         };
-        let request = ExchangeRequest { scope: Some(scope), expires_in: None, label };
+        let request = ExchangeRequest { scope: Some(scope), expires_in: None, label, key: proved };
         let granted = match self.access.exchange(credentials, request, origin).await {
             Ok(granted) => Box::new(granted),
             Err(refusal) => return refusal.into(),

@@ -4,23 +4,28 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::EventType,
-    authorization::{Code, Face, OAuthError, OAuthErrorCode},
+    authorization::{Client, Code, Face, OAuthError, OAuthErrorCode},
     principal::ScopeSet,
     refusal::Refusal,
     secret::Secret,
     token::Token,
+    trust::ProofFault,
 };
 use portcullis_store::{AuthorizationCode, KnownToken};
 use serde_json::{Value, json};
 
 use super::{
-    Authorization,
+    Authorization, TokenClient,
+    authentication::to_be_proved,
     events::{Acting, EventSubject},
 };
 use crate::{
-    access::tokens::{
-        Granted, RefreshAt,
-        codes::{CodeOwner, actor_of, actor_of_known},
+    access::{
+        proofs::ProvedKey,
+        tokens::{
+            Granted, PresentedRefresh, RefreshAt,
+            codes::{CodeOwner, actor_of, actor_of_known},
+        },
     },
     ctx::{Ctx, Origin},
     tenants::Account,
@@ -29,20 +34,24 @@ use crate::{
 /// The request of a client that has a code.
 #[derive(Debug)]
 pub struct CodeRequest {
-    pub client_id: String,
+    pub client: TokenClient,
     pub code: Secret,
     pub verifier: Secret,
     pub redirect_uri: Option<String>,
     pub resource: Option<String>,
+    /// The key that its sender proved to hold.
+    pub proved: Option<ProvedKey>,
 }
 
 /// The request of a client that has a refresh token.
 #[derive(Debug)]
 pub struct RefreshRequest {
-    pub client_id: String,
+    pub client: TokenClient,
     pub refresh_token: Secret,
     pub resource: Option<String>,
     pub scope: Option<ScopeSet>,
+    /// The key that its sender proved to hold.
+    pub proved: Option<ProvedKey>,
 }
 
 /// Tokens for a client, or why there are none.
@@ -71,6 +80,9 @@ impl From<Refusal> for TokenAnswer {
         if refusal == Refusal::TokenReused {
             return OAuthError::grant("it was used before: log in anew").into();
         }
+        if let Some(error) = proof_error(&refusal) {
+            return error.into();
+        }
         if refusal.http_status() == 401 {
             return unknown_grant().into();
         }
@@ -80,6 +92,18 @@ impl From<Refusal> for TokenAnswer {
         }
         Self::Unavailable(refusal)
     }
+}
+
+/// The refusal of a proof of possession in the words of RFC 9449 §5; `None` for any other refusal.
+#[must_use]
+pub fn proof_error(refusal: &Refusal) -> Option<OAuthError> {
+    let Refusal::InvalidProof { fault } = refusal else { return None };
+    let code = if *fault == ProofFault::Nonce {
+        OAuthErrorCode::UseDpopNonce
+    } else {
+        OAuthErrorCode::InvalidDpopProof
+    };
+    Some(OAuthError::new(code, refusal.to_string()))
 }
 
 fn unknown_grant() -> OAuthError {
@@ -105,8 +129,9 @@ impl Authorization {
                 }
                 let this = Arc::clone(self);
                 let from = origin.clone();
+                let proved = request.proved.clone();
                 let work = async move {
-                    match this.access.redeem(&code, &owner, &from).await {
+                    match this.access.redeem(&code, &owner, proved.as_ref(), &from).await {
                         Err(Refusal::TokenReused) => Err(this.reused(&code, &from).await),
                         other => other,
                     }
@@ -126,7 +151,7 @@ impl Authorization {
         request: &CodeRequest,
         origin: &Origin,
     ) -> Result<(AuthorizationCode, CodeOwner), TokenAnswer> {
-        let client = self.client_name_of(&request.client_id)?;
+        let client = self.client_name_of(request.client.id()?)?;
         let face = request.resource.as_deref().map(|it| self.face_of(it)).transpose()?;
         let hash = Code::hash_of(request.code.expose()).ok_or_else(unknown_grant)?;
         if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
@@ -144,13 +169,20 @@ impl Authorization {
             .redirect_uri
             .as_deref()
             .is_none_or(|presented| presented == code.redirect_uri.as_str());
+        let key = request.proved.as_ref().map(|proved| proved.key);
         let is_bound = code.granted.client.id == client
+            && code.dpop_jkt.is_none_or(|bound| key == Some(bound))
             && same_address
             && code.challenge.is_met_by(request.verifier.expose())
+            && self.still_returns_to(&code)
             && self.base.now() < code.expires_at;
         if !is_bound {
             self.note_refused(&code, origin);
             return Err(unknown_grant().into());
+        }
+        if code.granted.by_key && !request.client.is_proved() {
+            self.note_refused(&code, origin);
+            return Err(to_be_proved().into());
         }
         if face.is_some_and(|face| face != code.granted.face) {
             self.note_refused(&code, origin);
@@ -160,6 +192,16 @@ impl Authorization {
             Some(owner) => Ok((code, owner)),
             None => Err(unknown_grant().into()),
         }
+    }
+
+    /// Returns false if the metadata document of the client, as it is known now, lists the address no more that
+    /// the code was sent to.
+    fn still_returns_to(&self, code: &AuthorizationCode) -> bool {
+        let known = self.documents.known(&code.granted.client.id, self.base.now());
+        let lists = |client: Client| {
+            client.redirect_uris().iter().any(|uri| uri.admits(&code.redirect_uri))
+        };
+        known.is_none_or(lists)
     }
 
     pub(super) fn face_of(&self, resource: &str) -> Result<Face, OAuthError> {
@@ -197,17 +239,20 @@ impl Authorization {
         known: impl FnOnce(Account) + Send,
         origin: &Origin,
     ) -> TokenAnswer {
-        let at = match self.client_name_of(&request.client_id) {
+        let proved = request.client.is_proved();
+        let named = request.client.id().and_then(|id| self.client_name_of(id));
+        let at = match named {
             Ok(client) => {
                 match request.resource.as_deref().map(|it| self.face_of(it)).transpose() {
-                    Ok(face) => RefreshAt::OAuth { client, face },
+                    Ok(face) => RefreshAt::OAuth { client, proved, face },
                     Err(error) => return self.charged(error.into(), origin),
                 }
             }
             Err(error) => return self.charged(error.into(), origin),
         };
-        let token = Some(request.refresh_token);
-        let refreshing = match self.access.refreshing(None, token, at, origin).await {
+        let RefreshRequest { refresh_token, proved, .. } = request;
+        let presented = PresentedRefresh { bearer: None, token: Some(refresh_token), proved, at };
+        let refreshing = match self.access.refreshing(presented, origin).await {
             Ok(refreshing) => refreshing,
             Err(refused) => return refused.refusal.into(),
         };
@@ -228,26 +273,26 @@ impl Authorization {
     /// `unauthorized_client` for a token of another client, `invalid_client`.
     pub async fn revoke(
         self: &Arc<Self>,
-        client_id: &str,
+        client: &TokenClient,
         token: &Secret,
         origin: &Origin,
     ) -> Result<(), TokenAnswer> {
         let this = Arc::clone(self);
-        let client_id = client_id.to_owned();
+        let client = client.clone();
         let token = token.clone();
         let from = origin.clone();
-        let work = async move { this.revoke_known(&client_id, &token, &from).await };
+        let work = async move { this.revoke_known(&client, &token, &from).await };
         let revoked = self.base.uncancelled(work).await.unwrap_or_else(|error| Err(error.into()));
         revoked.map_err(|answer| self.charged(answer, origin))
     }
 
     async fn revoke_known(
         self: &Arc<Self>,
-        client_id: &str,
+        presented: &TokenClient,
         token: &Secret,
         origin: &Origin,
     ) -> Result<(), TokenAnswer> {
-        let client = self.client_name_of(client_id)?;
+        let client = self.client_name_of(presented.id()?)?;
         let Some(known) = self.token_of(token, origin).await? else {
             return self.admit_stranger(origin).map_err(TokenAnswer::from);
         };
@@ -256,6 +301,9 @@ impl Authorization {
             let told = "the token was not given to this client";
             return Err(OAuthError::new(OAuthErrorCode::UnauthorizedClient, told).into());
         };
+        if granted.by_key && !presented.is_proved() {
+            return Err(to_be_proved().into());
+        }
         if known.token.revoked_at.is_some() {
             return Ok(());
         }
@@ -306,18 +354,22 @@ impl Authorization {
         };
         let issuer = self.providers.public_url().unwrap_or_default();
         let face = granted.as_ref().map(|granted| granted.face.path()).unwrap_or_default();
-        Ok(json!({
+        let mut told = json!({
             "active": true,
             "scope": scopes.to_string(),
             "client_id": granted.map(|granted| granted.client.id),
-            "token_type": "Bearer",
+            "token_type": if record.dpop_jkt.is_some() { "DPoP" } else { "Bearer" },
             "exp": record.expires_at.as_seconds(),
             "iat": record.issued_at.as_seconds(),
             "sub": record.principal_id,
             "aud": format!("{issuer}{face}"),
             "iss": issuer,
             "jti": record.id,
-        }))
+        });
+        if let (Some(key), Some(members)) = (record.dpop_jkt, told.as_object_mut()) {
+            members.insert("cnf".to_owned(), json!({"jkt": key}));
+        }
+        Ok(told)
     }
 
     /// Charges the source for a refusal; beyond its limit it is told that.

@@ -6,6 +6,7 @@ use portcullis_core::{
     lineage::Lineage,
     principal::{AuthMethod, ScopeSet},
     token::{CidrList, Token, TokenKind},
+    trust::Thumbprint,
 };
 use portcullis_store::{Principal, TokenRecord};
 
@@ -38,6 +39,8 @@ pub struct TokenRequest {
     pub allowed_from: Option<CidrList>,
     /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
+    /// The key that it is bound to, if it is.
+    pub dpop_jkt: Option<Thumbprint>,
 }
 
 impl TokenRequest {
@@ -82,6 +85,7 @@ impl TokenRequest {
             allowed_cidrs: self.allowed_from,
             exchange_only: self.exchange_only,
             lineage: Some(Lineage::default()),
+            dpop_jkt: self.dpop_jkt,
         };
         Ok(NewToken { token, record, unnamed })
     }

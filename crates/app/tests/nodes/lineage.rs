@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 
-use portcullis_app::{App, ExchangeRequest, Presented, Purpose};
+use portcullis_app::{App, ExchangeRequest, Presented, PresentedToken, Purpose};
 use portcullis_core::{
     id::{OrgId, PrincipalId, TokenId},
     lineage::Lineage,
@@ -344,7 +344,8 @@ impl World {
         for number in 0..self.tokens.len() {
             let from = self.origin();
             let text = self.tokens[number].text.clone();
-            let session = self.app.access.authenticate(Some(&text), Purpose::Access, &from).await;
+            let token = PresentedToken::bearer(Some(&text));
+            let session = self.app.access.authenticate(token, Purpose::Access, &from).await;
             let found = session.map(|session| session.caller.scopes).map_err(|it| it.refusal);
             match self.together(&self.tokens[number]) {
                 Some(wanted) => assert_eq!(found, Ok(wanted), "token {number}: {}", self.story),

@@ -9,5 +9,6 @@ mod broken;
 mod lineage;
 mod log;
 mod node;
+mod registrations;
 mod tampered;
 mod unreachable;

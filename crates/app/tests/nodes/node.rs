@@ -13,10 +13,11 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    Anchors, Answered, App, AuditParts, Auth, AuthorizationParts, CallParts, ConfidentialClients,
-    Connecting, Ctx, Declared, Dlp, DocumentRules, ExportLimits, Fallback, Folder, Invocation,
-    LastGood, LoginParts, Misfits, Origin, Overrides, Owners, Parts, Pinning, PolicyFolder,
-    PolicySource, ProviderParts, Purpose, Stages, Trust, Vaults, View, tool_named,
+    AccessParts, Anchors, Answered, App, AuditParts, Auth, AuthorizationParts, CallParts,
+    ConfidentialClients, Connecting, Ctx, Declared, Dlp, DocumentRules, ExportLimits, Fallback,
+    Folder, Invocation, LastGood, LoginParts, Misfits, Origin, Overrides, Owners, Parts, Pinning,
+    PolicyFolder, PolicySource, PresentedToken, ProviderParts, Purpose, Stages, Trust, Vaults,
+    View, tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -147,8 +148,11 @@ pub(crate) fn app(
         fingerprint_key: [0; 32],
         declared: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
         webhooks: BTreeMap::new(),
-        trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
-        grant_life: GrantLife::default(),
+        access: AccessParts {
+            trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
+            grant_life: GrantLife::default(),
+            dpop_key: [4; 32],
+        },
         login: LoginParts {
             links: false,
             issuers: Vec::new(),
@@ -253,6 +257,7 @@ pub(crate) async fn token(
         allowed_cidrs: None,
         exchange_only: false,
         lineage: Some(lineage),
+        dpop_jkt: None,
     };
     store.insert_token(&record, &token.hash()).await.unwrap();
     (token.secret().expose().to_owned(), record.id)
@@ -311,7 +316,8 @@ impl Node {
         let random = &SystemRandom;
         let request_id = RequestId::new(Ids { clock: &*self.clock, random });
         let origin = Origin { request_id, arrived: now, ..self.origin.clone() };
-        let asked = self.app.access.authenticate(Some(token), Purpose::Access, &origin).await;
+        let token = PresentedToken::bearer(Some(token));
+        let asked = self.app.access.authenticate(token, Purpose::Access, &origin).await;
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
             tool: tool_named(tool),
@@ -326,7 +332,8 @@ impl Node {
     }
 
     pub(crate) async fn ask(&self, token: &str) -> Result<(), Refusal> {
-        let asked = self.app.access.authenticate(Some(token), Purpose::Access, &self.origin).await;
+        let token = PresentedToken::bearer(Some(token));
+        let asked = self.app.access.authenticate(token, Purpose::Access, &self.origin).await;
         asked.map(|_| ()).map_err(|refused| refused.refusal)
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     hidden::spelled,
     id::ConsentId,
     principal::{Scope, ScopeSet},
+    trust::{KeySet, PublicKey, PublicKeyError},
 };
 
 /// Longest `client_id` in bytes.
@@ -59,11 +60,61 @@ pub struct ClientRef {
     pub name: String,
 }
 
+/// Authentication of a client at the token endpoint, as its metadata document declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientAuthentication {
+    /// None: PKCE alone binds a code to it.
+    None,
+    /// `private_key_jwt` with the keys that are published at this address.
+    PublishedKeys(String),
+    /// The same with this JWK Set.
+    Keys(Value),
+}
+
+impl ClientAuthentication {
+    /// Reads `token_endpoint_auth_method`, `jwks_uri` and `jwks` (RFC 7591 §2).
+    ///
+    /// # Errors
+    /// `invalid_client_metadata` for secrets that client and gateway would share, and for keys that are private,
+    /// missing, or given in both ways.
+    fn of_document(document: &Value) -> Result<Self, OAuthError> {
+        let wrong = |told: &str| OAuthError::new(OAuthErrorCode::InvalidClientMetadata, told);
+        if document.get("client_secret").is_some() {
+            return Err(wrong("a metadata document holds no client_secret"));
+        }
+        match document.get("token_endpoint_auth_method").map(Value::as_str) {
+            None | Some(Some("none")) => return Ok(Self::None),
+            Some(Some("private_key_jwt")) => {}
+            Some(_) => {
+                let told = "token_endpoint_auth_method has to be none or private_key_jwt";
+                return Err(wrong(told));
+            }
+        }
+        let told = "private_key_jwt asks for either jwks_uri or jwks with public keys";
+        match (document.get("jwks_uri").map(Value::as_str), document.get("jwks")) {
+            (Some(Some(address)), None) if Client::is_document_url(address) => {
+                Ok(Self::PublishedKeys(address.to_owned()))
+            }
+            (None, Some(keys)) if is_public(keys) => Ok(Self::Keys(keys.clone())),
+            (Some(_) | None, Some(_) | None) => Err(wrong(told)),
+        }
+    }
+}
+
+/// Returns true for a JWK Set with keys that can be used, none of which is private.
+fn is_public(keys: &Value) -> bool {
+    let listed = keys.get("keys").and_then(Value::as_array).into_iter().flatten();
+    let private = |key: &Value| PublicKey::of_jwk(key) == Err(PublicKeyError::Private);
+    let set = KeySet::parse(keys.to_string().as_bytes());
+    set.is_ok_and(|set| !set.is_empty()) && !listed.into_iter().any(private)
+}
+
 /// A known client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     reference: ClientRef,
     redirect_uris: Vec<RedirectUri>,
+    authentication: ClientAuthentication,
 }
 
 impl Client {
@@ -85,7 +136,8 @@ impl Client {
         }
         let name = name.map(shown_name).filter(|name| !name.trim().is_empty());
         let name = name.unwrap_or_else(|| first.shown());
-        Ok(Self { reference: ClientRef { id, kind, name }, redirect_uris })
+        let reference = ClientRef { id, kind, name };
+        Ok(Self { reference, redirect_uris, authentication: ClientAuthentication::None })
     }
 
     /// The command line of this gateway, on the machine of the person who uses it: every gateway knows it, and
@@ -101,6 +153,7 @@ impl Client {
                 name: "Portcullis command line".to_owned(),
             },
             redirect_uris: uris.into_iter().filter_map(uri).collect(),
+            authentication: ClientAuthentication::None,
         }
     }
 
@@ -120,10 +173,12 @@ impl Client {
             return Err(OAuthError::client("the metadata document has another client_id"));
         }
         let name = document.get("client_name").and_then(Value::as_str);
-        Self::new(id.to_owned(), ClientKind::MetadataDocument, name, redirect_uris(document)?)
+        let kind = ClientKind::MetadataDocument;
+        let client = Self::new(id.to_owned(), kind, name, redirect_uris(document)?)?;
+        Ok(Self { authentication: ClientAuthentication::of_document(document)?, ..client })
     }
 
-    /// Returns true if `id` can be the address of a metadata document: `https` with a path, and nothing in it
+    /// Returns true if `id` can be the address of a metadata document, or of keys: `https` with a path, and nothing in it
     /// that two readers could take for different addresses.
     #[must_use]
     pub fn is_document_url(id: &str) -> bool {
@@ -140,6 +195,12 @@ impl Client {
     #[must_use]
     pub const fn reference(&self) -> &ClientRef {
         &self.reference
+    }
+
+    /// Its authentication at the token endpoint.
+    #[must_use]
+    pub const fn authentication(&self) -> &ClientAuthentication {
+        &self.authentication
     }
 
     /// Addresses that it may return to.
@@ -201,6 +262,15 @@ pub struct ClientGrant {
     pub face: Face,
     /// The consent that it rests on; none where no person gave one.
     pub consent: Option<ConsentId>,
+    /// True if its client has to prove itself with a key whenever it comes for tokens, whatever its metadata
+    /// document says by then.
+    #[serde(default, skip_serializing_if = "is_public_client")]
+    pub by_key: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn is_public_client(by_key: &bool) -> bool {
+    !*by_key
 }
 
 #[cfg(test)]
@@ -260,6 +330,51 @@ mod tests {
         }
         assert!(client.ceiling().contains(Scope::Admin));
         assert!(!client.ceiling().contains(Scope::ApprovalsDecide));
+    }
+
+    #[test]
+    fn a_document_says_how_its_client_proves_itself() {
+        let key = json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+        let keys = json!({"keys": [key]});
+        let mut private = keys.clone();
+        private["keys"][0]["d"] = json!("c2VjcmV0");
+        let read = |more: &Value| {
+            let mut document =
+                json!({"client_id": ID, "redirect_uris": ["https://app.example/cb"]});
+            for (name, value) in more.as_object().unwrap() {
+                document[name] = value.clone();
+            }
+            Client::of_document(ID, &document).map(|client| client.authentication().clone())
+        };
+        let by_key = "private_key_jwt";
+        let uri = "https://app.example/keys";
+
+        assert_eq!(read(&json!({})), Ok(ClientAuthentication::None));
+        let none = json!({"token_endpoint_auth_method": "none", "jwks_uri": uri});
+        assert_eq!(read(&none), Ok(ClientAuthentication::None));
+        assert_eq!(
+            read(&json!({"token_endpoint_auth_method": by_key, "jwks_uri": uri})),
+            Ok(ClientAuthentication::PublishedKeys(uri.to_owned()))
+        );
+        assert_eq!(
+            read(&json!({"token_endpoint_auth_method": by_key, "jwks": keys})),
+            Ok(ClientAuthentication::Keys(keys.clone()))
+        );
+        for wrong in [
+            json!({"token_endpoint_auth_method": by_key}),
+            json!({"token_endpoint_auth_method": by_key, "jwks_uri": uri, "jwks": keys}),
+            json!({"token_endpoint_auth_method": by_key, "jwks_uri": "http://app.example/keys"}),
+            json!({"token_endpoint_auth_method": by_key, "jwks_uri": 1}),
+            json!({"token_endpoint_auth_method": by_key, "jwks_uri": "https://127.0.0.1:8443@evil.example/keys"}),
+            json!({"token_endpoint_auth_method": by_key, "jwks": {"keys": []}}),
+            json!({"token_endpoint_auth_method": by_key, "jwks": private}),
+            json!({"token_endpoint_auth_method": "client_secret_basic"}),
+            json!({"token_endpoint_auth_method": null}),
+            json!({"client_secret": "s3cret"}),
+        ] {
+            let error = read(&wrong).unwrap_err();
+            assert_eq!(error.code, OAuthErrorCode::InvalidClientMetadata, "{wrong}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Errors in the words of OAuth (RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2).
+//! Errors in the words of OAuth (RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2, RFC 9449 §12.2).
 
 /// The member `error` of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum OAuthErrorCode {
     InvalidScope,
     InvalidTarget,
     InvalidToken,
+    InvalidDpopProof,
+    UseDpopNonce,
     InsufficientScope,
     AccessDenied,
     InvalidRedirectUri,
@@ -38,6 +40,8 @@ impl OAuthErrorCode {
             Self::InvalidScope => "invalid_scope",
             Self::InvalidTarget => "invalid_target",
             Self::InvalidToken => "invalid_token",
+            Self::InvalidDpopProof => "invalid_dpop_proof",
+            Self::UseDpopNonce => "use_dpop_nonce",
             Self::InsufficientScope => "insufficient_scope",
             Self::AccessDenied => "access_denied",
             Self::InvalidRedirectUri => "invalid_redirect_uri",
@@ -65,6 +69,8 @@ impl OAuthErrorCode {
             | Self::UnsupportedTokenType
             | Self::InvalidScope
             | Self::InvalidTarget
+            | Self::InvalidDpopProof
+            | Self::UseDpopNonce
             | Self::AccessDenied
             | Self::InvalidRedirectUri
             | Self::InvalidClientMetadata

@@ -41,6 +41,13 @@ impl OAuthForm {
         self.0.get(name).map(String::as_str)
     }
 
+    /// The same with this parameter in place of one of its name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// The parameters as a query.
     #[must_use]
     pub fn encoded(&self) -> String {
@@ -85,6 +92,7 @@ mod tests {
         assert_eq!(form.get("b"), Some("%41"));
         assert_eq!(form.encoded(), "a=x+y+z&b=%2541");
         assert_eq!((form.get("c"), form.get("d")), (None, None));
+        assert_eq!(form.with("b", "&").encoded(), "a=x+y+z&b=%26");
         for bad in ["a=1&a=2", "a=1&%61=2", "a=%f", "a=%zz", "a=%ff", "a=%00"] {
             assert!(OAuthForm::parse(bad.as_bytes()).is_err(), "{bad}");
         }

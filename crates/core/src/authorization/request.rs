@@ -1,12 +1,13 @@
 //! Authorization requests (RFC 6749 §4.1.1), step by step up to the consent of a person.
 
 use super::{
-    Client, ClientGrant, CodeChallenge, Face, MAX_CLIENT_ID, OAuthError, OAuthErrorCode, OAuthForm,
-    RedirectUri,
+    Client, ClientAuthentication, ClientGrant, CodeChallenge, Face, MAX_CLIENT_ID, OAuthError,
+    OAuthErrorCode, OAuthForm, RedirectUri,
 };
 use crate::{
     id::ConsentId,
     principal::{Scope, ScopeSet},
+    trust::Thumbprint,
 };
 
 /// Longest `state` in bytes.
@@ -126,12 +127,14 @@ impl ClientRequest {
     /// `unsupported_response_type`, `invalid_request`, `invalid_scope` and `invalid_target`.
     pub fn terms(self, public_url: &str) -> Result<Terms, (Box<Self>, OAuthError)> {
         match self.parts(public_url) {
-            Ok((challenge, face, scopes)) => Ok(Terms { request: self, challenge, face, scopes }),
+            Ok(Parts { challenge, key, face, scopes }) => {
+                Ok(Terms { request: self, challenge, key, face, scopes })
+            }
             Err(error) => Err((Box::new(self), error)),
         }
     }
 
-    fn parts(&self, public_url: &str) -> Result<(CodeChallenge, Face, ScopeSet), OAuthError> {
+    fn parts(&self, public_url: &str) -> Result<Parts, OAuthError> {
         let form = &self.form;
         if form.required("response_type")? != "code" {
             let told = "response_type has to be code";
@@ -145,6 +148,8 @@ impl ClientRequest {
         }
         let challenge =
             CodeChallenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
+        let key = form.get("dpop_jkt").map(str::parse).transpose();
+        let key = key.map_err(|_| OAuthError::request("dpop_jkt is no thumbprint of a key"))?;
         let face = Face::of_resource(form.get("resource"), public_url)?;
         if face == Face::Rest && !self.client.is_declared() {
             return Err(OAuthError::target());
@@ -159,8 +164,16 @@ impl ClientRequest {
             let told = "none of the scopes can be given to this client";
             return Err(OAuthError::new(OAuthErrorCode::InvalidScope, told));
         }
-        Ok((challenge, face, scopes))
+        Ok(Parts { challenge, key, face, scopes })
     }
+}
+
+/// What a request asks for.
+struct Parts {
+    challenge: CodeChallenge,
+    key: Option<Thumbprint>,
+    face: Face,
+    scopes: ScopeSet,
 }
 
 /// A well-formed request of a known client.
@@ -168,6 +181,7 @@ impl ClientRequest {
 pub struct Terms {
     request: ClientRequest,
     challenge: CodeChallenge,
+    key: Option<Thumbprint>,
     face: Face,
     scopes: ScopeSet,
 }
@@ -285,6 +299,12 @@ impl<P> Consented<P> {
         self.asked.terms.challenge
     }
 
+    /// The key that the code is bound to, if it is (RFC 9449 §10).
+    #[must_use]
+    pub const fn key(&self) -> Option<Thumbprint> {
+        self.asked.terms.key
+    }
+
     /// The consent.
     #[must_use]
     pub const fn consent(&self) -> ConsentId {
@@ -298,6 +318,7 @@ impl<P> Consented<P> {
             client: self.asked.terms.request.client.reference().clone(),
             face: self.asked.terms.face.clone(),
             consent: Some(self.consent),
+            by_key: *self.asked.terms.request.client.authentication() != ClientAuthentication::None,
         }
     }
 }
@@ -344,6 +365,7 @@ mod tests {
         assert_eq!(with("scope=admin"), "invalid_scope");
         assert_eq!(with("scope=nothing+known"), "invalid_scope");
         assert_eq!(with("request_uri=urn:x"), "invalid_request");
+        assert_eq!(with("dpop_jkt=x"), "invalid_request");
         let failed = request("").failed(&OAuthError::request("why"), OWN);
         assert_eq!(
             failed,

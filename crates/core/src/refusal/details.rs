@@ -15,7 +15,6 @@ use crate::{
     mcp::interaction::ClientCapabilities,
     policy::TOKEN_SCOPES,
     tool::ProviderSlug,
-    trust::CredentialCheck,
 };
 
 /// Details of an error; which there are depends on its code, and members can be added.
@@ -108,7 +107,7 @@ pub struct ErrorDetails {
     /// When the token ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     expired_at: Option<Timestamp>,
-    /// The class of the check that a credential failed.
+    /// The class of the check that a credential or a DPoP proof failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<&'static str>,
     /// The methods that the path takes.
@@ -173,7 +172,8 @@ impl Refusal {
             | Self::PreconditionFailed
             | Self::Internal => none,
             Self::TokenExpired { expired_at } => expired(*expired_at),
-            Self::InvalidCredential { check } => worthless(*check),
+            Self::InvalidCredential { check } => worthless(check.as_str()),
+            Self::InvalidProof { fault } => worthless(fault.as_str()),
             Self::PolicyDenied { policy, reason, dlp, more } => {
                 denied(policy, reason, dlp.as_ref(), more)
             }
@@ -233,8 +233,8 @@ fn expired(at: Timestamp) -> ErrorDetails {
     ErrorDetails { expired_at: Some(at), ..ErrorDetails::default() }
 }
 
-fn worthless(check: CredentialCheck) -> ErrorDetails {
-    ErrorDetails { check: Some(check.as_str()), ..ErrorDetails::default() }
+fn worthless(check: &'static str) -> ErrorDetails {
+    ErrorDetails { check: Some(check), ..ErrorDetails::default() }
 }
 
 fn too_large(limit_bytes: usize) -> ErrorDetails {

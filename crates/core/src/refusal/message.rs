@@ -22,6 +22,7 @@ impl fmt::Display for Refusal {
             Self::TokenRevoked => f.write_str("The token was revoked."),
             Self::TokenReused => f.write_str(REUSED),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
+            Self::InvalidProof { fault } => write!(f, "The DPoP proof is refused: {fault}."),
             Self::PolicyDenied { policy, reason, .. } => denied(f, policy, reason),
             Self::AwaitsApproval { policy, reason, approval } => {
                 awaits(f, policy, reason, approval)

@@ -180,7 +180,7 @@ pub(crate) fn as_name(value: &Value) -> Option<&str> {
 }
 
 /// A `NumericDate`: seconds since 1970, perhaps with a fraction, which is dropped.
-fn numeric_date(value: &Value) -> Option<Timestamp> {
+pub(crate) fn numeric_date(value: &Value) -> Option<Timestamp> {
     let Value::Number(number) = value else { return None };
     let text = number.as_str();
     let whole = text.split_once('.').map_or(text, |(whole, fraction)| {

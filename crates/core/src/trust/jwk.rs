@@ -126,7 +126,7 @@ fn keys_of(jwk: &Value) -> Vec<VerifyingKey> {
     };
     let id = text(jwk, "kid").map(str::to_owned);
     let key = |algorithm: Algorithm| {
-        let public = parsed(jwk, algorithm)?;
+        let public = public_key(jwk, algorithm)?;
         Some(VerifyingKey { id: id.clone(), thumbprint: None, algorithm, public })
     };
     Algorithm::ALL.into_iter().filter(fits).filter_map(key).collect()
@@ -141,7 +141,8 @@ fn is_for_verifying(jwk: &Value) -> bool {
     signs && verifies
 }
 
-fn parsed(jwk: &Value, algorithm: Algorithm) -> Option<ParsedPublicKey> {
+/// The key of a JWK for this algorithm, if it is one.
+pub(super) fn public_key(jwk: &Value, algorithm: Algorithm) -> Option<ParsedPublicKey> {
     match (algorithm.verification(), text(jwk, "kty")?, text(jwk, "crv")) {
         (Verification::Rsa(parameters), "RSA", _) => {
             let n = number(jwk, "n")?;

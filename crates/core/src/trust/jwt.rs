@@ -169,7 +169,8 @@ const OTHER_PURPOSE: Rejection =
     Rejection::Malformed("its `typ` says that it is for another purpose");
 const NOT_THREE: Rejection = Rejection::Malformed("it is no JWT: three parts with dots between");
 
-fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
+/// A part of a JWT in compact form.
+pub(super) fn decoded(part: &str) -> Result<Vec<u8>, Rejection> {
     let bytes = URL_SAFE_NO_PAD.decode(part);
     bytes.map_err(|_| Rejection::Malformed("a part of it is not base64url without padding"))
 }

@@ -5,14 +5,13 @@ mod pem;
 
 use std::fmt;
 
-use aws_lc_rs::digest;
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::{
     json::{self, Bounds},
     trust::{
-        KeySet,
+        KeySet, Thumbprint,
         jwk::{bytes, is_usable, number, text},
     },
 };
@@ -50,6 +49,7 @@ pub enum PublicKeyError {
 pub struct PublicKey {
     /// The required members, and `alg` and `kid` if it came with these.
     jwk: Value,
+    name: Thumbprint,
     thumbprint: String,
 }
 
@@ -76,7 +76,7 @@ impl PublicKey {
 
     /// Reads a JWK.
     pub fn of_jwk(jwk: &Value) -> Result<Self, PublicKeyError> {
-        if PRIVATE.iter().any(|member| jwk.get(member).is_some()) {
+        if is_private(jwk) {
             return Err(PublicKeyError::Private);
         }
         if text(jwk, "kty").is_none() {
@@ -86,8 +86,7 @@ impl PublicKey {
             return Err(PublicKeyError::Unusable);
         }
         let mut required = required(jwk).ok_or(PublicKeyError::Unusable)?;
-        let thumbprint = digest::digest(&digest::SHA256, required.to_string().as_bytes());
-        let thumbprint = URL_SAFE_NO_PAD.encode(thumbprint);
+        let name = Thumbprint::of(&required);
         for member in ["alg", "kid"] {
             if let (Some(value), Some(members)) = (jwk.get(member), required.as_object_mut()) {
                 members.insert(member.to_owned(), value.clone());
@@ -96,13 +95,23 @@ impl PublicKey {
         let named = jwk.get("kid").is_none_or(|id| {
             id.as_str().is_some_and(|id| (1..=MAX_KEY_ID).contains(&id.chars().count()))
         });
-        if named { Ok(Self { jwk: required, thumbprint }) } else { Err(PublicKeyError::KeyId) }
+        if named {
+            Ok(Self { jwk: required, name, thumbprint: name.to_string() })
+        } else {
+            Err(PublicKeyError::KeyId)
+        }
     }
 
     /// The SHA-256 thumbprint in base64url (RFC 7638): 43 characters.
     #[must_use]
     pub fn thumbprint(&self) -> &str {
         &self.thumbprint
+    }
+
+    /// The same, as tokens that are bound to the key name it.
+    #[must_use]
+    pub const fn name(&self) -> Thumbprint {
+        self.name
     }
 
     /// The JWK, without members that verification does not need.
@@ -120,9 +129,14 @@ impl KeySet {
     }
 }
 
+/// Returns true if a JWK has a member that only private and shared keys have.
+pub(super) fn is_private(jwk: &Value) -> bool {
+    PRIVATE.iter().any(|member| jwk.get(member).is_some())
+}
+
 /// The members that a thumbprint is made of, in the order of their names (RFC 7638 §3.2, RFC 8037
 /// §2), each number and point written in the one way that RFC 7518 allows.
-fn required(jwk: &Value) -> Option<Value> {
+pub(super) fn required(jwk: &Value) -> Option<Value> {
     let point = |member| bytes(jwk, member).map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
     let whole = |member| number(jwk, member).map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
     match text(jwk, "kty")? {

@@ -3,6 +3,7 @@
 mod advice;
 mod assertions;
 mod claims;
+mod dpop;
 mod form;
 mod id_jag;
 mod id_tokens;

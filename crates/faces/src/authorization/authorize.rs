@@ -33,6 +33,7 @@ const MAX_QUERY: usize = 4_000;
         ("code_challenge_method" = String, Query, description = "`S256`"),
         ("scope" = Option<String>, Query, description = "scopes with spaces between; `mcps:read mcps:invoke` when absent"),
         ("resource" = Option<String>, Query, description = "the MCP endpoint (RFC 8707); `/mcp` when absent"),
+        ("dpop_jkt" = Option<String>, Query, description = "thumbprint of the key that the code is bound to (RFC 9449)"),
         ("state" = Option<String>, Query, description = "comes back as it is"),
         ("prompt" = Option<String>, Query, description = "`none`: answer at once; `consent`: ask in any case"),
     ),

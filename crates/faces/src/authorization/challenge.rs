@@ -1,7 +1,7 @@
 //! What a client that was refused at an MCP endpoint is told (RFC 6750 §3, RFC 9728 §5.1).
 
 use axum::http::{HeaderMap, header};
-use portcullis_core::{authorization::Face, refusal::Refusal};
+use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};
 
 use crate::{Gateway, outcome::insert};
 
@@ -23,6 +23,7 @@ fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
     let is_face = slug.is_some_and(|slug| slug.is_empty() || Face::one(slug).is_some());
     let path = if is_face { path } else { "/mcp" };
     let metadata = format!("{issuer}/.well-known/oauth-protected-resource{path}");
+    let proof = matches!(refusal, Refusal::InvalidProof { .. });
     let needed = if let Refusal::InsufficientScope { required } = refusal {
         Some(required.as_str())
     } else {
@@ -34,12 +35,20 @@ fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
         None => ", error=\"invalid_token\"",
     };
     let scope = needed.unwrap_or(USUAL);
+    if proof {
+        let algorithms = PROOF_ALGORITHMS.join(" ");
+        let error = refusal.code();
+        return format!(
+            "DPoP resource_metadata=\"{metadata}\", scope=\"{scope}\", algs=\"{algorithms}\", \
+             error=\"{error}\""
+        );
+    }
     format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"{error}")
 }
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::principal::Scope;
+    use portcullis_core::{principal::Scope, trust::ProofFault};
 
     use super::*;
 
@@ -57,6 +66,8 @@ mod tests {
         assert!(one.contains("/mcp/github\"") && one.ends_with("error=\"invalid_token\""), "{one}");
         assert!(at("/mcp/", &Refusal::MissingToken).contains("resource/mcp/\""));
         assert!(at("/mcp/%22x", &Refusal::MissingToken).contains("resource/mcp\""));
+        let nonce = at("/mcp", &Refusal::InvalidProof { fault: ProofFault::Nonce });
+        assert!(nonce.starts_with("DPoP resource_metadata=") && nonce.contains("use_dpop_nonce"));
         let required = Scope::McpsInvoke;
         let scope = at("/mcp", &Refusal::InsufficientScope { required });
         assert!(scope.contains("scope=\"mcps:invoke\", error=\"insufficient_scope\""), "{scope}");

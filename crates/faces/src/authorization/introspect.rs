@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    extract::State,
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
-use portcullis_core::{authorization::OAuthForm, secret::Secret};
+use axum::{extract::State, http::StatusCode, response::Response};
+use portcullis_core::secret::Secret;
 
 use super::{error_answer, json_answer};
-use crate::{Gateway, body::RequestBody, caller::Caller, outcome::Outcome};
+use crate::{Gateway, caller::Caller, form::Form, outcome::Outcome};
 
 /// Tells a resource server what a token of its own org is worth. Of any other it tells nothing.
 #[utoipa::path(
@@ -24,20 +20,12 @@ use crate::{Gateway, body::RequestBody, caller::Caller, outcome::Outcome};
 pub(crate) async fn introspect(
     Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
-    request: RequestBody,
-) -> Response {
-    let read = request.read_form().await;
-    let form = match read.map(|bytes| OAuthForm::parse(&bytes)) {
-        Ok(Ok(form)) => form,
-        Ok(Err(error)) => return error_answer(&error),
-        Err(refusal) => return Outcome::from(refusal).into_response(),
-    };
-    let token = match form.required("token") {
+    Form(fields): Form,
+) -> Result<Response, Outcome> {
+    let token = match fields.required("token") {
         Ok(token) => Secret::new(token.to_owned()),
-        Err(error) => return error_answer(&error),
+        Err(error) => return Ok(error_answer(&error)),
     };
-    match gateway.app.authorization.introspect(&ctx, &token).await {
-        Ok(told) => json_answer(StatusCode::OK, &told),
-        Err(refusal) => Outcome::from(refusal).into_response(),
-    }
+    let told = gateway.app.authorization.introspect(&ctx, &token).await?;
+    Ok(json_answer(StatusCode::OK, &told))
 }

@@ -1,19 +1,22 @@
 //! What the gateway says about itself to OAuth clients (RFC 9728, RFC 8414).
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
-    extract::State,
-    http::StatusCode,
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
-use portcullis_core::{authorization::Face, refusal::Refusal};
+use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};
 use serde_json::{Value, json};
+use utoipa::{
+    IntoResponses,
+    openapi::{self, ContentBuilder, Object, RefOr, ResponseBuilder},
+};
 
 use super::{json_answer, offered};
 use crate::{
     Gateway,
-    caller::Stranger,
     exchange::Exchange,
     outcome::Outcome,
     segment::{Segment, segment},
@@ -24,132 +27,85 @@ const SCOPES: [&str; 2] = ["mcps:read", "mcps:invoke"];
 
 /// The protected resource `/mcp` (RFC 9728).
 #[utoipa::path(
-    get, path = "/.well-known/oauth-protected-resource", tag = "oauth", operation_id = "protected_resource",
-    responses(
-        (status = 200, description = "metadata of the protected resource", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    get,
+    path = "/.well-known/oauth-protected-resource",
+    tag = "oauth",
+    operation_id = "protected_resource",
+    responses(Described)
 )]
-pub(crate) async fn resource(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    protected(&gateway, &exchange, "/mcp")
+pub(crate) async fn resource(asker: Asker) -> Response {
+    asker.protected("/mcp")
 }
 
 /// The protected resource `/mcp`, at its path form.
 #[utoipa::path(
-    get, path = "/.well-known/oauth-protected-resource/mcp", tag = "oauth", operation_id = "protected_resource_mcp",
-    responses(
-        (status = 200, description = "metadata of the protected resource", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    get,
+    path = "/.well-known/oauth-protected-resource/mcp",
+    tag = "oauth",
+    operation_id = "protected_resource_mcp",
+    responses(Described)
 )]
-pub(crate) async fn resource_all(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    protected(&gateway, &exchange, "/mcp")
+pub(crate) async fn resource_all(asker: Asker) -> Response {
+    asker.protected("/mcp")
 }
 
 /// The protected resource `/mcp/`, as clients name it that compare addresses to the letter.
 #[utoipa::path(
-    get, path = "/.well-known/oauth-protected-resource/mcp/", tag = "oauth", operation_id = "protected_resource_folder",
-    responses(
-        (status = 200, description = "metadata of the protected resource", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    get,
+    path = "/.well-known/oauth-protected-resource/mcp/",
+    tag = "oauth",
+    operation_id = "protected_resource_folder",
+    responses(Described)
 )]
-pub(crate) async fn resource_folder(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    protected(&gateway, &exchange, "/mcp/")
+pub(crate) async fn resource_folder(asker: Asker) -> Response {
+    asker.protected("/mcp/")
 }
 
 /// The protected resource of one provider.
 #[utoipa::path(
     get, path = "/.well-known/oauth-protected-resource/mcp/{slug}", tag = "oauth", operation_id = "protected_resource_provider",
     params(("slug" = String, Path, description = "slug of a provider; the answer is the same whether there is one")),
-    responses(
-        (status = 200, description = "metadata of the protected resource", body = Object),
-        (status = 404, description = "clients are not authorized here, or this is no slug", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    responses(Described)
 )]
-pub(crate) async fn resource_one(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-    slug: Segment,
-) -> Response {
+pub(crate) async fn resource_one(asker: Asker, slug: Segment) -> Response {
     match Face::one(&segment(slug)) {
-        Some(face) => protected(&gateway, &exchange, &face.path()),
+        Some(face) => asker.protected(&face.path()),
         None => Outcome::from(Refusal::not_found("path", "no slug")).into_response(),
     }
 }
 
-fn protected(gateway: &Gateway, exchange: &Exchange, path: &str) -> Response {
-    told(gateway, exchange, |issuer| {
-        json!({
-            "resource": format!("{issuer}{path}"),
-            "authorization_servers": [issuer],
-            "scopes_supported": SCOPES,
-            "bearer_methods_supported": ["header"],
-            "resource_name": "Portcullis",
-        })
-    })
-}
-
 /// The authorization server (RFC 8414).
 #[utoipa::path(
-    get, path = "/.well-known/oauth-authorization-server", tag = "oauth", operation_id = "authorization_server",
-    responses(
-        (status = 200, description = "metadata of the authorization server", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    get,
+    path = "/.well-known/oauth-authorization-server",
+    tag = "oauth",
+    operation_id = "authorization_server",
+    responses(Described)
 )]
-pub(crate) async fn server(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    told(&gateway, &exchange, server_metadata)
+pub(crate) async fn server(asker: Asker) -> Response {
+    asker.told(server_metadata)
 }
 
 /// The authorization server, at the path form of `/mcp`.
 #[utoipa::path(
-    get, path = "/.well-known/oauth-authorization-server/mcp", tag = "oauth", operation_id = "authorization_server_mcp",
-    responses(
-        (status = 200, description = "metadata of the authorization server", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    get,
+    path = "/.well-known/oauth-authorization-server/mcp",
+    tag = "oauth",
+    operation_id = "authorization_server_mcp",
+    responses(Described)
 )]
-pub(crate) async fn server_all(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    told(&gateway, &exchange, server_metadata)
+pub(crate) async fn server_all(asker: Asker) -> Response {
+    asker.told(server_metadata)
 }
 
 /// The authorization server, at the path form of one provider.
 #[utoipa::path(
     get, path = "/.well-known/oauth-authorization-server/mcp/{slug}", tag = "oauth", operation_id = "authorization_server_provider",
     params(("slug" = String, Path, description = "slug of a provider; the answer is the same for each")),
-    responses(
-        (status = 200, description = "metadata of the authorization server", body = Object),
-        (status = 404, description = "clients are not authorized here", body = Object),
-        (status = 429, description = "too many requests from this address", body = Object),
-    )
+    responses(Described)
 )]
-pub(crate) async fn server_one(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-) -> Response {
-    told(&gateway, &exchange, server_metadata)
+pub(crate) async fn server_one(asker: Asker) -> Response {
+    asker.told(server_metadata)
 }
 
 fn server_metadata(issuer: &str) -> Value {
@@ -166,21 +122,78 @@ fn server_metadata(issuer: &str) -> Value {
         "grant_types_supported": super::token::GRANT_TYPES,
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
-        "token_endpoint_auth_signing_alg_values_supported": ["RS256", "PS256", "ES256", "EdDSA"],
+        "token_endpoint_auth_signing_alg_values_supported": PROOF_ALGORITHMS,
+        "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
         "authorization_grant_profiles_supported": ["urn:ietf:params:oauth:grant-profile:id-jag"],
-        "revocation_endpoint_auth_methods_supported": ["none"],
+        "revocation_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
         "client_id_metadata_document_supported": true,
         "authorization_response_iss_parameter_supported": true,
     })
 }
 
-fn told(gateway: &Gateway, exchange: &Exchange, document: impl Fn(&str) -> Value) -> Response {
-    let (authorization, issuer) = match offered(gateway) {
-        Ok(offered) => offered,
-        Err(answer) => return answer,
-    };
-    match authorization.admit_stranger(&exchange.origin) {
-        Ok(()) => json_answer(StatusCode::OK, &document(issuer)),
-        Err(refusal) => Outcome::from(refusal).into_response(),
+/// Anyone who asks what this gateway is.
+pub(crate) struct Asker {
+    gateway: Arc<Gateway>,
+    exchange: Arc<Exchange>,
+}
+
+impl FromRequestParts<Arc<Gateway>> for Asker {
+    type Rejection = Outcome;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let exchange = Arc::clone(Exchange::of(parts)?);
+        Ok(Self { gateway: Arc::clone(gateway), exchange })
+    }
+}
+
+impl Asker {
+    fn protected(&self, path: &str) -> Response {
+        self.told(|issuer| {
+            json!({
+                "resource": format!("{issuer}{path}"),
+                "authorization_servers": [issuer],
+                "scopes_supported": SCOPES,
+                "bearer_methods_supported": ["header"],
+                "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
+                "dpop_bound_access_tokens_required": false,
+                "resource_name": "Portcullis",
+            })
+        })
+    }
+
+    fn told(&self, document: impl Fn(&str) -> Value) -> Response {
+        let (authorization, issuer) = match offered(&self.gateway) {
+            Ok(offered) => offered,
+            Err(answer) => return answer,
+        };
+        match authorization.admit_stranger(&self.exchange.origin) {
+            Ok(()) => json_answer(StatusCode::OK, &document(issuer)),
+            Err(refusal) => Outcome::from(refusal).into_response(),
+        }
+    }
+}
+
+/// The answers of these routes.
+struct Described;
+
+impl IntoResponses for Described {
+    fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
+        let answers = [
+            ("200", "metadata"),
+            ("404", "clients are not authorized here, or this is no slug"),
+            ("429", "too many requests from this address"),
+        ];
+        let content = || ContentBuilder::new().schema(Some(Object::new())).build();
+        let answer = |description: &str| {
+            let json = "application/json";
+            ResponseBuilder::new().description(description).content(json, content()).build()
+        };
+        answers
+            .into_iter()
+            .map(|(status, description)| (status.to_owned(), RefOr::T(answer(description))))
+            .collect()
     }
 }

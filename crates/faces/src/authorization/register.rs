@@ -14,7 +14,7 @@ use super::{error_answer, json_answer, malformed, offered};
 use crate::{
     Gateway,
     body::RequestBody,
-    caller::{Stranger, bearer},
+    caller::{Stranger, token},
     outcome::Outcome,
     segment::{Segment, segment},
 };
@@ -81,7 +81,7 @@ pub(crate) async fn show(
         Err(answer) => return answer,
     };
     let client_id = segment(client_id);
-    match authorization.registration(&client_id, bearer(&headers)) {
+    match authorization.registration(&client_id, token(&headers)) {
         Ok(registration) => match authorization.admit_stranger(&exchange.origin) {
             Ok(()) => {
                 let view = view(&registration, &client_id, issuer);

@@ -1,21 +1,10 @@
 //! `POST /oauth/revoke` (RFC 7009).
 
-use std::sync::Arc;
-
-use axum::{
-    extract::State,
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-};
-use portcullis_app::TokenAnswer;
-use portcullis_core::{
-    authorization::{OAuthError, OAuthForm},
-    secret::Secret,
-};
+use axum::{http::StatusCode, response::Response};
+use portcullis_core::authorization::OAuthError;
 use serde_json::json;
 
-use super::{error_answer, form, json_answer, malformed, offered, token::client};
-use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
+use super::{ClientForm, denied, json_answer};
 
 /// Revokes a token of a client, and all of its grant with it. One that is not known is as good as revoked.
 #[utoipa::path(
@@ -30,50 +19,18 @@ use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, ou
         (status = 503, description = "nothing can be recorded at the moment", body = Object),
     )
 )]
-pub(crate) async fn revoke(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-    headers: HeaderMap,
-    request: RequestBody,
-) -> Response {
-    let origin = &exchange.origin;
-    if let Err(answer) = offered(&gateway) {
-        return answer;
-    }
-    let form = match form(&gateway, request, origin).await {
-        Ok(form) => form,
-        Err(answer) => return answer,
-    };
-    match revoked(&gateway, &exchange, &headers, &form).await {
-        Ok(answer) => answer,
-        Err(error) => malformed(&gateway, &error, origin),
-    }
+pub(crate) async fn revoke(form: ClientForm) -> Response {
+    revoked(&form).await.unwrap_or_else(|error| form.malformed(&error))
 }
 
-async fn revoked(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
-) -> Result<Response, OAuthError> {
-    let client = match client(gateway, exchange, headers, form).await? {
+async fn revoked(form: &ClientForm) -> Result<Response, OAuthError> {
+    let done = || json_answer(StatusCode::OK, &json!({}));
+    let client = match form.client().await? {
         Ok(client) => client,
-        Err(answer) => return Ok(refusal_of(answer)),
+        Err(answer) => return Ok(denied(&answer).unwrap_or_else(done)),
     };
-    let token = Secret::new(form.required("token")?.to_owned());
-    let authorization = &gateway.app.authorization;
-    match authorization.revoke(client.id()?, &token, &exchange.origin).await {
-        Ok(()) => Ok(json_answer(StatusCode::OK, &json!({}))),
-        Err(answer) => Ok(refusal_of(answer)),
-    }
-}
-
-fn refusal_of(answer: TokenAnswer) -> Response {
-    match answer {
-        TokenAnswer::Granted(_) | TokenAnswer::GrantedFor { .. } => {
-            json_answer(StatusCode::OK, &json!({}))
-        }
-        TokenAnswer::Refused(error) => error_answer(&error),
-        TokenAnswer::Unavailable(refusal) => Outcome::from(refusal).into_response(),
-    }
+    client.id()?;
+    let token = form.secret("token")?;
+    let revoked = form.authorization().revoke(&client, &token, form.origin()).await;
+    Ok(revoked.err().and_then(|answer| denied(&answer)).unwrap_or_else(done))
 }

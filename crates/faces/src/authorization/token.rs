@@ -1,31 +1,22 @@
 //! `POST /oauth/token`: one function for each grant type.
 
-use std::sync::Arc;
-
-use axum::{
-    extract::State,
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_app::{
-    CodeRequest, GrantRequest, Granted, PresentedClient, RefreshRequest, TokenAnswer, TokenClient,
+    Account, CodeRequest, GrantRequest, Granted, ProvedKey, RefreshRequest, TokenAnswer,
+    proof_error,
 };
 use portcullis_core::{
-    authorization::{OAuthError, OAuthErrorCode, OAuthForm},
+    authorization::{OAuthError, OAuthErrorCode},
     principal::{Scope, ScopeSet},
-    secret::Secret,
 };
 use serde_json::{Value, json};
 
-use super::{error_answer, form, json_answer, malformed, offered, without_secret};
-use crate::{Gateway, body::RequestBody, caller::Stranger, exchange::Exchange, outcome::Outcome};
+use super::{ClientForm, denied, json_answer};
 
 /// The grant types that this endpoint knows, as metadata names them.
 pub(super) const GRANT_TYPES: [&str; 4] =
     ["authorization_code", "refresh_token", "client_credentials", JWT_BEARER];
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// The type of a client's assertion (RFC 7523 §2.2).
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// Gives a client tokens for a code, a refresh token, an assertion or its signature (RFC 6749 §3.2).
 #[utoipa::path(
@@ -40,157 +31,131 @@ const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-
         (status = 503, description = "nothing can be recorded at the moment", body = Object),
     )
 )]
-pub(crate) async fn token(
-    Stranger(exchange): Stranger,
-    State(gateway): State<Arc<Gateway>>,
-    headers: HeaderMap,
-    request: RequestBody,
-) -> Response {
-    let origin = &exchange.origin;
-    if let Err(answer) = offered(&gateway) {
-        return answer;
+pub(crate) async fn token(form: ClientForm) -> Response {
+    match granted(&form).await {
+        Ok(answer) => answered(&answer),
+        Err(error) => form.malformed(&error),
     }
-    let form = match form(&gateway, request, origin).await {
-        Ok(form) => form,
-        Err(answer) => return answer,
+}
+
+async fn granted(form: &ClientForm) -> Result<TokenAnswer, OAuthError> {
+    let grant_type = form.fields.required("grant_type")?;
+    if !GRANT_TYPES.contains(&grant_type) {
+        let told = "grant_type is not one of those that the metadata names";
+        return Err(OAuthError::new(OAuthErrorCode::UnsupportedGrantType, told));
+    }
+    let access = &form.gateway.app.access;
+    let proved = access.proved_key(form.exchange.proof(), None, form.origin().arrived);
+    let proved = match proved {
+        Ok(proved) => proved,
+        Err(refusal) => match proof_error(&refusal) {
+            Some(error) => return Err(error),
+            None => return Ok(refusal.into()),
+        },
     };
-    let granted = match form.get("grant_type") {
-        Some("authorization_code") => {
-            authorization_code(&gateway, &exchange, &headers, &form).await
+    match grant_type {
+        "authorization_code" => authorization_code(form, proved).await,
+        "refresh_token" => refresh_token(form, proved).await,
+        "client_credentials" => client_credentials(form, proved).await,
+        _ => jwt_bearer(form, proved).await,
+    }
+}
+
+fn answered(answer: &TokenAnswer) -> Response {
+    if let Some(denied) = denied(answer) {
+        return denied;
+    }
+    match answer {
+        TokenAnswer::GrantedFor { granted, resource } => tokens(granted, Some(resource)),
+        TokenAnswer::Granted(granted) => tokens(granted, None),
+        TokenAnswer::Refused(_) | TokenAnswer::Unavailable(_) => {
+            json_answer(StatusCode::OK, &json!({}))
         }
-        Some("refresh_token") => refresh_token(&gateway, &exchange, &headers, &form).await,
-        Some("client_credentials") => {
-            client_credentials(&gateway, &exchange, &headers, &form).await
-        }
-        Some(JWT_BEARER) => jwt_bearer(&gateway, &exchange, &headers, &form).await,
-        Some(_) => Err(OAuthError::new(
-            OAuthErrorCode::UnsupportedGrantType,
-            "grant_type is not one of those that the metadata names",
-        )),
-        None => Err(OAuthError::request("grant_type is missing")),
-    };
-    match granted {
-        Ok(TokenAnswer::Granted(granted)) => tokens(&granted, None),
-        Ok(TokenAnswer::GrantedFor { granted, resource }) => tokens(&granted, Some(&resource)),
-        Ok(TokenAnswer::Refused(error)) => error_answer(&error),
-        Ok(TokenAnswer::Unavailable(refusal)) => Outcome::from(refusal).into_response(),
-        Err(error) => malformed(&gateway, &error, origin),
     }
 }
 
 /// RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5).
 async fn authorization_code(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
+    form: &ClientForm,
+    proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    let client = match client(gateway, exchange, headers, form).await? {
+    let client = match form.client().await? {
         Ok(client) => client,
         Err(answer) => return Ok(answer),
     };
-    let secret = |name| form.required(name).map(|text| Secret::new(text.to_owned()));
+    client.id()?;
     let request = CodeRequest {
-        client_id: client.id()?.to_owned(),
-        code: secret("code")?,
-        verifier: secret("code_verifier")?,
-        redirect_uri: form.get("redirect_uri").map(str::to_owned),
-        resource: form.get("resource").map(str::to_owned),
+        client,
+        code: form.secret("code")?,
+        verifier: form.secret("code_verifier")?,
+        redirect_uri: form.field("redirect_uri"),
+        resource: form.field("resource"),
+        proved,
     };
-    let known = |account| exchange.set_account(account);
-    Ok(gateway.app.authorization.redeem(&request, known, &exchange.origin).await)
+    Ok(form.authorization().redeem(&request, known(form), form.origin()).await)
 }
 
 /// RFC 6749 §6.
 async fn refresh_token(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
+    form: &ClientForm,
+    proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    let client = match client(gateway, exchange, headers, form).await? {
+    let client = match form.client().await? {
         Ok(client) => client,
         Err(answer) => return Ok(answer),
     };
+    client.id()?;
     let request = RefreshRequest {
-        client_id: client.id()?.to_owned(),
-        refresh_token: Secret::new(form.required("refresh_token")?.to_owned()),
-        resource: form.get("resource").map(str::to_owned),
-        scope: form.get("scope").map(scopes).transpose()?,
+        client,
+        refresh_token: form.secret("refresh_token")?,
+        resource: form.field("resource"),
+        scope: form.fields.get("scope").map(scopes).transpose()?,
+        proved,
     };
-    let known = |account| exchange.set_account(account);
-    Ok(gateway.app.authorization.refresh(request, known, &exchange.origin).await)
+    Ok(form.authorization().refresh(request, known(form), form.origin()).await)
 }
 
 /// RFC 7523 §2.1. Names of scopes that are not of this gateway count for nothing here.
 async fn jwt_bearer(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
+    form: &ClientForm,
+    proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    let assertion = Secret::new(form.required("assertion")?.to_owned());
-    let client = match client(gateway, exchange, headers, form).await? {
+    let assertion = form.secret("assertion")?;
+    let client = match form.client().await? {
         Ok(client) => client,
         Err(answer) => return Ok(answer),
     };
-    let request = grant_request(form);
-    let known = |account| exchange.set_account(account);
-    let authorization = &gateway.app.authorization;
-    let origin = &exchange.origin;
-    Ok(authorization.jwt_bearer(&assertion, &client, request, known, origin).await)
+    let request = grant_request(form, proved);
+    let authorization = form.authorization();
+    Ok(authorization.jwt_bearer(&assertion, &client, request, known(form), form.origin()).await)
 }
 
 /// RFC 6749 §4.4 for service accounts that prove themselves with a key.
 async fn client_credentials(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
+    form: &ClientForm,
+    proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    without_secret(headers, form)?;
-    let assertion = client_assertion(form)?.ok_or_else(|| {
+    form.without_secret()?;
+    let assertion = form.client_assertion()?.ok_or_else(|| {
         OAuthError::client("client_credentials is for service accounts, by private_key_jwt")
     })?;
-    let named = form.get("client_id");
-    let request = grant_request(form);
-    let known = |account| exchange.set_account(account);
-    let authorization = &gateway.app.authorization;
-    let origin = &exchange.origin;
-    Ok(authorization.client_credentials(&assertion, named, request, known, origin).await)
+    let named = form.fields.get("client_id");
+    let request = grant_request(form, proved);
+    let authorization = form.authorization();
+    let origin = form.origin();
+    Ok(authorization.client_credentials(&assertion, named, request, known(form), origin).await)
 }
 
-fn grant_request(form: &OAuthForm) -> GrantRequest {
-    let scope = form.get("scope").map(|text| {
+/// Tells the exchange whose plan pays, once that is known.
+fn known(form: &ClientForm) -> impl FnOnce(Account) + Send {
+    move |account| form.exchange.set_account(account)
+}
+
+fn grant_request(form: &ClientForm, proved: Option<ProvedKey>) -> GrantRequest {
+    let scope = form.fields.get("scope").map(|text| {
         text.split(' ').filter_map(|name| name.parse::<Scope>().ok()).collect::<ScopeSet>()
     });
-    GrantRequest { resource: form.get("resource").map(str::to_owned), scope }
-}
-
-/// The client of a request, or the answer that it gets instead of a token.
-pub(super) async fn client(
-    gateway: &Gateway,
-    exchange: &Exchange,
-    headers: &HeaderMap,
-    form: &OAuthForm,
-) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
-    without_secret(headers, form)?;
-    let presented = PresentedClient {
-        id: form.get("client_id").map(str::to_owned),
-        assertion: client_assertion(form)?,
-    };
-    Ok(gateway.app.authorization.token_client(presented, &exchange.origin).await)
-}
-
-/// The assertion by which a client proves itself.
-fn client_assertion(form: &OAuthForm) -> Result<Option<Secret>, OAuthError> {
-    match (form.get("client_assertion_type"), form.get("client_assertion")) {
-        (None, None) => Ok(None),
-        (Some(CLIENT_ASSERTION), Some(assertion)) => Ok(Some(Secret::new(assertion.to_owned()))),
-        (Some(_), _) | (None, Some(_)) => {
-            Err(OAuthError::client("client_assertion has to be of the type jwt-bearer of RFC 7523"))
-        }
-    }
+    GrantRequest { resource: form.field("resource"), scope, proved }
 }
 
 fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
@@ -205,7 +170,7 @@ fn tokens(granted: &Granted, resource: Option<&str>) -> Response {
     let refresh = refresh.as_ref().map(|(token, _)| token.secret().expose());
     let members = [
         ("access_token", json!(access.secret().expose())),
-        ("token_type", json!("Bearer")),
+        ("token_type", json!(record.dpop_jkt.map_or("Bearer", |_| "DPoP"))),
         ("expires_in", json!(left.div_euclid(1_000_000).max(0))),
         ("scope", json!(scopes.to_string())),
     ];

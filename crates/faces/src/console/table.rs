@@ -1,27 +1,23 @@
 //! Lists: their filters, their columns, and where they go on.
 
-use std::collections::BTreeMap;
-
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use portcullis_core::authorization::OAuthForm;
 
 use super::json::Json;
 use crate::form;
 
 /// The filters of a list as the address of its page has them.
 #[derive(Debug, Default)]
-pub(super) struct Filters(BTreeMap<String, String>);
+pub(super) struct Filters(OAuthForm);
 
 impl Filters {
     /// Reads a query; forms send fields that nobody filled in, which say nothing.
     pub(super) fn read(raw: Option<&str>) -> Self {
-        let mut fields = raw.and_then(form::fields).unwrap_or_default();
-        fields.retain(|_, value| !value.trim().is_empty());
-        Self(fields)
+        Self(form::fields(raw))
     }
 
     /// The text of a filter; empty if it is not set.
     pub(super) fn text(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
+        self.0.get(name).unwrap_or_default()
     }
 
     /// Returns true if the filter has this text.
@@ -31,30 +27,18 @@ impl Filters {
 
     /// Returns true if no filter is set.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.keys().all(|name| name == "cursor")
+        self.0 == OAuthForm::default()
     }
 
     /// The query that the API is asked with.
     pub(super) fn query(&self) -> Option<String> {
-        let pairs = self.0.iter().map(|(name, value)| pair(name, value));
-        Some(pairs.collect::<Vec<_>>().join("&")).filter(|query| !query.is_empty())
+        Some(self.0.encoded()).filter(|query| !query.is_empty())
     }
-
-    fn with_cursor(&self, cursor: &str) -> String {
-        let others = self.0.iter().filter(|(name, _)| *name != "cursor");
-        let pairs = others.map(|(name, value)| pair(name, value));
-        pairs.chain([pair("cursor", cursor)]).collect::<Vec<_>>().join("&")
-    }
-}
-
-fn pair(name: &str, value: &str) -> String {
-    let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-    format!("{}={}", encode(name), encode(value))
 }
 
 /// The address of the next page.
 pub(super) fn more(path: &str, filters: &Filters, next: Option<&str>) -> Option<String> {
-    Some(format!("{path}?{}", filters.with_cursor(next?)))
+    Some(format!("{path}?{}", filters.0.clone().with("cursor", next?).encoded()))
 }
 
 /// The look of a cell.
@@ -134,12 +118,12 @@ mod tests {
     fn empty_fields_of_a_form_are_no_filters() {
         let filters = Filters::read(Some("type=&decision=deny&q=a+b&cursor=x"));
 
-        assert_eq!(filters.query().as_deref(), Some("cursor=x&decision=deny&q=a%20b"));
+        assert_eq!(filters.query().as_deref(), Some("cursor=x&decision=deny&q=a+b"));
         assert_eq!(
             more("/console/events", &filters, Some("c1.y")).as_deref(),
-            Some("/console/events?decision=deny&q=a%20b&cursor=c1%2Ey")
+            Some("/console/events?cursor=c1.y&decision=deny&q=a+b")
         );
-        assert!(Filters::read(Some("cursor=x&type=")).is_empty());
+        assert!(Filters::read(Some("type=")).is_empty());
         assert_eq!(Filters::read(None).query(), None);
     }
 }

@@ -15,6 +15,7 @@ use axum::{
 };
 use bytes::BytesMut;
 use futures_util::FutureExt;
+use portcullis_app::PresentedProof;
 use portcullis_core::{
     clock::Timestamp,
     limits::{Bucket, Resource},
@@ -28,7 +29,8 @@ use crate::{
     host, leftover,
     mcp::{cors, reply},
     metrics,
-    outcome::Outcome,
+    outcome::{Outcome, insert},
+    proof,
     routes::spec::{Access, RouteSpec, Words},
     traces,
 };
@@ -106,6 +108,9 @@ async fn finish(
             write(gateway, exchange, outcome, response).await
         }
     };
+    if let Some(nonce) = exchange.proof().and_then(PresentedProof::offered_nonce) {
+        insert(response.headers_mut(), proof::NONCE, nonce);
+    }
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
     if let (Some(path), Some(refusal)) = (&exchange.endpoint, refusal) {
         authorization::complete_challenge(gateway, path, refusal, response.headers_mut());

@@ -37,8 +37,8 @@ pub(crate) async fn show(
     if !gateway.app.logins.takes_links() {
         return switched_off();
     }
-    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
-    let Some(secret) = fields.get("code").and_then(|code| BrowserSecret::parse(code)) else {
+    let fields = form::fields(query.as_deref());
+    let Some(secret) = fields.get("code").and_then(BrowserSecret::parse) else {
         return worthless();
     };
     match gateway.app.logins.linked(&secret, &visitor.exchange.origin).await {

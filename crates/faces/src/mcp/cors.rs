@@ -8,12 +8,12 @@ use axum::{
 use super::Guard;
 
 /// Headers that a page may send, besides those of MCP.
-const ALLOWED: [&str; 3] = ["authorization", "content-type", "last-event-id"];
+const ALLOWED: [&str; 4] = ["authorization", "content-type", "dpop", "last-event-id"];
 /// The beginning of the names of headers of MCP.
 const OF_MCP: &str = "mcp-";
 /// Headers of answers that a page may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "www-authenticate, mcp-protocol-version, mcp-session-id, retry-after, x-ratelimit-limit, \
+    "www-authenticate, dpop-nonce, mcp-protocol-version, mcp-session-id, retry-after, x-ratelimit-limit, \
      x-ratelimit-remaining, x-ratelimit-reset, x-request-id",
 );
 /// Seconds for which a browser may remember a preflight.

@@ -39,7 +39,7 @@ impl Guard {
     }
 
     /// A name that is known, or an address: no name resolves to that which its owner could change.
-    fn knows(&self, host: &str) -> bool {
+    pub(crate) fn knows(&self, host: &str) -> bool {
         let name = name_of(host).to_ascii_lowercase();
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         bare.parse::<IpAddr>().is_ok() || name == "localhost" || self.hosts.contains(&name)

@@ -175,8 +175,8 @@ impl Listener {
     /// A fingerprint of the tools that the caller may use; `None` when its token has ended.
     async fn look(&mut self) -> Option<u64> {
         let app = &self.open.gateway.app;
-        let bearer = Some(self.bearer.expose());
-        let session = app.access.authenticate(bearer, Purpose::Access, &self.ctx.origin).await;
+        let token = self.ctx.session.presented_again(Some(self.bearer.expose()));
+        let session = app.access.authenticate(token, Purpose::Access, &self.ctx.origin).await;
         self.ctx.session = session.ok()?;
         let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await;
         offered.ok().map(|offered| offered.fingerprint())

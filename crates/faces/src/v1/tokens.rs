@@ -8,6 +8,7 @@ use portcullis_core::{
     id::PrincipalId,
     refusal::Refusal,
     token::{CidrList, TokenKind},
+    trust::ThumbprintError,
 };
 use portcullis_store::ListedState;
 use serde_json::{Map, Value};
@@ -29,8 +30,8 @@ const LONGEST: usize = 1024;
 /// Networks that a token may be bound to.
 const MAX_NETWORKS: usize = 50;
 const FILTERS: [&str; 3] = ["principal", "kind", "state"];
-const MEMBERS: [&str; 6] =
-    ["principal_id", "scopes", "expires_in", "label", "allowed_from", "exchange_only"];
+const MEMBERS: [&str; 7] =
+    ["principal_id", "scopes", "expires_in", "label", "allowed_from", "exchange_only", "dpop_jkt"];
 
 /// Lists the tokens of the org, by id: what is known of them, never the tokens.
 #[utoipa::path(
@@ -134,6 +135,12 @@ fn new_token(mut members: Map<String, Value>) -> Result<TokenRequest, Refusal> {
                 return Err(body::wrong_member("exchange_only", "has to be `true` or `false`"));
             }
         },
+        dpop_jkt: body::text(members, "dpop_jkt", LONGEST)?
+            .map(|text| text.parse())
+            .transpose()
+            .map_err(|error: ThumbprintError| {
+                body::wrong_member("dpop_jkt", &format!("is no key: {error}"))
+            })?,
     })
 }
 
@@ -175,6 +182,13 @@ pub(crate) struct NewTokenAsked {
     /// Networks that it may be used from; anywhere when absent.
     #[schema(example = json!(["10.0.0.0/8", "2001:db8::/32"]), min_items = 1, max_items = 50)]
     allowed_from: Option<Vec<String>>,
+    /// Thumbprint (RFC 7638) of the key that it is bound to (DPoP, RFC 9449): each request with it
+    /// has to prove that key.
+    #[schema(
+        example = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+        pattern = "^[A-Za-z0-9_-]{43}$"
+    )]
+    dpop_jkt: Option<String>,
     /// True: it can only be exchanged for another token at `POST /v1/auth/token`.
     exchange_only: Option<bool>,
 }
@@ -212,6 +226,8 @@ mod tests {
             ("allowed_from", json!([])),
             ("allowed_from", json!(["10.0.0.0"])),
             ("exchange_only", json!("yes")),
+            ("dpop_jkt", json!("kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4")),
+            ("dpop_jkt", json!({"kty": "OKP"})),
             ("token", json!("svc_live_mine")),
             ("kind", json!("user")),
             ("grant_id", json!("grn_01M754BKTKX1YB8Q05NMW9TP4G")),

@@ -190,6 +190,7 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
         label: Some("quickstart".to_owned()),
         allowed_from: None,
         exchange_only: false,
+        dpop_jkt: None,
     };
     Ok(shell.create_token(request).await?.token.secret().clone())
 }

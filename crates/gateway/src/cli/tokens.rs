@@ -1,6 +1,9 @@
 //! `portcullis token`.
 
-use std::io::{self, Read};
+use std::{
+    fs,
+    io::{self, Read},
+};
 
 use axum::http::Method;
 use clap::{Args, Subcommand};
@@ -10,6 +13,7 @@ use portcullis_core::{
     principal::ScopeSet,
     secret::Secret,
     token::CidrList,
+    trust::PublicKey,
 };
 use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
@@ -72,6 +76,10 @@ pub(super) struct Create {
     /// It can only be exchanged at /v1/auth/token for another one, and not used itself
     #[arg(long)]
     exchange_only: bool,
+    /// Bind it to a public key (DPoP, RFC 9449): a JWK or PEM, or a file with one. It is then good
+    /// only with a proof of that key beside each request
+    #[arg(long, value_name = "KEY|FILE", value_parser = dpop_key)]
+    dpop_key: Option<PublicKey>,
     #[command(flatten)]
     installation: Installation,
 }
@@ -128,6 +136,7 @@ impl Create {
                 label: self.label,
                 allowed_from: self.allowed_from,
                 exchange_only: self.exchange_only,
+                dpop_jkt: self.dpop_key.map(|key| key.name()),
             };
             office.shell.create_token(request).await
         };
@@ -238,6 +247,17 @@ async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure
     installation.output().members(&shown)
 }
 
+/// A public key as it is, or the name of a file that holds it.
+fn dpop_key(text: &str) -> Result<PublicKey, String> {
+    let is_key = text.trim_start().starts_with(['{', '-']);
+    let key = if is_key {
+        text.to_owned()
+    } else {
+        fs::read_to_string(text).map_err(|error| format!("`{text}` cannot be read: {error}"))?
+    };
+    PublicKey::parse(&key).map_err(|error| error.to_string())
+}
+
 /// A token on standard input: an argument would stand in the list of processes.
 fn typed() -> Result<Secret, Failure> {
     let mut text = String::new();
@@ -263,6 +283,7 @@ fn record(token: &TokenRecord) -> Value {
         "revoked_at": token.revoked_at,
         "last_used_at": token.last_used_at,
         "exchange_only": token.exchange_only,
+        "dpop_jkt": token.dpop_jkt,
         "allowed_from": token.allowed_cidrs.as_ref().map(ToString::to_string),
     })
 }

@@ -4,6 +4,7 @@ mod approvals;
 mod encrypted;
 mod limits;
 mod members;
+mod proofs;
 mod spreading;
 mod storm;
 

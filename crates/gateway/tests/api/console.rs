@@ -201,7 +201,7 @@ async fn what_a_page_cannot_send_is_refused_and_calls_nothing() {
     for answer in [&without, &other, &foreign] {
         assert_eq!(answer.status, 400, "{}", answer.text);
     }
-    for raw in ["", "[]", "{\"a\": 1, \"a\": 2}", "{}, \"b\": {}", "not json"] {
+    for raw in ["[]", "{\"a\": 1, \"a\": 2}", "{}, \"b\": {}", "not json"] {
         let fields = [("raw", raw), ("form_token", &*token)];
         let answer = browser.submit(path, &fields).await;
         assert_eq!(answer.status, 200, "{raw}: {}", answer.text);

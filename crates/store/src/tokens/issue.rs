@@ -1,12 +1,14 @@
 //! New tokens.
 
+use std::{collections::BTreeSet, fmt::Write as _};
+
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::TokenHash};
 
 use super::TokenRecord;
 use crate::{
     Store,
-    db::{Dialect, change},
+    db::{Db, Dialect, change},
     error::StoreError,
     logins::LoginRecord,
 };
@@ -94,6 +96,7 @@ macro_rules! insert {
             .bind(record.allowed_cidrs.as_ref().map(ToString::to_string))
             .bind(i64::from(record.exchange_only))
             .bind(record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()))
+            .bind(record.dpop_jkt.map(|key| key.to_string()))
             .execute(&mut *$tx)
             .await?;
     }};
@@ -235,6 +238,26 @@ impl Store {
         Ok(first > 0)
     }
 
+    /// Remembers JWTs that may be used once, all of them in one statement. Tells of each whether this was
+    /// its first use; of those that come twice in the list, one is first.
+    #[boxed]
+    pub async fn use_assertions(&self, assertions: &[Assertion]) -> Result<Vec<bool>, StoreError> {
+        let remember = match &self.db {
+            Db::Sqlite { .. } => REMEMBER_ALL_SQLITE,
+            Db::Postgres(_) => REMEMBER_ALL_POSTGRES,
+        };
+        let mut rows: Vec<(String, i64)> =
+            assertions.iter().map(|it| (hex(&it.digest), it.expires_at.as_micros())).collect();
+        // All nodes lock them in one order.
+        rows.sort_unstable();
+        let rows = serde_json::json!(rows).to_string();
+        let first: Vec<Vec<u8>> = change!(self, installation, |tx| {
+            sqlx::query_scalar(remember).bind(&rows).fetch_all(&mut *tx).await?
+        });
+        let mut first: BTreeSet<Vec<u8>> = first.into_iter().collect();
+        Ok(assertions.iter().map(|it| first.remove(it.digest.as_slice())).collect())
+    }
+
     /// Deletes the JWTs that have expired.
     #[boxed]
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
@@ -252,8 +275,9 @@ impl Store {
 pub(super) const INSERT: &str = "
 INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, via_token_id,
     scopes, label, method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs,
-    exchange_only, lineage)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
+    exchange_only, lineage, dpop_jkt)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+    $21)";
 
 pub(super) const INSERT_REFRESH: &str = "
 INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)
@@ -272,6 +296,23 @@ const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 
 const IS_LIVE: &str = "
 SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";
+
+const REMEMBER_ALL_SQLITE: &str = "
+INSERT INTO used_assertions (digest, expires_at)
+SELECT unhex(value ->> 0), value ->> 1 FROM json_each($1) WHERE true
+ON CONFLICT (digest) DO NOTHING RETURNING digest";
+
+const REMEMBER_ALL_POSTGRES: &str = "
+INSERT INTO used_assertions (digest, expires_at)
+SELECT decode(value ->> 0, 'hex'), (value ->> 1)::bigint FROM jsonb_array_elements($1::jsonb)
+ON CONFLICT (digest) DO NOTHING RETURNING digest";
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
 
 pub(crate) const REMEMBER: &str = "
 INSERT INTO used_assertions (digest, expires_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";

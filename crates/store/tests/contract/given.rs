@@ -135,6 +135,7 @@ pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRe
         allowed_cidrs: None,
         exchange_only: false,
         lineage: Some(Lineage::default()),
+        dpop_jkt: None,
     }
 }
 

@@ -152,4 +152,22 @@ on_both! {
         assert_eq!(race.iter().filter(|it| matches!(it, Ok(true))).count(), 1, "{race:?}");
         assert!(db.store.use_assertion(other).await.unwrap());
     }
+
+    async fn many_assertions_are_used_together_and_each_once(db: Database) {
+        let of = |n: u8| Assertion { digest: [n; 32], expires_at: NOW.plus_seconds(60) };
+        assert!(db.store.use_assertion(of(1)).await.unwrap());
+
+        let used = db.store.use_assertions(&[of(3), of(1), of(2), of(3)]).await.unwrap();
+        let race = (0..8).map(|n| {
+            let store = db.store.clone();
+            // Two lists that share members, in opposite orders.
+            let list = if n % 2 == 0 { [of(8), of(9)] } else { [of(9), of(8)] };
+            async move { store.use_assertions(&list).await.unwrap() }
+        });
+        let race = futures_util::future::join_all(race).await;
+
+        assert_eq!(used, [true, false, true, false]);
+        assert_eq!(race.concat().iter().filter(|first| **first).count(), 2, "{race:?}");
+        assert_eq!(db.store.use_assertions(&[]).await.unwrap(), Vec::<bool>::new());
+    }
 }

@@ -25,6 +25,7 @@ on_both! {
         full.method = AuthMethod::Oidc { trust: "acme-idp".to_owned() };
         full.allowed_cidrs = Some("10.0.0.0/8,2001:db8::/32".parse().unwrap());
         full.last_used_at = Some(NOW);
+        full.dpop_jkt = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k".parse().ok();
 
         db.store.insert_token(&parent, &hash(1)).await.unwrap();
         db.store.insert_token(&full, &hash(2)).await.unwrap();

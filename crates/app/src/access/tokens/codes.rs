@@ -18,7 +18,10 @@ use super::{
     events::TokenEvent,
     exchange::{Granted, RestsOn},
 };
-use crate::{access::Access, ctx::Origin};
+use crate::{
+    access::{Access, proofs::ProvedKey},
+    ctx::Origin,
+};
 
 /// The person behind a code, as it is now.
 #[derive(Debug)]
@@ -81,6 +84,7 @@ impl Access {
         self: &Arc<Self>,
         code: &AuthorizationCode,
         owner: &CodeOwner,
+        proved: Option<&ProvedKey>,
         origin: &Origin,
     ) -> Result<Granted, Refusal> {
         let bounds = code.lineage.bounds(code.org_id, self.trust.rules());
@@ -89,10 +93,16 @@ impl Access {
         if scopes.is_empty() {
             return Err(Refusal::InvalidScope { scope: code.scopes.to_string(), allowed: scopes });
         }
+        self.use_proof(proved).await?;
         let now = self.base.clock.now();
         let access = Token::generate(TokenKind::User, &*self.base.random);
-        let record = self.record_for(code, now);
-        let (refresh, refresh_record) = self.refresh_beside(&record);
+        let dpop_jkt = proved.map(|proved| proved.key);
+        let record = TokenRecord { dpop_jkt, ..self.record_for(code, now) };
+        let (refresh, mut refresh_record) = self.refresh_beside(&record);
+        if code.granted.by_key {
+            // Its client proves itself at each refresh, and may change its keys (RFC 9449 §5).
+            refresh_record.dpop_jkt = None;
+        }
         let refresh_ends_at = refresh_record.expires_at;
         let refresh = (refresh, refresh_record);
         let rests_on = RestsOn {
@@ -143,6 +153,7 @@ impl Access {
             allowed_cidrs: None,
             exchange_only: false,
             lineage: Some(code.lineage.clone()),
+            dpop_jkt: None,
         }
     }
 }

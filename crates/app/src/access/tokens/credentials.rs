@@ -12,13 +12,19 @@ use portcullis_core::{
     refusal::Refusal,
     secret::Secret,
     token::{CidrList, Token, TokenKind},
-    trust::{CredentialCheck, Jwt, Subject, TrustedSubject, TrustedUser, is_jwt_shaped},
+    trust::{
+        CredentialCheck, Jwt, Subject, Thumbprint, TrustedSubject, TrustedUser, is_jwt_shaped,
+    },
 };
 use portcullis_store::{Identity, Principal};
 
 use super::{Purpose, Rejected};
 use crate::{
-    access::{Access, trust::TrustRefusal},
+    access::{
+        Access,
+        proofs::{Possession, PresentedToken, UNBOUND},
+        trust::TrustRefusal,
+    },
     ctx::Origin,
     limits::Refused,
     session::Session,
@@ -37,8 +43,12 @@ pub enum SubjectType {
 /// Credentials and parameters presented at `/v1/auth/token`.
 #[derive(Debug, Default)]
 pub struct Presented {
-    /// The `Authorization` header's Bearer.
+    /// The token in the header `Authorization`.
     pub bearer: Option<Secret>,
+    /// True if it came as `Authorization: DPoP`.
+    pub dpop: bool,
+    /// The key that the sender proved to hold.
+    pub key: Option<Thumbprint>,
     /// The body's `subject_token`.
     pub subject: Option<Secret>,
     /// The body's `subject_token_type`.
@@ -198,21 +208,24 @@ impl Access {
         presented: Presented,
         origin: &Origin,
     ) -> Result<Credentials, Rejected> {
-        let Presented { bearer, subject, subject_type, org_id } = presented;
-        let (subject, actor) = match (subject, bearer) {
-            (Some(subject), Some(bearer)) if subject != bearer => (subject, Some(bearer)),
-            (Some(one), _) | (None, Some(one)) => (one, None),
+        let Presented { bearer, dpop, key, subject, subject_type, org_id } = presented;
+        let in_body = Possession::Proved(key);
+        let in_header = if dpop { Possession::ProvedDpop(key) } else { in_body };
+        let (subject, possession, actor) = match (subject, bearer) {
+            (Some(subject), Some(bearer)) if subject != bearer => (subject, in_body, Some(bearer)),
+            (Some(one), None) => (one, in_body, None),
+            (_, Some(one)) => (one, in_header, None),
             (None, None) => return Err(Refusal::MissingToken.into()),
         };
         agrees(subject_type, &subject)?;
-        let subject = self.party(&subject, org_id, origin).await?;
+        let subject = self.party(&subject, possession, org_id, origin).await?;
         if org_id.is_some_and(|org| org != subject.org_id) {
             let message = "The credential belongs to another org than `org_id` says.";
             return Err(Refusal::bad_parameter("org_id", message).into());
         }
         let actor = match actor {
             None => None,
-            Some(actor) => Some(self.actor(&actor, &subject, origin).await?),
+            Some(actor) => Some(self.actor(&actor, in_header, &subject, origin).await?),
         };
         Ok(Credentials { subject, actor })
     }
@@ -220,10 +233,11 @@ impl Access {
     async fn actor(
         self: &Arc<Self>,
         credential: &Secret,
+        possession: Possession<'_>,
         subject: &Party,
         origin: &Origin,
     ) -> Result<Party, Rejected> {
-        let actor = self.party(credential, Some(subject.org_id), origin).await?;
+        let actor = self.party(credential, possession, Some(subject.org_id), origin).await?;
         if actor.org_id != subject.org_id {
             let message = "The Bearer and the subject belong to different orgs.";
             return Err(Refusal::bad_request(message).into());
@@ -234,6 +248,7 @@ impl Access {
     async fn party(
         self: &Arc<Self>,
         credential: &Secret,
+        possession: Possession<'_>,
         org: Option<OrgId>,
         origin: &Origin,
     ) -> Result<Party, Rejected> {
@@ -243,7 +258,11 @@ impl Access {
                 let hint = "a refresh token is for `POST /v1/auth/refresh`";
                 Err(Refusal::WrongTokenKind { hint }.into())
             }
-            Ok(_) => Ok(self.session(Some(text), Purpose::Exchange, origin).await?.into()),
+            Ok(_) => {
+                let token = PresentedToken { text: Some(text), possession };
+                Ok(self.session(token, Purpose::Exchange, origin).await?.into())
+            }
+            Err(_) if matches!(possession, Possession::ProvedDpop(_)) => Err(UNBOUND.into()),
             Err(_) if is_jwt_shaped(text) => self.trusted_party(text, org, origin).await,
             Err(_) => Err(Refusal::InvalidToken.into()),
         }

@@ -21,7 +21,10 @@ use super::{
     credentials::{Credentials, Party, Proof},
     events::TokenEvent,
 };
-use crate::{access::Access, ctx::Origin};
+use crate::{
+    access::{Access, proofs::ProvedKey},
+    ctx::Origin,
+};
 
 /// Properties of the new token.
 #[derive(Debug, Default)]
@@ -32,6 +35,8 @@ pub struct ExchangeRequest {
     /// Number of seconds it lives.
     pub expires_in: Option<i64>,
     pub label: Option<String>,
+    /// The key that the token will be bound to.
+    pub key: Option<ProvedKey>,
 }
 
 /// Result of an exchange or a refresh: the only moment these texts are known.
@@ -111,7 +116,9 @@ impl Access {
             allowed_cidrs: agreed.allowed_from,
             exchange_only: false,
             lineage: Some(agreed.lineage),
+            dpop_jkt: request.key.as_ref().map(|proved| proved.key),
         };
+        self.use_proof(request.key.as_ref()).await?;
         let refresh = self.first_refresh(credentials, &record);
         let actor = owner_of(&record, agreed.client.as_ref(), subject);
         let login = login(subject, now);

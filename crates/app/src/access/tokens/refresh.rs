@@ -17,7 +17,15 @@ use portcullis_core::{
 use portcullis_store::{KnownRefresh, NewRefresh, NewToken, Rotated, Rotation, TokenRecord};
 
 use super::{Rejected, events::TokenEvent, exchange::Granted};
-use crate::{access::Access, ctx::Origin, limits::Refused, tenants::Account};
+use crate::{
+    access::{
+        Access,
+        proofs::{ProvedKey, unproved},
+    },
+    ctx::Origin,
+    limits::Refused,
+    tenants::Account,
+};
 
 /// A refresh token that was found good, or was a moment ago.
 #[derive(Debug)]
@@ -31,6 +39,22 @@ pub struct Refreshing {
     life: AccessLife,
     /// Upper bound of the scopes of any token of the grant at this moment.
     bounds: ScopeSet,
+    /// The key that its sender proved to hold, which the next pair will be bound to.
+    proved: Option<ProvedKey>,
+    /// True if the client proves itself at each refresh, so that only access tokens are bound.
+    by_key: bool,
+}
+
+/// A refresh token as it came with a request.
+#[derive(Debug)]
+pub struct PresentedRefresh {
+    /// The token in the header `Authorization`.
+    pub bearer: Option<Secret>,
+    /// The one in the body.
+    pub token: Option<Secret>,
+    /// The key that its sender proved to hold.
+    pub proved: Option<ProvedKey>,
+    pub at: RefreshAt,
 }
 
 /// Endpoint at which a refresh token is presented.
@@ -39,7 +63,12 @@ pub enum RefreshAt {
     /// `POST /v1/auth/refresh`: tokens of no client.
     Api,
     /// `POST /oauth/token`: those of this client, for this face if it names one.
-    OAuth { client: String, face: Option<Face> },
+    OAuth {
+        client: String,
+        /// True if it proved that it is that client.
+        proved: bool,
+        face: Option<Face>,
+    },
 }
 
 impl RefreshAt {
@@ -51,9 +80,10 @@ impl RefreshAt {
                 let hint = "the client that it was given to refreshes it at `POST /oauth/token`";
                 Err(Refusal::WrongTokenKind { hint })
             }
-            (Self::OAuth { client, face }, Some(granted)) => {
+            (Self::OAuth { client, proved, face }, Some(granted)) => {
                 let same_face = face.as_ref().is_none_or(|face| *face == granted.face);
-                if *client == granted.client.id && same_face {
+                let is_itself = *proved || !granted.by_key;
+                if *client == granted.client.id && is_itself && same_face {
                     Ok(())
                 } else {
                     Err(Refusal::InvalidToken)
@@ -81,26 +111,22 @@ impl Access {
     /// worth nothing; every no is charged to the source. One that was spent before ends its grant.
     pub async fn refreshing(
         self: &Arc<Self>,
-        bearer: Option<Secret>,
-        token: Option<Secret>,
-        at: RefreshAt,
+        presented: PresentedRefresh,
         origin: &Origin,
     ) -> Result<Refreshing, Refused> {
         let this = Arc::clone(self);
         let from = origin.clone();
-        let work = async move { this.present(bearer.as_ref(), token.as_ref(), &at, &from).await };
+        let work = async move { this.present(presented, &from).await };
         let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
         found.map_err(|rejected| self.turned_away(rejected, origin))
     }
 
     async fn present(
         &self,
-        bearer: Option<&Secret>,
-        token: Option<&Secret>,
-        at: &RefreshAt,
+        PresentedRefresh { bearer, token, proved, at }: PresentedRefresh,
         origin: &Origin,
     ) -> Result<Refreshing, Rejected> {
-        let presented = token.or(bearer).ok_or(Refusal::MissingToken)?;
+        let presented = token.as_ref().or(bearer.as_ref()).ok_or(Refusal::MissingToken)?;
         let presented = as_refresh_token(presented)?;
         if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(Refusal::InvalidToken.into());
@@ -109,15 +135,22 @@ impl Access {
         let KnownRefresh { known, grant_ends_at, access_seconds, state } =
             found?.ok_or(Refusal::InvalidToken)?;
         let refresh = known.token.clone();
-        if let Some(bearer) = bearer {
+        if let Some(bearer) = &bearer {
             self.is_of_same_grant(bearer, &presented, &refresh).await?;
         }
         let account =
             Account { tenant: self.quotas.tenants.tenant(refresh.org_id), plan: known.org.plan };
         let bounds = self.bounds(&known).unwrap_or(ScopeSet::EMPTY);
         let admitted = at.admit(known.client.as_ref());
+        let by_key = known.client.as_ref().is_some_and(|granted| granted.by_key);
         let caller = self.caller(known)?;
-        admitted.map_err(|refusal| Rejected::of(&caller, refusal))?;
+        let key = proved.as_ref().map(|proved| proved.key);
+        let held = if refresh.dpop_jkt.is_none_or(|bound| key == Some(bound)) {
+            Ok(())
+        } else {
+            Err(unproved(key))
+        };
+        admitted.and(held).map_err(|refusal| Rejected::of(&caller, refusal))?;
         match state.presented(origin.arrived) {
             Presented::Fresh | Presented::Repeated => {}
             Presented::Expired => {
@@ -144,6 +177,8 @@ impl Access {
             access_seconds,
             life,
             bounds,
+            proved,
+            by_key,
         })
     }
 
@@ -192,6 +227,7 @@ impl Access {
     ) -> Result<Granted, Refusal> {
         let Refreshing { refresh, caller, .. } = refreshing;
         let now = self.base.clock.now();
+        self.use_proof(refreshing.proved.as_ref()).await?;
         let next = self.next_pair(refreshing, scopes, now);
         let given = match self.rotate(refreshing, &next, now).await? {
             Rotated::Done => next,
@@ -249,11 +285,13 @@ impl Access {
             access: Token::generate(TokenKind::User, &*self.base.random),
             refresh: Token::generate(TokenKind::Refresh, &*self.base.random),
         };
+        let key = refreshing.proved.as_ref().map(|proved| proved.key);
         let refresh = TokenRecord {
             id: TokenId::new(self.base.ids()),
             issued_at: now,
             expires_at: self.grant_life.refresh_expiry(now, *grant_ends_at),
             last_used_at: None,
+            dpop_jkt: key.filter(|_| !refreshing.by_key),
             ..spent.clone()
         };
         let access = TokenRecord {
@@ -261,6 +299,7 @@ impl Access {
             kind: TokenKind::User,
             scopes,
             expires_at: life.ends_at(now, None),
+            dpop_jkt: key,
             ..refresh.clone()
         };
         Next { tokens, access, refresh }

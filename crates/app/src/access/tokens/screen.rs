@@ -10,7 +10,11 @@ use portcullis_core::{
 };
 
 use super::{Purpose, Rejected};
-use crate::{access::Access, ctx::Origin, limits::Refused};
+use crate::{
+    access::{Access, proofs::PresentedToken},
+    ctx::Origin,
+    limits::Refused,
+};
 
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +26,20 @@ pub enum Screened {
 }
 
 impl Access {
-    /// Looks at the Bearer of an exchange before its body is read. Rejects one that is worth
+    /// Looks at the token of an exchange before its body is read. Rejects one that is worth
     /// nothing whatever the body says, and a source whose bucket is empty; every rejection is
     /// charged to the source.
     pub async fn screen_exchange(
         self: &Arc<Self>,
-        bearer: Option<&Secret>,
+        token: PresentedToken<'_>,
         origin: &Origin,
     ) -> Result<Screened, Refused> {
-        let Some(bearer) = bearer.map(Secret::expose) else { return self.unknown(origin) };
+        let Some(bearer) = token.text else { return self.unknown(origin) };
         match Token::parse(bearer) {
             // That it is of the wrong kind is told by the exchange itself.
             Ok(token) if token.kind() == TokenKind::Refresh => self.unknown(origin),
             Ok(_) => {
-                let session = self.session(Some(bearer), Purpose::Exchange, origin).await;
+                let session = self.session(token, Purpose::Exchange, origin).await;
                 session.map_err(|rejected| self.turned_away(rejected, origin))?;
                 Ok(Screened::Known)
             }

@@ -31,7 +31,7 @@ const UNKNOWN_KEY_SECONDS: i64 = 60;
 const PATIENCE: Duration = FETCH_TIMEOUT.saturating_add(Duration::from_secs(1));
 
 /// The keys of one issuer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum IssuerKeys {
     Static(Arc<KeySet>),
     Published(Arc<Published>),

@@ -86,6 +86,10 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     hold: Option<Value>,
+    /// Of tokens that a registered key bought: its thumbprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    key: Option<Value>,
     /// Of `system.started`: size of the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -176,6 +180,7 @@ impl EventDetached {
             export: kept.remove("export"),
             forms: kept.remove("forms"),
             hold: kept.remove("hold"),
+            key: kept.remove("key"),
             log: kept.remove("log"),
             pruning: kept.remove("pruning"),
             reload: kept.remove("reload"),
@@ -194,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_was_not_captured_is_null_and_what_was_erased_stays_so() {
-        let kept = json!({ "actor_name": "ana", "hold": null, "input": { "n": 1 }, "more": 1 });
+        let kept = json!({ "actor_name": "ana", "hold": null, "input": { "n": 1 }, "key": "k", "more": 1 });
         let Value::Object(kept) = kept else { unreachable!() };
 
         let named = EventDetached::named_in(&json!(kept).to_string()).unwrap();
@@ -207,6 +212,7 @@ mod tests {
         shown["input"] = json!({ "n": 1 });
         shown["output"] = Value::Null;
         shown["hold"] = Value::Null;
+        shown["key"] = json!("k");
         assert_eq!(json!(whole), shown);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use portcullis_app::{ExchangeRequest, Presented, SubjectType};
+use portcullis_app::{ExchangeRequest, Possession, Presented, PresentedToken, SubjectType};
 use portcullis_core::{
     id::OrgId, lifetime, refusal::Refusal, secret::Secret, trust::MAX_JWT_BYTES,
 };
@@ -14,7 +14,7 @@ use crate::{
     Gateway,
     answer::{ErrorAnswer, One},
     body::{self, RequestBody, text, wrong_member},
-    caller::Credential,
+    caller::{Credential, TokenScheme},
     outcome::Outcome,
     strangers::Charged,
 };
@@ -30,7 +30,8 @@ const MAX_LABEL: usize = 64;
 /// Exchanges a JWT of a trusted issuer, or one of our tokens, for a token that can do no more.
 ///
 /// The Bearer is the credential. With `subject_token` the new token is the subject's, and a
-/// different Bearer is remembered as who acts for it.
+/// different Bearer is remembered as who acts for it. With a proof in the header `DPoP` the token
+/// is bound to its key (RFC 9449), and so is all that is made of it.
 #[utoipa::path(
     post, path = "/v1/auth/token", tag = "auth", operation_id = "exchange_token",
     request_body = Option<ExchangeBody>,
@@ -43,27 +44,42 @@ const MAX_LABEL: usize = 64;
     )
 )]
 pub(crate) async fn exchange(
-    Credential { bearer, exchange }: Credential,
+    Credential { bearer, scheme, exchange }: Credential,
     State(gateway): State<Arc<Gateway>>,
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
     let app = &gateway.app;
     let origin = &exchange.origin;
-    let screened =
-        app.access.screen_exchange(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
+    let charged = |refusal| app.quotas.charge_source(refusal, origin).refusal;
+    let text = bearer.as_ref().map(Secret::expose);
+    let dpop = scheme == TokenScheme::Dpop;
+    let proof = exchange.proof();
+    let proved = app.access.proved_key(proof, text.filter(|_| dpop), origin.arrived);
+    let proved = proved.map_err(charged)?;
+    let key = proved.as_ref().map(|proved| proved.key);
+    let possession = if dpop { Possession::ProvedDpop(key) } else { Possession::Proved(key) };
+    let token = PresentedToken { text, possession };
+    let screened = app.access.screen_exchange(token, origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, screened, origin).await {
         Ok(Charged { members, .. }) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };
-    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let asked = asked.map_err(charged)?;
     let ExchangeBody { subject_token, subject_token_type, org_id, .. } = asked;
-    let presented =
-        Presented { bearer, subject: subject_token, subject_type: subject_token_type, org_id };
+    let presented = Presented {
+        bearer,
+        dpop,
+        key,
+        subject: subject_token,
+        subject_type: subject_token_type,
+        org_id,
+    };
     let credentials = app.access.credentials(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.set_account(credentials.account().clone());
     app.access.admit_exchange(&credentials, origin).await?;
     let ExchangeBody { expires_in, label, .. } = asked;
-    let request = ExchangeRequest { scope: scope(asked.scope.as_deref())?, expires_in, label };
+    let scope = scope(asked.scope.as_deref())?;
+    let request = ExchangeRequest { scope, expires_in, label, key: proved };
     Ok(answer(&app.access.exchange(credentials, request, origin).await?))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn answer(granted: &Granted) -> Outcome {
     };
     Outcome::data(&Token {
         access_token: access.secret().expose(),
-        token_type: "Bearer",
+        token_type: record.dpop_jkt.map_or("Bearer", |_| "DPoP"),
         token_id: record.id,
         expires_in: left.div_euclid(1_000_000).max(0),
         expires_at: record.expires_at,
@@ -121,6 +121,7 @@ pub(crate) struct RefreshBody {
 pub(crate) struct Token<'a> {
     /// `mcp_live_…` or `svc_live_…`.
     access_token: &'a str,
+    /// `Bearer`, or `DPoP` if it is bound to a key.
     #[schema(example = "Bearer")]
     token_type: &'static str,
     /// Its name in events, lists and revocation.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use portcullis_app::RefreshAt;
+use portcullis_app::{PresentedRefresh, RefreshAt};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 use serde_json::{Map, Value};
 
@@ -20,7 +20,8 @@ use crate::{
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
 ///
 /// Within 30 seconds the same refresh token gives the same pair again, as long as the new refresh
-/// token is unspent. Presented later, it revokes everything that came of its login.
+/// token is unspent. Presented later, it revokes everything that came of its login. One that is
+/// bound to a key needs a proof of that key in the header `DPoP`.
 #[utoipa::path(
     post, path = "/v1/auth/refresh", tag = "auth", operation_id = "refresh_token",
     request_body = Option<RefreshBody>,
@@ -32,25 +33,25 @@ use crate::{
     )
 )]
 pub(crate) async fn refresh(
-    Credential { bearer, exchange }: Credential,
+    Credential { bearer, exchange, .. }: Credential,
     State(gateway): State<Arc<Gateway>>,
     request: RequestBody,
 ) -> Result<Outcome, Outcome> {
     let app = &gateway.app;
     let origin = &exchange.origin;
+    let charged = |refusal| app.quotas.charge_source(refusal, origin).refusal;
+    let proved = app.access.proved_key(exchange.proof(), None, origin.arrived);
+    let proved = proved.map_err(charged)?;
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, screened, origin).await {
         Ok(Charged { members, .. }) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };
-    let asked = asked.map_err(|refusal| app.quotas.charge_source(refusal, origin).refusal)?;
+    let asked = asked.map_err(charged)?;
     let token = asked.refresh_token;
-    let refreshing = app
-        .access
-        .refreshing(bearer, token, RefreshAt::Api, origin)
-        .await
-        .map_err(|no| no.refusal)?;
+    let presented = PresentedRefresh { bearer, token, proved, at: RefreshAt::Api };
+    let refreshing = app.access.refreshing(presented, origin).await.map_err(|no| no.refusal)?;
     exchange.set_account(refreshing.account().clone());
     app.access.admit_refresh(&refreshing, origin).await?;
     let scope = scope(asked.scope.as_deref())?;

@@ -8,7 +8,8 @@ use std::{
 
 use clap::Args;
 use portcullis_app::{
-    Answered, Conversation, Ctx, Fallback, Invocation, Origin, Purpose, Stages, View, tool_named,
+    Answered, Conversation, Ctx, Fallback, Invocation, Origin, PresentedToken, Purpose, Stages,
+    View, tool_named,
 };
 use portcullis_core::{
     id::{Ids, RequestId},
@@ -107,7 +108,8 @@ async fn called(node: &Node, tool: &str, input: Document) -> Result<Document, Fa
         tracestate: None,
         stages: Stages::untraced(),
     };
-    let session = node.app.access.authenticate(Some(token.expose()), Purpose::Access, &origin);
+    let token = PresentedToken::bearer(Some(token.expose()));
+    let session = node.app.access.authenticate(token, Purpose::Access, &origin);
     let session = session.await.map_err(|refused| refused.refusal.to_string())?;
     let ctx = Ctx { origin: Arc::new(origin), session, attendance: None };
     let bytes = input.root().raw().len();

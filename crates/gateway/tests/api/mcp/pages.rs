@@ -24,7 +24,7 @@ async fn preflight(gateway: &Gateway, origin: &str, headers: &str) -> Answer {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often() {
     let gateway = builder().start();
-    let asked = "Authorization, content-type, mcp-protocol-version, x-evil";
+    let asked = "Authorization, content-type, DPoP, mcp-protocol-version, x-evil";
 
     // More often than a stranger may fail.
     for _ in 0..50 {
@@ -34,7 +34,7 @@ async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often(
         assert_framed(&answer, "preflight");
         assert_eq!(answer.header("access-control-allow-origin"), PAGE);
         assert_eq!(answer.header("access-control-allow-methods"), "POST");
-        let allowed = "authorization, content-type, mcp-protocol-version";
+        let allowed = "authorization, content-type, dpop, mcp-protocol-version";
         assert_eq!(answer.header("access-control-allow-headers"), allowed);
         assert!(answer.header("vary").contains("Origin"));
     }
@@ -71,6 +71,7 @@ async fn a_listed_page_can_read_answers_and_refusals() {
         assert_eq!(answer.header("access-control-allow-origin"), PAGE);
         let exposed = answer.header("access-control-expose-headers");
         assert!(exposed.contains("www-authenticate") && exposed.contains("x-ratelimit-limit"));
+        assert!(exposed.contains("dpop-nonce"), "{exposed}");
     }
     let own = gateway.send(gateway.request(Method::GET, "/healthz").header("origin", PAGE)).await;
     // Elsewhere there are no pages.

@@ -5,13 +5,13 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -26,16 +26,27 @@ use super::{
     Site,
     client::{Client, Fields, Tokens, hidden},
     error,
+    grants::{CLIENT_ASSERTION, Signer, proof_for, with},
 };
 use crate::{gateway, login::browser::Browser};
 
 const APP: &str = "https://app.example/cb";
-const EVIL: &str = "https://evil.example/cb";
+
+/// What the owner of the documents changes.
+#[derive(Default)]
+struct State {
+    /// The clients return to another address.
+    moved: bool,
+    /// The client with keys has none any more.
+    public: bool,
+    keys: Vec<Value>,
+}
 
 /// A site under TLS that holds documents of clients, the good one at `/app.json`.
 struct Documents {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
+    state: Arc<Mutex<State>>,
     authority: PathBuf,
     _serving: JoinSet<()>,
 }
@@ -59,12 +70,20 @@ fn acceptor(folder: &Path) -> (TlsAcceptor, PathBuf) {
     (TlsAcceptor::from(Arc::new(config)), file)
 }
 
-/// The answer to the request of this number, for this path; `None` if it never comes.
-fn answer(path: &str, number: usize, address: SocketAddr) -> Option<String> {
+/// The answer to a request for this path; `None` if it never comes. `state` is what its owner can change.
+fn answer(path: &str, address: SocketAddr, state: &State) -> Option<String> {
+    let at = |path: &str| format!("https://{address}{path}");
     let document = |path: &str| {
-        let id = format!("https://{address}{path}");
-        json!({"client_id": id, "client_name": "Described", "redirect_uris": [APP]}).to_string()
+        let uris = json!([if state.moved { "https://elsewhere.example/cb" } else { APP }]);
+        json!({"client_id": at(path), "client_name": "Described", "redirect_uris": uris})
     };
+    let by_key = |more: Value| {
+        let mut document = document(path);
+        document["token_endpoint_auth_method"] = json!("private_key_jwt");
+        document.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        document.to_string()
+    };
+    let keys = json!({ "keys": state.keys });
     let ok = |body: String| {
         let length = body.len();
         format!(
@@ -72,9 +91,28 @@ fn answer(path: &str, number: usize, address: SocketAddr) -> Option<String> {
         )
     };
     match path {
-        "/changing.json" if number > 0 => Some(ok(document(path).replace(APP, EVIL))),
-        "/app.json" | "/changing.json" => Some(ok(document(path))),
-        "/other.json" => Some(ok(document("/app.json"))),
+        "/app.json" => Some(ok(document(path).to_string())),
+        "/other.json" => Some(ok(document("/app.json").to_string())),
+        "/key.json" if state.public => Some(ok(document(path).to_string())),
+        "/key.json" => Some(ok(by_key(json!({ "jwks": keys })))),
+        "/key-at.json" => Some(ok(by_key(json!({ "jwks_uri": at("/keys") })))),
+        "/key-large.json" => Some(ok(by_key(json!({ "jwks_uri": at("/keys-large") })))),
+        "/key-private.json" => {
+            Some(ok(by_key(json!({ "jwks_uri": "https://169.254.169.254/keys" }))))
+        }
+        // A public name that resolves to this machine: the guard knows when it dials.
+        "/key-local.json" => {
+            let keys = format!("https://localhost:{}/keys", address.port());
+            Some(ok(by_key(json!({ "jwks_uri": keys }))))
+        }
+        "/key-both.json" => Some(ok(by_key(json!({ "jwks_uri": at("/keys"), "jwks": keys })))),
+        "/secret.json" => {
+            let mut document = document(path);
+            document["token_endpoint_auth_method"] = json!("client_secret_basic");
+            Some(ok(document.to_string()))
+        }
+        "/keys" => Some(ok(keys.to_string())),
+        "/keys-large" => Some(ok(format!("{keys}{}", " ".repeat(10 << 20)))),
         "/moved.json" => Some(
             "HTTP/1.1 302 Found\r\nlocation: /app.json\r\ncontent-length: 0\r\n\r\n".to_owned(),
         ),
@@ -91,27 +129,31 @@ impl Documents {
         let address = listener.local_addr().unwrap();
         let asked = Arc::<AtomicUsize>::default();
         let came = Arc::clone(&asked);
+        let state = Arc::<Mutex<State>>::default();
+        let owned = Arc::clone(&state);
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let acceptor = acceptor.clone();
                 let came = Arc::clone(&came);
+                let owned = Arc::clone(&owned);
                 open.spawn(async move {
                     let Ok(mut stream) = acceptor.accept(stream).await else { return };
                     let mut request = vec![0; 4096];
                     let Ok(length) = stream.read(&mut request).await else { return };
-                    let number = came.fetch_add(1, Ordering::SeqCst);
+                    came.fetch_add(1, Ordering::SeqCst);
                     let text = String::from_utf8_lossy(&request[..length]).into_owned();
                     let path = text.split(' ').nth(1).unwrap_or_default();
-                    match answer(path, number, address) {
+                    let answer = answer(path, address, &owned.lock().unwrap());
+                    match answer {
                         Some(answer) => drop(stream.write_all(answer.as_bytes()).await),
                         None => std::future::pending().await,
                     }
                 });
             }
         });
-        Self { address, asked, authority, _serving: serving }
+        Self { address, asked, state, authority, _serving: serving }
     }
 
     fn id(&self, path: &str) -> String {
@@ -189,22 +231,136 @@ async fn private_addresses_and_clients_that_are_not_allowed_are_not_asked() {
     assert_eq!(documents.asked.load(Ordering::SeqCst), 0);
 }
 
+/// The fields with an assertion of the client.
+fn signed(mut fields: Fields, assertion: String) -> Fields {
+    fields.insert("client_assertion_type", CLIENT_ASSERTION.to_owned());
+    fields.insert("client_assertion", assertion);
+    fields
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_document_names_keys_proves_itself_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let key = Signer::new();
+    documents.state.lock().unwrap().keys = vec![key.jwk()];
+    let site = documents.site(NAMED);
+    let browser = site.browser().await;
+    for path in ["/key.json", "/key-at.json"] {
+        let client = Client { id: documents.id(path), ..site.client(APP).await };
+        let claims = || proof_for(&client.id, site.gateway.url());
+        let code = client.code(&browser, &client.request()).await;
+        let fields = client.exchange(&code);
+
+        let bare = client.token(&fields).await;
+        assert_eq!(error(&bare), (401, "invalid_client"), "{path}: {}", bare.text);
+        for (who, changes) in [
+            (&Signer::new(), json!({})),
+            (&key, json!({ "aud": "https://other.example" })),
+            (&key, json!({ "jti": null })),
+            (&key, json!({ "iss": "x", "sub": "x" })),
+        ] {
+            let assertion = who.sign("JWT", &with(claims(), &changes));
+            let refused = client.token(&signed(fields.clone(), assertion)).await;
+            assert_eq!(error(&refused), (401, "invalid_client"), "{path} {changes}");
+        }
+        let once = key.sign("JWT", &claims());
+        let tokens = Tokens::of(&client.token(&signed(fields, once.clone())).await);
+
+        let refresh = client.refresh(&tokens.refresh);
+        let bare = client.token(&refresh).await;
+        assert_eq!(error(&bare), (401, "invalid_client"), "{path}: {}", bare.text);
+        let twice = client.token(&signed(refresh.clone(), once)).await;
+        assert_eq!(error(&twice), (401, "invalid_client"), "an assertion is used once");
+        let proved = client.token(&signed(refresh, key.sign("JWT", &claims()))).await;
+        Tokens::of(&proved);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_that_are_private_far_too_many_or_shared_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let key = Signer::new();
+    documents.state.lock().unwrap().keys = vec![key.jwk()];
+    let site = documents.site(NAMED);
+    let browser = site.browser().await;
+    let client = site.client(APP).await;
+    for path in ["/key-both.json", "/key-private.json", "/secret.json"] {
+        let page = client.asks(&browser, &request(&documents.id(path), &client)).await;
+        assert_eq!(page.status, 400, "{path}: {}", page.text);
+    }
+    // Addresses of keys are gone to only when a client proves itself, through the guard and in bounds.
+    for path in ["/key-large.json", "/key-local.json"] {
+        let client = Client { id: documents.id(path), ..client.clone() };
+        let code = client.code(&browser, &client.request()).await;
+        let assertion = key.sign("JWT", &proof_for(&client.id, site.gateway.url()));
+        let refused = client.token(&signed(client.exchange(&code), assertion)).await;
+        assert!(refused.status.is_client_error() || refused.status == 503, "{path}");
+        assert!(refused.at("/access_token").is_null(), "{path}: {}", refused.text);
+    }
+    let asked = documents.asked.load(Ordering::SeqCst);
+    assert_eq!(asked, 6, "five documents and the keys that are too large, nothing else");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_changes_between_consent_and_token_gives_nothing_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let key = Signer::new();
+    documents.state.lock().unwrap().keys = vec![key.jwk()];
+    let mut site = documents.site(NAMED);
+    let (by_key, public) = (documents.id("/key.json"), documents.id("/app.json"));
+    let port = site.gateway.url().rsplit(':').next().unwrap().parse().unwrap();
+    let (keyed_code, moved_code) = {
+        let browser = site.browser().await;
+        let keyed = Client { id: by_key.clone(), ..site.client(APP).await };
+        let moved = Client { id: public.clone(), ..site.client(APP).await };
+        let keyed_code = keyed.code(&browser, &keyed.request()).await;
+        let moved_code = moved.code(&browser, &moved.request()).await;
+        (keyed.exchange(&keyed_code), moved.exchange(&moved_code))
+    };
+    // A node that starts again knows the documents as they are now.
+    {
+        let mut state = documents.state.lock().unwrap();
+        (state.moved, state.public) = (true, true);
+    }
+    site.gateway.stop();
+    site.gateway.start_at(port);
+    let redirect_uri = "https://elsewhere.example/cb".to_owned();
+    let keyed = Client { gateway: &site.gateway, id: by_key, redirect_uri };
+    let moved = Client { id: public, ..keyed.clone() };
+    let browser = site.browser().await;
+
+    // It has no keys any more: what was granted to one with keys is not given to one without.
+    let bare = keyed.token(&keyed_code).await;
+    let assertion = key.sign("JWT", &proof_for(&keyed.id, site.gateway.url()));
+    let proved = keyed.token(&signed(keyed_code, assertion)).await;
+    assert_eq!(error(&bare), (401, "invalid_client"), "{}", bare.text);
+    assert_eq!(error(&proved), (401, "invalid_client"), "{}", proved.text);
+    // It returns to another address: the code that went to the old one is worth nothing.
+    let page = moved.asks(&browser, &moved.request()).await;
+    assert_eq!(page.status, 200, "asked anew: {}", page.text);
+    assert!(page.text.contains("elsewhere.example"), "{}", page.text);
+    let refused = moved.token(&moved_code).await;
+    assert_eq!(error(&refused), (400, "invalid_grant"), "{}", refused.text);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_document_that_changes_after_the_page_was_shown_takes_nothing_along() {
     let folder = tempfile::tempdir().unwrap();
     let documents = Documents::start(folder.path()).await;
     let mut site = documents.site(NAMED);
-    let id = documents.id("/changing.json");
+    let id = documents.id("/app.json");
     let session = "portcullis-session";
-    let (cookie, code, fields) = {
+    let (cookie, fields) = {
         let browser = site.browser().await;
         let client = Client { id: id.clone(), ..site.client(APP).await };
-        let code = client.code(&browser, &client.request()).await;
         let page = client.asks(&browser, &client.request()).await;
         let field = |name| (name, hidden(&page, name));
-        let fields = ["form_token", "request", "shown"].map(field);
-        (browser.cookie(session).unwrap(), code, fields)
+        (browser.cookie(session).unwrap(), ["form_token", "request", "shown"].map(field))
     };
+    documents.state.lock().unwrap().moved = true;
     // What was fetched is forgotten.
     site.gateway.stop();
     site.gateway.start();
@@ -212,17 +368,9 @@ async fn a_document_that_changes_after_the_page_was_shown_takes_nothing_along() 
     browser.plant(session, &cookie);
     let mut sent: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
     sent.push(("decision", "allow"));
-    let client = Client { id, ..site.client(APP).await };
-    let evil = Client { redirect_uri: EVIL.to_owned(), ..client.clone() };
 
     let decided = browser.submit("/oauth/authorize", &sent).await;
-    let elsewhere = client.token(&evil.exchange(&code)).await;
 
-    assert_eq!(documents.asked.load(Ordering::SeqCst), 2);
     assert_eq!(decided.status, 400, "{}", decided.text);
     assert!(!decided.headers.contains_key("location"));
-    assert_eq!(error(&elsewhere), (400, "invalid_grant"));
-    let page = evil.asks(&browser, &evil.request()).await;
-    assert_eq!(page.status, 200, "a person is asked anew for where it leads now: {}", page.text);
-    assert!(page.text.contains("evil.example"), "{}", page.text);
 }

@@ -34,19 +34,19 @@ const PUBLIC: &str = "https://gateway.acme.example";
 /// An identity provider whose keys the configuration holds.
 const IDP: &str = "https://login.acme.example";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+pub(super) const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// A client of the configuration that has a key.
 const AGENT: &str = "agent";
 
 /// A key that signs.
-struct Signer(Ed25519KeyPair);
+pub(super) struct Signer(Ed25519KeyPair);
 
 impl Signer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Ed25519KeyPair::generate().unwrap())
     }
 
-    fn jwk(&self) -> Value {
+    pub(super) fn jwk(&self) -> Value {
         let x = URL_SAFE_NO_PAD.encode(self.0.public_key().as_ref());
         json!({ "kty": "OKP", "crv": "Ed25519", "x": x })
     }
@@ -63,7 +63,7 @@ impl Signer {
         format!("-----BEGIN PRIVATE KEY-----\n{key}\n-----END PRIVATE KEY-----\n")
     }
 
-    fn sign(&self, typ: &str, claims: &Value) -> String {
+    pub(super) fn sign(&self, typ: &str, claims: &Value) -> String {
         let header = json!({ "alg": "EdDSA", "typ": typ });
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let signed = format!("{}.{}", part(&header), part(claims));
@@ -74,19 +74,19 @@ impl Signer {
 
 /// The present moment, which JWTs are held against.
 #[expect(clippy::disallowed_methods, reason = "the issuer of these JWTs is not the gateway")]
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     i64::try_from(now.as_secs()).unwrap()
 }
 
 /// A `jti` that no other JWT has.
-fn unique() -> String {
+pub(super) fn unique() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("jti-{}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Claims with others in their place; `null` removes one.
-fn with(mut claims: Value, changes: &Value) -> Value {
+pub(crate) fn with(mut claims: Value, changes: &Value) -> Value {
     for (name, value) in changes.as_object().unwrap() {
         if value.is_null() {
             claims.as_object_mut().unwrap().remove(name);
@@ -99,8 +99,13 @@ fn with(mut claims: Value, changes: &Value) -> Value {
 
 /// The assertion by which a client or a service account proves itself.
 fn proof(client: &str) -> Value {
+    proof_for(client, PUBLIC)
+}
+
+/// The same for the gateway at this address.
+pub(super) fn proof_for(client: &str, issuer: &str) -> Value {
     json!({
-        "iss": client, "sub": client, "aud": PUBLIC, "jti": unique(),
+        "iss": client, "sub": client, "aud": issuer, "jti": unique(),
         "iat": now(), "exp": now() + 60,
     })
 }

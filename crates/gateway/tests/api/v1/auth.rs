@@ -67,6 +67,7 @@ async fn plant(
         allowed_cidrs: None,
         exchange_only: false,
         lineage: Some(portcullis_core::lineage::Lineage::default()),
+        dpop_jkt: None,
     };
     change(&mut record);
     let token = Token::generate(record.kind, &Filled(number));

@@ -123,6 +123,26 @@ async fn what_is_no_public_key_of_a_service_account_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_service_account_registers_no_key_of_one_that_may_do_more() {
+    let Scene { gateway, admin, ci } = scene();
+    let root = gateway.service(&admin.org, "admin mcps:read");
+    let reader = gateway.service(&admin.org, "mcps:read");
+    let body = json!({ "pem": PEM }).to_string();
+
+    let more = gateway.post(&root, &keys_of(&ci), &body).await;
+    let less = gateway.post(&root, &keys_of(&reader), &body).await;
+
+    assert_eq!(more.refusal(), (400, "invalid_scope"));
+    assert_eq!(more.at("/error/details/scope"), "mcps:invoke");
+    assert_eq!(less.status, 200, "{}", less.text);
+    assert!(items(&gateway.get(&admin, &keys_of(&ci)).await.ok()).is_empty(), "nothing is kept");
+    let query = "/v1/audit/events?type=principal.key_added";
+    assert_eq!(items(&gateway.get(&admin, query).await.ok()).len(), 1, "nor recorded as done");
+    // A person who is admin gives whatever there is.
+    gateway.post(&admin, &keys_of(&ci), &body).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_are_for_admins_of_the_same_org() {
     let Scene { gateway, admin, ci } = scene();
     let path = keys_of(&ci);

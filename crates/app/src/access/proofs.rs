@@ -1,0 +1,351 @@
+//! Proofs of possession (DPoP, RFC 9449): made for their request, and used once on all nodes.
+//!
+//! A proof that was made with a nonce of this process is remembered in memory, because no other
+//! process takes it. Any other is remembered in the store, many in one statement.
+//!
+//! **Invariant:** what is remembered where depends on the nonce alone, which is signed. So the same
+//! proof always comes to the same memory, on whichever node and however often.
+
+use std::{
+    collections::HashSet,
+    mem,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use portcullis_core::{
+    clock::Timestamp,
+    refusal::Refusal,
+    secret::Secret,
+    trust::{
+        DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, TargetUri,
+        Thumbprint,
+    },
+};
+use portcullis_store::{Assertion, StoreError};
+use tokio::sync::oneshot;
+
+use super::{Access, tokens::exchange::record_of};
+
+/// Proofs of the last four minutes that a process remembers at most; beyond that it gives clients
+/// nonces that the store stands behind.
+const MOST: usize = 200_000;
+/// Seconds after which one half of what is remembered is forgotten: longer than any proof is good.
+const HALF: i64 = 2 * PROOF_SECONDS + 2;
+
+/// The header `DPoP` of a request, and what it has to be made for.
+#[derive(Debug)]
+pub struct PresentedProof {
+    proof: Result<Secret, ProofFault>,
+    method: String,
+    address: Option<TargetUri>,
+    /// The nonce that the answer gives the client.
+    nonce: OnceLock<String>,
+}
+
+impl PresentedProof {
+    /// The proof in a request by `method` to `address`, as clients know it; a fault if there are
+    /// several.
+    #[must_use]
+    pub fn new(
+        proof: Result<Secret, ProofFault>,
+        method: String,
+        address: Option<TargetUri>,
+    ) -> Self {
+        Self { proof, method, address, nonce: OnceLock::new() }
+    }
+
+    /// The nonce that the answer gives the client, if it does.
+    #[must_use]
+    pub fn offered_nonce(&self) -> Option<&str> {
+        self.nonce.get().map(String::as_str)
+    }
+}
+
+/// Sign by which the sender of a token shows that it may use it.
+#[derive(Debug, Clone, Copy)]
+pub enum Possession<'a> {
+    /// `Authorization: Bearer`.
+    Bearer,
+    /// `Authorization: DPoP`, with the proof if one came.
+    Dpop(Option<&'a PresentedProof>),
+    /// The key that was proved before in the same request; the token need not be bound.
+    Proved(Option<Thumbprint>),
+    /// The same, and the token has to be bound.
+    ProvedDpop(Option<Thumbprint>),
+}
+
+/// A token as it came with a request.
+#[derive(Debug, Clone, Copy)]
+pub struct PresentedToken<'a> {
+    pub text: Option<&'a str>,
+    pub possession: Possession<'a>,
+}
+
+impl<'a> PresentedToken<'a> {
+    /// One that its bearer sent.
+    #[must_use]
+    pub const fn bearer(text: Option<&'a str>) -> Self {
+        Self { text, possession: Possession::Bearer }
+    }
+}
+
+/// A key that the sender of a token request proved to hold. The proof has still to be used.
+#[derive(Debug, Clone)]
+pub struct ProvedKey {
+    pub key: Thumbprint,
+    once: Assertion,
+}
+
+/// Proofs at a process.
+#[derive(Debug)]
+pub(super) struct Proofs {
+    nonces: DpopNonces,
+    seen: Mutex<Seen>,
+    waiting: Mutex<Vec<Waiting>>,
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// A proof that waits to be remembered in the store, and its presenter.
+type Waiting = (Assertion, oneshot::Sender<Result<bool, StoreError>>);
+
+impl Proofs {
+    pub(super) fn new(nonces: DpopNonces) -> Self {
+        Self {
+            nonces,
+            seen: Mutex::default(),
+            waiting: Mutex::default(),
+            writing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Proofs that were used here, in two halves: those of the present time, and those before.
+#[derive(Debug, Default)]
+struct Seen {
+    now: HashSet<[u8; 32]>,
+    before: HashSet<[u8; 32]>,
+    since: Timestamp,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Sight {
+    First,
+    Again,
+    /// There is no room.
+    Full,
+}
+
+impl Seen {
+    fn note(&mut self, digest: [u8; 32], now: Timestamp) -> Sight {
+        // A clock that was set back forgets nothing.
+        if self.since.plus_seconds(HALF) <= now {
+            self.before = mem::take(&mut self.now);
+            self.since = now;
+        }
+        if self.before.contains(&digest) || self.now.contains(&digest) {
+            return Sight::Again;
+        }
+        if self.now.len() >= MOST / 2 {
+            return Sight::Full;
+        }
+        self.now.insert(digest);
+        Sight::First
+    }
+}
+
+impl Access {
+    /// The key that the sender of a token request proves to hold; `None` if it sends no proof. With
+    /// `token` the proof has to be one for that token as well.
+    ///
+    /// # Errors
+    /// `invalid_dpop_proof` and `use_dpop_nonce`.
+    pub fn proved_key(
+        &self,
+        presented: Option<&PresentedProof>,
+        token: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Option<ProvedKey>, Refusal> {
+        let Some(presented) = presented else { return Ok(None) };
+        let proof = checked(presented, token, now)?;
+        if let Some(nonce) = &proof.nonce
+            && self.proofs.nonces.read(nonce, now).is_none()
+        {
+            return Err(self.ask_for_nonce(presented, now));
+        }
+        Ok(Some(ProvedKey { key: proof.key, once: record_of(&proof.once) }))
+    }
+
+    /// Uses the proof of a token request, after all else was found good.
+    pub(super) async fn use_proof(&self, proved: Option<&ProvedKey>) -> Result<(), Refusal> {
+        let Some(proved) = proved else { return Ok(()) };
+        let first = self.base.store.use_assertion(proved.once).await?;
+        if first { Ok(()) } else { Err(Refusal::InvalidProof { fault: ProofFault::Replayed }) }
+    }
+
+    /// Fails unless the sender of a token that is bound to `key` proves that it holds that key, or
+    /// bears a token that is bound to none.
+    pub(super) async fn possess(
+        self: &Arc<Self>,
+        key: Option<Thumbprint>,
+        token: PresentedToken<'_>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let presented = match (key, token.possession) {
+            (None, Possession::Bearer | Possession::Proved(_)) => return Ok(()),
+            (None, Possession::Dpop(_) | Possession::ProvedDpop(_)) => {
+                return Err(UNBOUND);
+            }
+            (Some(key), Possession::Proved(proved) | Possession::ProvedDpop(proved)) => {
+                return if proved == Some(key) { Ok(()) } else { Err(unproved(proved)) };
+            }
+            (Some(_), Possession::Bearer) => return Err(unproved(None)),
+            (Some(_), Possession::Dpop(presented)) => presented,
+        };
+        let missing = Refusal::InvalidProof { fault: ProofFault::Missing };
+        let presented = presented.ok_or(missing)?;
+        let proof = checked(presented, token.text, now)?;
+        if Some(proof.key) != key {
+            return Err(Refusal::InvalidProof { fault: ProofFault::OtherKey });
+        }
+        self.use_once(presented, &proof, now).await
+    }
+
+    /// Uses a proof that came with a token.
+    async fn use_once(
+        self: &Arc<Self>,
+        presented: &PresentedProof,
+        proof: &DpopProof,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
+        let nonces = &self.proofs.nonces;
+        let once = record_of(&proof.once);
+        let read = proof.nonce.as_deref().map(|nonce| nonces.read(nonce, now));
+        let is_first = match read {
+            Some(None) => return Err(self.ask_for_nonce(presented, now)),
+            Some(Some(nonce)) => match nonce.scope {
+                // It would be remembered nowhere but there.
+                NonceScope::Other => return Err(self.ask_for_nonce(presented, now)),
+                NonceScope::Own => {
+                    let mut seen = self.proofs.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                    match seen.note(once.digest, now) {
+                        Sight::First => true,
+                        Sight::Again => false,
+                        Sight::Full => return Err(self.ask_for_nonce(presented, now)),
+                    }
+                }
+                NonceScope::Shared => self.remember(once).await?,
+            },
+            None => self.remember(once).await?,
+        };
+        if read.is_none_or(|nonce| nonce.is_some_and(|nonce| nonce.is_aging)) {
+            let _ = presented.nonce.set(nonces.own(now));
+        }
+        if is_first { Ok(()) } else { Err(Refusal::InvalidProof { fault: ProofFault::Replayed }) }
+    }
+
+    /// Remembers a proof in the store, together with all that wait; false if it was used before.
+    async fn remember(self: &Arc<Self>, once: Assertion) -> Result<bool, Refusal> {
+        let (tell, told) = oneshot::channel();
+        self.proofs.waiting().push((once, tell));
+        let this = Arc::clone(self);
+        // Whoever has the turn writes for others, too, and so goes on if its own client hangs up.
+        self.base.uncancelled(async move { this.remember_waiting().await }).await?;
+        told.await.map_err(|_| Refusal::Internal)?.map_err(Refusal::from)
+    }
+
+    async fn remember_waiting(&self) {
+        let _turn = self.proofs.writing.lock().await;
+        let waiting = mem::take(&mut *self.proofs.waiting());
+        if waiting.is_empty() {
+            return;
+        }
+        let (all, tell): (Vec<Assertion>, Vec<_>) = waiting.into_iter().unzip();
+        match self.base.store.use_assertions(&all).await {
+            Ok(first) => {
+                for (tell, first) in tell.into_iter().zip(first) {
+                    let _ = tell.send(Ok(first));
+                }
+            }
+            Err(error) => {
+                for tell in tell {
+                    let _ = tell.send(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// Asks for a proof with a nonce that is good at every node, so that the next request is not
+    /// turned away again by another one.
+    fn ask_for_nonce(&self, presented: &PresentedProof, now: Timestamp) -> Refusal {
+        let _ = presented.nonce.set(self.proofs.nonces.shared(now));
+        Refusal::InvalidProof { fault: ProofFault::Nonce }
+    }
+}
+
+fn checked(
+    presented: &PresentedProof,
+    token: Option<&str>,
+    now: Timestamp,
+) -> Result<DpopProof, Refusal> {
+    let address = presented.address.as_ref();
+    let target = ProofTarget { method: &presented.method, address, token };
+    let text = presented.proof.as_ref().map_err(|fault| *fault);
+    let proof = text.and_then(|text| DpopProof::check(text.expose(), target, now));
+    proof.map_err(|fault| Refusal::InvalidProof { fault })
+}
+
+/// The refusal of a token that comes as if it were bound to a key.
+pub(super) const UNBOUND: Refusal =
+    Refusal::WrongTokenKind { hint: "it is bound to no key: send it as `Authorization: Bearer`" };
+
+/// The refusal of a token whose key was not proved.
+pub(super) const fn unproved(proved: Option<Thumbprint>) -> Refusal {
+    match proved {
+        Some(_) => Refusal::InvalidProof { fault: ProofFault::OtherKey },
+        None => Refusal::WrongTokenKind {
+            hint: "it is bound to a key: send it as `Authorization: DPoP`, with a proof of that \
+                   key in the header `DPoP`",
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_000_000);
+
+    #[test]
+    fn a_proof_is_remembered_longer_than_it_is_good() {
+        let mut seen = Seen::default();
+
+        assert_eq!(seen.note([1; 32], NOW), Sight::First);
+        for later in [0, 1, HALF - 1, HALF, 2 * PROOF_SECONDS + 1] {
+            assert_eq!(seen.note([1; 32], NOW.plus_seconds(later)), Sight::Again, "{later}");
+        }
+        assert_eq!(seen.note([2; 32], NOW.plus_seconds(-60)), Sight::First);
+        assert_eq!(seen.note([3; 32], NOW.plus_seconds(3 * HALF)), Sight::First);
+        assert_eq!(seen.note([1; 32], NOW.plus_seconds(5 * HALF)), Sight::First);
+    }
+
+    #[test]
+    fn there_is_a_bound_beyond_which_nothing_is_taken() {
+        let mut seen = Seen::default();
+        let digest = |number: usize| {
+            let mut digest = [0; 32];
+            digest[..8].copy_from_slice(&number.to_be_bytes());
+            digest
+        };
+        for number in 0..MOST / 2 {
+            assert_eq!(seen.note(digest(number), NOW), Sight::First);
+        }
+
+        assert_eq!(seen.note(digest(MOST), NOW), Sight::Full);
+        assert_eq!(seen.note(digest(0), NOW), Sight::Again, "what is known stays known");
+        assert_eq!(seen.note(digest(MOST), NOW.plus_seconds(HALF)), Sight::First);
+    }
+}

@@ -1,0 +1,141 @@
+//! Nonces that the gateway gives out for proofs (RFC 9449 §8, §9). Nothing of them is kept.
+//!
+//! One of a node is good at the process that made it, which then knows all proofs that were made
+//! with it; a shared one is good at every node, at which proofs have to be remembered together.
+
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+
+use crate::{
+    clock::Timestamp,
+    random::{self, Random},
+};
+
+/// Purpose for which the key of nonces is derived.
+pub const DPOP_NONCES: &str = "dpop-nonces";
+/// Seconds of a window. A nonce is good in the window in which it was made and in the next.
+const WINDOW: i64 = 300;
+/// Bytes of a MAC that are sent.
+const TAG: usize = 16;
+
+/// Processes at which a nonce is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NonceScope {
+    /// This process, which made it.
+    Own,
+    /// Every node.
+    Shared,
+    /// Another process.
+    Other,
+}
+
+/// A nonce of this installation that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadNonce {
+    pub scope: NonceScope,
+    /// True in its second window: the client should be given another one.
+    pub is_aging: bool,
+}
+
+/// Makes and reads nonces of an installation.
+#[derive(Debug)]
+pub struct DpopNonces {
+    key: hmac::Key,
+    /// The name of this process.
+    process: [u8; 8],
+}
+
+impl DpopNonces {
+    /// From 32 bytes that are used for nothing else.
+    #[must_use]
+    pub fn new(key: &[u8; 32], source: &dyn Random) -> Self {
+        Self { key: hmac::Key::new(hmac::HMAC_SHA256, key), process: random::bytes(source) }
+    }
+
+    /// A nonce that is good at this process.
+    #[must_use]
+    pub fn own(&self, now: Timestamp) -> String {
+        self.nonce(self.process, now)
+    }
+
+    /// A nonce that is good at every node.
+    #[must_use]
+    pub fn shared(&self, now: Timestamp) -> String {
+        self.nonce([0; 8], now)
+    }
+
+    /// Reads a nonce; `None` if it was never given out here, or is too old.
+    #[must_use]
+    pub fn read(&self, nonce: &str, now: Timestamp) -> Option<ReadNonce> {
+        if nonce.len() > 64 {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(nonce).ok()?;
+        let (signed, tag) = bytes.split_at_checked(16).filter(|(_, tag)| tag.len() == TAG)?;
+        verify_slices_are_equal(&self.tag(signed), tag).ok()?;
+        let (process, window) = signed.split_at_checked(8)?;
+        let age = window_of(now) - i64::from_be_bytes(window.try_into().ok()?);
+        let scope = if process == self.process {
+            NonceScope::Own
+        } else if process == [0; 8] {
+            NonceScope::Shared
+        } else {
+            NonceScope::Other
+        };
+        // Clocks of nodes differ.
+        (-1..=1).contains(&age).then_some(ReadNonce { scope, is_aging: age == 1 })
+    }
+
+    fn nonce(&self, process: [u8; 8], now: Timestamp) -> String {
+        let signed = [process, window_of(now).to_be_bytes()].concat();
+        let tag = self.tag(&signed);
+        URL_SAFE_NO_PAD.encode([signed, tag].concat())
+    }
+
+    fn tag(&self, signed: &[u8]) -> Vec<u8> {
+        hmac::sign(&self.key, signed).as_ref().iter().copied().take(TAG).collect()
+    }
+}
+
+fn window_of(now: Timestamp) -> i64 {
+    now.as_seconds().div_euclid(WINDOW)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Sevens;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_400_000_000);
+
+    #[test]
+    fn a_nonce_is_good_for_two_windows_at_those_that_it_is_for() {
+        let here = DpopNonces::new(&[1; 32], &Sevens);
+        let there = DpopNonces { process: [8; 8], ..DpopNonces::new(&[1; 32], &Sevens) };
+        let read = |nonces: &DpopNonces, nonce: &str, later| {
+            nonces.read(nonce, NOW.plus_seconds(later)).map(|it| (it.scope, it.is_aging))
+        };
+
+        let own = here.own(NOW);
+        let shared = here.shared(NOW);
+
+        assert_eq!(read(&here, &own, 0), Some((NonceScope::Own, false)));
+        assert_eq!(read(&here, &own, WINDOW), Some((NonceScope::Own, true)));
+        assert_eq!(read(&there, &own, 0), Some((NonceScope::Other, false)));
+        assert_eq!(read(&there, &shared, 0), Some((NonceScope::Shared, false)));
+        assert_eq!(read(&here, &own, 2 * WINDOW), None);
+        assert_eq!(read(&here, &own, -2 * WINDOW), None);
+    }
+
+    #[test]
+    fn a_nonce_that_was_not_made_here_is_none() {
+        let here = DpopNonces::new(&[1; 32], &Sevens);
+        let own = here.own(NOW);
+        let changed = format!("{}A{}", &own[..1], &own[2..]);
+
+        for nonce in ["", "x", &own[..own.len() - 1], &changed, &"A".repeat(43), &"A".repeat(99)] {
+            assert_eq!(here.read(nonce, NOW), None, "{nonce}");
+        }
+        assert_eq!(DpopNonces::new(&[2; 32], &Sevens).read(&own, NOW), None);
+    }
+}
