@@ -306,7 +306,8 @@ impl Access {
         let look = self.look();
         let connections = self.providers.reachable(caller.org_id, caller.principal_id).await?;
         let kind = TokenKind::User;
-        let live = LiveToken { caller, kind, exchange_only: false, expires_at, login, groups };
+        let live =
+            LiveToken { caller, kind, exchange_only: false, expires_at, login, groups, key: None };
         Ok(self.session_of(live, connections, look))
     }
 
