@@ -31,6 +31,7 @@ mod proxies;
 mod query;
 pub mod quota;
 mod routes;
+mod scim;
 mod segment;
 mod strangers;
 mod traces;

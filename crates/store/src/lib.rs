@@ -50,6 +50,7 @@ mod policies;
 mod principal_keys;
 mod principals;
 mod providers;
+mod scim;
 mod secrets;
 mod settings;
 mod sinks;
@@ -102,6 +103,10 @@ pub use crate::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
         ProviderRecord, ProviderStatus, ProviderUpdate,
+    },
+    scim::{
+        ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
+        ScimUserChange, ScimUserFilter, ScimWritten,
     },
     secrets::SealedSecret,
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

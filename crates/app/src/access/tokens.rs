@@ -338,7 +338,7 @@ impl Access {
         let revoked = known.token.revoked_at.is_some();
         let expires_at = known.token.expires_at;
         let login = known.login.clone();
-        let groups = known.principal.groups.clone();
+        let groups = known.principal.all_groups();
         let caller = self.caller(known)?;
         if revoked {
             return Err(Rejected::of(&caller, Refusal::TokenRevoked));

@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(31, "0031_authorization"),
     migration!(32, "0032_usage"),
     migration!(33, "0033_principal_keys"),
+    migration!(35, "0035_scim"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

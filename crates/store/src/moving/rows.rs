@@ -9,11 +9,14 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 37] = [
+pub(super) const TABLES: [&str; 40] = [
     "orgs",
     "org_usage",
     "principals",
     "principal_keys",
+    "scim_users",
+    "scim_groups",
+    "scim_members",
     "tokens",
     "refreshes",
     "identities",

@@ -65,6 +65,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "token.refreshed"
         | "org.changed"
         | "principal.changed"
+        | "group.changed"
         | "provider.refreshed"
         | "provider.needs_auth"
         | "tool.changed"
