@@ -24,9 +24,8 @@ pub use self::{
 use std::{fmt, sync::Arc};
 
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Outcome, Target},
-    id::EventId,
-    refusal::{Executed, Refusal},
+    audit::{Event, EventType},
+    refusal::Refusal,
 };
 use serde_json::Value;
 
@@ -97,26 +96,7 @@ impl Administration {
         id: impl fmt::Display,
         change: Option<Value>,
     ) -> Event {
-        let detached = ctx.detached(&self.screening).keep("change", change, &*self.base.random);
-        Event {
-            id: EventId::new(self.base.ids()),
-            org_id: ctx.caller().org_id,
-            kind,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor: Actor::of(ctx.caller()),
-            request: Some(ctx.recorded_request()),
-            target: Some(Target {
-                credential: None,
-                id: Some(id.to_string()),
-                provider_id: None,
-                kind: target,
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached,
-        }
+        ctx.change_event(&self.screening, kind, target, id, change)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     nodes::{Nodes, jobs::unreadable::Named, readiness::Readiness},
     policies::{Policies, PolicySource},
     providers::{ProviderParts, Providers},
+    scim::Provisioning,
     screening::Screening,
     simulation::{Simulations, policy_cases::run_cases},
     telemetry::{Telemetry, traces::TraceSettings},
@@ -86,6 +87,8 @@ pub struct App {
     pub authorization: Arc<Authorization>,
     pub approvals: Arc<Approvals>,
     pub administration: Arc<Administration>,
+    /// People and groups that identity providers keep.
+    pub provisioning: Arc<Provisioning>,
     pub calls: Arc<Calls>,
     pub simulations: Arc<Simulations>,
     /// Membership, jobs and readiness.
@@ -115,6 +118,7 @@ impl App {
             Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);
         let administration = Administration::new(&foundation, &access, &policies, parts.read_only);
         let administration = Arc::new(administration);
+        let provisioning = Arc::new(Provisioning::new(&foundation, &access));
         let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
@@ -149,6 +153,7 @@ impl App {
             authorization,
             approvals,
             administration,
+            provisioning,
             calls,
             simulations,
             nodes,

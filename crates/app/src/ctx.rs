@@ -1,16 +1,17 @@
 //! Context of a use case: everything it is told besides its own arguments.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use portcullis_core::{
-    audit::{self, Capture},
+    audit::{self, Actor, Capture, Event, EventType, Outcome, Target},
     call::Asker,
     clock::Timestamp,
-    id::RequestId,
+    id::{EventId, RequestId},
     principal::{Caller, Scope},
-    refusal::Refusal,
+    refusal::{Executed, Refusal},
     trace::TraceParent,
 };
+use serde_json::Value;
 
 use crate::{
     attendance::Attendance, screening::Screening, session::Session, telemetry::stages::Stages,
@@ -100,5 +101,37 @@ impl Ctx {
             .detached(screening)
             .keep_text("actor_name", Some(&self.caller().principal_name), random)
             .keep_text("label", self.caller().label.as_deref(), random)
+    }
+
+    /// The event of a change by the caller to `id`, with its particulars.
+    pub(crate) fn change_event(
+        &self,
+        screening: &Screening,
+        kind: EventType,
+        target: &'static str,
+        id: impl fmt::Display,
+        change: Option<Value>,
+    ) -> Event {
+        let base = &screening.base;
+        let detached = self.detached(screening).keep("change", change, &*base.random);
+        Event {
+            id: EventId::new(base.ids()),
+            org_id: self.caller().org_id,
+            kind,
+            occurred_at: self.origin.arrived,
+            count: None,
+            actor: Actor::of(self.caller()),
+            request: Some(self.recorded_request()),
+            target: Some(Target {
+                credential: None,
+                id: Some(id.to_string()),
+                provider_id: None,
+                kind: target,
+                version: None,
+            }),
+            governance: None,
+            outcome: Outcome::success(Executed::Yes),
+            detached,
+        }
     }
 }

@@ -7,6 +7,8 @@
 mod app;
 mod nodes;
 
+mod scim;
+
 mod administration;
 
 mod calls;
@@ -153,6 +155,7 @@ pub use self::{
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
+    scim::{ListedResources, Provisioning, ScimList, ScimResource},
     screening::{Screening, fingerprint_key},
     session::Session,
     simulation::{

@@ -173,7 +173,7 @@ impl Simulations {
             who.roles = who.roles.or_else(|| Some(vec![role.name().to_owned()]));
             let scopes = || role.scopes().iter().map(|scope| scope.as_str().to_owned()).collect();
             who.scopes = who.scopes.or_else(|| Some(scopes()));
-            let mut groups = known.groups;
+            let mut groups = known.all_groups();
             if let Some(login) = self.base.store.last_login(org, id).await? {
                 groups.extend(login.said.groups);
                 let claims = login.said.claims.into_iter();

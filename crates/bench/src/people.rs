@@ -37,6 +37,7 @@ pub(crate) async fn service(store: &Store, org: OrgId) -> Result<PrincipalId, Fa
         name: "bench".to_owned(),
         role: Role::Service(ScopeSet::ALL),
         groups: BTreeSet::new(),
+        provisioned_groups: BTreeSet::new(),
         created_at: SystemClock.now(),
         disabled_at: None,
     };

@@ -196,6 +196,10 @@ id!(
     ConsentId, "con"
 );
 id!(
+    /// A group that an identity provider keeps.
+    GroupId, "grp"
+);
+id!(
     /// The registration of a client.
     RegistrationId, "reg"
 );

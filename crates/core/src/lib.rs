@@ -23,6 +23,7 @@ pub mod policy;
 pub mod principal;
 pub mod random;
 pub mod refusal;
+pub mod scim;
 pub mod scope;
 pub mod secret;
 pub mod token;

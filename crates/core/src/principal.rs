@@ -79,7 +79,7 @@ pub enum Role {
     Member,
     /// May see policies and the audit log, and cannot invoke.
     Auditor,
-    /// May everything.
+    /// May everything but provision users, which is a service account's.
     Admin,
     /// A service account: exactly what its operator listed.
     Service(ScopeSet),
@@ -115,7 +115,7 @@ impl Role {
                 .with(Scope::PoliciesRead)
                 .with(Scope::AuditRead)
                 .with(Scope::AuditExport),
-            Self::Admin => ScopeSet::ALL,
+            Self::Admin => ScopeSet::ALL.without(Scope::Scim),
             Self::Service(listed) => listed,
         }
     }

@@ -25,13 +25,15 @@ pub enum Scope {
     ProvidersRead,
     /// Connect, disconnect and refresh own connections.
     ProvidersWrite,
+    /// Provision users and groups of the org. Of service accounts only: no role has it.
+    Scim,
     /// Ask what tokens of the org are worth.
     TokensIntrospect,
 }
 
 impl Scope {
     /// Every scope, in the order of their names.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Admin,
         Self::ApprovalsDecide,
         Self::ApprovalsRead,
@@ -42,6 +44,7 @@ impl Scope {
         Self::PoliciesRead,
         Self::ProvidersRead,
         Self::ProvidersWrite,
+        Self::Scim,
         Self::TokensIntrospect,
     ];
 
@@ -59,6 +62,7 @@ impl Scope {
             Self::PoliciesRead => "policies:read",
             Self::ProvidersRead => "providers:read",
             Self::ProvidersWrite => "providers:write",
+            Self::Scim => "scim",
             Self::TokensIntrospect => "tokens:introspect",
         }
     }
@@ -112,6 +116,7 @@ impl ScopeSet {
             .without(Scope::AuditExport)
             .without(Scope::ApprovalsRead)
             .without(Scope::ApprovalsDecide)
+            .without(Scope::Scim)
             .without(Scope::TokensIntrospect)
     }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use axum::{
     body::Body,
     extract::{FromRequest, Request},
-    http::{HeaderMap, header},
+    http::{HeaderMap, HeaderValue, header},
 };
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -75,6 +75,26 @@ impl RequestBody {
             self.headers.remove(header::CONTENT_TYPE);
         }
         parsed(&self.read().await?)
+    }
+
+    /// Reads an object of SCIM, declared as `application/scim+json` or as JSON.
+    pub(crate) async fn scim_object<T: Send + 'static>(
+        mut self,
+        app: &App,
+        org: OrgId,
+        make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let declared = self.headers.get(header::CONTENT_TYPE);
+        let declared = declared.and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let kind = declared.split(';').next().unwrap_or_default().trim();
+        if kind.eq_ignore_ascii_case("application/scim+json") {
+            let json = declared.replacen(kind, "application/json", 1);
+            match HeaderValue::from_str(&json) {
+                Ok(json) => self.headers.insert(header::CONTENT_TYPE, json),
+                Err(_) => self.headers.remove(header::CONTENT_TYPE),
+            };
+        }
+        self.object(app, org, make).await
     }
 
     /// Reads what is declared to be JSON.

@@ -33,6 +33,7 @@ mod proxies;
 mod query;
 pub mod quota;
 mod routes;
+mod scim;
 mod segment;
 mod strangers;
 mod traces;

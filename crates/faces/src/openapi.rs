@@ -158,9 +158,13 @@ fn refuse(operation: &mut Value, words: Words, refusals: &[(&str, &str)]) {
         if !responses.contains_key(*status) {
             let schema = match words {
                 Words::Envelope => json!({"$ref": "#/components/schemas/ErrorAnswer"}),
-                Words::OAuth => json!({"type": "object"}),
+                Words::OAuth | Words::Scim => json!({"type": "object"}),
             };
-            let content = json!({"application/json": {"schema": schema}});
+            let kind = match words {
+                Words::Envelope | Words::OAuth => "application/json",
+                Words::Scim => "application/scim+json",
+            };
+            let content = json!({kind: {"schema": schema}});
             let refusal = json!({"description": description, "content": content});
             responses.insert((*status).to_owned(), refusal);
         }

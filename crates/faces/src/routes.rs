@@ -16,13 +16,13 @@ use self::spec::{
     Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
     FORM_LIMIT as FORM, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
     Thread::{self, Shared},
-    Words::{Envelope, OAuth},
+    Words::{Envelope, OAuth, Scim},
 };
 pub use self::{
     router::{framed, health_router, router},
     spec::RouteSpec,
 };
-use super::{Gateway, approvals, authorization, console, front, health, login, oauth, v1};
+use super::{Gateway, approvals, authorization, console, front, health, login, oauth, scim, v1};
 
 /// Operations of one path and what each of them needs.
 pub(super) struct Row {
@@ -38,7 +38,8 @@ const NONE: usize = 0;
 
 /// Every operation.
 pub(super) fn table() -> Vec<Row> {
-    [api(), administration(), oauth_server(), pages()].into_iter().flatten().collect()
+    let all = [api(), administration(), provisioning(), oauth_server(), pages()];
+    all.into_iter().flatten().collect()
 }
 
 /// An operation: who may ask for it, the limit that is shown with its answers, the thread that
@@ -56,6 +57,13 @@ fn row(
 /// An operation that speaks OAuth.
 fn oauth(access: Access, body: usize, routes: fn() -> Routes) -> Row {
     let spec = RouteSpec { access, limit: Requests, thread: Shared, body, words: OAuth };
+    Row { spec, routes }
+}
+
+/// An operation of identity providers.
+fn provider(body: usize, routes: fn() -> Routes) -> Row {
+    let access = Scoped(Scope::Scim);
+    let spec = RouteSpec { access, limit: Requests, thread: Shared, body, words: Scim };
     Row { spec, routes }
 }
 
@@ -130,6 +138,31 @@ fn administration() -> Vec<Row> {
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::holds::lift)),
         row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::list)),
         row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::consents::withdraw)),
+    ]
+}
+
+/// Provisioning by identity providers.
+#[rustfmt::skip]
+fn provisioning() -> Vec<Row> {
+    vec![
+        provider(NONE,  || routes!(scim::users::list)),
+        provider(LARGE, || routes!(scim::users::create)),
+        provider(NONE,  || routes!(scim::users::get)),
+        provider(LARGE, || routes!(scim::users::replace)),
+        provider(LARGE, || routes!(scim::users::patch)),
+        provider(NONE,  || routes!(scim::users::delete)),
+        provider(NONE,  || routes!(scim::groups::list)),
+        provider(LARGE, || routes!(scim::groups::create)),
+        provider(NONE,  || routes!(scim::groups::get)),
+        provider(LARGE, || routes!(scim::groups::replace)),
+        provider(LARGE, || routes!(scim::groups::patch)),
+        provider(NONE,  || routes!(scim::groups::delete)),
+        provider(NONE,  || routes!(scim::discovery::config)),
+        provider(NONE,  || routes!(scim::discovery::schemas)),
+        provider(NONE,  || routes!(scim::discovery::schema)),
+        provider(NONE,  || routes!(scim::discovery::resource_types)),
+        provider(NONE,  || routes!(scim::discovery::resource_type)),
+        provider(NONE,  || routes!(scim::discovery::bulk)),
     ]
 }
 

@@ -1,10 +1,11 @@
 //! Principals of the subjects of trusted issuers.
 
-use portcullis_core::id::OrgId;
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Principal, Store,
-    db::{Readable as _, change, read},
+    db::{Dialect, NewEvent, Readable as _, change, read},
     error::StoreError,
     principals::{PrincipalRow, insert},
 };
@@ -62,6 +63,41 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Makes a subject that was not there before known as a principal; the event is committed with it.
+    /// `false` if the principal is known by another subject of the issuer already, or another login was
+    /// faster.
+    #[boxed]
+    pub async fn link_identity(
+        &self,
+        principal: &Principal,
+        identity: Identity<'_>,
+        now: Timestamp,
+        event: &NewEvent,
+    ) -> Result<bool, StoreError> {
+        let org = principal.org_id.to_string();
+        change!(self, principal.org_id, |tx| {
+            // Two subjects do not both become this principal.
+            tx.lock_tokens(&org).await?;
+            let linked = sqlx::query(LINK)
+                .bind(&org)
+                .bind(identity.issuer)
+                .bind(identity.claim)
+                .bind(identity.subject)
+                .bind(principal.id.to_string())
+                .bind(now.as_micros())
+                .execute(&mut *tx)
+                .await?;
+            if linked.rows_affected() == 0 {
+                return Ok(false);
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+        });
+        Ok(true)
+    }
+}
+
 const FIND: &str = "
 SELECT p.* FROM identities i
 JOIN principals p ON p.org_id = i.org_id AND p.id = i.principal_id
@@ -70,3 +106,11 @@ WHERE i.org_id = $1 AND i.issuer = $2 AND i.claim = $3 AND i.subject = $4";
 const INSERT: &str = "
 INSERT INTO identities (org_id, issuer, claim, subject, principal_id, created_at)
 VALUES ($1, $2, $3, $4, $5, $6)";
+
+const LINK: &str = "
+INSERT INTO identities (org_id, issuer, claim, subject, principal_id, created_at)
+SELECT $1, $2, $3, $4, $5, $6
+WHERE NOT EXISTS (
+    SELECT 1 FROM identities WHERE org_id = $1 AND issuer = $2 AND claim = $3
+        AND (principal_id = $5 OR subject = $4)
+)";

@@ -51,6 +51,7 @@ mod policy_overrides;
 mod principal_keys;
 mod principals;
 mod providers;
+mod scim;
 mod secrets;
 mod settings;
 mod sinks;
@@ -104,6 +105,10 @@ pub use crate::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
         ProviderRecord, ProviderStatus, ProviderUpdate,
+    },
+    scim::{
+        ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
+        ScimUserChange, ScimUserFilter, ScimWritten,
     },
     secrets::SealedSecret,
     settings::{DatabaseSettings, DatabaseUrl, DatabaseUrlError, Sync},

@@ -41,20 +41,24 @@ impl LoginRecord {
 
 row!(LoginRow { said: String, said_at: i64 });
 
-/// True if a login named a group, or the operator put a principal into it. Most texts do not hold
+/// True if a login named a group, or the operator or an identity provider put a principal into it. Most texts do not hold
 /// its name and are not read as JSON.
 macro_rules! named_sql {
     (sqlite) => {
         "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
          SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2)) \
          OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND instr(groups, $3) > 0 AND EXISTS (\
-         SELECT 1 FROM json_each(groups) AS named WHERE named.value = $2))"
+         SELECT 1 FROM json_each(groups) AS named WHERE named.value = $2)) \
+         OR EXISTS (SELECT 1 FROM scim_groups g JOIN scim_members m ON m.org_id = g.org_id \
+         AND m.group_id = g.id WHERE g.org_id = $1 AND g.display_name = $2)"
     };
     (postgres) => {
         "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND strpos(said, $3) > 0 \
          AND jsonb_exists(said::jsonb -> 'groups', $2)) \
          OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND strpos(groups, $3) > 0 \
-         AND jsonb_exists(groups::jsonb, $2))"
+         AND jsonb_exists(groups::jsonb, $2)) \
+         OR EXISTS (SELECT 1 FROM scim_groups g JOIN scim_members m ON m.org_id = g.org_id \
+         AND m.group_id = g.id WHERE g.org_id = $1 AND g.display_name = $2)"
     };
 }
 
@@ -76,8 +80,8 @@ impl Store {
         row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
     }
 
-    /// Groups among these that no login of the org named which is still kept, and that the operator
-    /// put no principal of the org into.
+    /// Groups among these that no login of the org named which is still kept, and that neither the operator
+    /// nor an identity provider put a principal of the org into.
     #[boxed]
     pub async fn unnamed_groups(
         &self,

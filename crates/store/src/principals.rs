@@ -1,6 +1,6 @@
 //! Users and service accounts.
 
-mod changes;
+pub(crate) mod changes;
 mod pages;
 
 pub use self::{
@@ -45,9 +45,20 @@ pub struct Principal {
     pub role: Role,
     /// The groups that the operator put it into, besides those that its logins name.
     pub groups: BTreeSet<String>,
+    /// The groups that an identity provider put it into over SCIM. Kept in step by the functions of `scim`; no
+    /// other writes it.
+    pub provisioned_groups: BTreeSet<String>,
     pub created_at: Timestamp,
     /// Since when none of its tokens is accepted, if so.
     pub disabled_at: Option<Timestamp>,
+}
+
+impl Principal {
+    /// The groups that the operator and an identity provider put it into, besides those of its logins.
+    #[must_use]
+    pub fn all_groups(&self) -> BTreeSet<String> {
+        self.groups.union(&self.provisioned_groups).cloned().collect()
+    }
 }
 
 row!(pub(crate) PrincipalRow {
@@ -57,6 +68,7 @@ row!(pub(crate) PrincipalRow {
     role: String,
     scopes: String,
     groups: String,
+    provisioned_groups: String,
     created_at: i64,
     disabled_at: Option<i64>,
 });
@@ -71,6 +83,7 @@ impl Readable for PrincipalRow {
             org_id: parse(&self.org_id, "principals.org_id")?,
             role: role_of(&self.role, &self.scopes)?,
             groups: groups_of(&self.groups)?,
+            provisioned_groups: groups_of(&self.provisioned_groups)?,
             name: self.name,
             created_at: Timestamp::from_micros(self.created_at),
             disabled_at: self.disabled_at.map(Timestamp::from_micros),
@@ -115,6 +128,7 @@ macro_rules! insert {
     }};
 }
 
+pub(crate) use self::changes::change_within;
 pub(crate) use insert;
 
 impl Store {

@@ -56,7 +56,7 @@ macro_rules! known_tokens {
             "
 SELECT t.*,
     p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
-    p.groups AS principal_groups,
+    p.groups AS principal_groups, p.provisioned_groups AS principal_provisioned_groups,
     p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
     o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
     o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
@@ -207,6 +207,7 @@ row!(OwnerRow {
     principal_role: String,
     principal_scopes: String,
     principal_groups: String,
+    principal_provisioned_groups: String,
     principal_created_at: i64,
     principal_disabled_at: Option<i64>,
     org_name: String,
@@ -229,6 +230,7 @@ impl OwnerRow {
             name: self.principal_name,
             role: role_of(&self.principal_role, &self.principal_scopes)?,
             groups: groups_of(&self.principal_groups)?,
+            provisioned_groups: groups_of(&self.principal_provisioned_groups)?,
             created_at: Timestamp::from_micros(self.principal_created_at),
             disabled_at: self.principal_disabled_at.map(Timestamp::from_micros),
         };

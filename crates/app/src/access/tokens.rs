@@ -380,7 +380,7 @@ impl Access {
         let revoked = known.token.revoked_at.is_some();
         let expires_at = known.token.expires_at;
         let login = known.login.clone();
-        let groups = known.principal.groups.clone();
+        let groups = known.principal.all_groups();
         let key = known.token.dpop_jkt;
         let caller = self.caller(known)?;
         if revoked {

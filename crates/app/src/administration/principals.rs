@@ -66,6 +66,9 @@ pub struct PrincipalView {
     /// The groups that it was put into here, besides those that its logins name.
     #[schema(value_type = Vec<String>)]
     pub groups: BTreeSet<String>,
+    /// The groups that an identity provider put it into over SCIM.
+    #[schema(value_type = Vec<String>)]
+    pub provisioned_groups: BTreeSet<String>,
     /// True if none of its tokens is accepted.
     pub disabled: bool,
     pub created_at: Timestamp,
@@ -78,7 +81,8 @@ pub struct PrincipalView {
 impl From<Principal> for PrincipalView {
     fn from(principal: Principal) -> Self {
         let version = version(&principal);
-        let Principal { id, org_id: _, name, role, groups, created_at, disabled_at } = principal;
+        let Principal { id, name, role, groups, provisioned_groups, .. } = principal;
+        let Principal { created_at, disabled_at, .. } = principal;
         Self {
             id,
             kind: match id.kind() {
@@ -94,6 +98,7 @@ impl From<Principal> for PrincipalView {
             },
             scopes: role.scopes().to_string(),
             groups,
+            provisioned_groups,
             disabled: disabled_at.is_some(),
             created_at,
             disabled_at,
@@ -257,7 +262,7 @@ fn taken(error: StoreError) -> Refusal {
 
 /// Version of a principal: a digest of all that a change can touch.
 fn version(principal: &Principal) -> String {
-    let Principal { id, org_id: _, name, role, groups, created_at: _, disabled_at } = principal;
+    let Principal { id, name, role, groups, disabled_at, .. } = principal;
     let scopes = role.scopes();
     let all = json!([id, name, role.name(), scopes, groups, disabled_at.map(Timestamp::as_micros)]);
     json::sha256(&[all.to_string().as_bytes()])

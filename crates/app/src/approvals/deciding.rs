@@ -63,14 +63,14 @@ impl Approvals {
 
     /// The caller as an approver. A group counts if the login of the token and the newest login
     /// both named it: a principal that lost a group since cannot decide by an older token. One that
-    /// the operator put the caller into counts as long as the caller is in it.
+    /// the operator or an identity provider put the caller into counts as long as the caller is in it.
     pub(super) async fn approver(&self, ctx: &Ctx) -> Result<Approver, Refusal> {
         let caller = ctx.caller();
         let identity = ctx.session.principal.identity();
         let store = &self.base.store;
         let org = caller.org_id;
         let id = caller.principal_id;
-        let known = store.find_principal(org, id).await?.map(|known| known.groups);
+        let known = store.find_principal(org, id).await?.map(|known| known.all_groups());
         let newest = store.last_login(org, id).await?.map(|login| login.said.groups);
         let newest: Vec<_> = known.into_iter().chain(newest).collect();
         let is_kept = |group: &&String| newest.iter().any(|groups| groups.contains(*group));

@@ -33,7 +33,18 @@ impl NewPrincipal {
         fits(kind, role)?;
         check_groups(&groups)?;
         let id = PrincipalId::new(kind, ids);
-        Ok(Principal { id, org_id, name, role, groups, created_at, disabled_at: None })
+        let provisioned_groups = BTreeSet::new();
+        let disabled_at = None;
+        Ok(Principal {
+            id,
+            org_id,
+            name,
+            role,
+            groups,
+            provisioned_groups,
+            created_at,
+            disabled_at,
+        })
     }
 }
 
@@ -120,6 +131,7 @@ mod tests {
             name: "ana".to_owned(),
             role: Role::Member,
             groups: BTreeSet::new(),
+            provisioned_groups: BTreeSet::new(),
             created_at: NOW,
             disabled_at: None,
         }

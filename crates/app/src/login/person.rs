@@ -38,7 +38,7 @@ pub struct Person {
     pub scopes: ScopeSet,
     /// The trust rule that a token for this person relies on.
     pub lineage: Lineage,
-    /// The groups that the operator put the person into.
+    /// The groups of the person, besides those that its login names.
     groups: BTreeSet<String>,
     account: Account,
     /// The person as a caller of use cases, once one was needed.
@@ -191,7 +191,7 @@ impl Logins {
             role: principal.role,
             scopes: principal.role.scopes().intersection(bounds),
             lineage,
-            groups: principal.groups,
+            groups: principal.all_groups(),
             account,
             caller: OnceCell::new(),
             looked_up,

@@ -128,7 +128,7 @@ impl World {
             // The first is a user, as a rule for an issuer's users makes them.
             let role = if n == 0 { Role::Admin } else { Role::Service(ScopeSet::ALL) };
             let id = principal(&store, org, &format!("somebody {n}"), role).await;
-            people.push(Somebody { id, scopes: ScopeSet::ALL, disabled: false });
+            people.push(Somebody { id, scopes: role.scopes(), disabled: false });
         }
         let everybody: BTreeSet<usize> = (0..people.len()).collect();
         let rule = |fixed| Rule {
@@ -384,6 +384,7 @@ fn trusted(org: OrgId, people: &[Somebody], rules: &[Rule]) -> TrustRules {
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: false,
         id_jag: false,
+        scim: None,
         delegation: rule.delegation.iter().map(|who| people[*who].id).collect(),
     });
     TrustRules::new(rules.collect()).unwrap()

@@ -222,6 +222,7 @@ pub(crate) async fn principal(store: &Store, org_id: OrgId, name: &str, role: Ro
         name: name.to_owned(),
         role,
         groups: BTreeSet::new(),
+        provisioned_groups: BTreeSet::new(),
         created_at: NOW,
         disabled_at: None,
     };

@@ -48,6 +48,7 @@ pub(crate) fn jobs(issuer: &str) -> TrustRule {
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: true,
         id_jag: false,
+        scim: None,
         delegation: Vec::new(),
     }
 }

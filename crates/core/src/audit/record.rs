@@ -49,6 +49,9 @@ pub enum EventType {
     /// A public key of a service account was removed, and what it bought revoked.
     #[serde(rename = "principal.key_removed")]
     PrincipalKeyRemoved,
+    /// An identity provider made, changed or deleted a group over SCIM.
+    #[serde(rename = "group.changed")]
+    GroupChanged,
     /// A token that opens nothing was presented; stands for `count` of them.
     #[serde(rename = "auth.rejected")]
     AuthRejected,
@@ -170,6 +173,7 @@ impl EventType {
             Self::PrincipalChanged => "principal.changed",
             Self::PrincipalKeyAdded => "principal.key_added",
             Self::PrincipalKeyRemoved => "principal.key_removed",
+            Self::GroupChanged => "group.changed",
             Self::AuthRejected => "auth.rejected",
             Self::LoginLinkIssued => "login.link_issued",
             Self::LoginSucceeded => "login.succeeded",

@@ -3,6 +3,7 @@
 use crate::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::ScopeSet,
+    scim::JoinKey,
     trust::{ClaimPath, Expectations, LoginClaims, RoleMap},
 };
 
@@ -30,6 +31,9 @@ pub struct TrustRule {
     pub single_use: bool,
     /// True if it admits the ID-JAGs of its issuer, and nothing else of it.
     pub id_jag: bool,
+    /// The attribute of people kept over SCIM that says who of them its subjects are: they have to be kept
+    /// before they log in. Its users come of their first login when absent.
+    pub scim: Option<JoinKey>,
     /// The principals that may act on behalf of its subjects.
     pub delegation: Vec<PrincipalId>,
 }

@@ -93,6 +93,7 @@ fn rule(name: &str) -> TrustRule {
         max_ttl: MaxTtl::new(900).unwrap(),
         single_use: false,
         id_jag: false,
+        scim: None,
         delegation: Vec::new(),
     }
 }

@@ -114,6 +114,7 @@ const fn in_words(scope: Scope) -> &'static str {
         Scope::PoliciesRead => "read and try out the policies of your organization",
         Scope::ProvidersRead => "see your connections to providers",
         Scope::ProvidersWrite => "connect and disconnect providers",
+        Scope::Scim => "keep the people and groups of your organization",
         Scope::TokensIntrospect => "ask what tokens of your organization are worth",
     }
 }

@@ -32,7 +32,7 @@ use crate::{
     outcome::{Outcome, insert},
     proof,
     routes::spec::{Access, RouteSpec, Words},
-    traces,
+    scim, traces,
 };
 
 // Named once, so that no answer spells them out again.
@@ -147,7 +147,11 @@ async fn write(
     };
     let headers = response.headers_mut();
     if !body.is_end_stream() {
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let kind = match exchange.route.words {
+            Words::Envelope | Words::OAuth => "application/json",
+            Words::Scim => scim::MEDIA_TYPE,
+        };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     }
     headers.remove(header::CONTENT_LENGTH);
     *response.body_mut() = body;
@@ -158,9 +162,10 @@ async fn write(
 fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
     let request_id = exchange.origin.request_id;
     let is_invocation = exchange.is_invocation();
-    let oauth = exchange.route.words == Words::OAuth;
-    if let Some(refusal) = outcome.refusal().filter(|_| oauth) {
-        return Body::from(authorization::error_body(refusal));
+    match (exchange.route.words, outcome.refusal()) {
+        (Words::OAuth, Some(refusal)) => return Body::from(authorization::error_body(refusal)),
+        (Words::Scim, Some(refusal)) => return Body::from(scim::error_body(refusal)),
+        (Words::Envelope | Words::OAuth | Words::Scim, _) => {}
     }
     match exchange.message {
         None => Body::from(answer::body(outcome, answer::Asked { request_id, is_invocation, now })),

@@ -28,8 +28,10 @@ use crate::{
 /// Everything Portcullis answers.
 pub fn router(gateway: Arc<Gateway>) -> Router {
     let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
+        let scim = request.uri().path().starts_with("/scim/");
+        let spec = if scim { RouteSpec::UNKNOWN_SCIM } else { RouteSpec::UNKNOWN };
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
-        exchange::frame::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+        exchange::frame::framed(&gateway, spec, request, answer).await
     };
     routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway)
 }
@@ -120,11 +122,12 @@ fn not_found(request: &Request) -> Outcome {
     Refusal::not_found("path", request.uri().path()).into()
 }
 
-/// Under `/v1` a client learns which paths exist only with a token.
+/// Under `/v1` and `/scim` a client learns which paths exist only with a token.
 async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let under_v1 = parts.uri.path() == "/v1" || parts.uri.path().starts_with("/v1/");
-    if under_v1 && let Err(refused) = caller::lost(&parts, &gateway).await {
+    let path = parts.uri.path();
+    let needs_token = path == "/v1" || path.starts_with("/v1/") || path.starts_with("/scim/");
+    if needs_token && let Err(refused) = caller::lost(&parts, &gateway).await {
         return refused.into_response();
     }
     not_found(&Request::from_parts(parts, body)).into_response()

@@ -30,6 +30,8 @@ pub(crate) enum Words {
     Envelope,
     /// OAuth (RFC 6749 §5.2). Pages that the operator lists may ask.
     OAuth,
+    /// SCIM (RFC 7644 §3.12).
+    Scim,
 }
 
 /// Credentials that a route asks for.
@@ -91,6 +93,9 @@ impl RouteSpec {
         body: 0,
         words: Words::Envelope,
     };
+
+    /// The same below `/scim`.
+    pub(crate) const UNKNOWN_SCIM: Self = Self { words: Words::Scim, ..Self::UNKNOWN };
 
     /// Calls of tools.
     pub(crate) const INVOKE: Self = Self {

@@ -61,7 +61,7 @@ pub(super) struct Create {
     #[arg(long)]
     org: Option<String>,
     /// Scopes, such as "mcps:read mcps:invoke"; all of what the principal may but
-    /// `admin`, `audit:export`, `approvals:read` and `approvals:decide` when absent
+    /// `admin`, `audit:export`, `approvals:read`, `approvals:decide` and `scim` when absent
     #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
     scopes: Option<ScopeSet>,
     /// Lifetime, such as 15m, 12h or 90d (the default); 365d at most

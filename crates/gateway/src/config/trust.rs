@@ -10,6 +10,7 @@ use portcullis_app::KeySource;
 use portcullis_core::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::{Role, Scope, ScopeSet},
+    scim::JoinKey,
     trust::{
         ClaimPath, Expectation, Expectations, KeySet, LoginClaims, MaxTtl, Pattern, RoleMap,
         TrustRule, TrustRules, Who,
@@ -69,6 +70,8 @@ pub(crate) struct TrustEntry {
     /// The rule admits the ID-JAGs of the issuer, by which a client acts for a person.
     #[serde(default)]
     id_jag: bool,
+    /// Its people are kept over SCIM: the attribute that equals `user_from`.
+    scim: Option<String>,
     /// Service accounts of the org (ids or names) that may act on behalf of its subjects.
     #[serde(default)]
     delegation: Vec<String>,
@@ -204,6 +207,7 @@ impl TrustEntry {
             max_ttl: max_ttl.map_err(in_key("max_ttl"))?.unwrap_or(MaxTtl::default_of(kind)),
             single_use: self.single_use,
             id_jag: self.id_jag()?,
+            scim: self.scim()?,
             delegation: self.delegation()?,
         })
     }
@@ -233,6 +237,27 @@ impl TrustEntry {
             );
         }
         Ok(self.id_jag)
+    }
+
+    /// A person is never joined by an address that the issuer has not verified.
+    fn scim(&self) -> Result<Option<JoinKey>, String> {
+        let join = match self.scim.as_deref() {
+            None => return Ok(None),
+            Some("external_id") => JoinKey::ExternalId,
+            Some("user_name") => JoinKey::UserName,
+            Some(_) => return Err("`scim` is `external_id` or `user_name`".to_owned()),
+        };
+        let Some(claim) = self.user_from.as_deref() else {
+            return Err("`scim` needs `user_from`: SCIM keeps people".to_owned());
+        };
+        let is_verified = self.expects.get("email_verified") == Some(&Value::Boolean(true));
+        if claim.trim_start_matches('/').eq_ignore_ascii_case("email") && !is_verified {
+            return Err(
+                "`scim` with `user_from = \"email\"` needs `email_verified = true` in `match`"
+                    .to_owned(),
+            );
+        }
+        Ok(Some(join))
     }
 
     fn expects(&self) -> Result<Expectations, String> {

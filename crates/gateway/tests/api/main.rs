@@ -44,6 +44,7 @@ mod policy_moving;
 mod quickstart;
 mod real_servers;
 mod retention;
+mod scim;
 mod shutdown;
 mod sinks;
 mod stores;

@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(31, "0031_authorization"),
     migration!(32, "0032_usage"),
     migration!(33, "0033_principal_keys"),
+    migration!(35, "0035_scim"),
     migration!(36, "0036_dpop"),
     migration!(37, "0037_policy_overrides"),
 ];

@@ -9,12 +9,15 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 38] = [
+pub(super) const TABLES: [&str; 41] = [
     "orgs",
     "org_usage",
     "principals",
     "principal_keys",
     "policy_overrides",
+    "scim_users",
+    "scim_groups",
+    "scim_members",
     "tokens",
     "refreshes",
     "identities",

@@ -1,10 +1,9 @@
 //! Principals made and changed together with the event that records it.
 
 use async_recursion::async_recursion as boxed;
-use portcullis_core::{clock::Timestamp, principal::Role};
-use serde_json::json;
+use portcullis_core::principal::Role;
 
-use super::{Principal, insert, listed};
+use super::{Principal, insert};
 use crate::{
     Store,
     db::{Dialect, NewEvent, change},
@@ -48,6 +47,63 @@ impl Principal {
     }
 }
 
+impl PrincipalChange<'_> {
+    /// True if an admin who has to be kept would be none afterwards.
+    pub(crate) const fn keeps_admin(&self) -> bool {
+        matches!(self.last_admin, LastAdmin::Kept)
+            && self.before.is_active_admin()
+            && !self.after.is_active_admin()
+    }
+}
+
+/// Changes a principal within a transaction of either database. What is not done has to be rolled back.
+macro_rules! change_within {
+    ($tx:ident, $change:expr) => {{
+        let asked: &$crate::PrincipalChange<'_> = $change;
+        let $crate::PrincipalChange { before, after, last_admin: _ } = *asked;
+        let keeps_admin = asked.keeps_admin();
+        let org = before.org_id.to_string();
+        if keeps_admin {
+            // Two admins who demote each other at the same moment wait for each other here.
+            sqlx::query("UPDATE orgs SET plan = plan WHERE id = $1")
+                .bind(&org)
+                .execute(&mut *$tx)
+                .await?;
+        }
+        let changed = sqlx::query($crate::principals::changes::CHANGE)
+            .bind(&org)
+            .bind(before.id.to_string())
+            .bind(&after.name)
+            .bind(after.role.name())
+            .bind($crate::principals::listed(after.role).to_string())
+            .bind(serde_json::json!(after.groups).to_string())
+            .bind(after.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
+            .bind(&before.name)
+            .bind(before.role.name())
+            .bind($crate::principals::listed(before.role).to_string())
+            .bind(serde_json::json!(before.groups).to_string())
+            .bind(before.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected();
+        let other: Option<i32> = if changed > 0 && keeps_admin {
+            sqlx::query_scalar($crate::principals::changes::OTHER_ADMIN)
+                .bind(&org)
+                .fetch_optional(&mut *$tx)
+                .await?
+        } else {
+            Some(1)
+        };
+        match (changed, other) {
+            (0, _) => $crate::Changed::Stale,
+            (_, None) => $crate::Changed::LastAdmin,
+            (_, Some(_)) => $crate::Changed::Done,
+        }
+    }};
+}
+
+pub(crate) use change_within;
+
 impl Store {
     /// Adds a principal; the event is committed with it. Fails if its id or name exists.
     #[boxed]
@@ -72,45 +128,10 @@ impl Store {
         change: &PrincipalChange<'_>,
         event: &NewEvent,
     ) -> Result<Changed, StoreError> {
-        let PrincipalChange { before, after, last_admin } = *change;
-        let org = before.org_id;
-        let keeps_admin =
-            last_admin == LastAdmin::Kept && before.is_active_admin() && !after.is_active_admin();
-        change!(self, org, |tx| {
-            if keeps_admin {
-                // Two admins who demote each other at the same moment wait for each other here.
-                sqlx::query("UPDATE orgs SET plan = plan WHERE id = $1")
-                    .bind(org.to_string())
-                    .execute(&mut *tx)
-                    .await?;
-            }
-            let changed = sqlx::query(CHANGE)
-                .bind(org.to_string())
-                .bind(before.id.to_string())
-                .bind(&after.name)
-                .bind(after.role.name())
-                .bind(listed(after.role).to_string())
-                .bind(json!(after.groups).to_string())
-                .bind(after.disabled_at.map(Timestamp::as_micros))
-                .bind(&before.name)
-                .bind(before.role.name())
-                .bind(listed(before.role).to_string())
-                .bind(json!(before.groups).to_string())
-                .bind(before.disabled_at.map(Timestamp::as_micros))
-                .execute(&mut *tx)
-                .await?
-                .rows_affected();
-            if changed == 0 {
-                return Ok(Changed::Stale);
-            }
-            if keeps_admin {
-                let other: Option<i32> = sqlx::query_scalar(OTHER_ADMIN)
-                    .bind(org.to_string())
-                    .fetch_optional(&mut *tx)
-                    .await?;
-                if other.is_none() {
-                    return Ok(Changed::LastAdmin);
-                }
+        change!(self, change.before.org_id, |tx| {
+            match change_within!(tx, change) {
+                Changed::Done => {}
+                refused @ (Changed::Stale | Changed::LastAdmin) => return Ok(refused),
             }
             tx.announce_writer().await?;
             tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
@@ -119,10 +140,10 @@ impl Store {
     }
 }
 
-const CHANGE: &str = "
+pub(crate) const CHANGE: &str = "
 UPDATE principals SET name = $3, role = $4, scopes = $5, groups = $6, disabled_at = $7
 WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND groups = $11
     AND disabled_at IS NOT DISTINCT FROM $12";
 
-const OTHER_ADMIN: &str = "
+pub(crate) const OTHER_ADMIN: &str = "
 SELECT 1 FROM principals WHERE org_id = $1 AND role = 'admin' AND disabled_at IS NULL LIMIT 1";

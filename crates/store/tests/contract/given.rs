@@ -96,6 +96,7 @@ pub(crate) fn principal(org_id: OrgId, n: u32) -> Principal {
         name: format!("person {n}"),
         role: Role::Member,
         groups: BTreeSet::new(),
+        provisioned_groups: BTreeSet::new(),
         created_at: NOW,
         disabled_at: None,
     }

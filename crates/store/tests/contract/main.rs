@@ -38,6 +38,7 @@ mod providers;
 mod refreshes;
 mod retention;
 mod row_security;
+mod scim;
 mod tenancy;
 mod tokens;
 mod tools;

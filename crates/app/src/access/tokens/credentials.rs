@@ -16,7 +16,7 @@ use portcullis_core::{
         CredentialCheck, Jwt, Subject, Thumbprint, TrustedSubject, TrustedUser, is_jwt_shaped,
     },
 };
-use portcullis_store::{Identity, Principal};
+use portcullis_store::{Identity, Principal, ScimUser};
 
 use super::{Purpose, Rejected};
 use crate::{
@@ -82,7 +82,26 @@ pub(super) struct Party {
 #[derive(Debug)]
 pub(super) enum KnownPrincipal {
     There(PrincipalId, String),
-    Login { user: TrustedUser, known: Option<Principal> },
+    Login { user: TrustedUser, known: KnownUser },
+}
+
+/// What is known of a user who logs in.
+#[derive(Debug, Clone)]
+pub(super) enum KnownUser {
+    /// It is made by this login.
+    New,
+    There(Box<Principal>),
+    /// An identity provider keeps it over SCIM; from this login on it is known by its subject.
+    Provisioned(Box<Principal>),
+}
+
+impl KnownUser {
+    pub(super) fn principal(&self) -> Option<&Principal> {
+        match self {
+            Self::New => None,
+            Self::There(principal) | Self::Provisioned(principal) => Some(principal),
+        }
+    }
 }
 
 /// Proof of a party's identity.
@@ -96,8 +115,8 @@ pub(super) enum Proof {
 
 impl Party {
     /// `None` when the rule names a principal that does not exist.
-    fn new(trusted: TrustedSubject, known: Option<Principal>, account: Account) -> Option<Self> {
-        let (role, kind) = match (&trusted.who, &known) {
+    fn new(trusted: TrustedSubject, known: KnownUser, account: Account) -> Option<Self> {
+        let (role, kind) = match (&trusted.who, known.principal()) {
             (Subject::Fixed(id), Some(principal)) => (principal.role, id.kind()),
             (Subject::Fixed(_), None) => return None,
             // The issuer says what the user is today; the store follows when the token is issued.
@@ -107,7 +126,7 @@ impl Party {
             (Subject::User(user), known) => KnownPrincipal::Login { user: user.clone(), known },
             (Subject::Fixed(id), known) => KnownPrincipal::There(
                 *id,
-                known.map(|principal| principal.name).unwrap_or_default(),
+                known.principal().map(|principal| principal.name.clone()).unwrap_or_default(),
             ),
         };
         Some(Self {
@@ -125,7 +144,7 @@ impl Party {
     pub(super) fn id(&self) -> Option<PrincipalId> {
         match &self.who {
             KnownPrincipal::There(id, _) => Some(*id),
-            KnownPrincipal::Login { known, .. } => known.as_ref().map(|principal| principal.id),
+            KnownPrincipal::Login { known, .. } => known.principal().map(|principal| principal.id),
         }
     }
 
@@ -283,7 +302,8 @@ impl Access {
         self.party_of(trusted).await
     }
 
-    /// The party that a trust rule makes of a JWT, unless its org or principal is disabled.
+    /// The party that a trust rule makes of a JWT, unless its org or principal is disabled, or it is no person
+    /// whom the identity provider keeps, where the rule asks for that.
     pub(super) async fn party_of(
         self: &Arc<Self>,
         trusted: TrustedSubject,
@@ -293,8 +313,12 @@ impl Access {
         let org = self.base.store.find_org(org_id).await?;
         let org = org.filter(|org| org.disabled_at.is_none()).ok_or_else(|| untrusted.clone())?;
         let known = self.known_subject(&trusted).await?;
-        if known.as_ref().is_some_and(|principal| principal.disabled_at.is_some()) {
-            return Err(Rejected::of_jwt(&trusted, known.as_ref(), untrusted));
+        let admitted = match known.principal() {
+            Some(principal) => principal.disabled_at.is_none(),
+            None => trusted.rule.scim.is_none(),
+        };
+        if !admitted {
+            return Err(Rejected::of_jwt(&trusted, known.principal(), untrusted));
         }
         let account = Account { tenant: self.quotas.tenants.tenant(org_id), plan: org.plan };
         Party::new(trusted, known, account).ok_or(untrusted.into())
@@ -339,14 +363,22 @@ impl Access {
     async fn known_subject(
         self: &Arc<Self>,
         trusted: &TrustedSubject,
-    ) -> Result<Option<Principal>, Refusal> {
+    ) -> Result<KnownUser, Refusal> {
+        let org = trusted.org();
+        let store = &self.base.store;
         let found = match &trusted.who {
-            Subject::Fixed(id) => self.base.store.find_principal(trusted.org(), *id).await,
-            Subject::User(user) => {
-                self.base.store.find_by_identity(trusted.org(), identity(user)).await
-            }
+            Subject::Fixed(id) => store.find_principal(org, *id).await?,
+            Subject::User(user) => store.find_by_identity(org, identity(user)).await?,
         };
-        found.map_err(Refusal::from)
+        match (found, &trusted.who, trusted.rule.scim) {
+            (Some(found), _, _) => Ok(KnownUser::There(Box::new(found))),
+            (None, Subject::User(user), Some(join)) => {
+                let kept = store.find_scim_user_by(org, join, &user.subject).await?;
+                let joined = |kept: ScimUser| KnownUser::Provisioned(Box::new(kept.principal));
+                Ok(kept.map_or(KnownUser::New, joined))
+            }
+            (None, Subject::User(_) | Subject::Fixed(_), _) => Ok(KnownUser::New),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use portcullis_core::{
 };
 use portcullis_store::{Principal, StoreError};
 
-use super::credentials::{KnownPrincipal, Party, identity};
-use crate::{access::Access, ctx::Origin};
+use super::credentials::{KnownPrincipal, KnownUser, Party, identity};
+use crate::{access::Access, audit::events::row_of, ctx::Origin};
 
 impl Access {
     /// The person that an ID token says has logged in, by exactly one trust rule. A no is recorded in the log of the
@@ -54,8 +54,9 @@ impl Access {
             KnownPrincipal::Login { user, known } => (user, known.clone()),
         };
         let principal = match known {
-            Some(principal) => principal,
-            None => self.first_login(party, user, origin).await?,
+            KnownUser::There(principal) => *principal,
+            KnownUser::New => self.first_login(party, user, origin).await?,
+            KnownUser::Provisioned(kept) => self.join(party, user, *kept, origin).await?,
         };
         if principal.disabled_at.is_some() {
             return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust });
@@ -68,6 +69,24 @@ impl Access {
             self.quotas.tenants.revoked(party.org_id);
         }
         Ok((principal.id, principal.name))
+    }
+
+    /// Makes the subject known as the person whom the identity provider keeps. Rejects it if that person is known by
+    /// another subject of the issuer already: what the provider writes later gives nobody what another one has.
+    async fn join(
+        &self,
+        party: &Party,
+        user: &TrustedUser,
+        kept: Principal,
+        origin: &Origin,
+    ) -> Result<Principal, Refusal> {
+        let event = row_of(&self.principal_event(party, kept.id, origin));
+        let now = self.base.clock.now();
+        if self.base.store.link_identity(&kept, identity(user), now, &event).await? {
+            return Ok(kept);
+        }
+        let there = self.user(party.org_id, user).await?;
+        there.ok_or(Refusal::InvalidCredential { check: CredentialCheck::Trust })
     }
 
     /// Creates the user. If another login creates it at the same moment, that user counts.
@@ -83,6 +102,7 @@ impl Access {
             name: user.name.clone(),
             role: user.role,
             groups: BTreeSet::new(),
+            provisioned_groups: BTreeSet::new(),
             created_at: self.base.clock.now(),
             disabled_at: None,
         };

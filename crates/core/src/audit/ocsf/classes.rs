@@ -67,6 +67,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "policy.override_set"
         | "policy.override_removed"
         | "principal.changed"
+        | "group.changed"
         | "provider.refreshed"
         | "provider.needs_auth"
         | "tool.changed"

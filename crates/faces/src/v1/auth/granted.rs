@@ -80,7 +80,7 @@ pub(crate) struct ExchangeBody {
     #[schema(
         example = "mcps:read mcps:invoke",
         max_length = 1024,
-        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|tokens:introspect)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|tokens:introspect))*$"
+        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|scim|tokens:introspect)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|scim|tokens:introspect))*$"
     )]
     pub(super) scope: Option<String>,
     /// Seconds, 60 or more; cut to what is allowed.
@@ -110,7 +110,7 @@ pub(crate) struct RefreshBody {
     /// Scopes of the new access token, among those of the login; all of them when absent.
     #[schema(
         max_length = 1024,
-        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|tokens:introspect)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|tokens:introspect))*$"
+        pattern = "^(admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|scim|tokens:introspect)( (admin|approvals:decide|approvals:read|audit:export|audit:read|mcps:invoke|mcps:read|policies:read|providers:read|providers:write|scim|tokens:introspect))*$"
     )]
     pub(super) scope: Option<String>,
 }

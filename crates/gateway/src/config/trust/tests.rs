@@ -217,3 +217,23 @@ fn a_rule_for_id_jags_makes_users_of_jwts_for_the_public_url() {
     assert!(homeless.contains("needs `server.public_url`"), "{homeless}");
     assert!(Trusted::of(&file.trust, Some("https://gateway.acme.example/")).is_ok());
 }
+
+#[test]
+fn people_kept_over_scim_are_joined_by_what_the_issuer_vouches_for() {
+    let roles = ("roles", "{ \"*\" = \"member\" }");
+    let by = |value| ("scim", value);
+    let read = trusted(&user(&[roles, by("\"external_id\"")])).unwrap();
+    assert!(read.rules.iter().all(|rule| rule.scim == Some(JoinKey::ExternalId)));
+
+    let email = ("user_from", "\"email\"");
+    let unverified = ("match", "{ hd = \"acme.example\" }");
+    let verified = ("match", "{ email_verified = true }");
+    assert!(trusted(&user(&[roles, by("\"user_name\""), email, verified])).is_ok());
+    for (toml, wanted) in [
+        (user(&[roles, by("\"email\"")]), "`external_id` or `user_name`"),
+        (user(&[roles, by("\"user_name\""), email, unverified]), "email_verified"),
+        (entry(&[by("\"external_id\"")]), "needs `user_from`"),
+    ] {
+        assert!(refusal(&toml).contains(wanted), "{toml}: {}", refusal(&toml));
+    }
+}

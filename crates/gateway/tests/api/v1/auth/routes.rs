@@ -11,8 +11,8 @@ pub(super) fn templates() -> Vec<(Method, String)> {
     let mut found = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
-            if path == "/oauth/introspect" {
-                // Its errors are those of OAuth: see `oauth::law`.
+            if path == "/oauth/introspect" || path.starts_with("/scim/") {
+                // Their errors are those of OAuth and of SCIM: see `oauth::law` and `scim::law`.
                 continue;
             }
             let open = matches!(path.as_str(), "/" | "/healthz" | "/readyz" | "/openapi.json")

@@ -1,0 +1,117 @@
+//! Which principal a person is: that of the subject that the provider names, and nobody else's.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{Site, USER, error, id};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_was_made_first_logs_in_as_that_principal() {
+    let site = Site::start().await;
+    let ana = site.person("00uana").await;
+
+    let logged_in = site.login("00uana").await;
+
+    assert_eq!(logged_in.id, ana);
+    assert_eq!(site.login("00uana").await.id, ana);
+    // A subject that the provider does not keep gets nothing.
+    assert_eq!(site.logged_in("00ueve", &[]).await.refusal(), (401, "invalid_credential"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_joins_where_the_rule_says_so() {
+    let site = Site::joined_by("user_name").await;
+    let body = json!({"schemas": [USER], "userName": "Ana@Acme.example"});
+    let ana = id(&site.scim(Method::POST, "/Users", body).await);
+
+    assert_eq!(site.login("ana@acme.example").await.id, ana);
+    let other = site.logged_in("ANA@acme.example", &[]).await;
+    assert_eq!(other.refusal(), (401, "invalid_credential"), "another subject is another person");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_never_becomes_a_person_whom_another_subject_is() {
+    let site = Site::start().await;
+    let ana = site.person("00uana").await;
+    site.login("00uana").await;
+
+    // The provider gives the id of somebody else to the person who is joined already.
+    let steal = json!([{"op": "replace", "path": "externalId", "value": "00umallory"}]);
+    site.patch(&format!("/Users/{ana}"), steal).await.ok();
+
+    assert_eq!(site.logged_in("00umallory", &[]).await.refusal(), (401, "invalid_credential"));
+    assert_eq!(site.login("00uana").await.id, ana, "the subject stays the person");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_or_an_address_of_somebody_else_takes_nothing() {
+    let site = Site::start().await;
+    let boss =
+        site.gateway.admin(&["principal", "create", "Boss", "--role", "admin", "--org", &site.org]);
+    let boss = boss["id"].as_str().unwrap();
+
+    let twin = json!({
+        "schemas": [USER], "userName": "Boss", "displayName": "Boss", "externalId": boss, "id": boss,
+        "emails": [{"value": "boss@acme.example", "primary": true}],
+    });
+    let made = id(&site.scim(Method::POST, "/Users", twin).await);
+
+    assert_ne!(made, boss);
+    let path = format!("/Users/{boss}");
+    assert_eq!(error(&site.get(&path).await), (404, ""), "the provider does not keep it");
+    let off = json!([{"op": "replace", "value": {"active": false}}]);
+    assert_eq!(error(&site.patch(&path, off).await), (404, ""));
+    assert_eq!(error(&site.scim(Method::DELETE, &path, Value::Null).await), (404, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_group_and_no_attribute_makes_an_admin() {
+    let site = Site::start().await;
+    let body = json!({
+        "schemas": [USER], "userName": "eve", "externalId": "00ueve", "userType": "admin",
+        "roles": [{"value": "admin", "primary": true}], "entitlements": [{"value": "admin"}],
+    });
+    let eve = id(&site.scim(Method::POST, "/Users", body).await);
+    for name in ["admin", "mcp-admins", "Mcp::Role::\"admin\""] {
+        site.group(name, &[&eve]).await;
+    }
+
+    let logged_in = site.login("00ueve").await;
+
+    assert_eq!(logged_in.id, eve);
+    let known = site.gateway.get(&site.admin, &format!("/v1/principals/{eve}")).await.ok();
+    assert_eq!(known.at("/data/role"), "member");
+    let asked = site.gateway.post(&logged_in, "/v1/auth/token", r#"{"scope": "admin"}"#).await;
+    assert_eq!(asked.refusal(), (400, "invalid_scope"), "{}", asked.text);
+    let asked = site.gateway.post(&logged_in, "/v1/auth/token", r#"{"scope": "scim"}"#).await;
+    assert_eq!(asked.refusal(), (400, "invalid_scope"), "{}", asked.text);
+    assert_eq!(site.gateway.get(&logged_in, "/v1/org").await.status, 403);
+    // What the login itself says still counts.
+    site.logged_in("00ueve", &["mcp-admins"]).await.ok();
+    let known = site.gateway.get(&site.admin, &format!("/v1/principals/{eve}")).await.ok();
+    assert_eq!(known.at("/data/role"), "admin");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_and_approvers_see_the_groups_of_the_provider() {
+    let site = Site::start().await;
+    let [ana, ben] = [site.person("00uana").await, site.person("00uben").await];
+    let as_ana = site.login("00uana").await;
+    let call = async || site.gateway.invoke(&as_ana, "up:read", json!({})).await.status.as_u16();
+    assert_eq!(call().await, 403);
+
+    let group = site.group("finance", &[&ana]).await;
+    site.group("finance-leads", &[&ben]).await;
+
+    assert_eq!(call().await, 200);
+    let asked = site.gateway.invoke(&as_ana, "up:close", json!({})).await;
+    let approval = asked.at("/error/details/approval/id").as_str().expect(&asked.text).to_owned();
+    let token = site.logged_in_for("approvals:read approvals:decide", "00uben", &[]).await.ok();
+    let token = token.at("/data/access_token").as_str().unwrap().to_owned();
+    let decider = portcullis_testkit::Principal { token, ..as_ana.clone() };
+    let path = format!("/v1/approvals/{approval}/decision");
+    site.gateway.post(&decider, &path, r#"{"decision": "approve"}"#).await.ok();
+    assert_eq!(site.gateway.invoke(&as_ana, "up:close", json!({})).await.status, 200);
+    site.scim(Method::DELETE, &format!("/Groups/{group}"), Value::Null).await;
+    assert_eq!(call().await, 403);
+}

@@ -1,0 +1,333 @@
+//! Groups that an identity provider keeps, and who is in them.
+
+use std::collections::BTreeSet;
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{GroupId, OrgId, PrincipalId},
+    scim::{GroupAttributes, MAX_GROUPS_OF_USER, MAX_MEMBERS},
+};
+use serde_json::json;
+use sqlx::AssertSqlSafe;
+
+use super::{Conditions, ScimPage, ScimWritten, key};
+use crate::{
+    Store,
+    db::{Db, Dialect, Found, NewEvent, Readable, change, parse, read, row, text_list},
+    error::StoreError,
+};
+
+/// A group that an identity provider keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScimGroup {
+    pub id: GroupId,
+    pub org_id: OrgId,
+    pub attributes: GroupAttributes,
+    pub created_at: Timestamp,
+    pub changed_at: Timestamp,
+    pub revision: i64,
+    /// Number of its members.
+    pub members: u64,
+}
+
+/// Filter of a list; what is absent does not matter.
+#[derive(Debug, Clone, Default)]
+pub struct ScimGroupFilter {
+    pub id: Option<GroupId>,
+    pub display_name: Option<String>,
+    pub external_id: Option<String>,
+}
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScimMember {
+    pub group_id: GroupId,
+    pub principal_id: PrincipalId,
+    /// Its name for people.
+    pub name: String,
+}
+
+/// A group before and after a change.
+#[derive(Debug, Clone, Copy)]
+pub struct ScimGroupChange<'a> {
+    pub org: OrgId,
+    /// As it was read; `None` if the change makes it.
+    pub before: Option<&'a ScimGroup>,
+    /// `None` if the change deletes it.
+    pub after: Option<&'a ScimGroup>,
+    pub added: &'a BTreeSet<PrincipalId>,
+    /// All members, where it is deleted.
+    pub removed: &'a BTreeSet<PrincipalId>,
+}
+
+row!(GroupRow {
+    id: String,
+    org_id: String,
+    display_name: String,
+    external_id: Option<String>,
+    created_at: i64,
+    changed_at: i64,
+    revision: i64,
+    members: i64,
+});
+
+impl Readable for GroupRow {
+    const TABLE: &'static str = "scim_groups";
+    type Record = ScimGroup;
+
+    fn read(self) -> Result<ScimGroup, StoreError> {
+        let Self { display_name, external_id, .. } = self;
+        Ok(ScimGroup {
+            id: parse(&self.id, "scim_groups.id")?,
+            org_id: parse(&self.org_id, "scim_groups.org_id")?,
+            attributes: GroupAttributes { display_name, external_id },
+            created_at: Timestamp::from_micros(self.created_at),
+            changed_at: Timestamp::from_micros(self.changed_at),
+            revision: self.revision,
+            members: self.members.unsigned_abs(),
+        })
+    }
+}
+
+row!(MemberRow { group_id: String, principal_id: String, name: String });
+
+impl Readable for MemberRow {
+    const TABLE: &'static str = "scim_members";
+    type Record = ScimMember;
+
+    fn read(self) -> Result<ScimMember, StoreError> {
+        Ok(ScimMember {
+            group_id: parse(&self.group_id, "scim_members.group_id")?,
+            principal_id: parse(&self.principal_id, "scim_members.principal_id")?,
+            name: self.name,
+        })
+    }
+}
+
+/// Statements that differ between the databases.
+struct Statements {
+    members: &'static str,
+    add: &'static str,
+    remove: &'static str,
+    crowded: &'static str,
+    refresh: &'static str,
+    refresh_members: &'static str,
+}
+
+/// The SQL for the names of the groups of the principal of the row, as JSON.
+macro_rules! names {
+    (sqlite) => {
+        "COALESCE((SELECT json_group_array(g.display_name) FROM scim_members m \
+         JOIN scim_groups g ON g.org_id = m.org_id AND g.id = m.group_id \
+         WHERE m.org_id = principals.org_id AND m.principal_id = principals.id), '[]')"
+    };
+    (postgres) => {
+        "COALESCE((SELECT jsonb_agg(g.display_name)::text FROM scim_members m \
+         JOIN scim_groups g ON g.org_id = m.org_id AND g.id = m.group_id \
+         WHERE m.org_id = principals.org_id AND m.principal_id = principals.id), '[]')"
+    };
+}
+
+macro_rules! statements {
+    ($dialect:ident) => {
+        Statements {
+            members: concat!(
+                "SELECT m.group_id, m.principal_id, p.name FROM scim_members m \
+                 JOIN principals p ON p.org_id = m.org_id AND p.id = m.principal_id \
+                 WHERE m.org_id = $1 AND m.group_id IN ",
+                text_list!($dialect, "$2"),
+                " ORDER BY m.group_id, m.principal_id"
+            ),
+            add: concat!(
+                "INSERT INTO scim_members (org_id, group_id, principal_id) \
+                 SELECT u.org_id, $2, u.principal_id FROM scim_users u \
+                 WHERE u.org_id = $1 AND u.deleted_at IS NULL AND u.principal_id IN ",
+                text_list!($dialect, "$3")
+            ),
+            remove: concat!(
+                "DELETE FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
+                text_list!($dialect, "$3")
+            ),
+            crowded: concat!(
+                "SELECT 1 FROM scim_members WHERE org_id = $1 AND principal_id IN ",
+                text_list!($dialect, "$2"),
+                " GROUP BY principal_id HAVING COUNT(*) > $3 LIMIT 1"
+            ),
+            refresh: concat!(
+                "UPDATE principals SET provisioned_groups = ",
+                names!($dialect),
+                " WHERE org_id = $1 AND id IN ",
+                text_list!($dialect, "$2")
+            ),
+            refresh_members: concat!(
+                "UPDATE principals SET provisioned_groups = ",
+                names!($dialect),
+                " WHERE org_id = $1 AND id IN (SELECT x.principal_id FROM scim_members x \
+                 WHERE x.org_id = $1 AND x.group_id = $2)"
+            ),
+        }
+    };
+}
+
+/// Writes the row of a group within a transaction of either database, if it is as it was read; gives how
+/// many rows were written. Of one that goes, this finds out whether it is as it was read.
+macro_rules! written {
+    ($tx:ident, $before:ident, $group:ident) => {
+        sqlx::query(if $before.is_some() { UPDATE } else { INSERT })
+            .bind($group.org_id.to_string())
+            .bind($group.id.to_string())
+            .bind($before.map_or(-1, |before| before.revision))
+            .bind($group.revision)
+            .bind(&$group.attributes.display_name)
+            .bind(key(&$group.attributes.display_name))
+            .bind(&$group.attributes.external_id)
+            .bind($group.created_at.as_micros())
+            .bind($group.changed_at.as_micros())
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected()
+    };
+}
+
+impl Store {
+    const fn group_statements(&self) -> Statements {
+        match &self.db {
+            Db::Sqlite { .. } => statements!(sqlite),
+            Db::Postgres(_) => statements!(postgres),
+        }
+    }
+
+    /// A page of the groups that a provider keeps, by id, from `offset` on.
+    #[boxed]
+    pub async fn page_scim_groups(
+        &self,
+        org: OrgId,
+        filter: &ScimGroupFilter,
+        offset: u32,
+        count: u32,
+    ) -> Result<ScimPage<ScimGroup>, StoreError> {
+        let conditions = Conditions::default()
+            .equal("g.id", filter.id.map(|id| id.to_string()))
+            .equal("g.display_key", filter.display_name.as_deref().map(key))
+            .equal("g.external_id", filter.external_id.clone());
+        let total =
+            format!("SELECT COUNT(*) FROM scim_groups g WHERE g.org_id = $1{}", conditions.sql);
+        let page = conditions.page(SELECT, "g.id", offset, count);
+        let (rows, total): (Vec<Found<GroupRow>>, i64) = read!(self, org, |conn| {
+            let mut all = sqlx::query_scalar(AssertSqlSafe(total.as_str())).bind(org.to_string());
+            let mut some = sqlx::query_as(AssertSqlSafe(page.as_str())).bind(org.to_string());
+            for value in &conditions.values {
+                all = all.bind(value);
+                some = some.bind(value);
+            }
+            (some.fetch_all(&mut *conn).await?, all.fetch_one(&mut *conn).await?)
+        });
+        Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
+    }
+
+    /// The group of this id.
+    #[boxed]
+    pub async fn find_scim_group(
+        &self,
+        org: OrgId,
+        id: GroupId,
+    ) -> Result<Option<ScimGroup>, StoreError> {
+        let filter = ScimGroupFilter { id: Some(id), ..ScimGroupFilter::default() };
+        Ok(self.page_scim_groups(org, &filter, 0, 1).await?.items.pop())
+    }
+
+    /// The members of these groups, by group and id.
+    #[boxed]
+    pub async fn scim_members(
+        &self,
+        org: OrgId,
+        groups: &[GroupId],
+    ) -> Result<Vec<ScimMember>, StoreError> {
+        let groups = json!(groups).to_string();
+        let rows: Vec<Found<MemberRow>> = read!(self, org, |conn| {
+            sqlx::query_as(self.group_statements().members)
+                .bind(org.to_string())
+                .bind(&groups)
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        Ok(self.readable(rows))
+    }
+
+    /// Makes, changes or deletes a group; its members have the name of it from then on. Fails if another group has
+    /// the name or the id.
+    #[boxed]
+    pub async fn change_scim_group(
+        &self,
+        change: &ScimGroupChange<'_>,
+        event: &NewEvent,
+    ) -> Result<ScimWritten, StoreError> {
+        let ScimGroupChange { org: org_id, before, after, added, removed } = *change;
+        let Some(group) = after.or(before) else { return Ok(ScimWritten::Stale) };
+        let sql = self.group_statements();
+        let org = org_id.to_string();
+        let id = group.id.to_string();
+        let renamed = before
+            .zip(after)
+            .is_some_and(|(one, next)| one.attributes.display_name != next.attributes.display_name);
+        let touched = json!(added.union(removed).collect::<Vec<_>>()).to_string();
+        change!(self, org_id, |tx| {
+            tx.lock_tokens(&org).await?;
+            let written = written!(tx, before, group);
+            if written == 0 {
+                return Ok(ScimWritten::Stale);
+            }
+            let remove = json!(removed).to_string();
+            sqlx::query(sql.remove).bind(&org).bind(&id).bind(&remove).execute(&mut *tx).await?;
+            let add = json!(added).to_string();
+            let add =
+                sqlx::query(sql.add).bind(&org).bind(&id).bind(&add).execute(&mut *tx).await?;
+            if usize::try_from(add.rows_affected()) != Ok(added.len()) {
+                return Ok(ScimWritten::UnknownMember);
+            }
+            let members: i64 =
+                sqlx::query_scalar(COUNT).bind(&org).bind(&id).fetch_one(&mut *tx).await?;
+            let crowded: Option<i32> = sqlx::query_scalar(sql.crowded)
+                .bind(&org)
+                .bind(&touched)
+                .bind(i64::from(MAX_GROUPS_OF_USER))
+                .fetch_optional(&mut *tx)
+                .await?;
+            if usize::try_from(members).is_ok_and(|it| it > MAX_MEMBERS) || crowded.is_some() {
+                return Ok(ScimWritten::Full);
+            }
+            sqlx::query(sql.refresh).bind(&org).bind(&touched).execute(&mut *tx).await?;
+            if renamed {
+                sqlx::query(sql.refresh_members).bind(&org).bind(&id).execute(&mut *tx).await?;
+            }
+            if after.is_none() {
+                let deleted = sqlx::query(DELETE).bind(&org).bind(&id).execute(&mut *tx).await?;
+                if deleted.rows_affected() == 0 {
+                    return Ok(ScimWritten::Stale);
+                }
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+        });
+        Ok(ScimWritten::Done)
+    }
+}
+
+const SELECT: &str = "SELECT g.*, (SELECT COUNT(*) FROM scim_members m WHERE m.org_id = g.org_id \
+                      AND m.group_id = g.id) AS members FROM scim_groups g WHERE g.org_id = $1";
+
+const INSERT: &str = "
+INSERT INTO scim_groups (org_id, id, revision, display_name, display_key, external_id, created_at, changed_at)
+SELECT $1, $2, $4, $5, $6, $7, $8, $9 WHERE $3 < 0";
+
+const UPDATE: &str = "
+UPDATE scim_groups SET revision = $4, display_name = $5, display_key = $6, external_id = $7,
+    created_at = $8, changed_at = $9
+WHERE org_id = $1 AND id = $2 AND revision = $3";
+
+const COUNT: &str = "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2";
+
+const DELETE: &str = "
+DELETE FROM scim_groups WHERE org_id = $1 AND id = $2 AND NOT EXISTS (
+    SELECT 1 FROM scim_members m WHERE m.org_id = $1 AND m.group_id = $2)";

@@ -1,0 +1,308 @@
+//! People whom an identity provider keeps.
+
+use async_recursion::async_recursion as boxed;
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, PrincipalId},
+    scim::{JoinKey, UserAttributes},
+};
+use sqlx::AssertSqlSafe;
+
+use super::{Conditions, ScimPage, ScimWritten, key};
+use crate::{
+    Changed, LastAdmin, Principal, PrincipalChange, Store,
+    db::{Dialect, Found, NewEvent, Readable, change, read, row},
+    error::StoreError,
+    principals::{PrincipalRow, change_within, insert},
+};
+
+/// A person whom an identity provider keeps, and the principal that the person is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScimUser {
+    pub principal: Principal,
+    pub attributes: UserAttributes,
+    pub created_at: Timestamp,
+    pub changed_at: Timestamp,
+    /// When the provider ended the access, if it did.
+    pub deactivated_at: Option<Timestamp>,
+    /// When the provider deleted it, if it did.
+    pub deleted_at: Option<Timestamp>,
+    pub revision: i64,
+}
+
+/// Filter of a list; what is absent does not matter.
+#[derive(Debug, Clone, Default)]
+pub struct ScimUserFilter {
+    pub id: Option<PrincipalId>,
+    pub user_name: Option<String>,
+    pub external_id: Option<String>,
+    pub display_name: Option<String>,
+    pub active: Option<bool>,
+}
+
+/// A person before and after a change.
+#[derive(Debug, Clone, Copy)]
+pub struct ScimUserChange<'a> {
+    /// The principal as it was read; `None` if the change makes it.
+    pub principal: Option<&'a Principal>,
+    /// The person as it was read; `None` if no provider kept it before.
+    pub before: Option<&'a ScimUser>,
+    pub after: &'a ScimUser,
+    /// When every token, browser session, code and link of it ends, if they do.
+    pub access_ends_at: Option<Timestamp>,
+}
+
+row!(ProfileRow {
+    attributes: String,
+    scim_created_at: i64,
+    changed_at: i64,
+    deactivated_at: Option<i64>,
+    deleted_at: Option<i64>,
+    revision: i64,
+});
+
+struct UserRow {
+    principal: PrincipalRow,
+    profile: ProfileRow,
+}
+
+impl Readable for UserRow {
+    const TABLE: &'static str = "scim_users";
+    type Record = ScimUser;
+
+    fn read(self) -> Result<ScimUser, StoreError> {
+        let ProfileRow { attributes, scim_created_at, changed_at, .. } = self.profile;
+        let attributes = serde_json::from_str(&attributes);
+        Ok(ScimUser {
+            principal: self.principal.read()?,
+            attributes: attributes.map_err(|_| StoreError::Corrupt("scim_users.attributes"))?,
+            created_at: Timestamp::from_micros(scim_created_at),
+            changed_at: Timestamp::from_micros(changed_at),
+            deactivated_at: self.profile.deactivated_at.map(Timestamp::from_micros),
+            deleted_at: self.profile.deleted_at.map(Timestamp::from_micros),
+            revision: self.profile.revision,
+        })
+    }
+}
+
+impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for UserRow
+where
+    PrincipalRow: sqlx::FromRow<'r, R>,
+    ProfileRow: sqlx::FromRow<'r, R>,
+{
+    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+        Ok(Self { principal: PrincipalRow::from_row(row)?, profile: ProfileRow::from_row(row)? })
+    }
+}
+
+impl ScimUserFilter {
+    fn conditions(&self) -> Conditions {
+        let live = Conditions::default().with(" AND u.deleted_at IS NULL");
+        let named = live
+            .equal("u.principal_id", self.id.map(|id| id.to_string()))
+            .equal("u.user_key", self.user_name.as_deref().map(key))
+            .equal("u.external_id", self.external_id.clone())
+            .equal("u.display_key", self.display_name.as_deref().map(key));
+        match self.active {
+            None => named,
+            Some(true) => named.with(" AND p.disabled_at IS NULL"),
+            Some(false) => named.with(" AND p.disabled_at IS NOT NULL"),
+        }
+    }
+}
+
+/// Writes the row of a person within a transaction of either database, if it is as it was read; gives how
+/// many rows were written.
+macro_rules! written {
+    ($tx:ident, $before:ident, $after:ident) => {
+        sqlx::query(if $before.is_some() { UPDATE } else { INSERT })
+            .bind($after.principal.org_id.to_string())
+            .bind($after.principal.id.to_string())
+            .bind(key(&$after.attributes.user_name))
+            .bind(&$after.attributes.external_id)
+            .bind($after.attributes.display_name.as_deref().map(key))
+            .bind(serde_json::json!($after.attributes).to_string())
+            .bind($after.created_at.as_micros())
+            .bind($after.changed_at.as_micros())
+            .bind($after.deactivated_at.map(Timestamp::as_micros))
+            .bind($after.deleted_at.map(Timestamp::as_micros))
+            .bind($after.revision)
+            .bind($before.map_or(-1, |before| before.revision))
+            .execute(&mut *$tx)
+            .await?
+            .rows_affected()
+    };
+}
+
+impl Store {
+    /// A page of the people whom a provider keeps, by id, from `offset` on.
+    #[boxed]
+    pub async fn page_scim_users(
+        &self,
+        org: OrgId,
+        filter: &ScimUserFilter,
+        offset: u32,
+        count: u32,
+    ) -> Result<ScimPage<ScimUser>, StoreError> {
+        let conditions = filter.conditions();
+        let total = format!("SELECT COUNT(*){FROM}{}", conditions.sql);
+        let page = conditions.page(&format!("{SELECT}{FROM}"), "u.principal_id", offset, count);
+        let (rows, total): (Vec<Found<UserRow>>, i64) = read!(self, org, |conn| {
+            let mut all = sqlx::query_scalar(AssertSqlSafe(total.as_str())).bind(org.to_string());
+            let mut some = sqlx::query_as(AssertSqlSafe(page.as_str())).bind(org.to_string());
+            for value in &conditions.values {
+                all = all.bind(value);
+                some = some.bind(value);
+            }
+            (some.fetch_all(&mut *conn).await?, all.fetch_one(&mut *conn).await?)
+        });
+        Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
+    }
+
+    /// The person of this id, unless the provider deleted it.
+    #[boxed]
+    pub async fn find_scim_user(
+        &self,
+        org: OrgId,
+        id: PrincipalId,
+    ) -> Result<Option<ScimUser>, StoreError> {
+        let filter = ScimUserFilter { id: Some(id), ..ScimUserFilter::default() };
+        Ok(self.page_scim_users(org, &filter, 0, 1).await?.items.pop())
+    }
+
+    /// The person who has this value, unless the provider deleted it.
+    #[boxed]
+    pub async fn find_scim_user_by(
+        &self,
+        org: OrgId,
+        join: JoinKey,
+        value: &str,
+    ) -> Result<Option<ScimUser>, StoreError> {
+        let value = Some(value.to_owned());
+        let filter = match join {
+            JoinKey::ExternalId => {
+                ScimUserFilter { external_id: value, ..ScimUserFilter::default() }
+            }
+            JoinKey::UserName => ScimUserFilter { user_name: value, ..ScimUserFilter::default() },
+        };
+        Ok(self.page_scim_users(org, &filter, 0, 1).await?.items.pop())
+    }
+
+    /// The person whom the provider deleted last and who had the same id of the provider; the same name, where
+    /// the provider tells no id.
+    #[boxed]
+    pub async fn find_deleted_scim_user(
+        &self,
+        org: OrgId,
+        attributes: &UserAttributes,
+    ) -> Result<Option<ScimUser>, StoreError> {
+        let same = match &attributes.external_id {
+            Some(id) => Conditions::default().equal("u.external_id", Some(id.clone())),
+            None => Conditions::default()
+                .with(" AND u.external_id IS NULL")
+                .equal("u.user_key", Some(key(&attributes.user_name))),
+        };
+        let deleted = same.with(" AND u.deleted_at IS NOT NULL");
+        let find = deleted.page(&format!("{SELECT}{FROM}"), "u.deleted_at DESC", 0, 1);
+        let rows: Vec<Found<UserRow>> = read!(self, org, |conn| {
+            let mut find = sqlx::query_as(AssertSqlSafe(find.as_str())).bind(org.to_string());
+            for value in &deleted.values {
+                find = find.bind(value);
+            }
+            find.fetch_all(&mut *conn).await?
+        });
+        Ok(self.readable(rows).pop())
+    }
+
+    /// Makes or changes a person and its principal. With `access_ends_at` everything ends by which it could come in;
+    /// one that is deleted leaves its groups. Fails if another one has the name or the id.
+    #[boxed]
+    pub async fn change_scim_user(
+        &self,
+        change: &ScimUserChange<'_>,
+        event: &NewEvent,
+    ) -> Result<ScimWritten, StoreError> {
+        let ScimUserChange { principal, before, after, access_ends_at } = *change;
+        let org = after.principal.org_id.to_string();
+        let id = after.principal.id.to_string();
+        let ended = access_ends_at.map(Timestamp::as_micros);
+        change!(self, after.principal.org_id, |tx| {
+            // Also keeps others from making tokens of what ends here.
+            tx.lock_tokens(&org).await?;
+            let made = match principal {
+                None => {
+                    insert!(tx, &after.principal);
+                    Changed::Done
+                }
+                Some(before) => {
+                    let last_admin = LastAdmin::Kept;
+                    let after = &after.principal;
+                    change_within!(tx, &PrincipalChange { before, after, last_admin })
+                }
+            };
+            match made {
+                Changed::Done => {}
+                Changed::Stale => return Ok(ScimWritten::Stale),
+                Changed::LastAdmin => return Ok(ScimWritten::LastAdmin),
+            }
+            let written = written!(tx, before, after);
+            if written == 0 {
+                return Ok(ScimWritten::Stale);
+            }
+            let left: &[&str] = if after.deleted_at.is_some() { &LEAVE } else { &[] };
+            for leave in left {
+                sqlx::query(*leave).bind(&org).bind(&id).execute(&mut *tx).await?;
+            }
+            if let Some(ended) = ended {
+                for end in END_ACCESS {
+                    sqlx::query(end).bind(&org).bind(&id).bind(ended).execute(&mut *tx).await?;
+                }
+            }
+            tx.announce_writer().await?;
+            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+        });
+        Ok(ScimWritten::Done)
+    }
+}
+
+const SELECT: &str = "SELECT p.*, u.attributes, u.scim_created_at, u.changed_at, u.deactivated_at, \
+                      u.deleted_at, u.revision";
+
+const FROM: &str = " FROM scim_users u JOIN principals p ON p.org_id = u.org_id \
+                    AND p.id = u.principal_id WHERE u.org_id = $1";
+
+const INSERT: &str = "
+INSERT INTO scim_users (org_id, principal_id, user_key, external_id, display_key, attributes,
+    scim_created_at, changed_at, deactivated_at, deleted_at, revision)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE $12 < 0";
+
+const UPDATE: &str = "
+UPDATE scim_users SET user_key = $3, external_id = $4, display_key = $5, attributes = $6,
+    scim_created_at = $7, changed_at = $8, deactivated_at = $9, deleted_at = $10, revision = $11
+WHERE org_id = $1 AND principal_id = $2 AND revision = $12";
+
+const LEAVE: [&str; 2] = [
+    "DELETE FROM scim_members WHERE org_id = $1 AND principal_id = $2",
+    "UPDATE principals SET provisioned_groups = '[]' WHERE org_id = $1 AND id = $2",
+];
+
+/// Everything by which a principal could come in: its tokens with all that came of them, whoever holds it;
+/// sessions of browsers; codes and links that are not used yet.
+const END_ACCESS: [&str; 4] = [
+    "WITH RECURSIVE doomed (id, grant_id) AS (
+        SELECT id, grant_id FROM tokens
+        WHERE org_id = $1 AND (principal_id = $2 OR via = $2)
+        UNION
+        SELECT t.id, t.grant_id FROM tokens t
+        JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
+        WHERE t.org_id = $1
+    )
+    UPDATE tokens SET revoked_at = $3
+    WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL",
+    "UPDATE browser_sessions SET ended_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
+    "UPDATE authorization_codes SET spent_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND spent_at IS NULL",
+    "UPDATE login_links SET expires_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3",
+];

@@ -1,0 +1,312 @@
+//! People and groups that an identity provider keeps.
+
+use std::collections::BTreeSet;
+
+use portcullis_core::{
+    id::{GroupId, OrgId, PrincipalId},
+    principal::Role,
+    scim::{GroupAttributes, JoinKey, MAX_GROUPS_OF_USER, UserAttributes},
+};
+use portcullis_store::{
+    Identity, Principal, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimUser, ScimUserChange,
+    ScimUserFilter, ScimWritten, Store, StoreError,
+};
+
+use crate::{
+    database::{Database, on_both},
+    given::{self, NOW, hash, token, token_id},
+};
+
+/// The `n`th person, not stored.
+fn person(org: OrgId, n: u32) -> ScimUser {
+    ScimUser {
+        principal: given::principal(org, n),
+        attributes: UserAttributes {
+            user_name: format!("Person{n}@Acme.example"),
+            external_id: Some(format!("00u{n}")),
+            display_name: Some(format!("Person {n}")),
+            ..UserAttributes::default()
+        },
+        created_at: NOW,
+        changed_at: NOW,
+        deactivated_at: None,
+        deleted_at: None,
+        revision: 1,
+    }
+}
+
+/// Stores a new person.
+async fn add(store: &Store, user: &ScimUser, event: u32) -> Result<ScimWritten, StoreError> {
+    let change =
+        ScimUserChange { principal: None, before: None, after: user, access_ends_at: None };
+    let org = user.principal.org_id;
+    store.change_scim_user(&change, &given::event(org, event)).await
+}
+
+async fn added(store: &Store, org: OrgId, n: u32) -> ScimUser {
+    let user = person(org, n);
+    assert_eq!(add(store, &user, n).await, Ok(ScimWritten::Done));
+    user
+}
+
+/// Changes a person.
+async fn change(
+    store: &Store,
+    before: &ScimUser,
+    after: &ScimUser,
+    event: u32,
+) -> Result<ScimWritten, StoreError> {
+    let change = ScimUserChange {
+        principal: Some(&before.principal),
+        before: Some(before),
+        after,
+        access_ends_at: after.deactivated_at,
+    };
+    store.change_scim_user(&change, &given::event(before.principal.org_id, event)).await
+}
+
+/// The person without access, one revision on.
+fn ended(user: &ScimUser) -> ScimUser {
+    let principal = Principal { disabled_at: Some(NOW), ..user.principal.clone() };
+    let revision = user.revision + 1;
+    ScimUser { principal, deactivated_at: Some(NOW), revision, ..user.clone() }
+}
+
+fn group(org_id: OrgId, n: u32, name: &str) -> ScimGroup {
+    ScimGroup {
+        id: given::id::<GroupId>("grp", n),
+        org_id,
+        attributes: GroupAttributes { display_name: name.to_owned(), external_id: None },
+        created_at: NOW,
+        changed_at: NOW,
+        revision: 1,
+        members: 0,
+    }
+}
+
+/// Makes a group of these people.
+async fn grouped(
+    store: &Store,
+    group: &ScimGroup,
+    members: &BTreeSet<PrincipalId>,
+    event: u32,
+) -> Result<ScimWritten, StoreError> {
+    let change = ScimGroupChange {
+        org: group.org_id,
+        before: None,
+        after: Some(group),
+        added: members,
+        removed: &BTreeSet::new(),
+    };
+    store.change_scim_group(&change, &given::event(group.org_id, event)).await
+}
+
+async fn groups_of(store: &Store, user: &ScimUser) -> BTreeSet<String> {
+    let found = store.find_principal(user.principal.org_id, user.principal.id).await.unwrap();
+    found.unwrap().provisioned_groups
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+on_both! {
+    async fn people_are_found_by_their_keys_in_their_org_alone(db: Database) {
+        let [org, other] = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let ana = added(&db.store, org, 1).await;
+        added(&db.store, org, 2).await;
+        let find = async |org, join, value| db.store.find_scim_user_by(org, join, value).await.unwrap();
+
+        assert_eq!(db.store.find_scim_user(org, ana.principal.id).await.unwrap(), Some(ana.clone()));
+        assert_eq!(db.store.find_scim_user(other, ana.principal.id).await.unwrap(), None);
+        let named = find(org, JoinKey::UserName, "PERSON1@acme.EXAMPLE").await;
+        assert_eq!(named, Some(ana.clone()));
+        assert_eq!(find(org, JoinKey::ExternalId, "00u1").await, Some(ana.clone()));
+        assert_eq!(find(org, JoinKey::ExternalId, "00U1").await, None);
+        assert_eq!(find(other, JoinKey::ExternalId, "00u1").await, None);
+        let all = ScimUserFilter::default();
+        let page = db.store.page_scim_users(org, &all, 1, 5).await.unwrap();
+        assert_eq!((page.items.len(), page.total), (1, 2));
+        let filter = ScimUserFilter {
+            display_name: Some("person 1".to_owned()), active: Some(true), ..all.clone()
+        };
+        assert_eq!(db.store.page_scim_users(org, &filter, 0, 5).await.unwrap().items, [ana.clone()]);
+        let inactive = ScimUserFilter { active: Some(false), ..all };
+        assert_eq!(db.store.page_scim_users(org, &inactive, 0, 5).await.unwrap().total, 0);
+        // A name that another one has in any case, an id that another one has.
+        let mut twin = person(org, 3);
+        twin.attributes.user_name = "person1@ACME.example".to_owned();
+        assert!(matches!(add(&db.store, &twin, 9).await, Err(StoreError::Conflict(_))));
+        let mut twin = person(org, 3);
+        twin.attributes.external_id.clone_from(&ana.attributes.external_id);
+        assert!(matches!(add(&db.store, &twin, 9).await, Err(StoreError::Conflict(_))));
+        assert_eq!(db.store.find_principal(org, twin.principal.id).await.unwrap(), None);
+        assert_eq!(add(&db.store, &person(other, 4), 9).await, Ok(ScimWritten::Done));
+    }
+
+    async fn a_change_is_made_with_its_event_if_nothing_changed_meanwhile(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ana = added(&db.store, org, 1).await;
+        let mut next = ScimUser { revision: 2, ..ana.clone() };
+        next.attributes.display_name = None;
+
+        assert_eq!(change(&db.store, &ana, &next, 2).await, Ok(ScimWritten::Done));
+        assert_eq!(change(&db.store, &ana, &next, 3).await, Ok(ScimWritten::Stale));
+        db.store.disable_principal(org, ana.principal.id, NOW).await.unwrap();
+        let last = ScimUser { revision: 3, ..next.clone() };
+        assert_eq!(change(&db.store, &next, &last, 4).await, Ok(ScimWritten::Stale));
+
+        db.store.seal(org, given::leaf).await.unwrap();
+        assert_eq!(given::whole_log(&db.store, org).await.len(), 2);
+    }
+
+    async fn the_access_of_one_person_ends_and_of_no_other(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
+        let of = |user: &ScimUser, n| token(org, user.principal.id, n);
+        let mut delegated = of(&ben, 3);
+        delegated.via = Some(ana.principal.id);
+        let mut narrowed = of(&ben, 4);
+        narrowed.parent_id = Some(token_id(3));
+        for (token, n) in [(of(&ana, 1), 1), (of(&ben, 2), 2), (delegated, 3), (narrowed, 4)] {
+            db.store.insert_token(&token, &hash(n)).await.unwrap();
+        }
+
+        assert_eq!(change(&db.store, &ana, &ended(&ana), 9).await, Ok(ScimWritten::Done));
+
+        let mut revoked = Vec::new();
+        for n in 1..=4 {
+            let known = db.store.find_token_by_hash(&hash(n)).await.unwrap().unwrap();
+            revoked.push(known.token.revoked_at.is_some());
+        }
+        assert_eq!(revoked, [true, false, true, true]);
+    }
+
+    async fn the_last_admin_is_kept_by_scim(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut root = person(org, 1);
+        root.principal.role = Role::Admin;
+        assert_eq!(add(&db.store, &root, 1).await, Ok(ScimWritten::Done));
+
+        assert_eq!(change(&db.store, &root, &ended(&root), 2).await, Ok(ScimWritten::LastAdmin));
+        assert_eq!(db.store.find_scim_user(org, root.principal.id).await.unwrap(), Some(root));
+    }
+
+    async fn a_deleted_person_is_gone_and_can_be_the_same_again(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ana = added(&db.store, org, 1).await;
+        let finance = group(org, 1, "finance");
+        let members = BTreeSet::from([ana.principal.id]);
+        assert_eq!(grouped(&db.store, &finance, &members, 2).await, Ok(ScimWritten::Done));
+        let gone = ScimUser { deleted_at: Some(NOW), ..ended(&ana) };
+
+        assert_eq!(change(&db.store, &ana, &gone, 3).await, Ok(ScimWritten::Done));
+
+        assert_eq!(db.store.find_scim_user(org, ana.principal.id).await.unwrap(), None);
+        assert!(groups_of(&db.store, &ana).await.is_empty());
+        assert!(db.store.scim_members(org, &[finance.id]).await.unwrap().is_empty());
+        let found = db.store.find_deleted_scim_user(org, &ana.attributes).await.unwrap();
+        assert_eq!(found.map(|it| it.principal.id), Some(ana.principal.id));
+        let mut renamed = ana.attributes.clone();
+        renamed.external_id = None;
+        assert_eq!(db.store.find_deleted_scim_user(org, &renamed).await.unwrap(), None);
+        let added = BTreeSet::from([ana.principal.id]);
+        let ops = group(org, 2, "ops");
+        assert_eq!(grouped(&db.store, &ops, &added, 4).await, Ok(ScimWritten::UnknownMember));
+        // Another one may have the name by now.
+        let mut twin = person(org, 2);
+        twin.attributes = UserAttributes { external_id: None, ..ana.attributes.clone() };
+        assert_eq!(add(&db.store, &twin, 5).await, Ok(ScimWritten::Done));
+    }
+
+    async fn principals_have_the_names_of_their_groups(db: Database) {
+        let [org, other] = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
+        let stranger = added(&db.store, other, 3).await;
+        let ids = |users: &[&ScimUser]| users.iter().map(|it| it.principal.id).collect::<BTreeSet<_>>();
+        let mut finance = group(org, 1, "finance \"A\"");
+        db.store.insert_token(&token(org, ana.principal.id, 1), &hash(1)).await.unwrap();
+
+        let both = ids(&[&ana, &ben]);
+        assert_eq!(grouped(&db.store, &finance, &both, 11).await, Ok(ScimWritten::Done));
+        let theirs = ids(&[&stranger]);
+        let ops = group(org, 2, "ops");
+        assert_eq!(grouped(&db.store, &ops, &theirs, 12).await, Ok(ScimWritten::UnknownMember));
+        let twin = group(org, 3, "FINANCE \"a\"");
+        let twin = grouped(&db.store, &twin, &BTreeSet::new(), 13).await;
+        assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+
+        assert_eq!(groups_of(&db.store, &ana).await, set(&["finance \"A\""]));
+        let known = db.store.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
+        assert_eq!(known.principal.all_groups(), set(&["finance \"A\""]));
+        let asked = set(&["finance \"A\"", "ops"]);
+        assert_eq!(db.store.unnamed_groups(org, &asked).await.unwrap(), set(&["ops"]));
+        assert_eq!(db.store.unnamed_groups(other, &asked).await.unwrap(), asked);
+        finance.members = 2;
+        assert_eq!(db.store.find_scim_group(org, finance.id).await.unwrap(), Some(finance.clone()));
+        assert_eq!(db.store.find_scim_group(other, finance.id).await.unwrap(), None);
+        let filter = ScimGroupFilter { display_name: Some("Finance \"A\"".to_owned()), ..ScimGroupFilter::default() };
+        assert_eq!(db.store.page_scim_groups(org, &filter, 0, 5).await.unwrap().total, 1);
+
+        // Renamed, and without Ben.
+        let mut renamed = ScimGroup { revision: 2, ..finance.clone() };
+        renamed.attributes.display_name = "treasury".to_owned();
+        let change = ScimGroupChange {
+            org,
+            before: Some(&finance),
+            after: Some(&renamed),
+            added: &BTreeSet::new(),
+            removed: &ids(&[&ben]),
+        };
+        let event = given::event(org, 14);
+        assert_eq!(db.store.change_scim_group(&change, &event).await, Ok(ScimWritten::Done));
+        let stale = db.store.change_scim_group(&change, &given::event(org, 15)).await;
+        assert_eq!(stale, Ok(ScimWritten::Stale));
+        assert_eq!(groups_of(&db.store, &ana).await, set(&["treasury"]));
+        assert!(groups_of(&db.store, &ben).await.is_empty());
+
+        let delete = ScimGroupChange {
+            org, before: Some(&renamed), after: None, added: &BTreeSet::new(), removed: &ids(&[&ana]),
+        };
+        let event = given::event(org, 16);
+        assert_eq!(db.store.change_scim_group(&delete, &event).await, Ok(ScimWritten::Done));
+        assert!(groups_of(&db.store, &ana).await.is_empty());
+        assert_eq!(db.store.find_scim_group(org, finance.id).await.unwrap(), None);
+    }
+
+    async fn nobody_is_in_more_groups_than_may_be(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ana = added(&db.store, org, 1).await;
+        let members = BTreeSet::from([ana.principal.id]);
+        for n in 1..=MAX_GROUPS_OF_USER {
+            let group = group(org, n, &format!("group {n}"));
+            let made = grouped(&db.store, &group, &members, 100 + n).await;
+            assert_eq!(made, Ok(ScimWritten::Done));
+        }
+
+        let beyond = group(org, 999, "beyond");
+        assert_eq!(grouped(&db.store, &beyond, &members, 999).await, Ok(ScimWritten::Full));
+        assert_eq!(db.store.find_scim_group(org, beyond.id).await.unwrap(), None);
+    }
+
+    async fn a_person_is_joined_to_one_subject_of_an_issuer(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
+        let subject = |subject| Identity { issuer: "https://idp.example", claim: "sub", subject };
+        let link = async |user: &ScimUser, name, event| {
+            let event = given::event(org, event);
+            db.store.link_identity(&user.principal, subject(name), NOW, &event).await.unwrap()
+        };
+
+        assert!(link(&ana, "00u1", 11).await);
+        assert!(!link(&ana, "00umallory", 12).await, "she is known by another subject");
+        assert!(!link(&ben, "00u1", 13).await, "the subject is somebody else");
+        assert!(link(&ben, "00u2", 14).await);
+
+        let found = db.store.find_by_identity(org, subject("00u1")).await.unwrap();
+        assert_eq!(found.map(|it| it.id), Some(ana.principal.id));
+        assert_eq!(db.store.find_by_identity(org, subject("00umallory")).await.unwrap(), None);
+        db.store.seal(org, given::leaf).await.unwrap();
+        assert_eq!(given::whole_log(&db.store, org).await.len(), 4, "two people, two links");
+    }
+}
