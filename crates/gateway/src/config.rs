@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn every_configuration_of_the_providers_guide_can_be_used() {
-        let outbound = portcullis_upstream::Outbound::new(std::sync::Arc::new(SystemRandom));
+        let outbound = Outbound::new(std::sync::Arc::new(SystemRandom));
         let blocks = include_str!("../../../docs/providers.md").split("```toml\n").skip(1);
         let mut declared = 0;
 
@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_provider_that_cannot_be_connected_is_refused_with_what_to_change() {
-        let outbound = portcullis_upstream::Outbound::new(std::sync::Arc::new(SystemRandom));
+        let outbound = Outbound::new(std::sync::Arc::new(SystemRandom));
         for (more, told) in [
             ("auth = \"oauth2\"\n[providers.oauth]\ntoken_url = \"https://a.example\"", "belong"),
             ("auth = \"oauth2\"\n[providers.oauth]\nclient_secret = \"x\"", "client_id"),
