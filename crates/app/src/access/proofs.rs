@@ -100,7 +100,7 @@ pub struct ProvedKey {
 #[derive(Debug)]
 pub(super) struct Proofs {
     nonces: DpopNonces,
-    seen: Mutex<Seen>,
+    used: Mutex<UsedProofs>,
     waiting: Mutex<Vec<Waiting>>,
     writing: tokio::sync::Mutex<()>,
 }
@@ -112,7 +112,7 @@ impl Proofs {
     pub(super) fn new(nonces: DpopNonces) -> Self {
         Self {
             nonces,
-            seen: Mutex::default(),
+            used: Mutex::default(),
             waiting: Mutex::default(),
             writing: tokio::sync::Mutex::default(),
         }
@@ -125,35 +125,35 @@ impl Proofs {
 
 /// Proofs that were used here, in two halves: those of the present time, and those before.
 #[derive(Debug, Default)]
-struct Seen {
+struct UsedProofs {
     now: HashSet<[u8; 32]>,
     before: HashSet<[u8; 32]>,
     since: Timestamp,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Sight {
+enum ProofUse {
     First,
     Again,
     /// There is no room.
     Full,
 }
 
-impl Seen {
-    fn note(&mut self, digest: [u8; 32], now: Timestamp) -> Sight {
+impl UsedProofs {
+    fn note(&mut self, digest: [u8; 32], now: Timestamp) -> ProofUse {
         // A clock that was set back forgets nothing.
         if self.since.plus_seconds(HALF) <= now {
             self.before = mem::take(&mut self.now);
             self.since = now;
         }
         if self.before.contains(&digest) || self.now.contains(&digest) {
-            return Sight::Again;
+            return ProofUse::Again;
         }
         if self.now.len() >= MOST / 2 {
-            return Sight::Full;
+            return ProofUse::Full;
         }
         self.now.insert(digest);
-        Sight::First
+        ProofUse::First
     }
 }
 
@@ -230,11 +230,11 @@ impl Access {
                 // It would be remembered nowhere but there.
                 NonceScope::Other => return Err(self.ask_for_nonce(presented, now)),
                 NonceScope::Own => {
-                    let mut seen = self.proofs.seen.lock().unwrap_or_else(PoisonError::into_inner);
-                    match seen.note(once.digest, now) {
-                        Sight::First => true,
-                        Sight::Again => false,
-                        Sight::Full => return Err(self.ask_for_nonce(presented, now)),
+                    let mut used = self.proofs.used.lock().unwrap_or_else(PoisonError::into_inner);
+                    match used.note(once.digest, now) {
+                        ProofUse::First => true,
+                        ProofUse::Again => false,
+                        ProofUse::Full => return Err(self.ask_for_nonce(presented, now)),
                     }
                 }
                 NonceScope::Shared => self.remember(once).await?,
@@ -321,31 +321,31 @@ mod tests {
 
     #[test]
     fn a_proof_is_remembered_longer_than_it_is_good() {
-        let mut seen = Seen::default();
+        let mut seen = UsedProofs::default();
 
-        assert_eq!(seen.note([1; 32], NOW), Sight::First);
+        assert_eq!(seen.note([1; 32], NOW), ProofUse::First);
         for later in [0, 1, HALF - 1, HALF, 2 * PROOF_SECONDS + 1] {
-            assert_eq!(seen.note([1; 32], NOW.plus_seconds(later)), Sight::Again, "{later}");
+            assert_eq!(seen.note([1; 32], NOW.plus_seconds(later)), ProofUse::Again, "{later}");
         }
-        assert_eq!(seen.note([2; 32], NOW.plus_seconds(-60)), Sight::First);
-        assert_eq!(seen.note([3; 32], NOW.plus_seconds(3 * HALF)), Sight::First);
-        assert_eq!(seen.note([1; 32], NOW.plus_seconds(5 * HALF)), Sight::First);
+        assert_eq!(seen.note([2; 32], NOW.plus_seconds(-60)), ProofUse::First);
+        assert_eq!(seen.note([3; 32], NOW.plus_seconds(3 * HALF)), ProofUse::First);
+        assert_eq!(seen.note([1; 32], NOW.plus_seconds(5 * HALF)), ProofUse::First);
     }
 
     #[test]
     fn there_is_a_bound_beyond_which_nothing_is_taken() {
-        let mut seen = Seen::default();
+        let mut seen = UsedProofs::default();
         let digest = |number: usize| {
             let mut digest = [0; 32];
             digest[..8].copy_from_slice(&number.to_be_bytes());
             digest
         };
         for number in 0..MOST / 2 {
-            assert_eq!(seen.note(digest(number), NOW), Sight::First);
+            assert_eq!(seen.note(digest(number), NOW), ProofUse::First);
         }
 
-        assert_eq!(seen.note(digest(MOST), NOW), Sight::Full);
-        assert_eq!(seen.note(digest(0), NOW), Sight::Again, "what is known stays known");
-        assert_eq!(seen.note(digest(MOST), NOW.plus_seconds(HALF)), Sight::First);
+        assert_eq!(seen.note(digest(MOST), NOW), ProofUse::Full);
+        assert_eq!(seen.note(digest(0), NOW), ProofUse::Again, "what is known stays known");
+        assert_eq!(seen.note(digest(MOST), NOW.plus_seconds(HALF)), ProofUse::First);
     }
 }

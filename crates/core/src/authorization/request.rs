@@ -168,7 +168,7 @@ impl ClientRequest {
     }
 }
 
-/// What a request asks for.
+/// Members of a request that are well-formed.
 struct Parts {
     challenge: CodeChallenge,
     key: Option<Thumbprint>,

@@ -108,7 +108,7 @@ impl ProofFault {
     }
 }
 
-/// What a proof has to be made for.
+/// Request that a proof has to be made for.
 #[derive(Debug, Clone, Copy)]
 pub struct ProofTarget<'a> {
     pub method: &'a str,

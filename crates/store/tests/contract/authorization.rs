@@ -44,7 +44,7 @@ fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) -> Authorizat
             client: client(),
             face: Face::All,
             consent: Some(consent),
-            by_key: n % 2 == 0,
+            by_key: n > 1,
         },
         redirect_uri: RedirectUri::parse("https://app.example/cb").unwrap(),
         challenge: CodeChallenge::kept([9; 32]),

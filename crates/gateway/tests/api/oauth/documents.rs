@@ -32,7 +32,7 @@ use crate::{gateway, login::browser::Browser};
 
 const APP: &str = "https://app.example/cb";
 
-/// What the owner of the documents changes.
+/// State of the documents, which their owner changes.
 #[derive(Default)]
 struct State {
     /// The clients return to another address.
