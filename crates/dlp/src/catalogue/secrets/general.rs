@@ -201,8 +201,16 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Words that a name must hold to make even a UUID a secret.
-const KEYS: &[&str] =
-    &["api key", "apikey", "api token", "api secret", "client secret", "secret key", "access key"];
+const KEYS: &[&str] = &[
+    "api key",
+    "apikey",
+    "api token",
+    "api secret",
+    "client secret",
+    "secret key",
+    "access key",
+    "secret id",
+];
 
 /// Returns true if a name says that its value is something else than a secret.
 pub(super) fn is_other(called: &[u8]) -> bool {
