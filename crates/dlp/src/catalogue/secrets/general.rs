@@ -280,10 +280,13 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
 /// an interface or secret of a client.
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
-    if is_other(called) {
+    let is_uuid = is_uuid_of_hex(candidate.matched());
+    // Of a role in Vault the secret is an id.
+    let is_of_role = is_uuid && words::names(called, &["secret id"]);
+    if is_other(called) && !is_of_role {
         return None;
     }
-    let is_secret = if is_uuid_of_hex(candidate.matched()) {
+    let is_secret = if is_uuid {
         words::names(called, KEYS) && random(candidate).is_some()
     } else {
         words::names(called, SECRETS) && is_key_text(candidate)
