@@ -9,6 +9,7 @@ pub(super) mod media;
 pub(super) mod memo;
 pub(super) mod neighbours;
 pub(super) mod pointers;
+mod records;
 pub(super) mod segment;
 pub(super) mod table_rows;
 pub(super) mod tables;

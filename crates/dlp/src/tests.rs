@@ -16,6 +16,7 @@ mod named;
 mod numbers;
 mod places;
 mod redaction;
+mod shapes;
 mod spellings;
 mod words;
 

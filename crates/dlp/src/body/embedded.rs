@@ -14,6 +14,9 @@ pub(crate) const DEPTH: usize = 3;
 /// The shortest text that may hold something: `["a@b.c"]`.
 const SHORTEST: usize = 8;
 
+/// The shortest text that may hold something below a line of prose.
+const SHORTEST_LINES: usize = 24;
+
 /// Parts of a text, at most.
 const MOST: usize = 10_000;
 
@@ -43,7 +46,7 @@ pub(crate) fn may_hold(text: &str) -> bool {
     let text = text.as_bytes();
     text.len() >= SHORTEST
         && (matches!(text.first(), Some(b'{' | b'[' | b'"' | b' ' | b'\t'))
-            || memchr::memchr(b'\n', text).is_some())
+            || text.len() >= SHORTEST_LINES && memchr::memchr(b'\n', text).is_some())
 }
 
 /// The JSON in a text that is nested no deeper, in order.

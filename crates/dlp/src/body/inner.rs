@@ -12,6 +12,7 @@ use crate::{
     body::{
         buffer::{Body, PathStep},
         embedded::{self, Part},
+        records::{self, Records},
         segment::{SegmentKind, small},
     },
     limits::{Limits, Unscannable},
@@ -49,6 +50,8 @@ struct InnerOrigin {
 enum InnerPlace {
     /// As it stands there, from an offset on.
     Slice(usize),
+    /// The same, of what is read with its name as well.
+    Again(usize),
     /// Byte by byte; one more entry than there are bytes.
     Mapped(Vec<u32>),
     /// A number that may be written otherwise there.
@@ -61,12 +64,16 @@ struct Folded {
     node: u32,
     level: usize,
     bytes: usize,
+    /// Values and names in it.
+    entries: usize,
     pieces: Vec<Piece>,
 }
 
 enum Piece {
     Prose(usize, Box<str>),
     Json(usize, Document),
+    /// Names and values, in this text.
+    Records(Records, Box<str>),
 }
 
 impl Inner {
@@ -95,7 +102,7 @@ impl Inner {
 impl Body {
     #[inline]
     pub(super) fn may_fold(&self, text: &str) -> bool {
-        embedded::may_hold(text)
+        (embedded::may_hold(text) || records::may_hold(text))
             && self.inner.folding == Folding::Unfolded
             && self.inner.level < embedded::DEPTH
     }
@@ -114,10 +121,17 @@ impl Body {
         }
         let parts = embedded::parts(text, limits.max_depth);
         let entries: usize = parts.iter().map(|part| part.document.entries()).sum();
+        let records = if parts.is_empty() { records::read(text) } else { None };
+        let entries = entries + records.as_ref().map_or(0, |records| 3 * records.ranges().len());
         let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes;
-        if parts.is_empty() || !has_room {
+        if !has_room {
             return Ok(text);
         }
+        let pieces = match records {
+            Some(records) => pieces_of(text, records),
+            None if parts.is_empty() => return Ok(text),
+            None => pieces(text, parts),
+        };
         self.inner.entries += entries;
         self.inner.waiting += text.len();
         self.inner.folded.push_back(Folded {
@@ -125,7 +139,8 @@ impl Body {
             node,
             level: self.inner.level + 1,
             bytes: text.len(),
-            pieces: pieces(text, parts),
+            entries,
+            pieces,
         });
         Ok("")
     }
@@ -134,21 +149,85 @@ impl Body {
     pub(super) fn unfold(&mut self, limits: &Limits) -> Result<(), Unscannable> {
         self.inner.first = self.segments.len();
         while let Some(folded) = self.inner.folded.pop_front() {
-            let Folded { segment, node, level, bytes, pieces } = folded;
+            let Folded { segment, node, level, bytes, entries, pieces } = folded;
             self.inner.waiting -= bytes;
+            self.inner.entries -= entries;
             self.inner.level = level;
             let is_list = pieces.len() > 1;
             for (index, piece) in (0..).zip(pieces) {
                 match piece {
                     Piece::Prose(start, text) => {
-                        self.push(text.as_bytes(), node, SegmentKind::Text, limits)?;
                         let place = InnerPlace::Slice(start);
-                        self.inner.origins.push(InnerOrigin { source: segment, place });
+                        let origin = InnerOrigin { source: segment, place };
+                        self.lay_slice(origin, &text, node, SegmentKind::Text, limits)?;
+                    }
+                    Piece::Records(records, text) => {
+                        self.lay_records(segment, &records, &text, node, limits)?;
                     }
                     Piece::Json(start, document) => {
                         let step = PathStep::Element { index };
                         let node = if is_list { self.node(node, step, limits)? } else { node };
                         self.lay_inside(segment, start, &document, node, limits)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays a part of a text flat as it stands there.
+    fn lay_slice(
+        &mut self,
+        origin: InnerOrigin,
+        text: &str,
+        node: u32,
+        kind: SegmentKind,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        self.push(text.as_bytes(), node, kind, limits)?;
+        self.inner.origins.push(origin);
+        Ok(())
+    }
+
+    fn lay_records(
+        &mut self,
+        source: u32,
+        records: &Records,
+        text: &str,
+        node: u32,
+        limits: &Limits,
+    ) -> Result<(), Unscannable> {
+        let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+        let slice =
+            |range: &Range<usize>| InnerOrigin { source, place: InnerPlace::Slice(range.start) };
+        match records {
+            Records::Members(members) => {
+                for (name, value) in members {
+                    // Some forms are told by name and value together: `sig=…`.
+                    let pair = name.start..value.end;
+                    self.lay_slice(slice(&pair), part(&pair), node, SegmentKind::Text, limits)?;
+                    let step = PathStep::Member { key: small(self.segments.len()) };
+                    let child = self.node(node, step, limits)?;
+                    for (range, kind) in [(name, SegmentKind::Key), (value, SegmentKind::Text)] {
+                        let place = InnerPlace::Again(range.start);
+                        let origin = InnerOrigin { source, place };
+                        self.lay_slice(origin, part(range), child, kind, limits)?;
+                    }
+                }
+            }
+            Records::Rows(heads, rows) => {
+                let table = self.node(node, PathStep::Element { index: 0 }, limits)?;
+                let first = self.segments.len();
+                for head in heads {
+                    self.lay_slice(slice(head), part(head), table, SegmentKind::Text, limits)?;
+                }
+                self.tables.add(table, (first..self.segments.len()).map(small).collect());
+                for (index, row) in (0..).zip(rows) {
+                    let row_node = self.node(table, PathStep::Element { index }, limits)?;
+                    for (index, cell) in (0..).zip(row) {
+                        let child = self.node(row_node, PathStep::Element { index }, limits)?;
+                        let text = part(cell);
+                        self.lay_slice(slice(cell), text, child, SegmentKind::Text, limits)?;
                     }
                 }
             }
@@ -164,7 +243,6 @@ impl Body {
         node: u32,
         limits: &Limits,
     ) -> Result<(), Unscannable> {
-        self.inner.entries = self.inner.entries.saturating_sub(document.entries());
         self.walk(document.root(), node, 0, limits)?;
         let raw = document.root().raw().as_bytes();
         for leaf in document.leaves() {
@@ -183,13 +261,18 @@ impl Body {
         Ok(())
     }
 
-    /// The key, text or number of the value itself that a range of a segment was read from.
-    pub(crate) fn outside(&self, segment: u32, inside: Range<usize>) -> (u32, Range<usize>) {
+    /// The key, text or number of the value itself that a range of a segment was read from, and whether it
+    /// may have been read twice.
+    pub(crate) fn outside(&self, segment: u32, inside: Range<usize>) -> (u32, Range<usize>, bool) {
         let mut segment = segment;
         let mut inside = inside;
+        let mut is_again = false;
         while let Some(InnerOrigin { source, place }) = self.inner.origin(segment) {
+            is_again |= matches!(place, InnerPlace::Again(_));
             inside = match place {
-                InnerPlace::Slice(start) => start + inside.start..start + inside.end,
+                InnerPlace::Slice(start) | InnerPlace::Again(start) => {
+                    start + inside.start..start + inside.end
+                }
                 InnerPlace::Whole(range) => range.clone(),
                 InnerPlace::Mapped(from) => {
                     let last = from.last().copied().unwrap_or_default();
@@ -199,8 +282,27 @@ impl Body {
             };
             segment = *source;
         }
-        (segment, inside)
+        (segment, inside, is_again)
     }
+}
+
+/// A text cut into its records and what stands between them.
+fn pieces_of(text: &str, records: Records) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    let mut prose = |from: usize, end: usize| {
+        let between = text.get(from..end).unwrap_or_default();
+        if between.bytes().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
+            pieces.push(Piece::Prose(from, between.into()));
+        }
+    };
+    for range in records.ranges() {
+        prose(done, range.start);
+        done = range.end;
+    }
+    prose(done, text.len());
+    pieces.push(Piece::Records(records, text.into()));
+    pieces
 }
 
 /// A text cut into its JSON and the prose around it.

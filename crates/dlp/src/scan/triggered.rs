@@ -99,8 +99,7 @@ impl Scanner {
             let is_long = run.total >= self.triggers.least_digits;
             let woken = self.triggers.digits.iter().filter(|_| is_long);
             let end = run.groups.last().map_or(start, |last| last.end);
-            let window = Window::around(&body.text, &(start..end));
-            let mut is_moved = false;
+            let mut near = None;
             for DigitTrigger { index, least, before: wanted, find } in woken {
                 if run.total < *least || !wanted.admits(before) {
                     continue;
@@ -109,10 +108,11 @@ impl Scanner {
                     return;
                 }
                 work += run.groups.len();
-                if !is_moved {
+                let window = *near.get_or_insert_with(|| {
+                    let window = Window::around(&body.text, &(start..end));
                     nearby.move_from(run, window.start());
-                    is_moved = true;
-                }
+                    window
+                });
                 for range in find(&window, nearby) {
                     let Some(active) = self.active.get(usize::from(*index)) else { continue };
                     let range = window.outside(&range);

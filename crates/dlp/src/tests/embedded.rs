@@ -120,6 +120,29 @@ fn prose_around_json_is_read_as_prose() {
 }
 
 #[test]
+fn names_and_values_in_texts_are_members() {
+    for (text, expected) in [
+        (
+            "name=Ann&ssn=536228726&order=536228726",
+            "name=Ann&ssn=[REDACTED:us_ssn]&order=536228726",
+        ),
+        ("ORDER=536228726\nSSN=536228726\n", "ORDER=536228726\nSSN=[REDACTED:us_ssn]\n"),
+        (
+            "INSERT INTO people (id, ssn) VALUES (536228726, '536228726'), (2, 536228726);",
+            "INSERT INTO people (id, ssn) VALUES (536228726, '[REDACTED:us_ssn]'), (2, [REDACTED:us_ssn]);",
+        ),
+        (
+            "[db]\n; of ada@example.org\nuser = app\npassword = summer\n",
+            "[db]\n; of [REDACTED:email]\nuser = app\npassword = [REDACTED:password]\n",
+        ),
+    ] {
+        let value = json!({ "text": text });
+        let masked = engine().redact_value(&value, &scan(&value), |_| Some(Mask::Placeholder));
+        assert_eq!(masked["text"], json!(expected));
+    }
+}
+
+#[test]
 fn json_beyond_the_bounds_is_read_as_prose() {
     let limits = Limits { max_nodes: 8, ..Limits::default() };
     let engine = Engine::new(&Settings { limits, ..Settings::default() }).unwrap();

@@ -132,8 +132,8 @@ impl Views {
             }
         }
         let leaf = segment;
-        let (segment, inside) = body.outside(segment, inside);
-        let is_read_otherwise = is_view(home) || inside.len() != range.len();
+        let (segment, inside, is_again) = body.outside(segment, inside);
+        let is_read_otherwise = is_again || is_view(home) || inside.len() != range.len();
         Origins::One(Origin { segment, leaf, inside, is_read_otherwise })
     }
 
@@ -360,7 +360,7 @@ fn pieces_of(body: &Body, pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Or
         if from < to {
             let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
             let leaf = piece.segment;
-            let (segment, inside) = body.outside(leaf, inside);
+            let (segment, inside, _) = body.outside(leaf, inside);
             parts.push(Origin { segment, leaf, inside, is_read_otherwise: true });
         }
     }

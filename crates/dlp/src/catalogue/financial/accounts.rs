@@ -129,7 +129,8 @@ pub(super) const ALL: &[Detector] = &[
             "iva",
             "moms",
             "vat number",
-            "uid",
+            "uid nummer",
+            "uid nr",
             "mwst",
         ])
         .fires(&[

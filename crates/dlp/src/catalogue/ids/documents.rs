@@ -8,7 +8,7 @@ use crate::catalogue::{
 
 pub(super) const ALL: &[Detector] = &[
     national("passport_number", "Passport number of another country, beside words that name it", any)
-        .named(&["AA999999", "A999999", "AA99999", "A9999999999", "99999999", "aa9999999", "aaa999999", "a-9999999", "aa-999999", "aa-9999999", "aa999999"])
+        .named(&["AA999999", "A999999", "AA99999", "A9999999999", "99999999", "aa9999999", "aaa999999", "99 9999999", "a-9999999", "aa-999999", "aa-9999999", "aa999999"])
         .beside(&["passport number", "passport no", "passport", "passeport", "reisepass", "pasaporte", "passaporto", "paspoort"])
         .fires(&["passport no. AB123456"])
         .passes(&["AB123456", "passport control"]),

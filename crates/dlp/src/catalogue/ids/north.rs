@@ -11,7 +11,7 @@ use crate::catalogue::{
 pub(super) const ALL: &[Detector] = &[
     national("se_personnummer", "Swedish personal or coordination number", personnummer)
         .alone(&["999999-9999", "999999+9999", "99999999-9999"])
-        .named(&["9999999999", "999999999999"])
+        .named(&["9999999999", "999999999999", "999999-A999", "99999999-A999"])
         .beside(&[
             "personnummer",
             "pnr",
@@ -87,7 +87,13 @@ fn y_tunnus(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Born as written, with a Luhn digit over the last ten; coordination numbers add 60 to the day.
 fn personnummer(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
+    // The letter of a number that is given for some time counts as 1.
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'T' | b'R' | b'S' | b'U' | b'W' | b'X' | b'J'..=b'N' => Some(1),
+        _ => None,
+    };
+    let digits: Vec<u8> = candidate.matched().iter().filter_map(digit).collect();
     let short = digits.get(digits.len().checked_sub(10)?..)?;
     let day = part(short, 4, 6);
     let day = if day > 60 { day - 60 } else { day };

@@ -16,13 +16,13 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&["55402474N", "x55402474M", "5540247M", "55402474m"]),
     national("es_nie", "Spanish identity number of foreigners (NIE)", nie)
         .alone(&["A9999999A", "A9999999-A", "A-9999999-A", "A-9999999A"])
-        .named(&["a9999999a", "A 9999999 A"])
-        .beside(&["nie", "extranjero", "extranjería", "tie"])
+        .named(&["a9999999a", "A 9999999 A", "a-9999999-a", "a 9999999 a"])
+        .beside(&["nie", "nif", "extranjero", "extranjería", "tie"])
         .not_below(crate::catalogue::builders::SERIALS)
         .fires(&["X9856025L", "Y8063915-Z", r#"{"nie": "x5104755c"}"#])
         .passes(&["X9856025M", "A9856025L", "Y8063915Q"]),
     national("es_cif", "Spanish company tax number, beside words that name it", cif)
-        .named(&["A99999999", "A-99999999", "A9999999A", "A9999999-9"])
+        .named(&["A99999999", "A-99999999", "A9999999A", "A9999999-9", "A-9999999A", "A-9999999-A"])
         .beside(&["cif", "nif", "identificación fiscal", "razón social"])
         .fires(&["CIF B00404301", r#"{"cif": "B-83534271"}"#])
         .passes(&["B00404301", "CIF B00404302"]),

@@ -128,6 +128,11 @@ fn french_tax(candidate: &Candidate<'_>) -> Option<i32> {
 fn siret(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let enterprise = digits.get(..9)?;
+    // Establishments of the post have a sum of their own.
+    let is_of_post = part(&digits, 0, 9) == 356_000_000 && digits.len() == 14;
+    if is_of_post && digits.iter().map(|digit| u32::from(*digit)).sum::<u32>().is_multiple_of(5) {
+        return one_digit(true);
+    }
     one_digit(varied(&digits) && luhn(enterprise) && (digits.len() == 9 || luhn(&digits)))
 }
 

@@ -201,8 +201,16 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Words that a name must hold to make even a UUID a secret.
-const KEYS: &[&str] =
-    &["api key", "apikey", "api token", "api secret", "client secret", "secret key", "access key"];
+const KEYS: &[&str] = &[
+    "api key",
+    "apikey",
+    "api token",
+    "api secret",
+    "client secret",
+    "secret key",
+    "access key",
+    "secret id",
+];
 
 /// Returns true if a name says that its value is something else than a secret.
 pub(super) fn is_other(called: &[u8]) -> bool {
@@ -272,10 +280,13 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
 /// an interface or secret of a client.
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
-    if is_other(called) {
+    let is_uuid = is_uuid_of_hex(candidate.matched());
+    // Of a role in Vault the secret is an id.
+    let is_of_role = is_uuid && words::names(called, &["secret id"]);
+    if is_other(called) && !is_of_role {
         return None;
     }
-    let is_secret = if is_uuid_of_hex(candidate.matched()) {
+    let is_secret = if is_uuid {
         words::names(called, KEYS) && random(candidate).is_some()
     } else {
         words::names(called, SECRETS) && is_key_text(candidate)

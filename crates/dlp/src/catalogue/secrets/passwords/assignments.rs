@@ -157,7 +157,9 @@ fn is_joined(value: &[u8]) -> bool {
 /// Returns true if a text without quotes is part of a program, a path or an address.
 fn is_code(value: &[u8]) -> bool {
     let begins = value.first().is_some_and(|first| b"/%.$*#&@\\-|<({[=+~".contains(first));
+    let is_field = value.contains(&b':') && !value.iter().any(u8::is_ascii_digit);
     begins
+        || is_field
         || is_identifier(value)
         || is_joined(value)
         || value.iter().any(|byte| b"(){}[]".contains(byte))

@@ -38,13 +38,15 @@ fn behind(text: &Window<'_>, name: &Range<usize>) -> Option<Range<usize>> {
     let rest = text.get(name.end..text.len().min(name.end + NEAR))?;
     let line = rest.split(|byte| *byte == b'\n').next()?;
     let is_beside = is_beside_account(text, name);
+    let mut is_told = is_beside;
     for (at, word) in words(line).take(WORDS) {
-        if is_loud(word) || is_beside && is_capitalised(word) {
+        if is_loud(word) || is_told && is_capitalised(word) {
             return Some(name.end + at..name.end + at + word.len());
         }
         if word.windows(3).any(|part| part == b"://") {
             return None;
         }
+        is_told = is_beside || word == b"use";
     }
     None
 }
@@ -82,7 +84,7 @@ fn is_beside_account(text: &Window<'_>, name: &Range<usize>) -> bool {
     let before = text.get(name.start.saturating_sub(NEAR)..name.start).unwrap_or_default();
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     words(line).any(|(_, word)| ACCOUNTS.iter().any(|known| word.eq_ignore_ascii_case(known)))
-        || line.ends_with(b"--")
+        || [b"--".as_slice(), b"--set "].iter().any(|option| line.ends_with(option))
 }
 
 /// Returns true for small letters, capitals, digits and signs in one word that is no address, and no call.

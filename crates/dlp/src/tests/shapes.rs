@@ -1,0 +1,138 @@
+//! Shapes in which values travel, and texts that only look like them.
+
+use super::*;
+
+/// Masked as an answer, contacts included.
+fn masked(value: &Value) -> String {
+    engine().redact_value(value, &scan(value), |_| Some(Mask::Placeholder)).to_string()
+}
+
+#[track_caller]
+fn assert_found(values: &[(Value, &str)]) {
+    let missed: Vec<_> = values.iter().filter(|(it, secret)| masked(it).contains(secret)).collect();
+    assert_none(&missed, "missed");
+}
+
+fn texts<'a>(texts: &[(&str, &'a str)]) -> Vec<(Value, &'a str)> {
+    let in_block = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
+    texts.iter().map(|(text, secret)| (in_block(text), *secret)).collect()
+}
+
+#[test]
+fn passwords_in_statements_and_options_are_found() {
+    assert_found(&texts(&[
+        ("CREATE USER ada IDENTIFIED BY 'Turm4!blau'", "Turm4!blau"),
+        ("ALTER USER root IDENTIFIED WITH caching_sha2_password BY 'Turm4!blau'", "Turm4!blau"),
+        ("ALTER ROLE web WITH LOGIN PASSWORD 'Turm4!blau'", "Turm4!blau"),
+        ("ALTER USER ops PASSWORD 'Turm4!blau' VALID UNTIL 'infinity'", "Turm4!blau"),
+        ("SET PASSWORD FOR 'u'@'%' = 'Turm4!blau'", "Turm4!blau"),
+        ("CREATE USER MAPPING FOR u SERVER s OPTIONS (user 'u', password 'Turm4!blau')", "Turm4!"),
+        ("CREATE CREDENTIAL c WITH IDENTITY='u', SECRET='Turm4!blau'", "Turm4!blau"),
+        ("exec sp_addlogin 'u','Turm4!blau'", "Turm4!blau"),
+        ("docker login -u bot -p Turm4!blau registry.example", "Turm4!blau"),
+        ("redis-cli -h cache -a Turm4!blau ping", "Turm4!blau"),
+        ("helm upgrade x . --set db.password=Turm_Blau04", "Turm_Blau04"),
+        ("wget --user=a --http-password=Turm.Blau04 http://h/", "Turm.Blau04"),
+        ("ldapsearch -D cn=a -w Turm4!blau", "Turm4!blau"),
+        ("smbclient //h/s -U bob%Turm4!blau", "Turm4!blau"),
+        ("openssl rsa -in k -passin pass:Turm4!blau", "Turm4!blau"),
+        ("sqlcmd -S h -U sa -P Turm4!blau", "Turm4!blau"),
+        ("http -a bob:Turm4!blau https://h/", "Turm4!blau"),
+        ("az login --service-principal -u x -p Turm4!blau --tenant t", "Turm4!blau"),
+    ]));
+}
+
+#[test]
+fn passwords_in_sentences_and_beside_accounts_are_found() {
+    assert_found(&texts(&[
+        ("sign in as ada with password Turm4!blau and press Save", "Turm4!blau"),
+        ("log in using the password turm&Blau44.", "turm&Blau44"),
+        ("use Turm_Blau04 as the password", "Turm_Blau04"),
+        ("your one-time password tU4$mblau expires in an hour", "tU4$mblau"),
+        ("the new password for ada: please use Turm.Blau04", "Turm.Blau04"),
+        ("Mit Kennwort tU4#mblau anmelden", "tU4#mblau"),
+        ("entre com a senha blaue-Eiche-4! e continue", "blaue-Eiche-4"),
+        ("pw is still turm@Blau4x", "turm@Blau4x"),
+        ("temp password → Turm*44blau", "Turm*44blau"),
+        ("ID: ada / PW: Turm4!blau", "Turm4!blau"),
+        ("user ada pw turm&Blau44", "turm&Blau44"),
+        ("login: ada, pass: Turm_Blau04", "Turm_Blau04"),
+        ("ada@10.1.2.3 (pw: tU4$mblau)", "tU4$mblau"),
+        ("계정 ada 비번 turm=Blau44", "turm=Blau44"),
+        ("usuario ada clave turm@Blau4x", "turm@Blau4x"),
+    ]));
+}
+
+#[test]
+fn secrets_below_short_names_and_in_letters_alone_are_found() {
+    let uuid = "5b1e7c02-94d3-4f6a-8e21-7d0c9ab34f58";
+    assert_found(&[
+        (json!({ "login": { "user": "ada", "pw": "tU4$mblau9" } }), "tU4$mblau9"),
+        (json!({ "login": { "user": "ada", "PW": "tU4$mblau9" } }), "tU4$mblau9"),
+        (json!({ "auth": { "role_secret_id": uuid } }), uuid),
+        (json!("JWT_SECRET=qWzRtLkXvNcPdHbMyJgFsT"), "qWzRtLkXvNcPdHbMyJgFsT"),
+        (
+            json!({ "headers": { "Authorization": "tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK" } }),
+            "tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK",
+        ),
+    ]);
+}
+
+#[test]
+fn telephones_and_dates_of_birth_are_found() {
+    let numbers = [
+        "(+46) 8 765 432 10",
+        "(+61)2-8765-4321",
+        "+49 30/123987",
+        "+43 1 - 58211",
+        "(0161) 496 0123",
+        "(030) 123987",
+        "202-555-0123x45",
+        "202.555.0187x1204",
+    ];
+    let days = ["3rd May 1984", "17-Oct-1990", "4 Juni 1976", "12 de marzo de 1988", "Nov 9, 1971"];
+    let mut values = Vec::new();
+    for number in numbers {
+        values.push((json!({ "contact": { "phone": number } }), number));
+        values.push((json!(format!("Please call {number} after nine.")), number));
+    }
+    for key in ["mobilephone", "workphone", "homephone", "faxnumber"] {
+        values.push((json!({ key: "0711 2345 987" }), "0711 2345 987"));
+    }
+    for day in days {
+        values.push((json!(format!("date of birth {day}")), day));
+        values.push((json!({ "dob": day }), day));
+    }
+    assert_found(&values);
+}
+
+#[test]
+fn look_alikes_are_left_alone() {
+    let wrong: Vec<&str> = [
+        "SELECT password FROM users WHERE password_hash IS NOT NULL",
+        "CREATE USER u IDENTIFIED BY ?",
+        "docker run -p 8080:80 nginx",
+        "mkdir -p /dev/shm/x",
+        "password reset and login",
+        "use a password manager",
+        "log in with password authentication enabled",
+        "password must contain a digit",
+        "type=LOGIN uid=1000 auid=0",
+        "scheduler: uid=10077 startedAt=287160353",
+        "def connect(user, passwd, port): return Client(user, passwd, port)",
+        "login:password:UID:home",
+        "<password>$(DB_PASSWORD)</password>",
+        "<password>/var/run/secret/db.yml</password>",
+        "task cached_dob is 3 2019-04-02",
+        "the pass of St. Bernard, 2469 m",
+        "born in May 1984",
+        "UID: 980780684",
+    ]
+    .into_iter()
+    .filter(|text| {
+        let findings = scan(&json!(text));
+        findings.iter().any(|it| engine().default_action(it, Direction::Output) > Action::Flag)
+    })
+    .collect();
+    assert_none(&wrong, "acted on");
+}
