@@ -1,6 +1,5 @@
 //! Principals of the subjects of trusted issuers.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
@@ -67,7 +66,6 @@ impl Store {
     /// Makes a subject that was not there before known as a principal; the event is committed with it.
     /// `false` if the principal is known by another subject of the issuer already, or another login was
     /// faster.
-    #[boxed]
     pub async fn link_identity(
         &self,
         principal: &Principal,

@@ -281,7 +281,7 @@ fn filters_are_read() {
 #[test]
 fn filters_that_do_more_or_are_hostile_are_refused() {
     let long = format!("userName eq \"{}\"", "x".repeat(3_000));
-    let many = vec!["userName eq \"a\""; 3].join(" and ");
+    let many = ["userName eq \"a\""; 3].join(" and ");
     let nested = format!("userName eq {}", "[".repeat(1_000));
     for wrong in [
         "",

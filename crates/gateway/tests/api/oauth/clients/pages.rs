@@ -109,7 +109,8 @@ async fn a_listed_page_reads_all_that_it_needs_to_get_in_and_another_reads_nothi
     let json_type = "application/json";
     let metadata = json!({"redirect_uris": [format!("{listed}/callback")]}).to_string();
     let form = json!({
-        "method": "POST", "body": "grant_type=refresh_token&client_id=x&refresh_token=x",
+        "method": "POST",
+        "body": "grant_type=authorization_code&client_id=dcr_AAAA&code=x&code_verifier=x",
         "headers": {"content-type": "application/x-www-form-urlencoded"},
     });
     let asked: [(&str, Value, u64); 5] = [
