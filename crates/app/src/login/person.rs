@@ -187,11 +187,11 @@ impl Logins {
         Ok(Some(Arc::new(Person {
             session,
             org_name: org.name,
+            groups: principal.all_groups(),
             name: principal.name,
             role: principal.role,
             scopes: principal.role.scopes().intersection(bounds),
             lineage,
-            groups: principal.all_groups(),
             account,
             caller: OnceCell::new(),
             looked_up,

@@ -32,7 +32,7 @@ on_both! {
             assert_eq!(set, OverrideSet::Done);
         }
 
-        assert_eq!(db.store.policy_overrides(NOW).await.unwrap(), [longer.clone()]);
+        assert_eq!(db.store.policy_overrides(NOW).await.unwrap(), std::slice::from_ref(&longer));
         assert!(db.store.policy_overrides(longer.until).await.unwrap().is_empty(), "its time is over");
         let mut later = event(org, 3);
         later.occurred_at = NOW.plus_seconds(1);

@@ -130,7 +130,7 @@ on_both! {
         let filter = ScimUserFilter {
             display_name: Some("person 1".to_owned()), active: Some(true), ..all.clone()
         };
-        assert_eq!(db.store.page_scim_users(org, &filter, 0, 5).await.unwrap().items, [ana.clone()]);
+        assert_eq!(db.store.page_scim_users(org, &filter, 0, 5).await.unwrap().items, std::slice::from_ref(&ana));
         let inactive = ScimUserFilter { active: Some(false), ..all };
         assert_eq!(db.store.page_scim_users(org, &inactive, 0, 5).await.unwrap().total, 0);
         // A name that another one has in any case, an id that another one has.
