@@ -95,8 +95,7 @@ impl<'a> Laptop<'a> {
         let page = browser.open(&path).await;
         assert!(page.text.contains("Portcullis command line"), "{}", page.text);
         let back = Client::decides(browser, &page, decision, false).await;
-        let shown = reqwest::get(back.header("location")).await.unwrap();
-        assert_eq!(shown.status(), 200);
+        assert_eq!(opened(back.header("location")).await, 200);
         timeout(PATIENCE, login.wait_with_output()).await.expect("the login ends").unwrap()
     }
 
@@ -114,6 +113,12 @@ impl<'a> Laptop<'a> {
         fs::write(self.file(), login.to_string()).unwrap();
         login
     }
+}
+
+/// The status of the page that a browser is shown at an address.
+async fn opened(url: &str) -> u16 {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    client.get(url).send().await.unwrap().status().as_u16()
 }
 
 fn read(file: &Path) -> Value {
@@ -197,10 +202,7 @@ async fn a_person_logs_in_and_commands_print_what_they_print_on_the_node() {
     assert!(tokens.as_array().unwrap().iter().any(|it| it["id"] == made["id"]), "{tokens}");
     let revoked = laptop.json(&format!("token revoke {}", made["id"].as_str().unwrap())).await;
     assert_eq!(revoked["descendants_revoked"], 0);
-    assert_eq!(
-        laptop.json(&format!("audit hold remove {}", hold["id"].as_str().unwrap())).await["id"],
-        hold["id"]
-    );
+    laptop.prints(&format!("audit hold remove {}", hold["id"].as_str().unwrap())).await;
     let org = laptop.json("org show").await;
     assert_eq!((&org["id"], &org["name"]), (&json!(site.org), &json!("acme")));
 }
@@ -255,13 +257,13 @@ async fn a_person_who_says_no_and_a_browser_that_brings_another_state_log_nobody
         ("S256", &*format!("{}/v1", site.gateway.url()))
     );
     let planted = format!("{}?code=x&state=y&iss={}", asked["redirect_uri"], site.gateway.url());
-    assert_eq!(reqwest::get(planted).await.unwrap().status(), 404);
+    assert_eq!(opened(&planted).await, 404);
     assert!(login.try_wait().unwrap().is_none(), "it goes on waiting");
     let mixed = format!(
         "{}?code=x&state={}&iss=https%3A%2F%2Fevil.example",
         asked["redirect_uri"], asked["state"]
     );
-    reqwest::get(mixed).await.unwrap();
+    opened(&mixed).await;
     let ended = timeout(PATIENCE, login.wait()).await.expect("an end").unwrap();
     assert!(!ended.success());
     assert!(!laptop.state.path().join("portcullis/logins").exists(), "nothing is kept");
