@@ -9,6 +9,7 @@ mod dach;
 mod documents;
 mod east;
 mod east_asia;
+mod further;
 mod north;
 mod south;
 mod south_and_middle_east;
@@ -31,4 +32,5 @@ pub(super) const ALL: &[&[Detector]] = &[
     east_asia::ALL,
     south_and_middle_east::ALL,
     americas::ALL,
+    further::ALL,
 ];

@@ -169,6 +169,11 @@ const REGISTERED: &[(usize, &[u8])] = &[
     (33, b"RU"),
 ];
 
-/// Lengths in countries whose banks give IBANs although the registry has none of them.
-const UNREGISTERED: &[(usize, &[u8])] =
-    &[(25, b"AOCVGWMZ"), (26, b"DZIR"), (27, b"CFCGCMGAGQKMMGTD"), (28, b"BFBJCIMAMLNESNTG")];
+/// Lengths in countries whose banks give IBANs although the registry has none of them, and in territories of
+/// France, whose numbers are those of France.
+const UNREGISTERED: &[(usize, &[u8])] = &[
+    (25, b"AOCVGWMZ"),
+    (26, b"DZIR"),
+    (27, b"CFCGCMGAGQKMMGTDBLGFGPMFMQNCPFPMREWFYT"),
+    (28, b"BFBJCIMAMLNESNTG"),
+];

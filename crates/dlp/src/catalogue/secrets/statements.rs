@@ -51,6 +51,7 @@ pub(super) const ALL: &[Detector] = &[
         "docker run -p 8080:80 nginx",
         "docker login -u bot -p $TOKEN registry.internal",
         "redis-cli -h cache ping",
+        "redis-cli -a …`, `-passin pass:…`",
         "mongosh -p",
     ]),
     Detector {
@@ -92,7 +93,8 @@ const BODY: &str = concat!(
 /// No dummy, no reference and no parameter.
 fn given(candidate: &Candidate<'_>) -> Option<i32> {
     let is_parameter = matches!(candidate.matched().first(), Some(b':' | b'?' | b'@' | b'&'));
-    (!is_parameter).then(|| password(candidate))?
+    let letters = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+    (!is_parameter && letters > 3).then(|| password(candidate))?
 }
 
 /// A key between lines that say so is known by these.
