@@ -99,7 +99,9 @@ pub(crate) async fn decide(
         // Not by a redirect: what follows the form has to obey the policy of its page, and clients lead on to where
         // that cannot know.
         Step::Redirect(to) => forward("Back to the program", to),
-        Step::Ask(_) | Step::LogIn(_) | Step::Told(_) => answer(&step, query, signed_in),
+        Step::Ask(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Told(_) => {
+            answer(&step, query, signed_in)
+        }
     })
 }
 

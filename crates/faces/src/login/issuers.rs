@@ -40,8 +40,8 @@ pub(crate) async fn begin(
     RawQuery(query): RawQuery,
 ) -> Response {
     let name = segment(name);
-    let fields = query.as_deref().and_then(form::fields).unwrap_or_default();
-    let step_up = fields.get("step_up").and_then(|name| StepUp::from_name(name));
+    let fields = form::fields(query.as_deref());
+    let step_up = fields.get("step_up").and_then(StepUp::from_name);
     let origin = &visitor.exchange.origin;
     let begun = match gateway.app.logins.begin_login(&name, step_up, origin).await {
         Ok(begun) => begun,
@@ -50,7 +50,7 @@ pub(crate) async fn begin(
     let mut response = see_other("Log in", &begun.location);
     let headers = response.headers_mut();
     gateway.set_cookie(Cookie::Attempt, begun.sealed.expose(), headers);
-    match fields.get("return_to").and_then(|path| LocalPath::parse(path)) {
+    match fields.get("return_to").and_then(LocalPath::parse) {
         Some(path) => gateway.set_cookie(Cookie::Return, path.as_str(), headers),
         None => gateway.drop_cookie(Cookie::Return, headers),
     }
