@@ -37,22 +37,29 @@ pub(super) fn near(
 fn behind(text: &Window<'_>, name: &Range<usize>) -> Option<Range<usize>> {
     let rest = text.get(name.end..text.len().min(name.end + NEAR))?;
     let line = rest.split(|byte| *byte == b'\n').next()?;
-    let is_beside = is_beside_account(text, name);
-    let mut is_told = is_beside;
+    // Most lines hold no capital and no digit behind a name.
+    if !line.iter().any(u8::is_ascii_digit) || !line.iter().any(u8::is_ascii_uppercase) {
+        return None;
+    }
+    let mut is_told = false;
     for (at, word) in words(line).take(WORDS) {
-        if is_loud(word) || is_told && is_capitalised(word) {
+        let is_named = || is_told || is_beside_account(text, name);
+        if is_loud(word) || is_capitalised(word) && is_named() {
             return Some(name.end + at..name.end + at + word.len());
         }
         if word.windows(3).any(|part| part == b"://") {
             return None;
         }
-        is_told = is_beside || word == b"use";
+        is_told = word == b"use";
     }
     None
 }
 
 /// `use … as the password`.
 fn before(text: &Window<'_>, name: &Range<usize>) -> Option<Range<usize>> {
+    const LEADS: [&[u8]; 5] = [b" as ", b" as the ", b" as your ", b" as my ", b" as a "];
+    let ahead = text.get(..name.start)?;
+    LEADS.iter().any(|lead| ahead.ends_with(lead)).then_some(())?;
     let start = name.start.saturating_sub(NEAR);
     let line = text.get(start..name.start)?.rsplit(|byte| *byte == b'\n').next()?;
     let start = name.start - line.len();
@@ -91,21 +98,18 @@ fn is_beside_account(text: &Window<'_>, name: &Range<usize>) -> bool {
 fn is_loud(word: &[u8]) -> bool {
     const SHORTEST: usize = 8;
     const LONGEST: usize = 40;
-    let has = |is: &dyn Fn(&u8) -> bool| word.iter().any(is);
+    if !(SHORTEST..=LONGEST).contains(&word.len()) || !is_cased(word) {
+        return false;
+    }
     let dashes = memchr::memchr_iter(b'-', word).count();
-    let is_signed = has(&|byte| SIGNS.contains(byte)) || dashes > 1;
+    let is_signed = word.iter().any(|byte| SIGNS.contains(byte)) || dashes > 1;
     let is_part = |byte: &u8| {
         byte.is_ascii_alphanumeric() || SIGNS.contains(byte) || matches!(byte, b'-' | b'_' | b'.')
     };
     let host = word.split(|byte| *byte == b'@').nth(1);
     let is_address = host.is_some_and(|host| host.contains(&b'.'));
     let is_reference = word.starts_with(b"$") || word.starts_with(b"%") || word.starts_with(b"--");
-    (SHORTEST..=LONGEST).contains(&word.len())
-        && is_signed
-        && is_cased(word)
-        && word.iter().all(is_part)
-        && !is_address
-        && !is_reference
+    is_signed && word.iter().all(is_part) && !is_address && !is_reference
 }
 
 /// Returns true for two words with capitals that a joint parts, and a number behind them: `Tor_Blau19`.
