@@ -250,8 +250,10 @@ impl RemoteGateway {
 /// A principal as the API tells it.
 pub(super) fn principal_of(told: &Value, org_id: OrgId) -> Result<Principal, Failure> {
     let scopes = || member(told, "scopes")?.parse().map_err(|_| unreadable("scopes"));
-    let groups = told.get("groups").and_then(Value::as_array);
-    let groups = groups.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    let groups = |name| {
+        let listed = told.get(name).and_then(Value::as_array);
+        listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
     Ok(Principal {
         id: member(told, "id")?.parse().map_err(|_| unreadable("id"))?,
         org_id,
@@ -263,7 +265,8 @@ pub(super) fn principal_of(told: &Value, org_id: OrgId) -> Result<Principal, Fai
             "service" => Role::Service(scopes()?),
             _ => return Err(unreadable("role")),
         },
-        groups: groups.collect(),
+        groups: groups("groups"),
+        provisioned_groups: groups("provisioned_groups"),
         created_at: moment(told, "created_at")?.ok_or_else(|| unreadable("created_at"))?,
         disabled_at: moment(told, "disabled_at")?,
     })
