@@ -34,6 +34,7 @@ pub mod audit;
 
 mod ctx;
 mod directory;
+mod possession;
 mod screening;
 mod session;
 
@@ -57,7 +58,7 @@ pub use self::{
     access::{
         Access, AccessParts,
         keys::RemovedKey,
-        proofs::{Possession, PresentedProof, PresentedToken, ProvedKey},
+        proofs::ProvedKey,
         tokens::{
             Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose, RefreshAt,
             Refreshing, Screened, SubjectType,
@@ -146,6 +147,7 @@ pub use self::{
         reload::Reloading,
         set_change::SetChange,
     },
+    possession::{Possession, PresentedProof, PresentedToken},
     providers::{
         ProviderParts, Providers,
         connect::{

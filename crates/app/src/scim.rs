@@ -15,7 +15,7 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{Event, EventType},
     refusal::{Conflict, Refusal, Unavailable},
-    scim::{Filter, Projection, ScimError, ScimRejection, ScimType},
+    scim::{Filter, ScimError, ScimProjection, ScimRejection, ScimType},
 };
 use portcullis_store::StoreError;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub struct ScimList {
     /// Of the first resource, from 1.
     pub start_index: u32,
     pub count: u32,
-    pub projection: Projection,
+    pub projection: ScimProjection,
 }
 
 impl ScimList {

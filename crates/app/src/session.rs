@@ -12,8 +12,8 @@ use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
 use crate::{
-    access::proofs::{Possession, PresentedToken},
     catalogue::connection::Reachable,
+    possession::{Possession, PresentedToken},
     tenants::{Account, Tenant},
 };
 

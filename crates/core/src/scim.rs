@@ -20,7 +20,7 @@ pub use self::{
     object::{GROUP_SCHEMA, LIST_SCHEMA, USER_SCHEMA},
     patch::{PatchKind, PatchOperation, PatchRequest},
     path::AttributePath,
-    projection::Projection,
+    projection::ScimProjection,
     schemas::{find_resource_type, find_schema, resource_types, schemas, service_provider_config},
     user::{Email, PersonName, UserAttributes, UserRequest},
 };
@@ -37,15 +37,6 @@ pub const MAX_MEMBERS: usize = 10_000;
 pub const MAX_GROUPS_OF_USER: u32 = 200;
 /// Members named by one request at most.
 pub const MAX_MEMBERS_NAMED: usize = 1_000;
-
-/// Attribute of a user that equals the claim by which a trust rule tells people apart (`user_from`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JoinKey {
-    /// `externalId`, to the letter.
-    ExternalId,
-    /// `userName`, in any case.
-    UserName,
-}
 
 #[cfg(test)]
 mod tests;

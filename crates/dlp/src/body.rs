@@ -3,6 +3,7 @@
 pub(super) mod buffer;
 pub(super) mod embedded;
 pub(super) mod flatten;
+mod folded;
 pub(super) mod inner;
 pub(super) mod joins;
 pub(super) mod media;

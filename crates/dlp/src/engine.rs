@@ -10,10 +10,7 @@ use super::{
         subject::Subject,
     },
     limits::{Limits, Unscannable},
-    mask::{
-        redact::{self, Extent},
-        replacement::Mask,
-    },
+    mask::{redact, replacement::Mask, stretches::Extent},
     pace::{self, Meter, Pace},
     scan::{active::Active, scanner::Scanner},
     settings::{

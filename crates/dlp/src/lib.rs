@@ -42,8 +42,9 @@ pub use pace::Pace;
 pub use settings::{
     allow::Allow,
     custom::{Checksum, Custom},
+    floor::Floor,
     gitleaks::Gitleaks,
-    options::{Actions, DetectorSettings, Floor, Settings, SettingsError},
+    options::{Actions, DetectorSettings, Settings, SettingsError},
 };
 pub use vocabulary::{Action, Category, Direction, Likelihood};
 

@@ -4,3 +4,4 @@ mod inside;
 pub(super) mod redact;
 pub(super) mod replacement;
 pub(super) mod schema;
+pub(super) mod stretches;

@@ -2,6 +2,7 @@
 
 pub(super) mod allow;
 pub(super) mod custom;
+pub(super) mod floor;
 pub(super) mod gitleaks;
 pub(super) mod options;
 pub(super) mod patterns;

@@ -12,7 +12,7 @@ use axum::{
 use portcullis_app::{ListedResources, ScimList, ScimResource};
 use portcullis_core::{
     refusal::Refusal,
-    scim::{Filter, LIST_SCHEMA, MAX_PAGE, Projection, ScimError, ScimRejection},
+    scim::{Filter, LIST_SCHEMA, MAX_PAGE, ScimError, ScimProjection, ScimRejection},
 };
 use serde_json::{Value, json};
 
@@ -93,9 +93,9 @@ fn base(gateway: &Gateway) -> String {
 }
 
 /// The parameters of a single resource.
-fn projection(raw: Option<&str>) -> Result<Projection, Rejected> {
+fn projection(raw: Option<&str>) -> Result<ScimProjection, Rejected> {
     let query = Query::parse(raw, &OF_ONE)?;
-    Ok(Projection::parse(query.text("attributes"), query.text("excludedAttributes"))?)
+    Ok(ScimProjection::parse(query.text("attributes"), query.text("excludedAttributes"))?)
 }
 
 /// The parameters of a list. A place before the first is the first, and a number below none is none.
@@ -110,12 +110,15 @@ fn list_of(raw: Option<&str>) -> Result<ScimList, Rejected> {
         filter: query.text("filter").map(Filter::parse).transpose()?,
         start_index: bounded(start.unwrap_or(1), 1, i32::MAX.unsigned_abs()),
         count: bounded(count.unwrap_or(DEFAULT_COUNT.into()), 0, MAX_PAGE),
-        projection: Projection::parse(query.text("attributes"), query.text("excludedAttributes"))?,
+        projection: ScimProjection::parse(
+            query.text("attributes"),
+            query.text("excludedAttributes"),
+        )?,
     })
 }
 
 /// The resource with its `meta` and the addresses of its members, as far as it is asked for.
-fn shown(resource: ScimResource, base: &str, projection: &Projection) -> Value {
+fn shown(resource: ScimResource, base: &str, projection: &ScimProjection) -> Value {
     let ScimResource { kind, id, mut members, created_at, changed_at, version } = resource;
     let of = members.get_mut("members").and_then(Value::as_array_mut);
     for member in of.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -140,7 +143,7 @@ fn one(
     gateway: &Gateway,
     status: StatusCode,
     resource: ScimResource,
-    projection: &Projection,
+    projection: &ScimProjection,
 ) -> Response {
     let base = base(gateway);
     let location = format!("{base}/{}s/{}", resource.kind, resource.id);
@@ -158,7 +161,7 @@ fn one_unless_known(
     gateway: &Gateway,
     headers: &HeaderMap,
     resource: ScimResource,
-    projection: &Projection,
+    projection: &ScimProjection,
 ) -> Response {
     let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
     let mut tags = known.flat_map(|list| list.split(',')).map(str::trim);

@@ -1,5 +1,6 @@
 //! Puts a node together: the only place that makes a real clock and a real random source.
 
+mod access;
 mod claim;
 mod durability;
 pub(crate) mod log_keys;
@@ -29,8 +30,8 @@ use std::{
 use aws_lc_rs::{error::Unspecified, hmac, rand};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    AccessParts, App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity,
-    Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
+    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
+    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -40,10 +41,8 @@ use portcullis_core::{
     dlp::FingerprintKey,
     id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
-    openid::{LOGIN_ATTEMPTS, LoginKey},
     policy::PolicyError,
     random::Random,
-    trust::DPOP_NONCES,
     vault::Vault,
 };
 use portcullis_faces::{Cursors, Gateway, Proxies, Strangers};
@@ -347,7 +346,7 @@ impl Node {
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
         let tasks = TaskTracker::new();
-        let access = access(config, &key, &outbound, &tasks)?;
+        let access = access::parts(config, &key, &outbound, &tasks)?;
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
         let store = durability::open(config, standing).await?;
@@ -376,7 +375,7 @@ impl Node {
             calls: calls(config, &key),
             declared: providers,
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
-            login: config.login_parts(access.trust.rules(), attempts(&key), &outbound)?,
+            login: config.login_parts(access.trust.rules(), access::login_key(&key), &outbound)?,
             access,
             authorization: config
                 .oauth
@@ -393,26 +392,6 @@ impl Node {
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
-}
-
-/// Seals logins that are under way.
-fn attempts(key: &[u8; 32]) -> LoginKey {
-    LoginKey::new(&derived(key, LOGIN_ATTEMPTS))
-}
-
-/// The parts of access.
-fn access(
-    config: &Config,
-    key: &[u8; 32],
-    outbound: &Outbound,
-    tasks: &TaskTracker,
-) -> Result<AccessParts, BootError> {
-    let trusted = config.trusted()?;
-    Ok(AccessParts {
-        trust: Trust::new(trusted.rules, trusted.keys, outbound, tasks),
-        grant_life: config.tokens.grant_life(),
-        dpop_key: derived(key, DPOP_NONCES),
-    })
 }
 
 /// The parts of calls.

@@ -104,7 +104,7 @@ enum Command {
     ClientConfig(client_config::ClientConfig),
     /// Write the servers in the settings of an MCP client as `[[providers]]`
     Import(import::Import),
-    /// Explain what the trust rules make of somebody's JWT
+    /// Explain what the trust rules make of a caller's JWT
     #[command(subcommand)]
     Trust(trust::TrustCommand),
     /// Check, test, compare and try out policies

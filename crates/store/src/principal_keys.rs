@@ -70,7 +70,7 @@ impl Store {
         let org = new.org_id.to_string();
         let principal = new.principal_id.to_string();
         change!(self, new.org_id, |tx| {
-            // Nobody adds another one between the count and the insertion.
+            // No other request adds a key between the count and the insertion.
             tx.lock_tokens(&org).await?;
             let known: Vec<String> = sqlx::query_scalar(THUMBPRINTS)
                 .bind(&org)

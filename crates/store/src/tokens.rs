@@ -109,7 +109,7 @@ pub struct TokenRecord {
     /// The credentials it descends from; `None` when that cannot be known, and then it is good for
     /// nothing.
     pub lineage: Option<Lineage>,
-    /// The key that it is bound to; `None` if whoever bears it may use it.
+    /// The key that it is bound to; `None` if any bearer may use it.
     pub dpop_jkt: Option<Thumbprint>,
 }
 

@@ -9,85 +9,27 @@
 use std::{
     collections::HashSet,
     mem,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use portcullis_core::{
     clock::Timestamp,
     refusal::Refusal,
-    secret::Secret,
     trust::{
-        DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, TargetUri,
-        Thumbprint,
+        DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, Thumbprint,
     },
 };
 use portcullis_store::{Assertion, StoreError};
 use tokio::sync::oneshot;
 
-use super::{Access, tokens::exchange::record_of};
+use super::{Access, single_use::record_of};
+use crate::possession::{Possession, PresentedProof, PresentedToken};
 
 /// Proofs of the last four minutes that a process remembers at most; beyond that it gives clients
 /// nonces that the store stands behind.
 const MOST: usize = 200_000;
 /// Seconds after which one half of what is remembered is forgotten: longer than any proof is good.
 const HALF: i64 = 2 * PROOF_SECONDS + 2;
-
-/// The header `DPoP` of a request, and what it has to be made for.
-#[derive(Debug)]
-pub struct PresentedProof {
-    proof: Result<Secret, ProofFault>,
-    method: String,
-    address: Option<TargetUri>,
-    /// The nonce that the answer gives the client.
-    nonce: OnceLock<String>,
-}
-
-impl PresentedProof {
-    /// The proof in a request by `method` to `address`, as clients know it; a fault if there are
-    /// several.
-    #[must_use]
-    pub fn new(
-        proof: Result<Secret, ProofFault>,
-        method: String,
-        address: Option<TargetUri>,
-    ) -> Self {
-        Self { proof, method, address, nonce: OnceLock::new() }
-    }
-
-    /// The nonce that the answer gives the client, if it does.
-    #[must_use]
-    pub fn offered_nonce(&self) -> Option<&str> {
-        self.nonce.get().map(String::as_str)
-    }
-}
-
-/// Sign by which the sender of a token shows that it may use it.
-#[derive(Debug, Clone, Copy)]
-pub enum Possession<'a> {
-    /// `Authorization: Bearer`.
-    Bearer,
-    /// `Authorization: DPoP`, with the proof if one came.
-    Dpop(Option<&'a PresentedProof>),
-    /// The key that was proved before in the same request; the token need not be bound.
-    Proved(Option<Thumbprint>),
-    /// The same, and the token has to be bound.
-    ProvedDpop(Option<Thumbprint>),
-}
-
-/// A token as it came with a request.
-#[derive(Debug, Clone, Copy)]
-pub struct PresentedToken<'a> {
-    pub text: Option<&'a str>,
-    pub possession: Possession<'a>,
-}
-
-impl<'a> PresentedToken<'a> {
-    /// One that its bearer sent.
-    #[must_use]
-    pub const fn bearer(text: Option<&'a str>) -> Self {
-        Self { text, possession: Possession::Bearer }
-    }
-}
 
 /// A key that the sender of a token request proved to hold. The proof has still to be used.
 #[derive(Debug, Clone)]
@@ -101,12 +43,12 @@ pub struct ProvedKey {
 pub(super) struct Proofs {
     nonces: DpopNonces,
     used: Mutex<UsedProofs>,
-    waiting: Mutex<Vec<Waiting>>,
+    waiting: Mutex<Vec<WaitingAssertion>>,
     writing: tokio::sync::Mutex<()>,
 }
 
 /// A proof that waits to be remembered in the store, and its presenter.
-type Waiting = (Assertion, oneshot::Sender<Result<bool, StoreError>>);
+type WaitingAssertion = (Assertion, oneshot::Sender<Result<bool, StoreError>>);
 
 impl Proofs {
     pub(super) fn new(nonces: DpopNonces) -> Self {
@@ -118,7 +60,7 @@ impl Proofs {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<WaitingAssertion>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -252,7 +194,7 @@ impl Access {
         let (tell, told) = oneshot::channel();
         self.proofs.waiting().push((once, tell));
         let this = Arc::clone(self);
-        // Whoever has the turn writes for others, too, and so goes on if its own client hangs up.
+        // The request that has the turn writes for others, too, and so goes on if its own client hangs up.
         self.base.uncancelled(async move { this.remember_waiting().await }).await?;
         told.await.map_err(|_| Refusal::Internal)?.map_err(Refusal::from)
     }

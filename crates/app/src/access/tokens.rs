@@ -1,6 +1,7 @@
 //! Authentication of callers: from a Bearer to a session, and how Bearers come and go.
 
 mod assertions;
+mod browser;
 pub(crate) mod codes;
 mod credentials;
 mod events;
@@ -45,14 +46,12 @@ use portcullis_store::{KnownToken, LoginRecord, StoreError};
 use tokio::time::Instant;
 
 use self::renewal::Due;
-use super::{
-    Access,
-    proofs::{Possession, PresentedToken},
-};
+use super::Access;
 use crate::{
     catalogue::connection::Reachable,
     ctx::{Ctx, Origin},
     limits::Refused,
+    possession::{Possession, PresentedToken},
     session::{Look, Session},
     telemetry::counters,
 };
@@ -293,22 +292,6 @@ impl Access {
         let org = token.caller.org_id;
         let principal = token.caller.principal_id;
         Ok(self.session_of(token, self.providers.reachable(org, principal).await?, look))
-    }
-
-    /// The session of a caller who is signed in with a browser, until `expires_at`.
-    pub(crate) async fn browser_caller(
-        &self,
-        caller: Caller,
-        login: Option<LoginRecord>,
-        groups: BTreeSet<String>,
-        expires_at: Timestamp,
-    ) -> Result<Session, Refusal> {
-        let look = self.look();
-        let connections = self.providers.reachable(caller.org_id, caller.principal_id).await?;
-        let kind = TokenKind::User;
-        let live =
-            LiveToken { caller, kind, exchange_only: false, expires_at, login, groups, key: None };
-        Ok(self.session_of(live, connections, look))
     }
 
     /// The moment at which a look-up begins.

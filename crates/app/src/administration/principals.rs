@@ -189,7 +189,7 @@ impl Administration {
             if after == before {
                 return Ok(before.into());
             }
-            // Also what is only enabled again is given by whoever enables it.
+            // Also what is only enabled again is given by the caller who enables it.
             if after.disabled_at.is_none() {
                 grants::check(ctx.caller(), gained(&before, &after))?;
             }

@@ -12,10 +12,10 @@ use portcullis_core::{
 use portcullis_upstream::Outbound;
 use tokio_util::task::TaskTracker;
 
-use super::{Authorization, TokenAnswer};
+use super::{Authorization, TokenAnswer, TokenClient};
 use crate::{
     access::{
-        tokens::exchange::record_of,
+        single_use::record_of,
         trust::{KeySource, keys::IssuerKeys},
     },
     ctx::Origin,
@@ -54,40 +54,6 @@ pub struct PresentedClient {
     pub assertion: Option<Secret>,
 }
 
-/// The client of a token request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TokenClient {
-    /// It proved that it is this client.
-    Proved(ClientRef),
-    /// It says that it is this one, which has no key to prove it.
-    Public(String),
-    /// It says nothing.
-    Unnamed,
-}
-
-impl TokenClient {
-    /// True if it proved itself.
-    #[must_use]
-    pub const fn is_proved(&self) -> bool {
-        match self {
-            Self::Proved(_) => true,
-            Self::Public(_) | Self::Unnamed => false,
-        }
-    }
-
-    /// Its `client_id`.
-    ///
-    /// # Errors
-    /// `invalid_request` if it says nothing.
-    pub fn id(&self) -> Result<&str, OAuthError> {
-        match self {
-            Self::Proved(client) => Ok(&client.id),
-            Self::Public(id) => Ok(id),
-            Self::Unnamed => Err(OAuthError::request("client_id is missing")),
-        }
-    }
-}
-
 impl Authorization {
     /// The client of a token request. One that has keys has to prove itself with one of them; every rejection
     /// is charged to the source.
@@ -112,7 +78,7 @@ impl Authorization {
         let Some(assertion) = assertion else {
             return match id {
                 Some(id) if self.has_to_prove_itself(&id, origin.arrived) => {
-                    Err(to_be_proved().into())
+                    Err(OAuthError::unproved_client().into())
                 }
                 Some(id) => Ok(TokenClient::Public(id)),
                 None => Ok(TokenClient::Unnamed),
@@ -177,11 +143,6 @@ impl Authorization {
             unproved().into()
         })
     }
-}
-
-/// The refusal of a client that does not prove what it has a key for.
-pub(super) fn to_be_proved() -> OAuthError {
-    OAuthError::client("the client has to prove itself with private_key_jwt")
 }
 
 fn unproved() -> OAuthError {

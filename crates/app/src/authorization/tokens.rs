@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::{
     Authorization, TokenClient,
-    authentication::to_be_proved,
     events::{Acting, EventSubject},
 };
 use crate::{
@@ -182,7 +181,7 @@ impl Authorization {
         }
         if code.granted.by_key && !request.client.is_proved() {
             self.note_refused(&code, origin);
-            return Err(to_be_proved().into());
+            return Err(OAuthError::unproved_client().into());
         }
         if face.is_some_and(|face| face != code.granted.face) {
             self.note_refused(&code, origin);
@@ -302,7 +301,7 @@ impl Authorization {
             return Err(OAuthError::new(OAuthErrorCode::UnauthorizedClient, told).into());
         };
         if granted.by_key && !presented.is_proved() {
-            return Err(to_be_proved().into());
+            return Err(OAuthError::unproved_client().into());
         }
         if known.token.revoked_at.is_some() {
             return Ok(());

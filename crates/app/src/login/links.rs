@@ -14,7 +14,7 @@ use portcullis_store::LoginLink;
 use super::{Logins, Opened, sessions::Proved};
 use crate::{ctx::Origin, limits::Refused};
 
-/// Refusal of a link that logs nobody in.
+/// Refusal of a link that logs no person in.
 const WORTHLESS: Refusal = Refusal::InvalidCredential { check: CredentialCheck::Replay };
 
 impl Logins {
@@ -48,7 +48,7 @@ impl Logins {
         Ok(principal.zip(org).map(|(principal, org)| (principal.name, org.name)))
     }
 
-    /// Logs a person in by a link, which is used up by that. `None` if it logs nobody in, which is
+    /// Logs a person in by a link, which is used up by that. `None` if it logs no person in, which is
     /// charged to the source.
     pub async fn log_in_by_link(
         self: &Arc<Self>,

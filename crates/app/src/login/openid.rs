@@ -24,7 +24,7 @@ use super::{
     person::Person,
     sessions::Proved,
 };
-use crate::{access::tokens::exchange::record_of, ctx::Origin};
+use crate::{access::single_use::record_of, ctx::Origin};
 
 /// A login that has begun.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use portcullis_core::{
     id::{GroupId, OrgId, PrincipalId},
     refusal::Refusal,
     scim::{
-        AttributeEdit, GroupAttributes, GroupPatch, MAX_GROUPS, MAX_MEMBERS, NewGroup, Projection,
-        ScimError, ScimRejection, ScimType,
+        AttributeEdit, GroupAttributes, GroupPatch, MAX_GROUPS, MAX_MEMBERS, NewGroup, ScimError,
+        ScimProjection, ScimRejection, ScimType,
     },
 };
 use portcullis_store::{
@@ -73,7 +73,7 @@ impl Provisioning {
         &self,
         ctx: &Ctx,
         id: &str,
-        projection: &Projection,
+        projection: &ScimProjection,
     ) -> Result<ScimResource, ScimRejection> {
         let group = self.found_group(ctx, id).await?;
         self.shown_group(&group, projection).await
@@ -84,7 +84,7 @@ impl Provisioning {
         &self,
         ctx: &Ctx,
         request: NewGroup,
-        projection: &Projection,
+        projection: &ScimProjection,
     ) -> Result<ScimResource, ScimRejection> {
         let org_id = ctx.caller().org_id;
         check_name(&request.attributes.display_name)?;
@@ -139,7 +139,7 @@ impl Provisioning {
         self.edit_group(ctx, id, precondition, &GroupEdit::Patch(request)).await
     }
 
-    /// Deletes a group: nobody is in it any more.
+    /// Deletes a group: its people leave it.
     pub async fn delete_group(
         &self,
         ctx: &Ctx,
@@ -240,7 +240,7 @@ impl Provisioning {
     async fn shown_group(
         &self,
         group: &ScimGroup,
-        projection: &Projection,
+        projection: &ScimProjection,
     ) -> Result<ScimResource, ScimRejection> {
         let groups = std::slice::from_ref(group);
         let members = self.shown_members(group.org_id, groups, projection).await?;
@@ -252,7 +252,7 @@ impl Provisioning {
         &self,
         org: OrgId,
         groups: &[ScimGroup],
-        projection: &Projection,
+        projection: &ScimProjection,
     ) -> Result<Option<Vec<ScimMember>>, ScimRejection> {
         if !projection.shows("members") {
             return Ok(None);

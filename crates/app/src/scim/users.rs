@@ -13,10 +13,9 @@ use portcullis_core::{
     principal::Role,
     refusal::Refusal,
     scim::{
-        JoinKey, MAX_USERS, PatchRequest, ScimError, ScimRejection, ScimType, UserAttributes,
-        UserRequest,
+        MAX_USERS, PatchRequest, ScimError, ScimRejection, ScimType, UserAttributes, UserRequest,
     },
-    trust::Who,
+    trust::{JoinKey, Who},
 };
 use portcullis_store::{
     Identity, Principal, ScimUser, ScimUserChange, ScimUserFilter, ScimWritten, StoreError,
@@ -39,7 +38,7 @@ enum UserEdit<'a> {
 
 /// Principal that a new person is, as it was before.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownPerson {
     principal: Option<Principal>,
     /// The same person, whom the provider deleted.
     deleted: Option<ScimUser>,
@@ -240,11 +239,15 @@ impl Provisioning {
 
     /// The principal that a person is already: by the login of the subject that the provider names, or because the
     /// provider had deleted it.
-    async fn known(&self, org: OrgId, attributes: &UserAttributes) -> Result<Known, ScimRejection> {
+    async fn known(
+        &self,
+        org: OrgId,
+        attributes: &UserAttributes,
+    ) -> Result<KnownPerson, ScimRejection> {
         let store = &self.base.store;
         let deleted = store.find_deleted_scim_user(org, attributes).await.map_err(Refusal::from)?;
         if let Some(deleted) = deleted {
-            return Ok(Known {
+            return Ok(KnownPerson {
                 principal: Some(deleted.principal.clone()),
                 deleted: Some(deleted),
             });
@@ -266,7 +269,7 @@ impl Provisioning {
             }
             found = Some(principal);
         }
-        Ok(Known { principal: found, deleted: None })
+        Ok(KnownPerson { principal: found, deleted: None })
     }
 
     /// The person of this id in the caller's org. What is malformed can name none.

@@ -110,6 +110,12 @@ impl OAuthError {
         Self::new(OAuthErrorCode::InvalidGrant, description)
     }
 
+    /// The refusal of a client that does not prove what it has a key for.
+    #[must_use]
+    pub fn unproved_client() -> Self {
+        Self::client("the client has to prove itself with private_key_jwt")
+    }
+
     /// The client is not known.
     #[must_use]
     pub fn client(description: impl Into<String>) -> Self {

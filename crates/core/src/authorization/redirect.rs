@@ -15,12 +15,12 @@ const EDITORS: [&str; 5] = ["cursor", "vscode", "vscode-insiders", "windsurf", "
 #[serde(try_from = "String", into = "String")]
 pub struct RedirectUri {
     text: String,
-    place: Place,
+    place: RedirectPlace,
 }
 
 /// The part of an address that decides how it is compared and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum RedirectPlace {
     /// `https` at this host.
     Web(String),
     /// `http` on the machine of the browser; the address without its port.
@@ -64,12 +64,12 @@ impl RedirectUri {
                 }
                 let is_loopback = matches!(host, "127.0.0.1" | "[::1]" | "localhost");
                 match (scheme, is_loopback) {
-                    ("http", true) => Place::Loopback(format!("http://{host}{path}")),
+                    ("http", true) => RedirectPlace::Loopback(format!("http://{host}{path}")),
                     ("http", false) => return None,
-                    _ => Place::Web(host.to_owned()),
+                    _ => RedirectPlace::Web(host.to_owned()),
                 }
             }
-            own if is_own_scheme(own) => Place::Scheme(own.to_owned()),
+            own if is_own_scheme(own) => RedirectPlace::Scheme(own.to_owned()),
             _ => return None,
         };
         Some(Self { text: text.to_owned(), place })
@@ -86,25 +86,25 @@ impl RedirectUri {
     #[must_use]
     pub fn admits(&self, presented: &Self) -> bool {
         match (&self.place, &presented.place) {
-            (Place::Loopback(own), Place::Loopback(other)) => own == other,
+            (RedirectPlace::Loopback(own), RedirectPlace::Loopback(other)) => own == other,
             _ => self.text == presented.text,
         }
     }
 
-    /// Returns true if the address belongs to a site, which nobody else can take: programs of a machine share
+    /// Returns true if the address belongs to a site, which no other party can take: programs of a machine share
     /// its loopback addresses and schemes.
     #[must_use]
     pub const fn is_web(&self) -> bool {
-        matches!(self.place, Place::Web(_))
+        matches!(self.place, RedirectPlace::Web(_))
     }
 
     /// The place in words.
     #[must_use]
     pub fn shown(&self) -> String {
         match &self.place {
-            Place::Web(host) => host.clone(),
-            Place::Loopback(_) => "a program on this computer".to_owned(),
-            Place::Scheme(scheme) => {
+            RedirectPlace::Web(host) => host.clone(),
+            RedirectPlace::Loopback(_) => "a program on this computer".to_owned(),
+            RedirectPlace::Scheme(scheme) => {
                 format!("the program on this computer that opens {scheme}: links")
             }
         }

@@ -127,14 +127,14 @@ impl ClientRequest {
     /// `unsupported_response_type`, `invalid_request`, `invalid_scope` and `invalid_target`.
     pub fn terms(self, public_url: &str) -> Result<Terms, (Box<Self>, OAuthError)> {
         match self.parts(public_url) {
-            Ok(Parts { challenge, key, face, scopes }) => {
+            Ok(RequestParts { challenge, key, face, scopes }) => {
                 Ok(Terms { request: self, challenge, key, face, scopes })
             }
             Err(error) => Err((Box::new(self), error)),
         }
     }
 
-    fn parts(&self, public_url: &str) -> Result<Parts, OAuthError> {
+    fn parts(&self, public_url: &str) -> Result<RequestParts, OAuthError> {
         let form = &self.form;
         if form.required("response_type")? != "code" {
             let told = "response_type has to be code";
@@ -164,12 +164,12 @@ impl ClientRequest {
             let told = "none of the scopes can be given to this client";
             return Err(OAuthError::new(OAuthErrorCode::InvalidScope, told));
         }
-        Ok(Parts { challenge, key, face, scopes })
+        Ok(RequestParts { challenge, key, face, scopes })
     }
 }
 
 /// Members of a request that are well-formed.
-struct Parts {
+struct RequestParts {
     challenge: CodeChallenge,
     key: Option<Thumbprint>,
     face: Face,

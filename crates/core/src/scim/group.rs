@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     AttributePath, MAX_MEMBERS_NAMED, PatchKind, PatchOperation, PatchRequest, ScimError, ScimType,
     object::{invalid, member, text},
-    user::{Place, check_ignored},
+    user::{AttributePlace, check_ignored},
 };
 use crate::id::{PrincipalId, PrincipalKind};
 
@@ -102,7 +102,11 @@ impl GroupPatch {
         let mut patch = Self::default();
         let mut count = 0;
         for operation in &request.operations {
-            let place = if operation.path.is_some() { Place::Path } else { Place::Member };
+            let place = if operation.path.is_some() {
+                AttributePlace::Path
+            } else {
+                AttributePlace::Member
+            };
             for (path, value) in operation.targets()? {
                 patch.set(operation, &path, value, place, &mut count)?;
             }
@@ -115,7 +119,7 @@ impl GroupPatch {
         operation: &PatchOperation,
         path: &AttributePath,
         value: &Value,
-        place: Place,
+        place: AttributePlace,
         count: &mut usize,
     ) -> Result<(), ScimError> {
         let kind = operation.kind;

@@ -16,14 +16,14 @@ const ALWAYS: [&str; 2] = ["schemas", "id"];
 
 /// Attributes of the resources in an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Projection {
+pub struct ScimProjection {
     /// Only these, where any are named.
     only: BTreeSet<String>,
     /// All but these.
     without: BTreeSet<String>,
 }
 
-impl Projection {
+impl ScimProjection {
     /// Reads the two lists of names, which commas separate.
     ///
     /// # Errors

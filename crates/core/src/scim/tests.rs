@@ -1,4 +1,4 @@
-//! What Okta and Microsoft Entra ID send, and what nobody should.
+//! What Okta and Microsoft Entra ID send, and what no provider should.
 
 use std::collections::BTreeSet;
 
@@ -315,7 +315,7 @@ fn attributes_are_chosen() {
             "schemas": [USER_SCHEMA], "id": ANA, "userName": "ana", "members": [1],
             "name": {"givenName": "Ana", "familyName": "Silva"},
         }));
-        Projection::parse(only, without).unwrap().apply(&mut resource);
+        ScimProjection::parse(only, without).unwrap().apply(&mut resource);
         Value::Object(resource)
     };
     let always = json!({"schemas": [USER_SCHEMA], "id": ANA});
@@ -329,9 +329,9 @@ fn attributes_are_chosen() {
     assert!(shown(None, Some("members, id"))["members"].is_null());
     assert_eq!(shown(None, Some("members"))["id"], ANA);
     assert_eq!(shown(None, Some("name.familyName"))["name"], json!({"givenName": "Ana"}));
-    assert!(!Projection::parse(None, Some("members")).unwrap().shows("members"));
-    assert!(Projection::parse(Some("a b"), None).is_err());
-    assert!(Projection::parse(Some(&"a,".repeat(60)), None).is_err());
+    assert!(!ScimProjection::parse(None, Some("members")).unwrap().shows("members"));
+    assert!(ScimProjection::parse(Some("a b"), None).is_err());
+    assert!(ScimProjection::parse(Some(&"a,".repeat(60)), None).is_err());
 }
 
 #[test]

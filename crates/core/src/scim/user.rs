@@ -105,7 +105,7 @@ impl UserRequest {
         let mut user = Self::default();
         for (name, value) in body {
             let path = AttributePath::parse(name)?;
-            user.set(PatchKind::Replace, &path, value, Place::Member)?;
+            user.set(PatchKind::Replace, &path, value, AttributePlace::Member)?;
         }
         user.complete()
     }
@@ -117,7 +117,11 @@ impl UserRequest {
     pub fn patched(attributes: &UserAttributes, patch: &PatchRequest) -> Result<Self, ScimError> {
         let mut user = Self { attributes: attributes.clone(), active: None };
         for operation in &patch.operations {
-            let place = if operation.path.is_some() { Place::Path } else { Place::Member };
+            let place = if operation.path.is_some() {
+                AttributePlace::Path
+            } else {
+                AttributePlace::Member
+            };
             for (path, value) in operation.targets()? {
                 user.set(operation.kind, &path, value, place)?;
             }
@@ -138,7 +142,7 @@ impl UserRequest {
         kind: PatchKind,
         path: &AttributePath,
         value: &Value,
-        place: Place,
+        place: AttributePlace,
     ) -> Result<(), ScimError> {
         let value = if kind == PatchKind::Remove { &Value::Null } else { value };
         let is_plain = path.filter.is_none() && path.part.is_none();
@@ -165,7 +169,7 @@ impl UserRequest {
 
 /// Place that an attribute is named in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AttributePlace {
     /// The path of an operation: what it names has to be known.
     Path,
     /// An object: what is not known is ignored (RFC 7643 §3).
@@ -173,8 +177,12 @@ pub(super) enum Place {
 }
 
 /// Rejects a path to an attribute that cannot be changed or that there is not.
-pub(super) fn check_ignored(name: &str, extension: bool, place: Place) -> Result<(), ScimError> {
-    if place == Place::Member || extension || IGNORED.contains(&name) {
+pub(super) fn check_ignored(
+    name: &str,
+    extension: bool,
+    place: AttributePlace,
+) -> Result<(), ScimError> {
+    if place == AttributePlace::Member || extension || IGNORED.contains(&name) {
         return Ok(());
     }
     let name: String = name.chars().take(64).collect();

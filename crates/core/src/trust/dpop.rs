@@ -132,7 +132,7 @@ impl DpopProof {
     /// Reads a proof and checks all that can be checked without knowing other proofs. What costs
     /// least comes first; the signature is verified for proofs that are right in all other parts.
     pub fn check(text: &str, target: ProofTarget<'_>, now: Timestamp) -> Result<Self, ProofFault> {
-        let parts = Parts::parse(text)?;
+        let parts = ProofParts::parse(text)?;
         let claims = &parts.claims;
         let form = |claim: &str| claims.get(claim).and_then(Value::as_str).ok_or(ProofFault::Form);
         if form("htm")? != target.method {
@@ -172,7 +172,7 @@ impl DpopProof {
 }
 
 /// A proof as it is written. Nothing of it is checked but its form.
-struct Parts<'a> {
+struct ProofParts<'a> {
     algorithm: Algorithm,
     jwk: Value,
     claims: Value,
@@ -180,7 +180,7 @@ struct Parts<'a> {
     signature: Vec<u8>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> ProofParts<'a> {
     fn parse(text: &'a str) -> Result<Self, ProofFault> {
         if text.len() > MAX_PROOF_BYTES {
             return Err(ProofFault::Form);

@@ -3,12 +3,20 @@
 use crate::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::ScopeSet,
-    scim::JoinKey,
     trust::{ClaimPath, Expectations, LoginClaims, RoleMap},
 };
 
 /// The longest a token made by exchange may live.
 const MAX_TTL_SECONDS: i64 = 12 * 60 * 60;
+
+/// Attribute of a SCIM user that equals the claim by which a trust rule tells people apart (`user_from`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKey {
+    /// `externalId`, to the letter.
+    ExternalId,
+    /// `userName`, in any case.
+    UserName,
+}
 
 /// Binds the JWTs of one issuer to a principal: one `[[trust]]` entry.
 #[derive(Debug, Clone)]

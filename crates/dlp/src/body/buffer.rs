@@ -5,7 +5,7 @@ use std::{cell::Cell, ops::Range};
 
 use crate::{
     body::{
-        inner::Inner,
+        folded::Inner,
         memo::ContextMemo,
         neighbours::Neighbours,
         segment::{Segment, SegmentKind, small},

@@ -5,7 +5,7 @@ use portcullis_json::{JsonValue, Kind};
 use crate::{
     body::{
         buffer::{Body, PathNode, PathStep, ROOT, UNLABELLED},
-        inner::Folding,
+        folded::Folding,
         joins, media,
         segment::{Laid, Segment, SegmentKind, small},
         table_rows::ObjectTables,

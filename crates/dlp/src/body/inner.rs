@@ -4,7 +4,7 @@
 //! of the prose around it, each of which knows where in the text it was read. Names, labels, columns and
 //! neighbours in it are those of any other JSON.
 
-use std::{collections::VecDeque, ops::Range};
+use std::ops::Range;
 
 use portcullis_json::Document;
 
@@ -12,92 +12,12 @@ use crate::{
     body::{
         buffer::{Body, PathStep},
         embedded::{self, Part},
+        folded::{Folded, Folding, InnerOrigin, InnerPlace, Piece},
         records::{self, Records},
         segment::{SegmentKind, small},
     },
     limits::{Limits, Unscannable},
 };
-
-/// Treatment of texts that hold JSON.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Folding {
-    #[default]
-    Left,
-    Unfolded,
-}
-
-/// The segments that were read in texts, and the texts that wait to be read.
-#[derive(Default)]
-pub(crate) struct Inner {
-    folding: Folding,
-    /// Depth of the JSON that is being read.
-    level: usize,
-    /// The first of the segments.
-    first: usize,
-    origins: Vec<InnerOrigin>,
-    folded: VecDeque<Folded>,
-    /// Their bytes, and the values and names in their JSON.
-    waiting: usize,
-    entries: usize,
-}
-
-/// Segment in which another one was read, and where.
-struct InnerOrigin {
-    source: u32,
-    place: InnerPlace,
-}
-
-enum InnerPlace {
-    /// As it stands there, from an offset on.
-    Slice(usize),
-    /// The same, of what is read with its name as well.
-    Again(usize),
-    /// Byte by byte; one more entry than there are bytes.
-    Mapped(Vec<u32>),
-    /// A number that may be written otherwise there.
-    Whole(Range<usize>),
-}
-
-/// A text that holds JSON.
-struct Folded {
-    segment: u32,
-    node: u32,
-    level: usize,
-    bytes: usize,
-    /// Values and names in it.
-    entries: usize,
-    pieces: Vec<Piece>,
-}
-
-enum Piece {
-    Prose(usize, Box<str>),
-    Json(usize, Document),
-    /// Names and values, in this text.
-    Records(Records, Box<str>),
-}
-
-impl Inner {
-    pub(super) fn clear(&mut self) {
-        self.origins.clear();
-        self.folded.clear();
-        (self.level, self.first, self.waiting, self.entries) = (0, 0, 0, 0);
-    }
-
-    pub(super) fn begin(&mut self, folding: Folding) {
-        self.folding = folding;
-    }
-
-    /// Bytes of the texts that are yet to be laid flat.
-    #[inline]
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
-    }
-
-    /// Origin of a segment that was read in another one.
-    fn origin(&self, segment: u32) -> Option<&InnerOrigin> {
-        (segment as usize).checked_sub(self.first).and_then(|at| self.origins.get(at))
-    }
-}
 
 impl Body {
     #[inline]

@@ -20,7 +20,7 @@ use crate::{
         fingerprint::{Fingerprint, Pseudonym},
         subject::Subject,
     },
-    mask::{redact, replacement},
+    mask::{replacement, stretches},
     scan::{active::Active, found::Match, scanner::Scanner},
     settings::allow::{Allowlist, Occasion},
     views::view::{Origin, Origins, Views},
@@ -225,9 +225,9 @@ pub(crate) fn point(body: &Body, findings: &mut [Finding]) {
 
 /// The keys that matched, by node, with their matches masked.
 fn masked_keys(body: &Body, findings: &[Finding]) -> HashMap<u32, String> {
-    let mut spans: HashMap<u32, Vec<redact::Replacement<'_>>> = HashMap::new();
+    let mut spans: HashMap<u32, Vec<stretches::Replacement<'_>>> = HashMap::new();
     for finding in findings.iter().filter(|finding| finding.in_key) {
-        let replacements = finding.spans.iter().map(|span| redact::Replacement {
+        let replacements = finding.spans.iter().map(|span| stretches::Replacement {
             span: span.range.clone(),
             detector: &finding.detector,
             text: replacement::placeholder(&finding.detector),
@@ -237,7 +237,7 @@ fn masked_keys(body: &Body, findings: &[Finding]) -> HashMap<u32, String> {
     let mask = |(place, spans)| {
         let segment = body.segment(place)?;
         let key = String::from_utf8_lossy(body.slice(segment.range()));
-        Some((segment.node, redact::replace(&key, spans)))
+        Some((segment.node, stretches::replace(&key, spans)))
     };
     spans.into_iter().filter_map(mask).collect()
 }

@@ -14,7 +14,7 @@ use crate::{
         embedded::{self, Part},
         segment::small,
     },
-    mask::redact::{self, Extent, Replacement, unused},
+    mask::stretches::{self, Extent, Replacement, unused},
 };
 
 /// The text with stretches replaced. Gives the replacements back where the text holds no JSON, or one of
@@ -101,7 +101,7 @@ fn has_a_place(parts: &[Places], span: &Range<u32>) -> bool {
 /// A text without JSON, masked.
 fn in_text(text: &str, replacements: Vec<Replacement<'_>>, extent: Extent) -> String {
     match (extent, replacements.first()) {
-        (Extent::Matches, _) | (_, None) => redact::replace(text, replacements),
+        (Extent::Matches, _) | (_, None) => stretches::replace(text, replacements),
         (Extent::Leaves | Extent::Everything, Some(first)) => first.whole(),
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::{
     findings::fingerprint::Fingerprint,
     settings::{
-        options::Floor,
+        floor::Floor,
         patterns::{compile, plain},
     },
 };

@@ -15,7 +15,7 @@ use crate::{
 
 /// The answer of an operation.
 #[derive(Debug, Default)]
-pub(super) struct Reply {
+pub(super) struct ApiReply {
     pub(super) data: Json,
     /// Where a list goes on.
     pub(super) next: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Reply {
     pub(super) governance: Json,
 }
 
-impl Reply {
+impl ApiReply {
     /// The items of a list.
     pub(super) fn items(&self) -> Vec<Json> {
         self.data.items("/items")
@@ -43,7 +43,7 @@ pub(super) struct Problem {
 
 impl Problem {
     /// The answer of an operation, or its error.
-    pub(super) fn or_reply(outcome: Outcome) -> Result<Reply, Self> {
+    pub(super) fn or_reply(outcome: Outcome) -> Result<ApiReply, Self> {
         let governance = serde_json::to_value(&outcome.governance).unwrap_or_default();
         let governance = Json(governance);
         let executed = outcome.executed;
@@ -63,7 +63,7 @@ impl Problem {
                 });
             }
         };
-        Ok(Reply { data: Json(data), next, governance })
+        Ok(ApiReply { data: Json(data), next, governance })
     }
 }
 
@@ -74,7 +74,7 @@ impl Guest {
         &self,
         scope: Option<Scope>,
         operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
-    ) -> Result<Reply, Problem>
+    ) -> Result<ApiReply, Problem>
     where
         F: Future<Output = Result<Outcome, Outcome>>,
     {

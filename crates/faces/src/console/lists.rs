@@ -11,14 +11,14 @@ use axum::{
 use portcullis_core::principal::Scope;
 
 use super::{
-    api::{Problem, Reply},
+    api::{ApiReply, Problem},
     guest::{Frame, Guest},
     json::Json,
     render, see_other,
     table::{
         Action, Column, Filters,
         Look::{self, Badge, Code, Text, Time},
-        Row, more,
+        TableRow, more,
     },
 };
 use crate::{
@@ -39,7 +39,7 @@ struct TablePage {
     /// What stands in place of an empty list: what to do.
     empty: &'static str,
     columns: Vec<&'static str>,
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     more: Option<String>,
 }
 
@@ -160,13 +160,13 @@ fn shown(
     guest: &Guest,
     page: &ListPage,
     filters: &Filters,
-    listed: Result<Reply, Problem>,
+    listed: Result<ApiReply, Problem>,
 ) -> Response {
     let reply = match listed {
         Ok(reply) => reply,
         Err(problem) => return problem.page(guest),
     };
-    let row = |item: Json| Row::of(&item, page.columns, (page.action)(&item));
+    let row = |item: Json| TableRow::of(&item, page.columns, (page.action)(&item));
     let table = TablePage {
         frame: guest.frame(page.title, page.path),
         about: page.about,

@@ -10,7 +10,7 @@ use crate::form;
 pub(super) struct Filters(OAuthForm);
 
 impl Filters {
-    /// Reads a query; forms send fields that nobody filled in, which say nothing.
+    /// Reads a query; forms send fields that the person left empty, which say nothing.
     pub(super) fn read(raw: Option<&str>) -> Self {
         Self(form::fields(raw))
     }
@@ -87,12 +87,12 @@ pub(super) struct Action {
 
 /// A row of a list.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct TableRow {
     pub(super) cells: Vec<Cell>,
     pub(super) action: Option<Action>,
 }
 
-impl Row {
+impl TableRow {
     pub(super) fn of(item: &Json, columns: &[Column], action: Option<Action>) -> Self {
         let cell = |column: &Column| match column.look {
             Look::Time => Cell {

@@ -27,7 +27,7 @@ pub(crate) struct SignedIn {
 #[derive(Debug)]
 pub(crate) struct Visitor {
     pub(crate) exchange: Arc<Exchange>,
-    /// The person; `None` if nobody is signed in.
+    /// The person; `None` if the browser is not signed in.
     pub(crate) signed_in: Option<SignedIn>,
     /// The secret that it brought, whether it opens something or not.
     pub(super) secret: Option<BrowserSecret>,
@@ -62,8 +62,8 @@ impl Visitor {
         if self.own_page { Ok(()) } else { Err(foreign()) }
     }
 
-    /// The person who sent a form with this `form_token` from a page of its session. `None` if nobody
-    /// is signed in.
+    /// The person who sent a form with this `form_token` from a page of its session. `None` if the
+    /// browser is not signed in.
     pub(crate) fn sender(&self, form_token: Option<&str>) -> Result<Option<&SignedIn>, Refusal> {
         self.require_own_page()?;
         match &self.signed_in {

@@ -155,7 +155,7 @@ pub(crate) async fn patch(
     Ok(one(&gateway, StatusCode::OK, changed, &projection))
 }
 
-/// Deletes a group: nobody is in it any more.
+/// Deletes a group: its people leave it.
 #[utoipa::path(
     delete, path = "/scim/v2/Groups/{id}", tag = "scim", operation_id = "scim_delete_group",
     params(("id" = String, Path, description = "`grp_` and a ULID")),

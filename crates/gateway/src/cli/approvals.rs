@@ -16,7 +16,7 @@ pub(super) enum Approvals {
     List {
         /// Only those with this status at this moment
         #[arg(long, value_enum)]
-        status: Option<Named>,
+        status: Option<NamedStatus>,
         /// Id or name of the org; not needed where there is only one
         #[arg(long)]
         org: Option<String>,
@@ -38,7 +38,7 @@ pub(super) enum Approvals {
     /// Recorded as a decision of the operator, with the user of the operating system. The operator
     /// counts as one of the people that the policy asks for, whatever groups it names.
     Approve(Decision),
-    /// Say no to the call; nobody can approve this request any more
+    /// Say no to the call; this request cannot be approved any more
     ///
     /// Recorded as a decision of the operator, with the user of the operating system.
     Deny(Decision),
@@ -60,12 +60,12 @@ pub(super) struct Decision {
 
 /// A status on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Named {
-    /// Somebody has to decide
+pub(super) enum NamedStatus {
+    /// A person has to decide
     Pending,
     /// The call may run
     Approved,
-    /// Somebody said no
+    /// A person said no
     Denied,
     /// Its time is over, or what it was bound to ended
     Expired,
@@ -73,7 +73,7 @@ pub(super) enum Named {
     Consumed,
 }
 
-impl Named {
+impl NamedStatus {
     const fn status(self) -> Status {
         match self {
             Self::Pending => Status::Pending,
@@ -101,11 +101,11 @@ impl Approvals {
 }
 
 async fn list(
-    status: Option<Named>,
+    status: Option<NamedStatus>,
     org: Option<&str>,
     installation: &Installation,
 ) -> Result<(), Failure> {
-    let status = status.map(Named::status);
+    let status = status.map(NamedStatus::status);
     let approvals: Vec<Value> = if let Some(gateway) = installation.gateway(org).await? {
         let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
         gateway.list("/v1/approvals", &only).await?

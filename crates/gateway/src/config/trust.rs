@@ -10,10 +10,9 @@ use portcullis_app::KeySource;
 use portcullis_core::{
     id::{OrgId, PrincipalId, PrincipalKind},
     principal::{Role, Scope, ScopeSet},
-    scim::JoinKey,
     trust::{
-        ClaimPath, Expectation, Expectations, KeySet, LoginClaims, MaxTtl, Pattern, RoleMap,
-        TrustRule, TrustRules, Who,
+        ClaimPath, Expectation, Expectations, JoinKey, KeySet, LoginClaims, MaxTtl, Pattern,
+        RoleMap, TrustRule, TrustRules, Who,
     },
 };
 use portcullis_upstream::{Discovery, Endpoint, KeyLocation};

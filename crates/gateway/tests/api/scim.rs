@@ -64,7 +64,7 @@ impl Site {
     }
 
     async fn scim_as(&self, who: &Principal, method: Method, path: &str, body: Value) -> Answer {
-        let mut request = self.gateway.request_of(who, method, &format!("/scim/v2{path}"));
+        let mut request = self.gateway.request_of(who, method, &format!("/scim/v2/{path}"));
         if !body.is_null() {
             let kind = "application/scim+json; charset=utf-8";
             request = request.header("content-type", kind).body(body.to_string());
@@ -87,14 +87,14 @@ impl Site {
             "schemas": [USER], "userName": format!("{name}@acme.example"), "externalId": name,
             "displayName": name, "active": true,
         });
-        id(&self.scim(Method::POST, "/Users", body).await)
+        id(&self.scim(Method::POST, "Users", body).await)
     }
 
     /// Makes a group of these people; gives its id.
     async fn group(&self, name: &str, members: &[&str]) -> String {
         let members: Vec<Value> = members.iter().map(|id| json!({"value": id})).collect();
         let body = json!({"schemas": [GROUP], "displayName": name, "members": members});
-        id(&self.scim(Method::POST, "/Groups", body).await)
+        id(&self.scim(Method::POST, "Groups", body).await)
     }
 
     /// Logs a subject of the provider in, in these groups of the login.

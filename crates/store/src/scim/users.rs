@@ -4,7 +4,8 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
-    scim::{JoinKey, UserAttributes},
+    scim::UserAttributes,
+    trust::JoinKey,
 };
 use sqlx::AssertSqlSafe;
 
@@ -286,7 +287,7 @@ const LEAVE: [&str; 2] = [
     "UPDATE principals SET provisioned_groups = '[]' WHERE org_id = $1 AND id = $2",
 ];
 
-/// Everything by which a principal could come in: its tokens with all that came of them, whoever holds it;
+/// Everything by which a principal could come in: its tokens with all that came of them, in any hands;
 /// sessions of browsers; codes and links that are not used yet.
 const END_ACCESS: [&str; 4] = [
     "WITH RECURSIVE doomed (id, grant_id) AS (

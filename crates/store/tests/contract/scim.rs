@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use portcullis_core::{
     id::{GroupId, OrgId, PrincipalId},
     principal::Role,
-    scim::{GroupAttributes, JoinKey, MAX_GROUPS_OF_USER, UserAttributes},
+    scim::{GroupAttributes, MAX_GROUPS_OF_USER, UserAttributes},
+    trust::JoinKey,
 };
 use portcullis_store::{
     Identity, Principal, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimUser, ScimUserChange,

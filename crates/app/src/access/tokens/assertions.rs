@@ -18,10 +18,9 @@ use portcullis_store::{Principal, PrincipalKey};
 use super::{
     Rejected,
     credentials::{Credentials, KnownPrincipal, Party, Proof},
-    exchange::record_of,
 };
 use crate::{
-    access::{Access, trust::TrustRefusal},
+    access::{Access, single_use::record_of, trust::TrustRefusal},
     ctx::Origin,
     limits::Refused,
     tenants::Account,

@@ -20,13 +20,10 @@ use portcullis_store::{Identity, Principal, ScimUser};
 
 use super::{Purpose, Rejected};
 use crate::{
-    access::{
-        Access,
-        proofs::{Possession, PresentedToken, UNBOUND},
-        trust::TrustRefusal,
-    },
+    access::{Access, proofs::UNBOUND, trust::TrustRefusal},
     ctx::Origin,
     limits::Refused,
+    possession::{Possession, PresentedToken},
     session::Session,
     tenants::Account,
 };

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest;
 use portcullis_core::{
     audit::{Actor, ActorClient, Event, EventType},
     authorization::ClientGrant,
@@ -13,7 +12,7 @@ use portcullis_core::{
     principal::{AuthMethod, ScopeSet},
     refusal::Refusal,
     token::{CidrList, Token, TokenKind},
-    trust::{CredentialCheck, SingleUse},
+    trust::CredentialCheck,
 };
 use portcullis_store::{Assertion, Issue, Issued, LoginRecord, NewRefresh, NewToken, TokenRecord};
 
@@ -22,7 +21,7 @@ use super::{
     events::TokenEvent,
 };
 use crate::{
-    access::{Access, proofs::ProvedKey},
+    access::{Access, proofs::ProvedKey, single_use::record_of},
     ctx::Origin,
 };
 
@@ -334,16 +333,4 @@ fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
 fn assertion(party: &Party) -> Option<Assertion> {
     let Proof::Jwt(trusted) = &party.proof else { return None };
     trusted.single_use.as_ref().map(record_of)
-}
-
-/// The record of a JWT that may be used once.
-pub(crate) fn record_of(once: &SingleUse) -> Assertion {
-    let SingleUse { issuer, jti, until } = once;
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {
-        context.update(part);
-    }
-    let mut digest = [0; 32];
-    digest.copy_from_slice(context.finish().as_ref());
-    Assertion { digest, expires_at: *until }
 }

@@ -10,11 +10,7 @@ use portcullis_core::{
 };
 
 use super::{Purpose, Rejected};
-use crate::{
-    access::{Access, proofs::PresentedToken},
-    ctx::Origin,
-    limits::Refused,
-};
+use crate::{access::Access, ctx::Origin, limits::Refused, possession::PresentedToken};
 
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use crate::{
 
 #[derive(Subcommand)]
 pub(in crate::cli) enum AuditKeys {
-    /// Print the verifier keys of the logs, to be given to whoever verifies
+    /// Print the verifier keys of the logs, to be given to the verifiers
     List(Keys),
     /// Add a signing key; from then on both sign, and verifiers with either key are content
     ///
-    /// A running node takes it over within seconds. Give the new verifier keys to whoever
-    /// verifies, then take the old key out of use with `retire`.
+    /// A running node takes it over within seconds. Give the new verifier keys to the verifiers,
+    /// then take the old key out of use with `retire`.
     Rotate(Keys),
     /// Let only the newest key sign; the others are kept by their public halves
     Retire(Keys),

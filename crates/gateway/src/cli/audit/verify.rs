@@ -48,7 +48,7 @@ pub(in crate::cli) struct Verify {
     /// (id or name). A running gateway need not be stopped
     #[arg(long, conflicts_with = "event")]
     org: Option<String>,
-    /// A verifier key of the log (`portcullis audit key list`), from somebody you trust; may be
+    /// A verifier key of the log (`portcullis audit key list`), from a party you trust; may be
     /// repeated. With `--org` the installation's own by default
     #[arg(long = "key", value_name = "VKEY", required_unless_present = "org")]
     keys: Vec<VerifierKey>,

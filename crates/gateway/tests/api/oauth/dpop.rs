@@ -1,5 +1,5 @@
 //! Tokens that are bound to a key (DPoP, RFC 9449): at `POST /oauth/token`, `POST /v1/auth/token`,
-//! `POST /v1/auth/refresh`, and on use; and what somebody makes of them who has the token alone.
+//! `POST /v1/auth/refresh`, and on use; and what a thief makes of them who has the token alone.
 
 use aws_lc_rs::{
     rand::SystemRandom,

@@ -39,7 +39,7 @@ async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
 
     let began = Instant::now();
     let off = json!([{"op": "replace", "value": {"active": false}}]);
-    site.patch(&format!("/Users/{ana}"), off).await.ok();
+    site.patch(&format!("Users/{ana}"), off).await.ok();
 
     assert_eq!(site.gateway.get(&who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
     let spend = async || {
@@ -56,7 +56,7 @@ async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
 
     // What ended stays so when the person is back.
     let on = json!([{"op": "replace", "value": {"active": true}}]);
-    site.patch(&format!("/Users/{ana}"), on).await.ok();
+    site.patch(&format!("Users/{ana}"), on).await.ok();
     assert_eq!(site.gateway.get(&who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
     assert_eq!(spend().await.status, 401);
     assert!(!browser.open("/login").await.ok().text.contains("Signed in"));
@@ -72,19 +72,19 @@ async fn deletion_ends_access_and_membership() {
     let group = site.group("finance", &[&ana]).await;
     let who = site.login("00uana").await;
 
-    let gone = site.scim(Method::DELETE, &format!("/Users/{ana}"), Value::Null).await;
+    let gone = site.scim(Method::DELETE, &format!("Users/{ana}"), Value::Null).await;
 
     assert_eq!(gone.status, 204);
     assert_eq!(site.gateway.get(&who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
     assert_eq!(site.logged_in("00uana", &[]).await.refusal(), (401, "invalid_credential"));
-    let group = site.get(&format!("/Groups/{group}")).await.ok();
+    let group = site.get(&format!("Groups/{group}")).await.ok();
     assert_eq!(group.at("/members"), &json!([]));
     let known = site.gateway.get(&site.admin, &format!("/v1/principals/{ana}")).await.ok();
     assert_eq!(known.at("/data/disabled"), true);
     assert_eq!(known.at("/data/provisioned_groups"), &json!([]));
-    // Nobody who was never seen comes in after a deletion either.
+    // A person who was never seen does not come in after a deletion either.
     let ben = site.person("00uben").await;
-    site.scim(Method::DELETE, &format!("/Users/{ben}"), Value::Null).await;
+    site.scim(Method::DELETE, &format!("Users/{ben}"), Value::Null).await;
     assert_eq!(site.logged_in("00uben", &[]).await.refusal(), (401, "invalid_credential"));
 }
 
@@ -92,7 +92,7 @@ async fn deletion_ends_access_and_membership() {
 async fn a_provider_that_repeats_itself_lets_nobody_in_whom_an_admin_shut_out() {
     let site = Site::start().await;
     let ana = site.person("00uana").await;
-    let path = format!("/Users/{ana}");
+    let path = format!("Users/{ana}");
     let principal = format!("/v1/principals/{ana}");
     let disable = async |disabled: bool| {
         let request = site.gateway.request_of(&site.admin, Method::PATCH, &principal);
@@ -121,9 +121,9 @@ async fn a_provider_that_repeats_itself_lets_nobody_in_whom_an_admin_shut_out() 
 async fn the_last_admin_stays() {
     let site = Site::start().await;
     let body = json!({"userName": "root", "externalId": "00uroot"});
-    let root = id(&site.scim(Method::POST, "/Users", body).await);
+    let root = id(&site.scim(Method::POST, "Users", body).await);
     site.logged_in("00uroot", &["mcp-admins"]).await.ok();
-    let path = format!("/Users/{root}");
+    let path = format!("Users/{root}");
     site.gateway.admin(&["principal", "disable", &site.admin.id]);
 
     let off = json!([{"op": "replace", "value": {"active": false}}]);

@@ -1,4 +1,4 @@
-//! Which principal a person is: that of the subject that the provider names, and nobody else's.
+//! Which principal a person is: that of the subject that the provider names, and no other.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn a_person_who_was_made_first_logs_in_as_that_principal() {
 async fn a_name_joins_where_the_rule_says_so() {
     let site = Site::joined_by("user_name").await;
     let body = json!({"schemas": [USER], "userName": "Ana@Acme.example"});
-    let ana = id(&site.scim(Method::POST, "/Users", body).await);
+    let ana = id(&site.scim(Method::POST, "Users", body).await);
 
     assert_eq!(site.login("ana@acme.example").await.id, ana);
     let other = site.logged_in("ANA@acme.example", &[]).await;
@@ -35,9 +35,9 @@ async fn a_subject_never_becomes_a_person_whom_another_subject_is() {
     let ana = site.person("00uana").await;
     site.login("00uana").await;
 
-    // The provider gives the id of somebody else to the person who is joined already.
+    // The provider gives the id of another person to the person who is joined already.
     let steal = json!([{"op": "replace", "path": "externalId", "value": "00umallory"}]);
-    site.patch(&format!("/Users/{ana}"), steal).await.ok();
+    site.patch(&format!("Users/{ana}"), steal).await.ok();
 
     assert_eq!(site.logged_in("00umallory", &[]).await.refusal(), (401, "invalid_credential"));
     assert_eq!(site.login("00uana").await.id, ana, "the subject stays the person");
@@ -54,10 +54,10 @@ async fn a_name_or_an_address_of_somebody_else_takes_nothing() {
         "schemas": [USER], "userName": "Boss", "displayName": "Boss", "externalId": boss, "id": boss,
         "emails": [{"value": "boss@acme.example", "primary": true}],
     });
-    let made = id(&site.scim(Method::POST, "/Users", twin).await);
+    let made = id(&site.scim(Method::POST, "Users", twin).await);
 
     assert_ne!(made, boss);
-    let path = format!("/Users/{boss}");
+    let path = format!("Users/{boss}");
     assert_eq!(error(&site.get(&path).await), (404, ""), "the provider does not keep it");
     let off = json!([{"op": "replace", "value": {"active": false}}]);
     assert_eq!(error(&site.patch(&path, off).await), (404, ""));
@@ -71,7 +71,7 @@ async fn no_group_and_no_attribute_makes_an_admin() {
         "schemas": [USER], "userName": "eve", "externalId": "00ueve", "userType": "admin",
         "roles": [{"value": "admin", "primary": true}], "entitlements": [{"value": "admin"}],
     });
-    let eve = id(&site.scim(Method::POST, "/Users", body).await);
+    let eve = id(&site.scim(Method::POST, "Users", body).await);
     for name in ["admin", "mcp-admins", "Mcp::Role::\"admin\""] {
         site.group(name, &[&eve]).await;
     }
@@ -112,6 +112,6 @@ async fn policies_and_approvers_see_the_groups_of_the_provider() {
     let path = format!("/v1/approvals/{approval}/decision");
     site.gateway.post(&decider, &path, r#"{"decision": "approve"}"#).await.ok();
     assert_eq!(site.gateway.invoke(&as_ana, "up:close", json!({})).await.status, 200);
-    site.scim(Method::DELETE, &format!("/Groups/{group}"), Value::Null).await;
+    site.scim(Method::DELETE, &format!("Groups/{group}"), Value::Null).await;
     assert_eq!(call().await, 403);
 }

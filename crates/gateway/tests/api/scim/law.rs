@@ -29,7 +29,7 @@ use crate::given::{ALL_SCOPES, ENOUGH, assert_framed};
 fn routes(site: &Site) -> Vec<(Method, String)> {
     let document: Value = serde_json::from_str(&site.gateway.run(&["openapi"])).unwrap();
     let paths = document["paths"].as_object().unwrap().iter();
-    let of_scim = paths.filter_map(|(path, it)| Some((path.strip_prefix("/scim/v2")?, it)));
+    let of_scim = paths.filter_map(|(path, it)| Some((path.strip_prefix("/scim/v2/")?, it)));
     let each = of_scim.flat_map(|(path, operations)| {
         let methods = operations.as_object().unwrap().keys();
         methods.map(move |method| (method.to_uppercase().parse().unwrap(), path.to_owned()))
@@ -49,11 +49,11 @@ async fn every_route_asks_for_its_scope_and_shows_nothing_of_another_org() {
     assert_eq!(routes.len(), 18);
 
     for (method, template) in routes {
-        let id = if template.starts_with("/Users") { &ana } else { &group };
+        let id = if template.starts_with("Users") { &ana } else { &group };
         let path = template.replace("{id}", id).replace("{urn}", USER).replace("{name}", "User");
         let what = format!("{method} {path}");
         let body = match method {
-            Method::PUT if template.starts_with("/Users") => json!({"userName": "ana"}),
+            Method::PUT if template.starts_with("Users") => json!({"userName": "ana"}),
             Method::PUT => json!({"displayName": "finance"}),
             Method::PATCH => {
                 json!({"Operations": [{"op": "replace", "value": {"externalId": "x"}}]})
@@ -72,20 +72,20 @@ async fn every_route_asks_for_its_scope_and_shows_nothing_of_another_org() {
             assert_eq!(error(&as_who(&theirs).await).0, 404, "{what}");
         }
     }
-    for path in ["/Users", "/Groups"] {
+    for path in ["Users", "Groups"] {
         let seen = site.scim_as(&theirs, Method::GET, path, Value::Null).await;
         assert_eq!(listed(&seen), (vec![], 0));
         let found =
-            format!("{path}?filter=id eq \"{}\"", if path == "/Users" { &ana } else { &group });
+            format!("{path}?filter=id eq \"{}\"", if path == "Users" { &ana } else { &group });
         assert_eq!(listed(&site.scim_as(&theirs, Method::GET, &found, Value::Null).await).1, 0);
     }
     let steal = json!({"displayName": "stolen", "members": [{"value": ana}]});
-    let steal = site.scim_as(&theirs, Method::POST, "/Groups", steal).await;
+    let steal = site.scim_as(&theirs, Method::POST, "Groups", steal).await;
     assert_eq!(error(&steal), (400, "invalidValue"));
     // The same names are free in another org.
     let twin = json!({"userName": "ana@acme.example", "externalId": "ana"});
-    id(&site.scim_as(&theirs, Method::POST, "/Users", twin).await);
-    assert_eq!(site.get(&format!("/Users/{ana}")).await.ok().at("/externalId"), "ana");
+    id(&site.scim_as(&theirs, Method::POST, "Users", twin).await);
+    assert_eq!(site.get(&format!("Users/{ana}")).await.ok().at("/externalId"), "ana");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -95,7 +95,7 @@ async fn the_scope_is_a_service_accounts_and_no_admins() {
 
     let asked = site.gateway.post(boss, "/v1/auth/token", r#"{"scope": "scim"}"#).await;
     assert_eq!(asked.refusal(), (400, "invalid_scope"));
-    assert_eq!(error(&site.scim_as(boss, Method::GET, "/Users", Value::Null).await).0, 403);
+    assert_eq!(error(&site.scim_as(boss, Method::GET, "Users", Value::Null).await).0, 403);
     // An admin makes the account of a provider and its token.
     let account = r#"{"name": "entra", "kind": "service", "scopes": "scim"}"#;
     let account = site.gateway.post(boss, "/v1/principals", account).await;
@@ -107,8 +107,8 @@ async fn the_scope_is_a_service_accounts_and_no_admins() {
     let named = site.gateway.post(boss, "/v1/tokens", &named).await;
     let token = named.at("/data/token").as_str().expect(&named.text).to_owned();
     let provider = portcullis_testkit::Principal { token, ..boss.clone() };
-    site.scim_as(&provider, Method::GET, "/Users", Value::Null).await.ok();
-    // A service account that administers gives it to nobody.
+    site.scim_as(&provider, Method::GET, "Users", Value::Null).await.ok();
+    // A service account that administers gives the scope to no principal.
     let robot = site.gateway.service(&site.org, ALL_SCOPES);
     let more = r#"{"name": "more", "kind": "service", "scopes": "scim"}"#;
     let more = site.gateway.post(&robot, "/v1/principals", more).await;
@@ -119,22 +119,22 @@ async fn the_scope_is_a_service_accounts_and_no_admins() {
 async fn the_server_tells_what_it_does() {
     let site = Site::start().await;
 
-    let config = site.get("/ServiceProviderConfig").await.ok();
+    let config = site.get("ServiceProviderConfig").await.ok();
     assert_eq!(config.at("/patch/supported"), true);
     assert_eq!(config.at("/bulk/supported"), false);
     assert_eq!(config.at("/filter/maxResults"), 200);
     assert_eq!(config.at("/etag/supported"), true);
     let bulk =
-        json!({"schemas": [], "Operations": [{"method": "POST", "path": "/Users", "data": {}}]});
-    assert_eq!(error(&site.scim(Method::POST, "/Bulk", bulk).await).0, 501);
-    assert_eq!(listed(&site.get("/Schemas").await), (vec![USER, GROUP], 2));
-    assert_eq!(site.get(&format!("/Schemas/{USER}")).await.ok().at("/name"), "User");
-    assert_eq!(error(&site.get("/Schemas/urn:none").await).0, 404);
-    assert_eq!(listed(&site.get("/ResourceTypes").await).0, ["User", "Group"]);
-    assert_eq!(site.get("/ResourceTypes/Group").await.ok().at("/endpoint"), "/Groups");
-    assert_eq!(error(&site.get("/ResourceTypes/Robot").await).0, 404);
+        json!({"schemas": [], "Operations": [{"method": "POST", "path": "/People", "data": {}}]});
+    assert_eq!(error(&site.scim(Method::POST, "Bulk", bulk).await).0, 501);
+    assert_eq!(listed(&site.get("Schemas").await), (vec![USER, GROUP], 2));
+    assert_eq!(site.get(&format!("Schemas/{USER}")).await.ok().at("/name"), "User");
+    assert_eq!(error(&site.get("Schemas/urn:none").await).0, 404);
+    assert_eq!(listed(&site.get("ResourceTypes").await).0, ["User", "Group"]);
+    assert_eq!(site.get("ResourceTypes/Group").await.ok().at("/endpoint"), "/Groups");
+    assert_eq!(error(&site.get("ResourceTypes/Robot").await).0, 404);
     assert_eq!(error(&site.get("/Robots").await).0, 404);
-    assert_eq!(error(&site.scim(Method::PUT, "/Users", json!({})).await).0, 405);
+    assert_eq!(error(&site.scim(Method::PUT, "Users", json!({})).await).0, 405);
     let stranger = site.gateway.send(site.gateway.request(Method::GET, "/scim/v2/Robots")).await;
     assert_eq!(error(&stranger).0, 401);
 }
@@ -147,10 +147,10 @@ async fn lists_are_filtered_and_paged() {
         people.push(site.person(name).await);
     }
 
-    let first = site.get("/Users?startIndex=1&count=2").await;
-    let second = site.get("/Users?startIndex=3&count=2").await;
-    let beyond = site.get("/Users?startIndex=6").await;
-    let none = site.get("/Users?count=0").await;
+    let first = site.get("Users?startIndex=1&count=2").await;
+    let second = site.get("Users?startIndex=3&count=2").await;
+    let beyond = site.get("Users?startIndex=6").await;
+    let none = site.get("Users?count=0").await;
 
     assert_eq!(listed(&first).1, 5);
     assert_eq!(first.at("/startIndex"), 1);
@@ -170,35 +170,35 @@ async fn lists_are_filtered_and_paged() {
         ("active eq false and displayName eq \"cleo\"", 0),
         ("id eq \"nonsense\"", 0),
     ] {
-        let found = site.get(&format!("/Users?filter={filter}")).await;
+        let found = site.get(&format!("Users?filter={filter}")).await;
         assert_eq!(listed(&found).1, wanted, "{filter}");
     }
-    let some = site.get("/Users?count=1&attributes=userName").await;
+    let some = site.get("Users?count=1&attributes=userName").await;
     let mut names: Vec<&String> = some.at("/Resources/0").as_object().unwrap().keys().collect();
     names.sort_unstable();
     assert_eq!(names, ["id", "schemas", "userName"]);
-    let long = format!("/Users?filter=userName eq \"{}\"", "x".repeat(3_000));
+    let long = format!("Users?filter=userName eq \"{}\"", "x".repeat(3_000));
     for wrong in [
-        "/Users?filter=userName co \"a\"",
-        "/Users?filter=org_id eq \"a\"",
-        "/Users?filter=userName eq \"a\" and userName eq \"b\"",
-        "/Users?filter=((((userName eq \"a\"))))",
-        "/Groups?filter=userName eq \"a\"",
+        "Users?filter=userName co \"a\"",
+        "Users?filter=org_id eq \"a\"",
+        "Users?filter=userName eq \"a\" and userName eq \"b\"",
+        "Users?filter=((((userName eq \"a\"))))",
+        "Groups?filter=userName eq \"a\"",
         &long,
     ] {
         assert_eq!(error(&site.get(wrong).await), (400, "invalidFilter"), "{wrong:.60}");
     }
-    assert_eq!(error(&site.get("/Users?count=many").await).0, 400);
-    assert_eq!(error(&site.get("/Users?org_id=x").await).0, 400);
+    assert_eq!(error(&site.get("Users?count=many").await).0, 400);
+    assert_eq!(error(&site.get("Users?org_id=x").await).0, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_guard_changes() {
     let site = Site::start().await;
     let ana = site.person("ana").await;
-    let path = format!("/Users/{ana}");
+    let path = format!("Users/{ana}");
     let with = async |method: Method, name: &str, tag: &str, body: &Value| {
-        let request = site.gateway.request_of(&site.provider, method, &format!("/scim/v2{path}"));
+        let request = site.gateway.request_of(&site.provider, method, &format!("/scim/v2/{path}"));
         let request = request.header(name, tag).header("content-type", "application/json");
         let body = if body.is_null() { String::new() } else { body.to_string() };
         site.gateway.send(request.body(body)).await
@@ -232,16 +232,16 @@ async fn names_collide_and_hostile_bodies_are_refused() {
     let group = site.group("finance", &[&ana]).await;
 
     let twin = json!({"userName": "ANA@acme.example", "externalId": "other"});
-    assert_eq!(error(&site.scim(Method::POST, "/Users", twin).await), (409, "uniqueness"));
+    assert_eq!(error(&site.scim(Method::POST, "Users", twin).await), (409, "uniqueness"));
     let twin = json!({"userName": "other@acme.example", "externalId": "ana"});
-    assert_eq!(error(&site.scim(Method::POST, "/Users", twin).await), (409, "uniqueness"));
+    assert_eq!(error(&site.scim(Method::POST, "Users", twin).await), (409, "uniqueness"));
     let rename = json!([{"op": "replace", "value": {"userName": "ana@acme.example"}}]);
-    assert_eq!(error(&site.patch(&format!("/Users/{ben}"), rename).await), (409, "uniqueness"));
+    assert_eq!(error(&site.patch(&format!("Users/{ben}"), rename).await), (409, "uniqueness"));
     let twin = json!({"displayName": "FINANCE"});
-    assert_eq!(error(&site.scim(Method::POST, "/Groups", twin).await), (409, "uniqueness"));
+    assert_eq!(error(&site.scim(Method::POST, "Groups", twin).await), (409, "uniqueness"));
 
     let many: Vec<Value> = (0..1_001).map(|_| json!({"value": ana})).collect();
-    let path = format!("/Groups/{group}");
+    let path = format!("Groups/{group}");
     let add = json!([{"op": "add", "path": "members", "value": many}]);
     assert_eq!(error(&site.patch(&path, add).await), (400, "tooMany"));
     let nested =
@@ -251,7 +251,7 @@ async fn names_collide_and_hostile_bodies_are_refused() {
         json!([{"op": "add", "path": "members", "value": [{"value": group, "type": "Group"}]}]);
     assert_eq!(error(&site.patch(&path, inside).await), (400, "invalidValue"));
     let role = json!([{"op": "replace", "path": "role", "value": "admin"}]);
-    assert_eq!(error(&site.patch(&format!("/Users/{ben}"), role).await), (400, "invalidPath"));
+    assert_eq!(error(&site.patch(&format!("Users/{ben}"), role).await), (400, "invalidPath"));
     for (body, kind, status) in [
         ("{\"userName\": \"a\", \"userName\": \"b\"}", "application/scim+json", 400),
         ("[]", "application/scim+json", 400),
@@ -263,7 +263,7 @@ async fn names_collide_and_hostile_bodies_are_refused() {
         assert_eq!(error(&answer).0, status, "{body}");
     }
     let large = json!({"userName": "a", "nickName": "x".repeat(1 << 20)});
-    assert_eq!(error(&site.scim(Method::POST, "/Users", large).await).0, 413);
-    assert_eq!(listed(&site.get("/Users").await).1, 2, "nothing came of any of it");
+    assert_eq!(error(&site.scim(Method::POST, "Users", large).await).0, 413);
+    assert_eq!(listed(&site.get("Users").await).1, 2, "nothing came of any of it");
     assert_eq!(site.get(&path).await.ok().at("/members").as_array().unwrap().len(), 1);
 }

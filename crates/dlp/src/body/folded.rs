@@ -1,0 +1,88 @@
+//! What is known of the JSON in texts: where it was read, and what waits to be read.
+
+use std::{collections::VecDeque, ops::Range};
+
+use portcullis_json::Document;
+
+use crate::body::records::Records;
+
+/// Treatment of texts that hold JSON.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Folding {
+    #[default]
+    Left,
+    Unfolded,
+}
+
+/// The segments that were read in texts, and the texts that wait to be read.
+#[derive(Default)]
+pub(crate) struct Inner {
+    pub(super) folding: Folding,
+    /// Depth of the JSON that is being read.
+    pub(super) level: usize,
+    /// The first of the segments.
+    pub(super) first: usize,
+    pub(super) origins: Vec<InnerOrigin>,
+    pub(super) folded: VecDeque<Folded>,
+    /// Their bytes, and the values and names in their JSON.
+    pub(super) waiting: usize,
+    pub(super) entries: usize,
+}
+
+/// Segment in which another one was read, and where.
+pub(super) struct InnerOrigin {
+    pub(super) source: u32,
+    pub(super) place: InnerPlace,
+}
+
+pub(super) enum InnerPlace {
+    /// As it stands there, from an offset on.
+    Slice(usize),
+    /// The same, of what is read with its name as well.
+    Again(usize),
+    /// Byte by byte; one more entry than there are bytes.
+    Mapped(Vec<u32>),
+    /// A number that may be written otherwise there.
+    Whole(Range<usize>),
+}
+
+/// A text that holds JSON.
+pub(super) struct Folded {
+    pub(super) segment: u32,
+    pub(super) node: u32,
+    pub(super) level: usize,
+    pub(super) bytes: usize,
+    /// Values and names in it.
+    pub(super) entries: usize,
+    pub(super) pieces: Vec<Piece>,
+}
+
+pub(super) enum Piece {
+    Prose(usize, Box<str>),
+    Json(usize, Document),
+    /// Names and values, in this text.
+    Records(Records, Box<str>),
+}
+
+impl Inner {
+    pub(super) fn clear(&mut self) {
+        self.origins.clear();
+        self.folded.clear();
+        (self.level, self.first, self.waiting, self.entries) = (0, 0, 0, 0);
+    }
+
+    pub(super) fn begin(&mut self, folding: Folding) {
+        self.folding = folding;
+    }
+
+    /// Bytes of the texts that are yet to be laid flat.
+    #[inline]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Origin of a segment that was read in another one.
+    pub(super) fn origin(&self, segment: u32) -> Option<&InnerOrigin> {
+        (segment as usize).checked_sub(self.first).and_then(|at| self.origins.get(at))
+    }
+}
