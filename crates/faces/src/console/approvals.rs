@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use portcullis_core::principal::Scope;
+use portcullis_core::{openid::StepUp, principal::Scope};
 use serde_json::{Map, Value};
 
 use super::{
@@ -72,6 +72,8 @@ struct ApprovalPage {
     frame: Frame,
     approval: Json,
     may_decide: bool,
+    /// Where the person proves the second factor that the policy wants.
+    step_up: Option<String>,
     problem: Option<Problem>,
 }
 
@@ -142,11 +144,16 @@ async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
         guest.ask(scope, |caller, state| v1::approvals::get(caller, state, path, RawQuery(None)));
     match read.await {
         Ok(reply) => {
-            let pending = reply.data.is("/status", "pending");
+            let may_decide =
+                reply.data.is("/status", "pending") && guest.may(Scope::ApprovalsDecide);
+            let here = format!("{PATH}/{}", reply.data.text("/id"));
+            let wants_factor = may_decide && reply.data.is("/terms/mfa", "true");
+            let step_up = wants_factor.then(|| guest.step_up(StepUp::Mfa, &here)).flatten();
             let page = ApprovalPage {
                 frame: guest.frame("Approval", PATH),
-                may_decide: pending && guest.may(Scope::ApprovalsDecide),
                 approval: reply.data,
+                may_decide: may_decide && step_up.is_none(),
+                step_up,
                 problem,
             };
             render(StatusCode::OK, &page)

@@ -8,14 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_app::Ctx;
-use portcullis_core::{principal::Scope, refusal::Refusal};
+use portcullis_core::{openid::StepUp, principal::Scope, refusal::Refusal};
 
 use super::{assets, see_other};
 use crate::{
     Gateway,
     form::Form,
     html::page,
-    login::{SignedIn, Visitor, login_address},
+    login::{SignedIn, Visitor, login_address, step_up_address},
     outcome::Outcome,
 };
 
@@ -113,6 +113,14 @@ impl Guest {
             style: assets::style_version(),
             script: assets::script_version(),
         }
+    }
+
+    /// The address at which the person proves more and comes back to `return_to`; `None` if the login
+    /// proves it already.
+    pub(super) fn step_up(&self, step_up: StepUp, return_to: &str) -> Option<String> {
+        let person = &self.visitor.signed_in.as_ref()?.person;
+        let proves = self.gateway.app.logins.proves(person, step_up);
+        (!proves).then(|| step_up_address(step_up, return_to))
     }
 
     /// Refuses a form that no page of this session sent.

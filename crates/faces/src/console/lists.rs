@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use portcullis_core::principal::Scope;
+use portcullis_core::{openid::StepUp, principal::Scope};
 
 use super::{
     api::{ApiReply, Problem},
@@ -25,6 +25,7 @@ use crate::{
     Gateway,
     caller::Caller,
     form::Form,
+    html::forward,
     outcome::Outcome,
     segment::{Segment, segment},
     v1,
@@ -262,6 +263,10 @@ where
 {
     if let Err(foreign) = guest.check(form) {
         return Outcome::from(foreign).into_response();
+    }
+    let admin = scope == Some(Scope::Admin);
+    if let Some(address) = admin.then(|| guest.step_up(StepUp::Admin, back)).flatten() {
+        return forward("Log in", &address);
     }
     match guest.ask(scope, operation).await {
         Ok(_) => see_other(back),
