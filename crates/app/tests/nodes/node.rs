@@ -98,6 +98,17 @@ pub(crate) async fn store(folder: &Path) -> Store {
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
 }
 
+/// Nobody logs in with a browser.
+fn no_logins(outbound: &Outbound) -> LoginParts {
+    LoginParts {
+        links: false,
+        issuers: Vec::new(),
+        admin_acr: Vec::new(),
+        attempts: portcullis_core::openid::LoginKey::new(&[0; 32]),
+        outbound: outbound.clone(),
+    }
+}
+
 /// An app over this store that trusts by these rules, with the provider `other` at this address, if
 /// there is one.
 pub(crate) fn app(
@@ -153,13 +164,7 @@ pub(crate) fn app(
             grant_life: GrantLife::default(),
             dpop_key: [4; 32],
         },
-        login: LoginParts {
-            links: false,
-            issuers: Vec::new(),
-            admin_acr: Vec::new(),
-            attempts: portcullis_core::openid::LoginKey::new(&[0; 32]),
-            outbound: outbound.clone(),
-        },
+        login: no_logins(&outbound),
         authorization: no_clients(&outbound, &tasks),
         read_only: false,
         providers: ProviderParts {

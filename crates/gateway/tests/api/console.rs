@@ -246,7 +246,7 @@ async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
     assert!(!own.text.contains("value=\"approve\"") || own.status == 200, "{}", own.text);
     assert!(other.text.contains("role=\"alert\""), "{}", other.text);
     assert_eq!(
-        (approved.status.as_u16(), &*approved.headers["location"].to_str().unwrap()),
+        (approved.status.as_u16(), approved.headers["location"].to_str().unwrap()),
         (303, &*path)
     );
     assert!(again.text.contains("allow"), "{}", again.text);

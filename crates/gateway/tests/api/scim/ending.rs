@@ -1,9 +1,10 @@
 //! Deactivation and deletion end every access within five seconds, and for good.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Site, error, id};
 use crate::{

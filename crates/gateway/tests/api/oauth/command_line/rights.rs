@@ -17,7 +17,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_has_rest_and_no_client_of_an_mcp_endpoint_administers() {
     let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
-    let site = Site::of(gateway().config(&format!("{}\n{declared}", LINKS)).sample());
+    let site = Site::of(gateway().config(&format!("{LINKS}\n{declared}")).sample());
     site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
     let laptop = Laptop::of(&site);
     let browser = site.browser().await;
