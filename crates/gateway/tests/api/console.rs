@@ -87,7 +87,7 @@ fn link(page: &Page, start: &str) -> String {
     format!("{start}{}", rest.split_once('"').unwrap().0)
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
     let site = Site::start().await;
     let stranger = Browser::new(&site.gateway);
@@ -111,7 +111,7 @@ async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
     assert_eq!(site.upstream.calls().len(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
     let site = Site::start().await;
     let admin = site.browser("Ada", "admin").await;
@@ -151,7 +151,7 @@ async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
     assert_eq!(missing.status, 404);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
     let site = Site::start().await;
     let browser = site.browser("Ada", "admin").await;
@@ -185,7 +185,7 @@ async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
     assert!(wrong.text.contains("decision"), "{}", wrong.text);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_a_page_cannot_send_is_refused_and_calls_nothing() {
     let site = Site::start().await;
     let browser = site.browser("Ada", "admin").await;
@@ -210,7 +210,7 @@ async fn what_a_page_cannot_send_is_refused_and_calls_nothing() {
     assert_eq!(site.upstream.calls().len(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
     let site = Site::start().await;
     let asking = site.browser("Mia", "member").await;
@@ -253,7 +253,7 @@ async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
     assert_eq!(site.upstream.calls().len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn admins_revoke_tokens_and_people_end_their_sessions() {
     let site = Site::start().await;
     let admin = site.browser("Ada", "admin").await;
@@ -278,7 +278,7 @@ async fn admins_revoke_tokens_and_people_end_their_sessions() {
     assert_eq!(member.open("/console").await.headers["location"], "/login?return_to=%2Fconsole");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn text_of_strangers_is_text_in_every_page() {
     let evil = "</pre><script>alert(1)</script>\u{202e}\u{200b}<img src=x onerror=alert(1)>";
     let upstream = Hostile::start(vec![tool("read", Script::Echo).described(evil)]).await;
@@ -304,7 +304,7 @@ async fn text_of_strangers_is_text_in_every_page() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_console_that_is_switched_off_answers_with_a_page_that_says_so() {
     let gateway = gateway().config("[login]\nlinks = true\n[console]\nenabled = false").start();
     for (path, _) in PAGES {

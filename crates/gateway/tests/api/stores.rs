@@ -9,11 +9,12 @@ use std::{
 };
 
 /// The files whose tests choose their store, and why.
-const OWN_STORE: [(&str, &str); 16] = [
+const OWN_STORE: [(&str, &str); 17] = [
     ("audit_log/held.rs", "sets back an SQLite file to an earlier copy"),
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),
+    ("login/issuers/nodes.rs", "nodes of one installation share a PostgreSQL database"),
     ("durability/full_disk.rs", "fills the disk that an SQLite file lies on"),
     ("durability/postgres.rs", "breaks the wire to PostgreSQL as a transaction commits"),
     ("durability/power.rs", "cuts the power of a disk that an SQLite file lies on"),

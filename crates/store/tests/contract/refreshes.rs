@@ -136,18 +136,18 @@ on_both! {
         let store = &db.store;
 
         assert_eq!(rotate(store, who, 10, 11, 20, later(0)).await, Rotated::Done);
-        assert_eq!(repeated(&rotate(store, who, 10, 11, 30, later(45)).await), Some(20));
-        let late = rotate(store, who, 10, 11, 30, later(46)).await;
+        assert_eq!(repeated(&rotate(store, who, 10, 11, 30, later(30)).await), Some(20));
+        let late = rotate(store, who, 10, 11, 30, later(31)).await;
         assert_eq!(late, Rotated::Refused(Presented::Reused));
-        assert_eq!(rotate(store, who, 10, 21, 30, later(46)).await, Rotated::Done);
-        let older = rotate(store, who, 10, 11, 40, later(46)).await;
+        assert_eq!(rotate(store, who, 10, 21, 30, later(31)).await, Rotated::Done);
+        let older = rotate(store, who, 10, 11, 40, later(31)).await;
         assert_eq!(older, Rotated::Refused(Presented::Reused), "it is not the last one spent");
-        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(47)).await), Some(30));
+        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(32)).await), Some(30));
 
-        store.forget_sealed_pairs(later(46)).await.unwrap();
-        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(47)).await), Some(30));
-        store.forget_sealed_pairs(later(92)).await.unwrap();
-        let gone = rotate(store, who, 10, 21, 40, later(48)).await;
+        store.forget_sealed_pairs(later(31)).await.unwrap();
+        assert_eq!(repeated(&rotate(store, who, 10, 21, 40, later(32)).await), Some(30));
+        store.forget_sealed_pairs(later(77)).await.unwrap();
+        let gone = rotate(store, who, 10, 21, 40, later(33)).await;
         assert_eq!(gone, Rotated::Refused(Presented::Reused), "what is forgotten is not given");
     }
 

@@ -46,7 +46,8 @@ pub struct PolicyRecord {
     pub tags: Vec<String>,
     /// Owner of the policy.
     pub owner: Option<String>,
-    /// True if no org may switch it off for itself.
+    /// Present if no org may switch it off for itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub locked: bool,
     /// Principals, actions and resources of its head.
     scope: PolicyScope,

@@ -25,7 +25,7 @@ async fn a_link_logs_one_browser_in_once_and_a_preview_does_not_spend_it() {
         assert!(offer.header("content-security-policy").contains("form-action 'self'"));
         assert!(offer.header("content-security-policy").contains("frame-ancestors 'none'"));
     }
-    assert!(signed_in.text.contains("url=/login\""), "{}", signed_in.text);
+    assert!(signed_in.text.contains("url=/console\""), "{}", signed_in.text);
     assert_eq!(again.status, 400, "{}", again.text);
     assert!(again.headers.get("set-cookie").is_none());
     let page = browser.open("/login").await.ok();
@@ -173,7 +173,7 @@ async fn a_login_returns_to_a_path_of_this_gateway_only() {
         "%2Fa%0D%0ASet-Cookie%3Ax",
         "%2Fx%23%2F%2Fevil.example",
     ] {
-        assert_eq!(after_login(evil).await, "/login", "{evil}");
+        assert_eq!(after_login(evil).await, "/console", "{evil}");
     }
     let browser = site.browser().await;
     let planted = [("portcullis-return", "%2F%2Fevil.example"), ("portcullis-return", "x")];
@@ -181,7 +181,7 @@ async fn a_login_returns_to_a_path_of_this_gateway_only() {
         browser.plant(name, value);
         let (_, code) = site.link();
         let page = browser.submit("/login/link", &[("code", &code)]).await.ok();
-        assert!(page.text.contains("url=/login\""), "{}", page.text);
+        assert!(page.text.contains("url=/console\""), "{}", page.text);
     }
     let approval = "%2Fapprovals%2Fapr_01M754BKTKX1YB8Q05NMW9TP4G";
     let signed_in = browser.open(&format!("/login?return_to={approval}")).await;

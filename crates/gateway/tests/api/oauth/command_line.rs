@@ -19,7 +19,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Site, client::Client};
+use super::{
+    Site,
+    client::{Client, led_to},
+};
 use crate::{
     gateway,
     given::{PATIENCE, words},
@@ -92,7 +95,7 @@ impl<'a> Laptop<'a> {
         let page = browser.open(&path).await;
         assert!(page.text.contains("Portcullis command line"), "{}", page.text);
         let back = Client::decides(browser, &page, decision, false).await;
-        assert_eq!(opened(back.header("location")).await, 200);
+        assert_eq!(opened(led_to(&back).as_str()).await, 200);
         timeout(PATIENCE, login.wait_with_output()).await.expect("the login ends").unwrap()
     }
 

@@ -43,7 +43,7 @@ async fn every_scenario_of_the_suite_for_authorization_servers_is_played() {
 async fn the_gateway_is_an_authorization_server_as_the_suite_wants() {
     let site = Site::start();
     let browser = Chromium::start();
-    sign_in(&site, &browser, "Signed in");
+    sign_in(&site, &browser, "Sign out");
     for revision in REVISIONS {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let port = free.unwrap().port().to_string();

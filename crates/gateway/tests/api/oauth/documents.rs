@@ -87,7 +87,8 @@ fn answer(path: &str, address: SocketAddr, state: &State) -> Option<String> {
     let ok = |body: String| {
         let length = body.len();
         format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
         )
     };
     match path {

@@ -73,10 +73,11 @@ async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
     let browser = Browser::new(&site.gateway);
     let admin = json!({"groups": ["mcp-admins"]});
     site.log_in(&browser, "ana", &admin).await.ok();
+    let rest = format!("{}/v1", site.gateway.url());
     let ask = |scope: &str| {
         format!(
             "/oauth/authorize?response_type=code&client_id=desktop&scope={scope}&state=s\
-             &redirect_uri=https%3A%2F%2Fdesktop.example%2Fcb\
+             &resource={rest}&redirect_uri=https%3A%2F%2Fdesktop.example%2Fcb\
              &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256"
         )
     };

@@ -84,7 +84,7 @@ async fn a_client_may_lead_the_browser_on_to_another_site() {
     let site = Site::start();
     let client = site.client(&format!("{own}/callback")).await;
     let browser = Chromium::start();
-    sign_in(&site, &browser, "Signed in");
+    sign_in(&site, &browser, "Sign out");
     for decision in ["Deny", "Allow"] {
         let query = encoded(&client.request());
         browser.go(&format!("{}/oauth/authorize?{query}", site.gateway.url()), QUESTION);

@@ -16,7 +16,7 @@ pub(super) fn templates() -> Vec<(Method, String)> {
                 continue;
             }
             let open = matches!(path.as_str(), "/" | "/healthz" | "/readyz" | "/openapi.json")
-                || ["/oauth/", "/approvals/", "/.well-known/", "/login", "/logout"]
+                || ["/oauth/", "/approvals/", "/.well-known/", "/login", "/logout", "/console"]
                     .iter()
                     .any(|begin| path.starts_with(begin));
             assert_eq!(operation["security"] == json!([{}]), open, "{path}");
