@@ -3,7 +3,7 @@
 //! Values that a form has no field for are written as JSON: lists, choices of several forms, anything deep.
 //! The gateway checks the input against the whole schema afterwards, as it does with every call.
 
-use portcullis_core::hidden::spelled;
+use portcullis_core::hidden::{is_hidden, spelled};
 use serde_json::{Map, Number, Value};
 
 use crate::form::Form;
@@ -68,7 +68,9 @@ pub(super) fn fields(schema: &Value, input: Option<&Value>) -> Vec<Field> {
         let pointer = field.name.strip_prefix("in:").unwrap_or_default();
         if let Some(value) = input.and_then(|input| input.pointer(pointer)) {
             let text = value.as_str().filter(|_| field.kind != Kind::Json);
-            field.value = text.map_or_else(|| value.to_string(), str::to_owned);
+            let text = text.map_or_else(|| value.to_string(), str::to_owned);
+            // What cannot be seen is not sent again by a field; the input as JSON shows it.
+            field.value = if text.contains(is_hidden) { String::new() } else { text };
         }
     }
     fields

@@ -1,6 +1,9 @@
 //! A call that a person makes from the page of a tool.
 
+use std::fmt::Write as _;
+
 use portcullis_app::{Conversation, Invocation, View, tool_named};
+use portcullis_core::hidden::is_hidden;
 use serde_json::Value;
 
 use super::{api::Problem, guest::Guest, json::Json, schema_form};
@@ -24,7 +27,7 @@ impl Trial {
     /// Calls the tool `id` with the input of `form`.
     pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &Form) -> Self {
         let raw = match form.field("raw") {
-            Some(raw) => Ok(raw.trim().to_owned()),
+            Some(raw) => Ok(raw.trim().replace("\r\n", "\n")),
             None => schema_form::input(&tool.at("/input_schema").0, form)
                 .map(|input| serde_json::to_string_pretty(&input).unwrap_or_default()),
         };
@@ -32,7 +35,7 @@ impl Trial {
             Ok(raw) => invoke(guest, id, raw).await,
             Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
         };
-        let raw = raw.unwrap_or_else(|_| "{}".to_owned());
+        let raw = escaped(&raw.unwrap_or_else(|_| "{}".to_owned()));
         let command = command(guest, id, &raw);
         match Problem::or_reply(outcome) {
             Ok(reply) => Self {
@@ -84,14 +87,46 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
     Outcome::of_call(gateway.app.calls.invoke(guest.ctx.clone(), bytes, asked).await)
 }
 
+/// JSON with its hidden characters as escapes: the same value, which a reader sees.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
 /// The call as a command of a shell; the token is the caller's own.
 fn command(guest: &Guest, id: &str, raw: &str) -> String {
     let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
-    let body = format!("{{\"input\": {}}}", input.as_deref().unwrap_or("{}"));
+    let body = format!("{{\"input\": {}}}", escaped(input.as_deref().unwrap_or("{}")));
     let quoted = body.replace('\'', "'\\''");
     format!(
         "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
          -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_seen_and_stay_the_same_value() {
+        let sent = "{\"a\": \"x\u{202e}y\u{e0041}\"}";
+
+        let shown = escaped(sent);
+
+        assert_eq!(shown, r#"{"a": "x\u202ey\udb40\udc41"}"#);
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(value(&shown), value(sent));
+    }
 }
