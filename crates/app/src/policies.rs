@@ -72,7 +72,7 @@ pub struct Policies {
     others: ArcSwap<String>,
     /// The set in force: that one without what is switched off, by the operator for all and by orgs for themselves.
     current: ArcSwap<InForce>,
-    /// What orgs switched off: as it was read last, and as it is in force.
+    /// Policies that orgs switched off: as they were read last, and as they are in force.
     org_overrides: tokio::sync::Mutex<Arc<Vec<PolicyOverride>>>,
     overrides_in_force: ArcSwap<Vec<PolicyOverride>>,
     last_reload: ArcSwap<Reload>,

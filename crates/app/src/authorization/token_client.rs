@@ -5,11 +5,11 @@ use portcullis_core::authorization::{ClientRef, OAuthError};
 /// The client of a token request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenClient {
-    /// It proved that it is this client.
+    /// The client proved that it is this one.
     Proved(ClientRef),
-    /// It says that it is this one, which has no key to prove it.
+    /// The client says that it is this one, which has no key to prove it.
     Public(String),
-    /// It says nothing.
+    /// The request names no client.
     Unnamed,
 }
 

@@ -98,7 +98,7 @@ pub(crate) async fn store(folder: &Path) -> Store {
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
 }
 
-/// Nobody logs in with a browser.
+/// Parts of a node at which browsers cannot log in.
 fn no_logins(outbound: &Outbound) -> LoginParts {
     LoginParts {
         links: false,

@@ -1,4 +1,4 @@
-//! What the server tells of itself (RFC 7643 §5 to §7): only what is kept and done.
+//! Description of the server by itself (RFC 7643 §5 to §7): only attributes and operations that exist.
 
 use serde_json::{Value, json};
 

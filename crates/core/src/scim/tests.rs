@@ -1,4 +1,4 @@
-//! What Okta and Microsoft Entra ID send, and what no provider should.
+//! Requests that Okta and Microsoft Entra ID send, and some that no provider should.
 
 use std::collections::BTreeSet;
 

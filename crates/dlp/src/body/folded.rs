@@ -1,4 +1,4 @@
-//! What is known of the JSON in texts: where it was read, and what waits to be read.
+//! JSON in texts: the places where it was read, and the texts that wait to be read.
 
 use std::{collections::VecDeque, ops::Range};
 

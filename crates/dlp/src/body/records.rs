@@ -10,7 +10,7 @@ const MOST: usize = 10_000;
 /// A longer name is none.
 const LONGEST: usize = 64;
 
-/// What a text holds, by ranges of it.
+/// Contents of a text, by ranges of it.
 pub(super) enum Records {
     /// Names and their values.
     Members(Vec<(Range<usize>, Range<usize>)>),

@@ -138,7 +138,7 @@ pub(crate) enum NormalForm {
 /// Input of a check: a match in its text.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
-    /// What is near it in its key, string or number literal.
+    /// Neighbourhood of it in its key, string or number literal.
     pub(crate) text: Window<'a>,
     /// Position of the match in the window.
     pub(crate) range: Range<usize>,

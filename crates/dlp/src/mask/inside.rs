@@ -145,7 +145,7 @@ fn inside_of(text: &str) -> String {
 struct LeafWalk<'a, 'r, L> {
     json: &'a str,
     leaves: L,
-    /// What is yet to be replaced, in order.
+    /// Replacements that are still to be made, in order.
     inside: Peekable<std::vec::IntoIter<Replacement<'r>>>,
     extent: Extent,
     level: usize,

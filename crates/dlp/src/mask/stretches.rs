@@ -17,7 +17,7 @@ pub(crate) struct Replacement<'a> {
 }
 
 impl Replacement<'_> {
-    /// What stands in place of a whole text in which it was found.
+    /// Text in place of a whole text in which it was found.
     pub(super) fn whole(&self) -> String {
         replacement::placeholder(self.detector).into_owned()
     }

@@ -17,9 +17,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct ApiReply {
     pub(super) data: Json,
-    /// Where a list goes on.
+    /// Cursor at which a list goes on.
     pub(super) next: Option<String>,
-    /// What was decided about a call.
+    /// Decision about a call.
     pub(super) governance: Json,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Problem {
     pub(super) code: String,
     pub(super) message: String,
     pub(super) details: Json,
-    /// What was decided about a call.
+    /// Decision about a call.
     pub(super) governance: Json,
 }
 

@@ -72,7 +72,7 @@ struct ApprovalPage {
     frame: Frame,
     approval: Json,
     may_decide: bool,
-    /// Where the person proves the second factor that the policy wants.
+    /// Address at which the person proves the second factor that the policy wants.
     step_up: Option<String>,
     problem: Option<Problem>,
 }

@@ -35,9 +35,9 @@ use crate::{
 #[template(path = "table.html")]
 struct TablePage {
     frame: Frame,
-    /// What the list holds, in a sentence.
+    /// Contents of the list, in a sentence.
     about: &'static str,
-    /// What stands in place of an empty list: what to do.
+    /// Sentence in place of an empty list: what to do.
     empty: &'static str,
     columns: Vec<&'static str>,
     rows: Vec<TableRow>,

@@ -35,7 +35,7 @@ pub(super) struct Field {
     pub(super) description: String,
     pub(super) kind: Kind,
     pub(super) required: bool,
-    /// What it was filled in with.
+    /// Value that the person filled in.
     pub(super) value: String,
 }
 

@@ -82,7 +82,7 @@ pub(super) enum KnownPrincipal {
     Login { user: TrustedUser, known: KnownUser },
 }
 
-/// What is known of a user who logs in.
+/// A user who logs in, as far as the store knows one.
 #[derive(Debug, Clone)]
 pub(super) enum KnownUser {
     /// It is made by this login.

@@ -167,7 +167,7 @@ pub(super) fn hidden(page: &Answer, name: &str) -> String {
     attribute(page, &format!("name=\"{name}\" value=\""))
 }
 
-/// What follows in a page up to the end of the attribute.
+/// Text that follows in a page up to the end of the attribute.
 #[track_caller]
 fn attribute(page: &Answer, before: &str) -> String {
     let (_, rest) = page.text.split_once(before).unwrap_or_else(|| panic!("{}", page.text));

@@ -16,7 +16,7 @@ use tokio::{
 use super::Site;
 use crate::mcp::clients::{PATIENCE, node, script};
 
-/// What a page of consent says in any case.
+/// Sentences of every page of consent.
 pub(super) const QUESTION: &str = "asks to use tools through this gateway";
 
 /// A program that prints an address for a browser; it ends when it is dropped.

@@ -74,7 +74,7 @@ impl Nodes {
         Client { gateway: self.node(number), id, redirect_uri }
     }
 
-    /// What the nodes answer to the same token request, sent to each of them twice at once.
+    /// Answers of the nodes to the same token request, sent to each of them twice at once.
     async fn race(&self, client: &Client<'_>, fields: &Fields) -> Vec<Answer> {
         let race = (0..6).map(async |number| self.at(client, number).token(fields).await);
         join_all(race).await

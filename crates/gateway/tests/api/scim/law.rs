@@ -1,4 +1,4 @@
-//! Who is let in, and what is refused, at each of these:
+//! Callers who are let in, and requests that are refused, at each of these:
 //!
 //! - `GET /scim/v2/Users`
 //! - `POST /scim/v2/Users`

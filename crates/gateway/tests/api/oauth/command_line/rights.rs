@@ -1,4 +1,4 @@
-//! What a login of the command line may do, and what no other client gets.
+//! Rights of a login of the command line, which no other client gets.
 
 use portcullis_testkit::Principal;
 use reqwest::Method;
