@@ -9,11 +9,12 @@ use axum::{
 };
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use portcullis_app::App;
+use portcullis_app::{App, Ctx};
 use portcullis_core::{
     id::OrgId,
     json::{Bounds, Document},
     refusal::{Refusal, Violation},
+    scim::{ScimError, ScimRejection},
 };
 use serde_json::{Map, Value};
 
@@ -81,9 +82,9 @@ impl RequestBody {
     pub(crate) async fn scim_object<T: Send + 'static>(
         mut self,
         app: &App,
-        org: OrgId,
-        make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        ctx: &Ctx,
+        parse: fn(&Map<String, Value>) -> Result<T, ScimError>,
+    ) -> Result<T, ScimRejection> {
         let declared = self.headers.get(header::CONTENT_TYPE);
         let declared = declared.and_then(|it| it.to_str().ok()).unwrap_or_default();
         let kind = declared.split(';').next().unwrap_or_default().trim();
@@ -94,7 +95,7 @@ impl RequestBody {
                 Err(_) => self.headers.remove(header::CONTENT_TYPE),
             };
         }
-        self.object(app, org, make).await
+        Ok(self.object(app, ctx.caller().org_id, move |body| Ok(parse(&body))).await??)
     }
 
     /// Reads what is declared to be JSON.

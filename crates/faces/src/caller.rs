@@ -9,7 +9,7 @@ use axum::{
 use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::Access};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access};
 
 /// A caller who holds what the route asks for, and whose org may still make requests in this
 /// minute.
@@ -59,6 +59,21 @@ impl Caller {
             ctx.require(scope)?;
         }
         Ok(Self(ctx))
+    }
+}
+
+/// A caller and the query of its request, as it came.
+pub(crate) struct WithQuery(pub(crate) Ctx, pub(crate) Arc<Gateway>, pub(crate) Option<String>);
+
+impl FromRequestParts<Arc<Gateway>> for WithQuery {
+    type Rejection = Outcome;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let Caller(ctx) = Caller::from_request_parts(parts, gateway).await?;
+        Ok(Self(ctx, Arc::clone(gateway), parts.uri.query().map(str::to_owned)))
     }
 }
 

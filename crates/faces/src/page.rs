@@ -141,10 +141,15 @@ impl<'a> Listing<'a> {
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
-    pub(crate) fn answer(self, data: &impl Serialize, end: Option<&str>) -> Outcome {
+    pub(crate) fn answer(
+        self,
+        data: &impl Serialize,
+        end: Option<&(impl ToString + ?Sized)>,
+    ) -> Outcome {
         let now = self.gateway.app.base.now();
-        let next_cursor =
-            end.and_then(|end| self.bound(|list| self.gateway.cursors.seal(list, end, now)));
+        let next_cursor = end.and_then(|end| {
+            self.bound(|list| self.gateway.cursors.seal(list, &end.to_string(), now))
+        });
         Outcome::page(data, self.limit, next_cursor)
     }
 

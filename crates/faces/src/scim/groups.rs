@@ -1,9 +1,6 @@
 //! `/scim/v2/Groups`: groups that an identity provider keeps.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{RawQuery, State},
     http::{HeaderMap, StatusCode},
     response::Response,
 };
@@ -11,9 +8,8 @@ use portcullis_core::scim::{GroupPatch, NewGroup, PatchRequest};
 
 use super::{Rejected, list_of, no_content, one, one_unless_known, page, projection};
 use crate::{
-    Gateway,
     body::RequestBody,
-    caller::Caller,
+    caller::WithQuery,
     precondition::if_match,
     segment::{Segment, segment},
 };
@@ -30,11 +26,7 @@ use crate::{
     ),
     responses((status = 200, description = "a `ListResponse`", body = Object, content_type = "application/scim+json"))
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Response, Rejected> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> Result<Response, Rejected> {
     let list = list_of(raw.as_deref())?;
     let found = gateway.app.provisioning.groups(&ctx, &list).await?;
     Ok(page(&gateway, &list, found))
@@ -51,10 +43,8 @@ pub(crate) async fn list(
     )
 )]
 pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
@@ -72,15 +62,11 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn create(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
+    WithQuery(ctx, gateway, raw): WithQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(NewGroup::parse(&body));
-    let group = request.scim_object(&gateway.app, org, read).await??;
+    let group = request.scim_object(&gateway.app, &ctx, NewGroup::parse).await?;
     let made = gateway.app.provisioning.create_group(&ctx, group, &projection).await?;
     Ok(one(&gateway, StatusCode::CREATED, made, &projection))
 }
@@ -98,17 +84,13 @@ pub(crate) async fn create(
     )
 )]
 pub(crate) async fn replace(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
     let precondition = if_match(&request.headers)?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(NewGroup::parse(&body));
-    let wanted = request.scim_object(&gateway.app, org, read).await??;
+    let wanted = request.scim_object(&gateway.app, &ctx, NewGroup::parse).await?;
     let provisioning = &gateway.app.provisioning;
     let id = segment(path);
     provisioning.replace_group(&ctx, &id, &precondition, &wanted).await?;
@@ -134,17 +116,17 @@ pub(crate) async fn replace(
     )
 )]
 pub(crate) async fn patch(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
     let precondition = if_match(&request.headers)?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(PatchRequest::parse(&body).and_then(|patch| GroupPatch::parse(&patch)));
-    let wanted = request.scim_object(&gateway.app, org, read).await??;
+    let wanted = request
+        .scim_object(&gateway.app, &ctx, |body| {
+            PatchRequest::parse(body).and_then(|patch| GroupPatch::parse(&patch))
+        })
+        .await?;
     let provisioning = &gateway.app.provisioning;
     let id = segment(path);
     let version = provisioning.patch_group(&ctx, &id, &precondition, &wanted).await?;
@@ -166,8 +148,7 @@ pub(crate) async fn patch(
     )
 )]
 pub(crate) async fn delete(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, _): WithQuery,
     path: Segment,
     headers: HeaderMap,
 ) -> Result<Response, Rejected> {

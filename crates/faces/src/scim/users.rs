@@ -1,9 +1,6 @@
 //! `/scim/v2/Users`: people whom an identity provider keeps.
 
-use std::sync::Arc;
-
 use axum::{
-    extract::{RawQuery, State},
     http::{HeaderMap, StatusCode},
     response::Response,
 };
@@ -11,9 +8,8 @@ use portcullis_core::scim::{PatchRequest, UserRequest};
 
 use super::{Rejected, list_of, no_content, one, one_unless_known, page, projection};
 use crate::{
-    Gateway,
     body::RequestBody,
-    caller::Caller,
+    caller::WithQuery,
     precondition::if_match,
     segment::{Segment, segment},
 };
@@ -30,11 +26,7 @@ use crate::{
     ),
     responses((status = 200, description = "a `ListResponse`", body = Object, content_type = "application/scim+json"))
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Response, Rejected> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> Result<Response, Rejected> {
     let list = list_of(raw.as_deref())?;
     let found = gateway.app.provisioning.users(&ctx, &list).await?;
     Ok(page(&gateway, &list, found))
@@ -51,10 +43,8 @@ pub(crate) async fn list(
     )
 )]
 pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
@@ -72,15 +62,11 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn create(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
+    WithQuery(ctx, gateway, raw): WithQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(UserRequest::parse(&body));
-    let user = request.scim_object(&gateway.app, org, read).await??;
+    let user = request.scim_object(&gateway.app, &ctx, UserRequest::parse).await?;
     let made = gateway.app.provisioning.create_user(&ctx, user).await?;
     Ok(one(&gateway, StatusCode::CREATED, made, &projection))
 }
@@ -98,17 +84,13 @@ pub(crate) async fn create(
     )
 )]
 pub(crate) async fn replace(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
     let precondition = if_match(&request.headers)?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(UserRequest::parse(&body));
-    let user = request.scim_object(&gateway.app, org, read).await??;
+    let user = request.scim_object(&gateway.app, &ctx, UserRequest::parse).await?;
     let provisioning = &gateway.app.provisioning;
     let changed = provisioning.replace_user(&ctx, &segment(path), &precondition, &user).await?;
     Ok(one(&gateway, StatusCode::OK, changed, &projection))
@@ -127,17 +109,13 @@ pub(crate) async fn replace(
     )
 )]
 pub(crate) async fn patch(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> Result<Response, Rejected> {
     let projection = projection(raw.as_deref())?;
     let precondition = if_match(&request.headers)?;
-    let org = ctx.caller().org_id;
-    let read = |body| Ok(PatchRequest::parse(&body));
-    let wanted = request.scim_object(&gateway.app, org, read).await??;
+    let wanted = request.scim_object(&gateway.app, &ctx, PatchRequest::parse).await?;
     let provisioning = &gateway.app.provisioning;
     let changed = provisioning.patch_user(&ctx, &segment(path), &precondition, &wanted).await?;
     Ok(one(&gateway, StatusCode::OK, changed, &projection))
@@ -155,8 +133,7 @@ pub(crate) async fn patch(
     )
 )]
 pub(crate) async fn delete(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, _): WithQuery,
     path: Segment,
     headers: HeaderMap,
 ) -> Result<Response, Rejected> {

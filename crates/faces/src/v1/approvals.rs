@@ -56,8 +56,7 @@ pub(crate) async fn list(
         limit: list.limit,
     };
     let page = gateway.app.approvals.list(&ctx, &wanted).await?;
-    let end = page.end.map(|id| id.to_string());
-    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+    Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 
 /// One approval, with the latest ones of the same tool.

@@ -40,8 +40,7 @@ pub(crate) async fn list(
     let after = listing.after.as_deref().and_then(|after| after.parse().ok());
     let query = ConsentQuery { principal, after, limit: listing.limit };
     let (items, next) = gateway.app.authorization.consents(&ctx, query).await?;
-    let end = next.map(|next| next.to_string());
-    Ok(listing.answer(&Items { items }, end.as_deref()))
+    Ok(listing.answer(&Items { items }, next.as_ref()))
 }
 
 /// A consent that was withdrawn.

@@ -46,8 +46,7 @@ pub(crate) async fn list(
     let list = Listing::read(&gateway, &ctx, "holds", &[], raw.as_deref())?;
     let after = list.after.as_deref().and_then(|text| text.parse().ok());
     let page = gateway.app.administration.holds(&ctx, after, list.limit).await?;
-    let end = page.end.map(|id| id.to_string());
-    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+    Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 
 /// Lays a hold: nothing that it covers is erased or pruned until it is lifted.

@@ -58,8 +58,7 @@ pub(crate) async fn list(
         limit: list.limit,
     };
     let page = gateway.app.administration.principals(&ctx, &wanted).await?;
-    let end = page.end.map(|id| id.to_string());
-    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+    Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 
 /// One user or service account; its version is the `ETag`.

@@ -63,8 +63,7 @@ pub(crate) async fn list(
         limit: list.limit,
     };
     let page = gateway.app.administration.tokens(&ctx, &wanted).await?;
-    let end = page.end.map(|id| id.to_string());
-    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+    Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 
 /// Makes a token for a service account. The answer holds it this once.
