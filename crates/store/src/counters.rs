@@ -80,7 +80,6 @@ impl CountersError {
 /// Cost of a request in an org's plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
-    /// One of its requests.
     Request,
     /// One of its requests and one of its invocations.
     Call,

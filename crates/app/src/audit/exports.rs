@@ -112,7 +112,6 @@ pub(crate) struct ExportMade<'a> {
     pub(crate) org_id: OrgId,
     /// Its id.
     pub(crate) export: &'a str,
-    /// The request.
     pub(crate) request: &'a Value,
     /// The outcome.
     pub(crate) result: &'a Value,

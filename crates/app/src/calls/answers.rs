@@ -88,7 +88,6 @@ impl Stopped {
 pub struct Replayed {
     /// The event of the call.
     pub(super) event: EventId,
-    /// Its status.
     pub http_status: u16,
     /// Result of the tool.
     #[serde(deserialize_with = "document")]

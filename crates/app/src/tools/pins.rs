@@ -146,7 +146,6 @@ impl Tools {
 struct ListedDefinition {
     definition: ToolDefinition,
     version: String,
-    /// Its place in the list.
     place: usize,
 }
 

@@ -19,17 +19,14 @@ const ROOM: usize = 1536;
 /// A whole event before it has a place in the log.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Its id.
     pub id: EventId,
     /// The org whose log it belongs to.
     pub org_id: OrgId,
-    /// Type of the event.
     pub kind: EventType,
     /// When the request arrived.
     pub occurred_at: Timestamp,
     /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
-    /// The actor.
     pub actor: Actor,
     /// The request it came with.
     pub request: Option<Request>,
@@ -37,7 +34,6 @@ pub struct Event {
     pub target: Option<Target>,
     /// Governance of the call.
     pub governance: Option<Governance>,
-    /// The outcome.
     pub outcome: Outcome,
     /// The erasable part and the commitments to it.
     pub detached: Detached,
@@ -70,17 +66,14 @@ pub struct RecordedEvent<'a> {
 /// The parts of an event, wherever they are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct EventParts<'a> {
-    /// Its id.
     pub id: EventId,
     /// The org whose log it belongs to.
     pub org_id: OrgId,
-    /// Type of the event.
     pub kind: EventType,
     /// When the request arrived.
     pub occurred_at: Timestamp,
     /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
-    /// The actor.
     pub actor: &'a Actor,
     /// The request it came with.
     pub request: Option<&'a Request>,
@@ -88,7 +81,6 @@ pub struct EventParts<'a> {
     pub target: Option<&'a Target>,
     /// Governance of the call.
     pub governance: Option<&'a Governance>,
-    /// The outcome.
     pub outcome: &'a Outcome,
     /// The erasable part and the commitments to it.
     pub detached: &'a Detached,

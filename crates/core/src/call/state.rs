@@ -48,7 +48,6 @@ pub struct CallState {
     pub capabilities: ClientCapabilities,
     /// Names of the questions.
     pub asked: Vec<String>,
-    /// State of the upstream.
     pub upstream: Option<String>,
 }
 

@@ -14,7 +14,6 @@ pub enum Algorithm {
     Ps256,
     /// ECDSA on P-256 with SHA-256.
     Es256,
-    /// Ed25519.
     EdDsa,
 }
 

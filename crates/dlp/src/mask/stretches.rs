@@ -64,7 +64,6 @@ fn ceil_char(text: &str, at: usize) -> usize {
 /// Part of a matched string that is masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The matches.
     Matches,
     /// In JSON that stands in a text, all of each name, text or number.
     Leaves,

@@ -56,7 +56,6 @@ pub(super) fn text_of(mut result: Value, era: Era) -> String {
 enum Written<'a> {
     /// A result that was prepared as text.
     Text(&'a str),
-    /// A list that was.
     List(&'a List),
     /// The result of a tool, as far as it may leave.
     Called(Called<'a>),

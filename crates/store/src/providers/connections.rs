@@ -108,25 +108,6 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// The connection of an owner to a provider, removed or not.
-    #[boxed]
-    pub async fn find_provider_of(
-        &self,
-        org: OrgId,
-        owner: ProviderOwner,
-        slug: &str,
-    ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND owner = $2 AND slug = $3")
-                .bind(org.to_string())
-                .bind(owner.to_text())
-                .bind(slug)
-                .fetch_optional(&mut *conn)
-                .await?
-        });
-        row.map(ProviderRow::read).transpose()
-    }
-
     /// The sealed credentials of a connection of the org.
     #[boxed]
     pub async fn credential_of(

@@ -22,7 +22,6 @@ pub enum ListedState {
     Revoked,
     /// The refresh token was used.
     Spent,
-    /// Its principal is disabled.
     PrincipalDisabled,
 }
 

@@ -11,7 +11,6 @@ use crate::audit::log::LogSigner;
 pub struct SignedLog {
     /// Origin of the log: `<host>/audit/<org_id>`.
     pub origin: String,
-    /// The signed note.
     pub note: String,
     /// The size of the tree it signs.
     pub size: u64,

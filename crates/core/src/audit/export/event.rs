@@ -19,7 +19,6 @@ pub struct LeafOfEvent {
     pub sequence: u64,
     pub recorded_at: Timestamp,
     pub org_id: String,
-    /// The hash of its leaf.
     pub hash: Hash,
     /// Number of detached values that fit their commitments.
     pub opened: u64,

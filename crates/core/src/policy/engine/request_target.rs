@@ -28,7 +28,6 @@ pub enum Closeness {
     Far,
     /// By the closest group.
     Near,
-    /// By itself.
     Itself,
 }
 
