@@ -96,7 +96,7 @@ pub(crate) fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
-/// Why a call does not get past policy.
+/// Reason for which a call does not get past policy.
 pub(crate) enum Judged {
     Denied(Box<Denial>),
     /// No decision: its rates cannot be counted, or no capacity is left for it.

@@ -49,7 +49,7 @@ pub struct AuthorizationParts {
     pub registrations: RegistrationKey,
     /// Clients of the configuration.
     pub declared: Vec<Client>,
-    /// Those that prove themselves with a key.
+    /// Clients that prove themselves with a key.
     pub confidential: ConfidentialClients,
     pub documents: DocumentRules,
 }

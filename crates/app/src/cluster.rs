@@ -1,4 +1,4 @@
-//! This node among others that share its database: its name, what they tell each other, and what
+//! The node among others that share its database: its name, what they tell each other, and what
 //! becomes of those that die.
 //!
 //! **Invariant:** a node that has not heard of its store for [`TRUST`] trusts nothing it remembers:
@@ -45,7 +45,7 @@ pub enum JoinError {
     Store(#[from] StoreError),
 }
 
-/// This node as one of several.
+/// The node as one of several.
 #[derive(Debug)]
 pub struct Cluster {
     pub(crate) nodes: Nodes,

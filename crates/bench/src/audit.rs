@@ -22,7 +22,7 @@ pub(crate) struct Counted {
     pub(crate) events: u64,
     /// Calls with an unknown end.
     pub(crate) unknown: u64,
-    /// Those that have no end yet.
+    /// Calls that have no end yet.
     pub(crate) open: u64,
 }
 

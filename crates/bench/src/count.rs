@@ -176,7 +176,7 @@ impl Counting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Work {
     instructions: u64,
-    /// Those of the instructions that hash.
+    /// Instructions that hash.
     hashing: u64,
     /// Instructions that a first cache of 32 KiB would not have.
     l1i: u64,

@@ -40,7 +40,7 @@ mod spare;
 mod systems;
 mod upstream;
 
-/// That of the gateway, so that what is measured here is what it costs there.
+/// The allocator of the gateway, so that what is measured here is what it costs there.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

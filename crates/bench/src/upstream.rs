@@ -1,6 +1,6 @@
 //! A fast MCP server over streamable HTTP, in a process of its own.
 //!
-//! It speaks both eras of MCP: `server/discover` with stateless requests (2026-07-28), and
+//! The upstream speaks both eras of MCP: `server/discover` with stateless requests (2026-07-28), and
 //! `initialize` without a session (2025-11-25). Its one tool, `echo`, gives back its arguments as
 //! structured content without looking into them, but for a mark of the kill loop, which it counts.
 
@@ -69,7 +69,7 @@ impl Upstream {
         Self::spawn(&["serve-traps"]).await
     }
 
-    /// This program once more under a hidden command that prints where it listens.
+    /// The program once more under a hidden command that prints where it listens.
     pub(crate) async fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(arguments)

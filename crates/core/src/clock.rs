@@ -48,7 +48,7 @@ impl Timestamp {
         u64::try_from(self.0.div_euclid(1000)).unwrap_or(0)
     }
 
-    /// This moment moved by `seconds`, clamped to what can be represented.
+    /// The moment moved by `seconds`, clamped to what can be represented.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
         Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))

@@ -148,7 +148,7 @@ pub enum Refusal {
     },
     /// The request of this idempotency key is still under way.
     IdempotencyInProgress {
-        /// That request.
+        /// The request that came first.
         first: RequestId,
     },
     PayloadTooLarge {

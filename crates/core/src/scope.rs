@@ -97,13 +97,13 @@ impl ScopeSet {
     /// Every scope there is.
     pub const ALL: Self = Self((1 << Scope::ALL.len()) - 1);
 
-    /// This set and `scope`.
+    /// The set and `scope`.
     #[must_use]
     pub const fn with(self, scope: Scope) -> Self {
         Self(self.0 | (1 << scope as u8))
     }
 
-    /// This set without `scope`.
+    /// The set without `scope`.
     #[must_use]
     pub const fn without(self, scope: Scope) -> Self {
         Self(self.0 & !(1 << scope as u8))

@@ -228,7 +228,7 @@ impl Config {
         Trusted::of(&self.trust, self.server.public_url.as_deref())
     }
 
-    /// How people log in. `attempts` seals logins that are under way.
+    /// Logins of people. `attempts` seals logins that are under way.
     pub(crate) fn login_parts(
         &self,
         rules: &TrustRules,

@@ -46,7 +46,7 @@ pub struct Bounds {
 /// Numbers that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberRange {
-    /// Those in the range of a double, with exponents up to 600 in either direction. Beyond it
+    /// Numbers in the range of a double, with exponents up to 600 in either direction. Beyond it
     /// parsers disagree on what a number is, and exact arithmetic takes time that its text does not
     /// show.
     Double,

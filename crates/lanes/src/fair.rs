@@ -25,7 +25,7 @@ pub struct FairLimits {
     pub slots: usize,
     /// Slots that a party which holds its share already leaves to others, if others asked lately.
     pub reserve: usize,
-    /// Those who may wait, of all parties together.
+    /// Number that may wait, of all parties together.
     pub waiting: usize,
     /// The longest time that anybody waits.
     pub patience: Duration,
@@ -53,9 +53,9 @@ struct State<K> {
     free: usize,
     waiting: usize,
     tickets: u64,
-    /// Those who hold slots or wait for one.
+    /// Parties that hold slots or wait for one.
     shares: HashMap<K, Share>,
-    /// Those who wait, in the order of their turns.
+    /// Parties that wait, in the order of their turns.
     turns: VecDeque<K>,
     /// The two parties that asked last: of any party they tell whether another one asked lately.
     asked: [Option<(K, Instant)>; 2],

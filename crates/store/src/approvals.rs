@@ -218,7 +218,7 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// Those of the org's approvals that have these ids, newest first.
+    /// Approvals of the org that have these ids, newest first.
     #[boxed]
     pub async fn approvals_among(
         &self,

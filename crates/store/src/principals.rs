@@ -187,7 +187,7 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// Those of these principals that are of the org.
+    /// Principals of the org among these.
     #[boxed]
     pub async fn principals_among(
         &self,

@@ -19,9 +19,9 @@ pub struct ScimPage<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScimWritten {
     Done,
-    /// It is not as it was read any more, or gone.
+    /// The person changed since it was read, or is gone.
     Stale,
-    /// It is the last admin, who is kept.
+    /// The person is the last admin, who is kept.
     LastAdmin,
     /// One of the members is no user of the org that a provider keeps.
     UnknownMember,

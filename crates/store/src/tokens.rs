@@ -120,7 +120,7 @@ pub struct KnownToken {
     pub principal: Principal,
     /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
-    /// What a client was granted, if it is the token of one.
+    /// Grant of the client, if it is the token of one.
     pub client: Option<ClientGrant>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,

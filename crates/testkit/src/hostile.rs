@@ -31,15 +31,15 @@ pub enum Script {
     Echo,
     /// As [`Script::Echo`], but 500 where the arguments hold this text.
     EchoUnless(&'static str),
-    /// This result, as JSON text.
+    /// A result, as JSON text.
     Result(String),
-    /// This result until the call brings answers or a state; then these and the arguments come back.
+    /// A result until the call brings answers or a state; then these and the arguments come back.
     Asks(String),
-    /// This result, but only after [`Hostile::release`].
+    /// A result, but only after [`Hostile::release`].
     Held(String),
     /// A JSON-RPC error with this code and a message that must not be passed on.
     Rpc(i64),
-    /// This HTTP status with a body that must not be passed on.
+    /// An HTTP status with a body that must not be passed on.
     Status(u16),
     /// A body that is declared as JSON, whatever it is.
     Body(String),

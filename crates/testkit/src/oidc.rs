@@ -17,7 +17,7 @@ pub struct Oidc {
 /// Fate of old keys in a rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldKeys {
-    /// They stay published beside the new ones.
+    /// Keys stay published beside the new ones.
     Kept,
     Withdrawn,
 }

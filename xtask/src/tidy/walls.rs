@@ -58,7 +58,7 @@ const WALLS: [Wall; 5] = [
     },
 ];
 
-/// They measure time and unpack archives; nothing of core does.
+/// Benches measure time and unpack archives; nothing else of core does.
 const CORE_BENCHES: &str = "crates/core/benches/";
 const GATEWAY_TESTS: &str = "crates/gateway/tests/";
 

@@ -175,7 +175,7 @@ impl Authorization {
         Way::Ended(Step::StepUp(StepUp::Admin, path))
     }
 
-    /// What is asked of a person; refused if the person has no access to the face or to any scope.
+    /// The question to a person; refused if the person has no access to the face or to any scope.
     async fn asked_of(
         &self,
         terms: Terms,

@@ -33,7 +33,7 @@ pub struct ConfidentialClient {
 pub struct ConfidentialClients(BTreeMap<String, (ClientRef, IssuerKeys)>);
 
 impl ConfidentialClients {
-    /// These clients. Keys are fetched on `tasks`.
+    /// Authenticates these clients. Keys are fetched on `tasks`.
     #[must_use]
     pub fn new(clients: Vec<ConfidentialClient>, outbound: &Outbound, tasks: &TaskTracker) -> Self {
         let clients = clients.into_iter().map(|ConfidentialClient { reference, keys }| {

@@ -20,7 +20,7 @@ use crate::{
     tenants::Account,
 };
 
-/// What the token of a grant without a browser has to be good for.
+/// The use of the token of a grant without a browser.
 #[derive(Debug, Default)]
 pub struct GrantRequest {
     pub resource: Option<String>,

@@ -333,7 +333,7 @@ impl Authorization {
         Ok(found.filter(|known| known.token.kind == token.kind()))
     }
 
-    /// What a token is worth at this moment (RFC 7662). Of tokens of other orgs it tells nothing, nor of those
+    /// The worth of a token at this moment (RFC 7662). Of tokens of other orgs it tells nothing, nor of those
     /// that are worth nothing.
     ///
     /// # Errors

@@ -47,7 +47,7 @@ pub struct Invoked {
     pub governance: GovernanceView,
     /// `success`, `tool_error` or `input_required`.
     pub outcome: OutcomeStatus,
-    /// It is so large that a worker writes it.
+    /// True if the answer is so large that a worker writes it.
     pub large: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct Replayed {
     pub outcome: OutcomeStatus,
     /// State of the upstream effect.
     pub executed: Executed,
-    /// It is so large that a worker writes it.
+    /// True if the answer is so large that a worker writes it.
     #[serde(skip)]
     pub large: bool,
 }

@@ -1,6 +1,6 @@
 //! The bracket around an effect: the intent is durable before it, the outcome before the answer.
 //!
-//! It knows neither tools nor policies nor upstreams: an effect is a future.
+//! The bracket knows neither tools nor policies nor upstreams: an effect is a future.
 
 use std::{panic::AssertUnwindSafe, pin::Pin};
 

@@ -18,7 +18,7 @@ use crate::{audit::outcome::outcome_of, claim::Claim, ctx::Ctx};
 /// Reason that a call goes no further.
 pub(super) enum Rejection {
     Refused(Refusal),
-    /// It is no invocation: the plan allows no further request, or the count is not known.
+    /// No invocation: the plan allows no further request, or the count is not known.
     Uncounted(Refusal),
     Replayed(Box<Replayed>),
 }

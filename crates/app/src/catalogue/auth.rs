@@ -114,7 +114,7 @@ pub struct OAuthSettings {
 pub enum AuthorizationServer {
     /// The MCP server says who.
     Discovered,
-    /// This issuer, whose metadata says where.
+    /// An issuer, whose metadata says where.
     Issuer {
         /// Its name to the letter.
         name: String,

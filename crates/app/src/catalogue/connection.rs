@@ -214,7 +214,7 @@ impl Reachable {
         self.0.values()
     }
 
-    /// Those of one provider.
+    /// Connections of one provider.
     pub(crate) fn of_provider(&self, slug: &str) -> Self {
         let own = self.get(slug).map(|connection| (slug.to_owned(), Arc::clone(connection)));
         Self(own.into_iter().collect())

@@ -41,12 +41,12 @@ pub enum Pinning {
 /// Treatment of results that do not fit the output schema of their tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Misfits {
-    /// They pass; event and counter tell of them.
+    /// Answers pass; event and counter tell of them.
     #[default]
     Note,
-    /// They are withheld.
+    /// Answers are withheld.
     Deny,
-    /// They pass unseen.
+    /// Answers pass unseen.
     Ignore,
 }
 

@@ -88,7 +88,7 @@ impl Policies {
         in_force.set.clone().unwrap_or_else(|| self.written.load_full())
     }
 
-    /// How the policy is switched off for the org, if it is: by the operator for all, or by the org itself.
+    /// The state of the policy for the org, if it is switched off: by the operator for all, or by the org itself.
     #[must_use]
     pub fn switched_off(&self, org: OrgId, id: &str) -> Option<SwitchedOff> {
         let by_operator = self.switched_off_until(id).map(SwitchedOff::by_operator);

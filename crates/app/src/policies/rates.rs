@@ -93,7 +93,7 @@ impl Limiter for RatesAt<'_> {
 
 /// Limiter that counts the rates of one call.
 pub(crate) enum CallLimiter<'a> {
-    /// This node.
+    /// The node itself.
     Here(RatesAt<'a>),
     /// The shared counters, which were asked already.
     Shared(Prepaid<'a>),

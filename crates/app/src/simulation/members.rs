@@ -32,7 +32,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Where a member stands.
+    /// Place of a member.
     pub(super) fn at(&self, name: &str) -> String {
         format!("{}/{}", self.path, name.replace('~', "~0").replace('/', "~1"))
     }

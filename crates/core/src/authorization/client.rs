@@ -254,7 +254,7 @@ pub(super) fn redirect_uris(document: &Value) -> Result<Vec<RedirectUri>, OAuthE
     listed.iter().take(MAX_REDIRECTS + 1).map(uri).collect()
 }
 
-/// What a client was granted: part of every token that came of it.
+/// Grant of a client: part of every token that came of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientGrant {
     pub client: ClientRef,

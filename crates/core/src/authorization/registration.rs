@@ -22,7 +22,7 @@ const ACCESS: &str = "access";
 #[derive(Debug)]
 pub struct RegistrationKey(AnswerKey);
 
-/// What a client said of itself.
+/// Statements of a client about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRegistration {
     pub id: RegistrationId,

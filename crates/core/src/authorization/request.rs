@@ -85,7 +85,7 @@ impl ClientRequest {
         &self.client
     }
 
-    /// Where an answer goes: the address with these parameters, the `state` of the request and the issuer
+    /// Target of an answer: the address with these parameters, the `state` of the request and the issuer
     /// (RFC 9207).
     #[must_use]
     pub fn answered(&self, parameters: &[(&str, &str)], issuer: &str) -> String {
@@ -97,7 +97,7 @@ impl ClientRequest {
         self.redirect_uri.with(&all)
     }
 
-    /// Where an error goes.
+    /// Target of an error.
     #[must_use]
     pub fn failed(&self, error: &OAuthError, issuer: &str) -> String {
         let code = ("error", error.code.as_str());
@@ -120,7 +120,7 @@ impl ClientRequest {
         self.form.get("prompt").unwrap_or_default().split(' ')
     }
 
-    /// What is asked for, if it is well-formed: a code, bound to a challenge, for scopes of a face of the
+    /// The request, if it is well-formed: a code, bound to a challenge, for scopes of a face of the
     /// gateway at `public_url`. Scopes that are not known here are ignored (RFC 6749 §3.3).
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl Terms {
     }
 }
 
-/// What a client asks of a known person.
+/// Request of a client to a known person.
 #[derive(Debug, Clone)]
 pub struct PersonTerms<P> {
     terms: Terms,
@@ -250,7 +250,7 @@ impl<P> PersonTerms<P> {
         self.terms.scopes
     }
 
-    /// Where the browser goes afterwards.
+    /// Address to which the browser goes afterwards.
     #[must_use]
     pub const fn redirect_uri(&self) -> &RedirectUri {
         &self.terms.request.redirect_uri
@@ -279,7 +279,7 @@ impl<P> PersonTerms<P> {
     }
 }
 
-/// What a person consented to: a code may be given for it.
+/// Terms that a person consented to: a code may be given for it.
 #[derive(Debug, Clone)]
 pub struct Consented<P> {
     asked: PersonTerms<P>,
@@ -287,7 +287,7 @@ pub struct Consented<P> {
 }
 
 impl<P> Consented<P> {
-    /// What was asked.
+    /// Terms that were asked.
     #[must_use]
     pub const fn asked(&self) -> &PersonTerms<P> {
         &self.asked
@@ -311,7 +311,7 @@ impl<P> Consented<P> {
         self.consent
     }
 
-    /// What the client is granted.
+    /// Grant of the client.
     #[must_use]
     pub fn grant(&self) -> ClientGrant {
         ClientGrant {

@@ -21,9 +21,9 @@ pub struct Rate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// Those of one user or service.
+    /// Calls of one user or service.
     Principal,
-    /// Those of one agent, for any principal; without an agent, those of the principal.
+    /// Calls of one agent, for any principal; without an agent, those of the principal.
     Agent,
     Org,
     Tool,

@@ -10,7 +10,7 @@ use crate::{
 /// it ends, so that it is used once.
 pub(super) const LONGEST_SECONDS: i64 = 60 * 60;
 
-/// This gateway as the audience of an assertion.
+/// The gateway as the audience of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
     /// The issuer of its authorization server (RFC 8414).

@@ -33,7 +33,7 @@ fn now() -> Timestamp {
     Timestamp::default().plus_seconds(NOW)
 }
 
-/// This gateway, as the issuer of `AUDIENCE`.
+/// The gateway, as the issuer of `AUDIENCE`.
 fn recipient() -> Recipient {
     Recipient { issuer: AUDIENCE.to_owned(), token_endpoint: format!("{AUDIENCE}/oauth/token") }
 }
@@ -52,7 +52,7 @@ fn claims() -> Value {
     })
 }
 
-/// These claims with others in their place; `null` removes one.
+/// Claims with others in their place; `null` removes one.
 fn with(changes: &Value) -> Value {
     changed(claims(), changes)
 }

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Findings of these detectors in no particular place, for who asks what if they were there.
-    /// They count and are acted upon like others, but there is nothing of them to mask.
+    /// Findings that count and are acted upon like others, but there is nothing of them to mask.
     #[must_use]
     pub fn supposed(&self, detectors: &[String]) -> Findings {
         let finding = |name: &String| Finding {

@@ -53,7 +53,7 @@ struct MaskedFinding<'a> {
 
 /// Goes through a value in document order, counting its keys, texts and numbers as the scan did.
 struct MaskWalk<'a> {
-    /// Those that are still ahead.
+    /// Matches that are still ahead.
     marks: &'a [MaskedFinding<'a>],
     next: u32,
     extent: Extent,

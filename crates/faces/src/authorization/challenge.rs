@@ -1,4 +1,4 @@
-//! What a client that was refused at an MCP endpoint is told (RFC 6750 §3, RFC 9728 §5.1).
+//! The challenge to a client that was refused at an MCP endpoint (RFC 6750 §3, RFC 9728 §5.1).
 
 use axum::http::{HeaderMap, header};
 use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};

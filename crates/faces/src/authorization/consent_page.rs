@@ -77,7 +77,7 @@ fn hidden(name: &str, value: &str, text: &mut String) {
     text.push_str("\">");
 }
 
-/// Who vouches for a client.
+/// Party that vouches for a client.
 fn vouched(client: &Client) -> String {
     if client.reference().id == COMMAND_LINE {
         return "a program on your own machine: allow only what you began in your terminal"

@@ -1,4 +1,4 @@
-//! What the gateway says about itself to OAuth clients (RFC 9728, RFC 8414).
+//! Metadata of the gateway for OAuth clients (RFC 9728, RFC 8414).
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -16,7 +16,7 @@ use crate::Gateway;
 pub(super) enum Cookie {
     /// The secret of the session.
     Session,
-    /// Where the browser goes after the login.
+    /// Address to which the browser goes after the login.
     Return,
     /// The login that is under way at an issuer, sealed.
     Attempt,

@@ -1,4 +1,4 @@
-//! What the SCIM server tells of itself (RFC 7644 §4), and what it does not do.
+//! Discovery of the SCIM server (RFC 7644 §4), and operations that it does not offer.
 
 use std::sync::Arc;
 

@@ -123,7 +123,7 @@ pub(crate) struct WitnessSettings {
     url: String,
     /// The witness's verifier key, of type 4.
     key: String,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
 }

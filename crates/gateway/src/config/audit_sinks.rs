@@ -83,7 +83,7 @@ pub(crate) struct Sink {
     max_age: Option<Seconds>,
     /// The full address, for `otlp`: that of `/v1/logs`.
     url: Option<String>,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
     token: Option<SecretSource>,

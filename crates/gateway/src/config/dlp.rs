@@ -39,7 +39,7 @@ pub(crate) struct Dlp {
 #[serde(deny_unknown_fields)]
 struct External {
     url: String,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
     /// Secret for `Authorization: Bearer`.

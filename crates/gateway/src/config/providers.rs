@@ -54,7 +54,7 @@ pub(crate) struct Provider {
     oauth: Option<OAuth>,
     /// Source of the account that a credential belongs to.
     account: Option<Account>,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
     /// Era of MCP that it speaks; found out when absent.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Server {
-    /// This node's name among those that share a database.
+    /// Name of the node among those that share a database.
     pub(crate) node: String,
     /// Address and port of the API.
     pub(crate) listen: String,

@@ -12,7 +12,7 @@ use super::{ConfigError, otlp::Receiver, secrets::SecretSource};
 pub(crate) struct Traces {
     /// The full address, that of `/v1/traces`; absent means that nothing is traced.
     url: Option<String>,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     allow_private: bool,
     token: Option<SecretSource>,
     /// The header that carries the token; `Authorization: Bearer` when absent.

@@ -11,7 +11,7 @@ use super::{ConfigError, secrets::SecretSource};
 pub(crate) struct WebhookSettings {
     /// The address; it may hold a secret.
     url: SecretSource,
-    /// This host may have a private or loopback address, and may be spoken to without TLS.
+    /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
     /// Messages are signed with it: `whsec_…`.

@@ -143,7 +143,7 @@ pub(crate) fn items(answer: &Answer) -> &Vec<Value> {
     answer.at("/data/items").as_array().unwrap()
 }
 
-/// This member of every item.
+/// The member `name` of every item.
 pub(crate) fn members<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
     items(answer).iter().map(|item| item[name].as_str().unwrap_or("null")).collect()
 }

@@ -14,7 +14,7 @@ use crate::{
     error::StoreError,
 };
 
-/// What a person let a client do at one face.
+/// Consent of a person to a client at one face.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     pub id: ConsentId,
@@ -23,7 +23,7 @@ pub struct Consent {
     pub client: ClientRef,
     pub face: Face,
     pub scopes: ScopeSet,
-    /// Where its browser went.
+    /// Address to which its browser went.
     pub returns_to: String,
     /// True if the person is not asked again for the same.
     pub remembered: bool,

@@ -19,7 +19,7 @@ pub(crate) struct AnsweredKey<'a> {
 #[derive(Default)]
 pub(crate) struct Batch<'a> {
     pub(crate) intents: Vec<&'a NewIntent>,
-    /// Those of the intents that come with a key, one for each key.
+    /// Intents that come with a key, one for each key.
     pub(crate) keyed: Vec<(&'a NewIntent, &'a NewKey)>,
     /// Approvals that intents use, each once, in the order in which they are locked.
     pub(crate) approved: Vec<(OrgId, ApprovalId)>,

@@ -33,9 +33,9 @@ pub struct PrincipalChange<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changed {
     Done,
-    /// It is not as it was read any more, or gone.
+    /// The principal changed since it was read, or is gone.
     Stale,
-    /// It is the last admin, who is kept.
+    /// The principal is the last admin, who is kept.
     LastAdmin,
 }
 

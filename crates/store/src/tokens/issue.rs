@@ -47,7 +47,7 @@ pub struct Issue<'a> {
     pub refresh: Option<NewRefresh<'a>>,
     /// Claims of the login that the tokens come from.
     pub login: Option<&'a LoginRecord>,
-    /// What a client is granted by them.
+    /// Grant of a client by them.
     pub client: Option<&'a ClientGrant>,
     /// Hash of the authorization code that they are given for.
     pub code: Option<&'a [u8; 32]>,

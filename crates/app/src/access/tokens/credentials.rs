@@ -85,7 +85,7 @@ pub(super) enum KnownPrincipal {
 /// A user who logs in, as far as the store knows one.
 #[derive(Debug, Clone)]
 pub(super) enum KnownUser {
-    /// It is made by this login.
+    /// A principal that this login makes.
     New,
     There(Box<Principal>),
     /// An identity provider keeps it over SCIM; from this login on it is known by its subject.

@@ -26,7 +26,7 @@ pub enum ExportError {
     /// The log is shorter than the tree that the requester kept.
     #[error("`since` is larger than the log: either the number is wrong or the log was cut.")]
     Shorter,
-    /// That it was made could not be recorded, so it is not handed out.
+    /// An export that could not be recorded, so it is not handed out.
     #[error("The export could not be recorded in the audit log; ask again.")]
     Unrecorded,
     #[error("The node was stopped before the export was written; ask again.")]

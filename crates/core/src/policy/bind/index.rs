@@ -19,7 +19,7 @@ pub(in crate::policy) struct Policies {
 /// Policies by the entities that they name, so that a tool finds its own without a search of all.
 #[derive(Debug, Default)]
 struct Reach {
-    /// They name neither an action nor a resource.
+    /// Rules that name neither an action nor a resource.
     everywhere: Vec<usize>,
     by_entity: HashMap<EntityUid, Vec<usize>>,
 }

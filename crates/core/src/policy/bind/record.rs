@@ -59,7 +59,7 @@ pub struct PolicyRecord {
     /// SHA-256 of its meaning; built-ins have none.
     #[schema(value_type = Option<String>)]
     pub version: Option<Arc<str>>,
-    /// Where it comes from.
+    /// Origin of the policy.
     pub origin: Origin,
     /// Result of checking the policy against the tools there are.
     pub validation: Validation,
@@ -79,7 +79,7 @@ pub struct FullRecord<'a> {
     source: Option<&'a str>,
 }
 
-/// Where a policy comes from.
+/// Origin of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schema(as = PolicyOrigin)]

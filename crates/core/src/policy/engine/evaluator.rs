@@ -74,7 +74,7 @@ pub struct Unbuildable;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     pub satisfied: Vec<u32>,
-    /// They failed, and why, in fixed words.
+    /// Rules that failed, each with the reason in fixed words.
     pub errored: Vec<(u32, &'static str)>,
 }
 

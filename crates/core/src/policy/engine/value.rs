@@ -1,6 +1,6 @@
 //! Values as they are shown to rules, before they take the form that an evaluator wants.
 //!
-//! They are built one by one and never decoded from JSON by the policy library, whose own decoding
+//! Values are built one by one and never decoded from JSON by the policy library, whose own decoding
 //! gives a meaning to members named `__entity` and `__extn`.
 
 use std::{borrow::Cow, net::IpAddr};

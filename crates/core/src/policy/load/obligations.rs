@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Detectors {
     All(Option<Mask>),
-    /// These, by the names of detectors and of categories.
+    /// Detectors by the names of detectors and of categories.
     Named(BTreeMap<Arc<str>, Option<Mask>>),
 }
 

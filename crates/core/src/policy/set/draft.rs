@@ -43,7 +43,7 @@ pub struct Difference {
 }
 
 impl PolicySet {
-    /// This set with changes, bound to the same tools. Gives every error of what is added at once;
+    /// The set with changes, bound to the same tools. Gives every error of what is added at once;
     /// a name that no policy has is an error too. What no longer fits among policies that stay is
     /// marked, as when a tool changes.
     pub fn draft(&self, changes: &Changes, now: Timestamp) -> Result<Self, Vec<PolicyError>> {

@@ -21,7 +21,7 @@ const TAG: usize = 16;
 /// Processes at which a nonce is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NonceScope {
-    /// This process, which made it.
+    /// The process that made it.
     Own,
     /// Every node.
     Shared,

@@ -74,7 +74,7 @@ fn encoded(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What is left to read of some DER.
+/// The rest of some DER.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {

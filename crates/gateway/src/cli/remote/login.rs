@@ -136,7 +136,7 @@ impl LogoutCommand {
     }
 }
 
-/// What to do when a login is over.
+/// Next step when a login is over.
 pub(super) fn again(origin: &str) -> String {
     format!("log in again with `portcullis login --url {origin}`")
 }

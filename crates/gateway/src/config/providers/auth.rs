@@ -54,7 +54,7 @@ pub(super) struct OAuth {
     dynamic_registration: Option<bool>,
     /// Asked for when the request names none.
     scopes: Vec<String>,
-    /// Those that may be asked for; any that the provider lists when absent.
+    /// Scopes that may be asked for; any that the provider lists when absent.
     allowed_scopes: Option<Vec<String>>,
     /// Separator between two of them; a space when absent.
     scope_separator: Option<char>,

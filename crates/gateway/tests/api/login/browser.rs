@@ -11,7 +11,7 @@ pub(crate) type Page = Answer;
 /// A browser at a gateway.
 pub(crate) struct Browser<'a> {
     gateway: &'a Gateway,
-    /// Where it finds the gateway; its own address if this is absent.
+    /// Address of the gateway; its own address if this is absent.
     public: Option<&'static str>,
     cookies: RefCell<BTreeMap<String, String>>,
 }

@@ -62,7 +62,7 @@ impl<'a> Client<'a> {
         browser.open(&format!("/oauth/authorize?{}", encoded(request))).await
     }
 
-    /// What a person does on the page that it is shown.
+    /// Choice of a person on the page that it is shown.
     pub(super) async fn decides(
         browser: &Browser<'_>,
         page: &Answer,

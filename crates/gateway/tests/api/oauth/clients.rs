@@ -45,7 +45,7 @@ impl Program {
         Self { _child: child, lines, said: String::new() }
     }
 
-    /// What is found in the first line that has it.
+    /// Text found in the first line that has it.
     pub(super) async fn says<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
         loop {
             let line = timeout(PATIENCE, self.lines.next_line()).await;

@@ -53,7 +53,7 @@ impl<'a> Laptop<'a> {
         timeout(PATIENCE, command.output()).await.expect("a command that ends").unwrap()
     }
 
-    /// What a command over the API prints.
+    /// Output of a command over the API.
     async fn prints(&self, command: &str) -> String {
         let mut arguments = vec!["--url", self.site.gateway.url()];
         arguments.extend(words(command));

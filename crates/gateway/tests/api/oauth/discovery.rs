@@ -1,4 +1,4 @@
-//! How a client finds its way: the challenge at `/mcp`, `GET /.well-known/oauth-protected-resource`,
+//! The way of a client to the server: the challenge at `/mcp`, `GET /.well-known/oauth-protected-resource`,
 //! `GET /.well-known/oauth-protected-resource/mcp`, `GET /.well-known/oauth-protected-resource/mcp/`,
 //! `GET /.well-known/oauth-protected-resource/mcp/{slug}`, `GET /.well-known/oauth-authorization-server`,
 //! `GET /.well-known/oauth-authorization-server/mcp`, `GET /.well-known/oauth-authorization-server/mcp/{slug}`.

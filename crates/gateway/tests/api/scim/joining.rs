@@ -1,4 +1,4 @@
-//! Which principal a person is: that of the subject that the provider names, and no other.
+//! The principal that a person is: that of the subject that the provider names, and no other.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ use crate::settings::DatabaseSettings;
 /// Connections opened together at first. A start sends one query after the other, and a connection
 /// that was returned is free a moment later.
 const AT_FIRST: u32 = 4;
-/// That moment, and how many of it are waited for.
+/// Length of a moment, and number of moments that are waited for.
 const MOMENT: Duration = Duration::from_millis(1);
 const MOMENTS: u32 = 50;
 

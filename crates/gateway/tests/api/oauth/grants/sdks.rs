@@ -60,7 +60,7 @@ impl Enterprise {
         Self { site, exchange, _serving: serving }
     }
 
-    /// What a program says that gets in as this client with its key, by each of the SDKs.
+    /// Output of a program that gets in as this client with its key, by each of the SDKs.
     async fn said(&self, mode: &str, client: &str, key: &Signer) -> [(&'static str, Value); 2] {
         let mut typescript = Command::new(node());
         typescript.arg(script("keyed.mjs"));
