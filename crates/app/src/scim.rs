@@ -72,7 +72,7 @@ impl Provisioning {
 }
 
 /// Another resource that has the same name or id.
-fn taken(what: &str) -> ScimRejection {
+fn reject_taken(what: &str) -> ScimRejection {
     let detail = format!("Another {what} of this org has the same name or `externalId`.");
     ScimError::new(ScimType::Uniqueness, detail).into()
 }
@@ -80,7 +80,7 @@ fn taken(what: &str) -> ScimRejection {
 /// A failure of the store, in which a conflict is a name or an id that is taken.
 fn failed(error: StoreError, what: &str) -> ScimRejection {
     if let StoreError::Conflict(_) = error {
-        return taken(what);
+        return reject_taken(what);
     }
     Refusal::from(error).into()
 }

@@ -118,7 +118,7 @@ fn list_of(raw: Option<&str>) -> Result<ScimList, Rejected> {
 }
 
 /// The resource with its `meta` and the addresses of its members, as far as it is asked for.
-fn shown(resource: ScimResource, base: &str, projection: &ScimProjection) -> Value {
+fn show(resource: ScimResource, base: &str, projection: &ScimProjection) -> Value {
     let ScimResource { kind, id, mut members, created_at, changed_at, version } = resource;
     let of = members.get_mut("members").and_then(Value::as_array_mut);
     for member in of.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -148,7 +148,7 @@ fn one(
     let base = base(gateway);
     let location = format!("{base}/{}s/{}", resource.kind, resource.id);
     let etag = format!("\"{}\"", resource.version);
-    let mut response = answer(status, &shown(resource, &base, projection));
+    let mut response = answer(status, &show(resource, &base, projection));
     insert(response.headers_mut(), header::ETAG, &etag);
     if status == StatusCode::CREATED {
         insert(response.headers_mut(), header::LOCATION, &location);
@@ -177,7 +177,7 @@ fn one_unless_known(
 /// A page of resources.
 fn page(gateway: &Gateway, list: &ScimList, found: ListedResources) -> Response {
     let base = base(gateway);
-    let items = found.items.into_iter().map(|it| shown(it, &base, &list.projection));
+    let items = found.items.into_iter().map(|it| show(it, &base, &list.projection));
     let items: Vec<Value> = items.collect();
     let body = listed(found.total, list.start_index, &items);
     answer(StatusCode::OK, &body)

@@ -165,7 +165,7 @@ impl Administration {
         let change = json!({ "action": "created", "role": made.role.name() });
         let kind = EventType::PrincipalChanged;
         let event = row_of(&self.event(ctx, kind, "principal", made.id, Some(change)));
-        self.base.store.record_new_principal(&made, &event).await.map_err(taken)?;
+        self.base.store.record_new_principal(&made, &event).await.map_err(refuse)?;
         Ok(made.into())
     }
 
@@ -216,7 +216,7 @@ impl Administration {
         let kind = EventType::PrincipalChanged;
         let event = row_of(&self.event(ctx, kind, "principal", after.id, Some(details)));
         let change = PrincipalChange { before, after, last_admin: LastAdmin::Kept };
-        let changed = self.base.store.change_principal(&change, &event).await.map_err(taken)?;
+        let changed = self.base.store.change_principal(&change, &event).await.map_err(refuse)?;
         match changed {
             Changed::LastAdmin => Err(Refusal::Conflict { reason: Conflict::LastAdmin }),
             Changed::Done => {
@@ -253,7 +253,7 @@ fn gained(before: &Principal, after: &Principal) -> ScopeSet {
 }
 
 /// A name that another principal has.
-fn taken(error: StoreError) -> Refusal {
+fn refuse(error: StoreError) -> Refusal {
     if let StoreError::Conflict(_) = error {
         return Refusal::Conflict { reason: Conflict::NameTaken };
     }

@@ -14,7 +14,7 @@ use crate::audit::events::installation;
 /// The most names or errors of one kind that an event tells.
 const MAX_TOLD: usize = 100;
 
-fn named(ids: &[Arc<str>]) -> Vec<&str> {
+fn ids_as_text(ids: &[Arc<str>]) -> Vec<&str> {
     ids.iter().take(MAX_TOLD).map(|id| &**id).collect()
 }
 
@@ -24,9 +24,9 @@ impl Policies {
     pub(crate) fn policy_set_changed(&self, set: &PolicySet, before: &str, change: &SetChange) {
         let details = json!({
             "previous": before,
-            "added": named(&change.added),
-            "changed": named(&change.changed),
-            "removed": named(&change.removed),
+            "added": ids_as_text(&change.added),
+            "changed": ids_as_text(&change.changed),
+            "removed": ids_as_text(&change.removed),
         });
         let target = installation("policy_set", set.version());
         self.audit.tell_every_org(EventType::PolicyChanged, target, Some(("change", details)));

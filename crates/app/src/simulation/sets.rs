@@ -151,7 +151,7 @@ pub(super) fn kept_set(
 
 /// The errors of a draft, the first hundred, each at its place of the request.
 pub(super) fn told_all(draft: &Draft, errors: &[PolicyError]) -> Vec<Violation> {
-    errors.iter().take(100).map(|error| told(draft, error)).collect()
+    errors.iter().take(100).map(|error| to_violation(draft, error)).collect()
 }
 
 /// An error of the files of an earlier set.
@@ -163,7 +163,7 @@ fn misfit(error: &PolicyError) -> Violation {
 }
 
 /// An error of a draft, at the place of the request it stands in.
-fn told(draft: &Draft, error: &PolicyError) -> Violation {
+fn to_violation(draft: &Draft, error: &PolicyError) -> Violation {
     let PolicyError { path, line, column, message, .. } = error;
     let id = error.policy.as_deref().unwrap_or_default();
     let keyword = Some(error.code.to_owned());

@@ -290,9 +290,9 @@ fn set_emails(
     let mut changed = emails.clone();
     match (&path.filter, kind) {
         (None, PatchKind::Remove) => changed.clear(),
-        (None, PatchKind::Replace) => changed = listed(value)?,
+        (None, PatchKind::Replace) => changed = read_emails(value)?,
         (None, PatchKind::Add) => {
-            let added = listed(value)?;
+            let added = read_emails(value)?;
             changed.retain(|email| added.iter().all(|new| new.value != email.value));
             changed.extend(added);
         }
@@ -352,7 +352,7 @@ fn set_matching(
     Ok(())
 }
 
-fn listed(value: &Value) -> Result<Vec<Email>, ScimError> {
+fn read_emails(value: &Value) -> Result<Vec<Email>, ScimError> {
     match value {
         Value::Null => Ok(Vec::new()),
         Value::Array(items) if items.len() > MAX_EMAILS => {

@@ -55,7 +55,7 @@ impl RoleMap {
 
     /// The role these claims make.
     pub fn role(&self, claims: &Claims) -> Result<Role, Rejection> {
-        let told = told(claims.at(&self.claim));
+        let told = claimed_texts(claims.at(&self.claim));
         let matching = |(pattern, _): &&(Pattern, Role)| {
             *pattern == Pattern::Any || told.iter().any(|value| pattern.matches(value))
         };
@@ -71,7 +71,7 @@ impl RoleMap {
 }
 
 /// The texts of a claim that is a text or a list of texts.
-fn told(value: Option<&Value>) -> Vec<&str> {
+fn claimed_texts(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),

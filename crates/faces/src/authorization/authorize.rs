@@ -56,7 +56,7 @@ pub(crate) async fn show(
         gateway.app.authorization.admit_stranger(origin)?;
     }
     if query.len() > MAX_QUERY {
-        return Ok(told(&OAuthError::request("the request is too long")));
+        return Ok(show_error(&OAuthError::request("the request is too long")));
     }
     let signed_in = visitor.signed_in.as_ref();
     let person = signed_in.map(|it| &it.person);
@@ -107,19 +107,19 @@ pub(crate) async fn decide(
 
 fn answer(step: &Step, query: &str, signed_in: Option<&SignedIn>) -> Response {
     match (step, signed_in) {
-        (Step::Told(error), _) => told(error),
+        (Step::Told(error), _) => show_error(error),
         (Step::Redirect(to), _) => redirect(to),
         (Step::LogIn(path), _) => redirect(&login_address(path)),
         (Step::StepUp(step_up, path), _) => redirect(&step_up_address(*step_up, path)),
         (Step::Ask(asked), Some(signed_in)) => consent_page::show(asked, query, signed_in),
         // A person who is asked is signed in.
-        (Step::Ask(_), None) => told(&OAuthError::request("nobody is signed in")),
+        (Step::Ask(_), None) => show_error(&OAuthError::request("nobody is signed in")),
     }
 }
 
 fn redirect(to: &str) -> Response {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return told(&OAuthError::request("the address cannot be gone to"));
+        return show_error(&OAuthError::request("the address cannot be gone to"));
     };
     let mut response = StatusCode::FOUND.into_response();
     response.headers_mut().insert(header::LOCATION, to);
@@ -129,7 +129,7 @@ fn redirect(to: &str) -> Response {
 }
 
 /// An error that goes back to no client.
-fn told(error: &OAuthError) -> Response {
+fn show_error(error: &OAuthError) -> Response {
     let mut text =
         String::from("<p>The program that sent you here asked for something that cannot be done: ");
     escape(&error.description, &mut text);

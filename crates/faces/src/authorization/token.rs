@@ -92,7 +92,7 @@ async fn authorization_code(
         resource: form.field("resource"),
         proved,
     };
-    Ok(form.authorization().redeem(&request, known(form), form.origin()).await)
+    Ok(form.authorization().redeem(&request, note(form), form.origin()).await)
 }
 
 /// RFC 6749 §6.
@@ -112,7 +112,7 @@ async fn refresh_token(
         scope: form.fields.get("scope").map(scopes).transpose()?,
         proved,
     };
-    Ok(form.authorization().refresh(request, known(form), form.origin()).await)
+    Ok(form.authorization().refresh(request, note(form), form.origin()).await)
 }
 
 /// RFC 7523 §2.1. Names of scopes that are not of this gateway count for nothing here.
@@ -127,7 +127,7 @@ async fn jwt_bearer(
     };
     let request = grant_request(form, proved);
     let authorization = form.authorization();
-    Ok(authorization.jwt_bearer(&assertion, &client, request, known(form), form.origin()).await)
+    Ok(authorization.jwt_bearer(&assertion, &client, request, note(form), form.origin()).await)
 }
 
 /// RFC 6749 §4.4 for service accounts that prove themselves with a key.
@@ -143,11 +143,11 @@ async fn client_credentials(
     let request = grant_request(form, proved);
     let authorization = form.authorization();
     let origin = form.origin();
-    Ok(authorization.client_credentials(&assertion, named, request, known(form), origin).await)
+    Ok(authorization.client_credentials(&assertion, named, request, note(form), origin).await)
 }
 
 /// Tells the exchange whose plan pays, once that is known.
-fn known(form: &ClientForm) -> impl FnOnce(Account) + Send {
+fn note(form: &ClientForm) -> impl FnOnce(Account) + Send {
     move |account| form.exchange.set_account(account)
 }
 

@@ -103,13 +103,13 @@ pub(crate) async fn finish(
 
 fn answer(failure: LoginFailure) -> Response {
     match failure {
-        LoginFailure::Told(error) => told(error),
+        LoginFailure::Told(error) => show_error(error),
         LoginFailure::Refusal(refusal) => Outcome::from(refusal).into_response(),
     }
 }
 
 /// The page about a login that came to nothing.
-fn told(error: LoginError) -> Response {
+fn show_error(error: LoginError) -> Response {
     let (status, text) = match error {
         LoginError::UnknownIssuer => {
             (StatusCode::NOT_FOUND, "There is no issuer of this name here.".to_owned())

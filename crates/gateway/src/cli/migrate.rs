@@ -52,7 +52,7 @@ impl Migrate {
              serve from it again",
             file.display(),
         ));
-        self.installation.output().record(&shown(&moved), &text.join("\n"))
+        self.installation.output().record(&to_json(&moved), &text.join("\n"))
     }
 }
 
@@ -67,7 +67,7 @@ fn rows(moved: &Moved) -> u64 {
     moved.tables.iter().map(|table| table.rows).sum()
 }
 
-fn shown(moved: &Moved) -> Value {
+fn to_json(moved: &Moved) -> Value {
     let tables: Map<String, Value> =
         moved.tables.iter().map(|table| (table.name.to_owned(), json!(table.rows))).collect();
     let hex = |log: &MovedLog| {

@@ -55,13 +55,13 @@ async fn list(
             let only: Vec<_> = principal.iter().map(|id| ("principal", id.as_str())).collect();
             gateway.list("/v1/sessions", &only).await?
         }
-        None => listed(principal, org, installation).await?,
+        None => list_stored(principal, org, installation).await?,
     };
     let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
     installation.output().table(&records, &columns)
 }
 
-async fn listed(
+async fn list_stored(
     principal: Option<&str>,
     org: Option<&str>,
     installation: &Installation,

@@ -89,7 +89,7 @@ impl Tokens {
         match self {
             Self::Create(create) => create.run().await,
             Self::List { org, installation } => {
-                let records = listed(org.as_deref(), &installation).await?;
+                let records = list(org.as_deref(), &installation).await?;
                 let columns = [
                     "id",
                     "principal",
@@ -183,7 +183,7 @@ impl Create {
     }
 }
 
-async fn listed(org: Option<&str>, installation: &Installation) -> Result<Vec<Value>, Failure> {
+async fn list(org: Option<&str>, installation: &Installation) -> Result<Vec<Value>, Failure> {
     if let Some(gateway) = installation.gateway(org).await? {
         let org = gateway.org_id().await?;
         let all = gateway.list("/v1/tokens", &[]).await?;

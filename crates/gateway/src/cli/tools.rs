@@ -81,7 +81,7 @@ impl Tools {
                             "over the API only tools that wait are listed: add `--waiting`".into(),
                         );
                     }
-                    None => listed(provider, waiting, &installation).await?,
+                    None => list_pins(provider, waiting, &installation).await?,
                 };
                 let columns = ["id", "org", "status", "version", "pinned_at", "waits_since"];
                 installation.output().table(&records, &columns)
@@ -90,7 +90,7 @@ impl Tools {
                 let (record, differences) = match installation.gateway(which.org.as_deref()).await?
                 {
                     Some(gateway) => elsewhere::find(&gateway, &which.tool).await?,
-                    None => found(&which, &installation).await?,
+                    None => find_pin(&which, &installation).await?,
                 };
                 diff(record, differences, &installation)
             }
@@ -145,7 +145,7 @@ impl Accept {
     }
 }
 
-async fn listed(
+async fn list_pins(
     provider: Option<&str>,
     waiting: bool,
     installation: &Installation,
@@ -162,7 +162,7 @@ async fn listed(
 }
 
 /// The record of a tool, and what differs if it waits.
-async fn found(
+async fn find_pin(
     which: &Which,
     installation: &Installation,
 ) -> Result<(Value, Option<Vec<Difference>>), Failure> {

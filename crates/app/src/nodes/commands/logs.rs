@@ -128,7 +128,7 @@ impl Shell {
             }
         }
         found.reverse();
-        Ok(Tail { events: shown(&signer, org.id, &found)?, reached: end - 1 })
+        Ok(Tail { events: show(&signer, org.id, &found)?, reached: end - 1 })
     }
 
     /// The events behind `reached` that `filter` lets through, as far as they are sealed.
@@ -148,7 +148,7 @@ impl Shell {
     }
 }
 
-fn shown(signer: &LogSigner, org: OrgId, events: &[EventRecord]) -> Result<Vec<Value>, ShellError> {
+fn show(signer: &LogSigner, org: OrgId, events: &[EventRecord]) -> Result<Vec<Value>, ShellError> {
     records(&signer.origin(org), events)
 }
 

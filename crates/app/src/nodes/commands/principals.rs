@@ -22,7 +22,7 @@ impl Shell {
         let principal = new.made(org, self.ids(), self.clock.now())?;
         let event = self.event(EventType::PrincipalChanged, org, "principal", principal.id);
         let made = self.store.record_new_principal(&principal, &row_of(&event)).await;
-        made.map_err(|error| taken(error, &principal.name))?;
+        made.map_err(|error| refuse_taken(error, &principal.name))?;
         Ok(principal)
     }
 
@@ -84,7 +84,7 @@ impl Shell {
         let change =
             PrincipalChange { before: &before, after: &after, last_admin: LastAdmin::Dispensable };
         let changed = self.store.change_principal(&change, &row_of(&event)).await;
-        match changed.map_err(|error| taken(error, &after.name))? {
+        match changed.map_err(|error| refuse_taken(error, &after.name))? {
             Changed::Done => Ok(after),
             Changed::Stale | Changed::LastAdmin => {
                 Err(ShellError::PrincipalChanged(id.to_string()))
@@ -94,7 +94,7 @@ impl Shell {
 }
 
 /// A name that another principal has.
-fn taken(error: StoreError, name: &str) -> ShellError {
+fn refuse_taken(error: StoreError, name: &str) -> ShellError {
     if let StoreError::Conflict(_) = error {
         return ShellError::NameTaken(name.to_owned());
     }

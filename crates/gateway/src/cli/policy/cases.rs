@@ -43,7 +43,7 @@ fn read(file: &Path) -> Result<Value, Failure> {
     serde_saphyr::from_str(&text).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
-fn told(file: &Path, refusal: &Refusal) -> Failure {
+fn fail_at(file: &Path, refusal: &Refusal) -> Failure {
     format!("{}: {refusal}", file.display()).into()
 }
 
@@ -54,7 +54,7 @@ impl Simulate {
         let shown = if let Some(gateway) = self.desk.installation.gateway(None).await? {
             gateway.send(Method::POST, "/v1/policies/simulate", Some(&asked)).await?
         } else {
-            let refused = |refusal| told(&self.file, &refusal);
+            let refused = |refusal| fail_at(&self.file, &refusal);
             let simulation = Simulation::read(&asked).map_err(refused)?;
             let (bench, set) = self.desk.loaded().await?;
             json!(bench.simulate(&set, &simulation).map_err(refused)?)

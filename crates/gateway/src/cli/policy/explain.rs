@@ -76,7 +76,7 @@ fn considered(policy: &Considered) -> Vec<String> {
         Effect::Forbid => "forbid",
     };
     let status = policy.status.as_str();
-    let head = format!("  {} ({status} {effect}): {}", policy.policy, told(policy.outcome));
+    let head = format!("  {} ({status} {effect}): {}", policy.policy, outcome_word(policy.outcome));
     std::iter::once(head).chain(policy.clauses.iter().map(clause)).collect()
 }
 
@@ -89,10 +89,10 @@ fn clause(clause: &Clause) -> String {
     let shown =
         if values.is_empty() { String::new() } else { format!("    [{}]", values.join(", ")) };
     let text = clause.clause.split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("    {:<8} {text}{shown}", told(clause.outcome))
+    format!("    {:<8} {text}{shown}", outcome_word(clause.outcome))
 }
 
-const fn told(outcome: Outcome) -> &'static str {
+const fn outcome_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::True => "true",
         Outcome::False => "false",

@@ -53,13 +53,13 @@ impl Verify {
             if let Some(path) = &self.since {
                 KeptLog::refuse(path, &indexed.strangers, &self.keys)?;
             }
-            Ok(told(&report, &indexed, witnessed.newest))
+            Ok(write_report(&report, &indexed, witnessed.newest))
         });
         Ok(self.tell(held))
     }
 }
 
-fn told(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (Value, String) {
+fn write_report(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (Value, String) {
     let mut found = json!(report);
     let mut text = report_text(report);
     if let Value::Object(members) = &mut found {
