@@ -9,7 +9,7 @@ use axum::{
 use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::Access};
 
 /// A caller who holds what the route asks for, and whose org may still make requests in this
 /// minute.
