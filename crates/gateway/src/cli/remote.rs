@@ -145,6 +145,19 @@ impl RemoteGateway {
         self.send(Method::GET, path, None).await
     }
 
+    /// Gives the file at a path to `write`, piece by piece.
+    pub(super) async fn download(
+        &self,
+        path: &str,
+        write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let ApiAnswer { status, body } = self.client.download(path, &self.token, write).await?;
+        match status {
+            200 => Ok(()),
+            _ => Err(self.refusal(status, &serde_json::from_slice(&body).unwrap_or_default())),
+        }
+    }
+
     /// One page of a list, with the position at which it goes on.
     pub(super) async fn page(
         &self,
