@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use http::{HeaderValue, Method, Uri, header::AUTHORIZATION};
-use portcullis_core::{oauth::Origin, secret::Secret};
+use portcullis_core::{oauth::PublicUrl, secret::Secret};
 use tokio::time::timeout;
 
 use crate::{
@@ -70,9 +70,9 @@ pub enum ApiError {
 }
 
 impl ApiClient {
-    /// A client of the gateway at `origin`. Over `https`, it trusts the certificates that the system trusts.
-    pub fn new(origin: &Origin) -> Result<Self, SettingsError> {
-        let origin = origin.ascii();
+    /// A client of the gateway at this address. Over `https`, it trusts the certificates that the system trusts.
+    pub fn new(url: &PublicUrl) -> Result<Self, SettingsError> {
+        let origin = url.ascii();
         let reach = if origin.starts_with("https:") { Reach::Named } else { Reach::Private };
         Ok(Self { client: Clients::new(reach, CONNECT)?.here(), origin })
     }
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn client(origin: &str) -> ApiClient {
-        ApiClient::new(&Origin::parse(origin).unwrap()).unwrap()
+        ApiClient::new(&PublicUrl::parse(origin).unwrap()).unwrap()
     }
 
     async fn asked(client: &ApiClient, path: &str) -> ApiError {

@@ -88,10 +88,15 @@ impl Program {
 
 /// Signs a browser in as Ana by a link, which goes on to what `until` shows.
 pub(super) fn sign_in(site: &Site, browser: &Chromium, until: &str) {
+    sign_in_at(site.gateway.url(), site, browser, until);
+}
+
+/// The same of a gateway whose clients find it at this address.
+pub(super) fn sign_in_at(url: &str, site: &Site, browser: &Chromium, until: &str) {
     let made = site.gateway.admin(&["login-link", "--principal", &site.ana]);
     // The shell does not know the port of this gateway.
     let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
-    let address = format!("{}/login/link?code={code}", site.gateway.url());
+    let address = format!("{url}/login/link?code={code}");
     let offer = browser.go(&address, "logs this browser in as");
     assert!(offer.text.contains("Ana") && offer.text.contains("acme"), "{}", offer.text);
     browser.click("Log in", until);
@@ -154,7 +159,7 @@ async fn all_get_in(programs: Vec<Entrant>) {
     }
 }
 
-fn typescript(mode: &str) -> Command {
+pub(super) fn typescript(mode: &str) -> Command {
     let mut command = Command::new(node());
     command.arg(script("oauth.mjs")).arg(mode);
     command
