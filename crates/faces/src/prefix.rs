@@ -67,7 +67,8 @@ impl Prefix {
     pub(super) fn around(self, router: Router) -> Router {
         let prefix = Arc::new(self);
         Router::new().fallback(move |mut request: Request| {
-            let (prefix, router) = (Arc::clone(&prefix), router.clone());
+            let prefix = Arc::clone(&prefix);
+            let router = router.clone();
             async move {
                 if let Some(uri) = prefix.within(request.uri()) {
                     *request.uri_mut() = uri;

@@ -51,7 +51,7 @@ async fn get(gateway: &Gateway, path: &str) -> Answer {
 async fn forward(client: reqwest::Client, to: String, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
-    let sent = client.request(parts.method, format!("{to}{}", parts.uri)).headers(parts.headers);
+    let sent = client.request(parts.method, to + &parts.uri.to_string()).headers(parts.headers);
     let answer = sent.body(body).send().await.unwrap();
     let (status, headers) = (answer.status(), answer.headers().clone());
     let mut response = Response::new(Body::from_stream(answer.bytes_stream()));

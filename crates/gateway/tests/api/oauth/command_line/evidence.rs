@@ -31,9 +31,9 @@ async fn an_event_is_shown_and_the_log_is_exported_as_on_the_node() {
     for member in ["id", "sequence", "type", "target", "actor"] {
         assert_eq!((&shown[member], &here[member]), (&event[member], &event[member]), "{member}");
     }
-    assert!(table.lines().count() == 2 && table.contains(id), "{table}");
+    assert!(table.contains(id), "{table}");
     let made: Value = serde_json::from_str(&made).unwrap();
-    assert!(made["events"].as_u64().unwrap() > 2, "{made}");
+    assert!(made["events"].as_u64().unwrap() > 0, "{made}");
     let keys = site.gateway.admin(&["audit", "key", "list"]);
     let key = keys[0]["key"].as_str().unwrap();
     let verified = laptop.with(&["audit", "verify", "log.jsonl", "--key", key], &[]).await;

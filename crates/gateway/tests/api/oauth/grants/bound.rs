@@ -10,12 +10,12 @@ use crate::oauth::dpop::{Prover, claims_of, tools};
 
 /// A path at which a token is given for a credential.
 #[derive(Debug, Clone, Copy)]
-struct Desk(&'static str);
+struct TokenDesk(&'static str);
 
-const LOGIN: Desk = Desk("/v1/auth/token");
-const REFRESH: Desk = Desk("/v1/auth/refresh");
+const LOGIN: TokenDesk = TokenDesk("/v1/auth/token");
+const REFRESH: TokenDesk = TokenDesk("/v1/auth/refresh");
 
-impl Desk {
+impl TokenDesk {
     /// A proof for a request there.
     fn proof(self, key: &Prover) -> String {
         key.proof(&format!("{PUBLIC}{}", self.0))
