@@ -149,8 +149,8 @@ async fn fetch(
         };
         gateway.download(&format!("{path}/file"), write).await?;
         out.flush()?;
-        let hash: String =
-            hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash.finish();
+        let hash = hash.as_ref().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         if member(&export, "sha256")? != hash {
             return Err(
                 "the file that came is not the one that the gateway wrote: its SHA-256 is \
