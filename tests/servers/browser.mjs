@@ -5,6 +5,8 @@
 //   {"do": "click", "name": "Allow", "until": "/callback?code="}      a button or a link
 //   {"do": "choose", "name": "Tools", "until": "list_items"}          another text
 //   {"do": "toggle", "name": "Connect", "until": "Connected"}         a switch whose name has this
+//   {"do": "fill", "name": "Password", "text": "any"}                 a field, by its label or what stands in it
+//   {"do": "forget"}                                                  all cookies
 //   {"do": "ask", "url": "http://…", "init": {"method": "POST"}}      what `fetch` of the page is answered
 //
 // `until` is a part of the address or a text of the page. With PORTCULLIS_SCREENSHOTS, that folder gets a picture
@@ -29,6 +31,9 @@ const browser = await chromium.launch({
 });
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
 context.setDefaultTimeout(PATIENCE);
+// No page waits for what the machine of the test cannot reach.
+const isForeign = ({ protocol, hostname }) => protocol.startsWith("http") && !/^(127\.|localhost$|\[::1\]$)/.test(hostname);
+await context.route(isForeign, (route) => route.abort());
 const page = await context.newPage();
 
 const named = (name) => page.getByRole("button", { name, exact: true })
@@ -41,6 +46,8 @@ const actions = {
   choose: ({ name }) => page.getByText(name, { exact: true }).first().click(),
   // By the keyboard, for what one sees of a switch lies over it.
   toggle: ({ name }) => page.getByRole("switch", { name }).press("Space"),
+  fill: ({ name, text }) => page.getByPlaceholder(name).or(page.getByLabel(name)).first().fill(text),
+  forget: () => context.clearCookies(),
   ask: ({ url, init }) => page.evaluate(async ([url, init]) => {
     try {
       const answer = await fetch(url, init);

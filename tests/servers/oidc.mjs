@@ -9,6 +9,7 @@
 //                                       a client at which people log in; without a secret it has the client key
 //   {"do": "browse", "url": "", "subject": "", "claims": {}, "until": ""}
 //                                       plays the browser of somebody from an address on
+//   {"do": "pages", "claims": {}}       shows real browsers its own pages for login and consent from now on
 //   {"do": "forge", "header": {}, "claims": {}}
 //                                       changes the ID tokens that the token endpoint gives from now on
 //   {"do": "rotate", "keep": true}      new keys; the old ones stay published or are withdrawn
@@ -51,6 +52,7 @@ let counts = { discovery: 0, jwks: 0 };
 let person = '';
 let clientKey;
 let forged;
+let hasPages = false;
 
 function newKeys() {
   const made = [
@@ -64,6 +66,18 @@ function newKeys() {
     use: 'sig',
   }));
 }
+
+// In place of its pages: everybody is logged in and consents.
+const played = {
+  interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
+  loadExistingGrant: async (ctx) => {
+    const { client, session } = ctx.oidc;
+    const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
+    grant.addOIDCScope('openid profile email');
+    await grant.save();
+    return grant;
+  },
+};
 
 function rebuild() {
   provider = new Provider(issuer, {
@@ -85,7 +99,7 @@ function rebuild() {
     features: {
       backchannelLogout: { enabled: true },
       clientCredentials: { enabled: true },
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: hasPages },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: () => ({
@@ -106,14 +120,7 @@ function rebuild() {
         jwt: (ctx, token, jwt) => Object.assign(jwt.payload, wanted.claims),
       },
     },
-    interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
-    loadExistingGrant: async (ctx) => {
-      const { client, session } = ctx.oidc;
-      const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
-      grant.addOIDCScope('openid profile email');
-      await grant.save();
-      return grant;
-    },
+    ...(hasPages ? {} : played),
     pkce: { required: () => true },
     ttl: { ClientCredentials: () => wanted.ttl, IdToken: () => wanted.ttl },
   });
@@ -124,7 +131,7 @@ async function handle(request, response) {
   response.setHeader('connection', 'close');
   if (request.url.startsWith('/.well-known/')) counts.discovery += 1;
   if (request.url.startsWith('/jwks')) counts.jwks += 1;
-  if (request.url.startsWith('/interaction/')) {
+  if (!hasPages && request.url.startsWith('/interaction/')) {
     const { params } = await provider.interactionDetails(request, response);
     const { amr, acr } = wanted.claims;
     const result = { login: { accountId: params.login_hint ?? person, amr, acr } };
@@ -279,6 +286,11 @@ const commands = {
   },
   client: loginClient,
   browse: play,
+  pages: () => {
+    hasPages = true;
+    rebuild();
+    return {};
+  },
   forge: ({ header, claims }) => {
     forged = header && { header, claims };
     return {};

@@ -11,7 +11,7 @@ mod metadata;
 
 pub(crate) use self::browser::is_loopback;
 pub use self::{
-    browser::{Confirmation, Origin, PkceVerifier, ReturnTo, State, digest},
+    browser::{Confirmation, Origin, PkceVerifier, PublicUrl, ReturnTo, State, digest},
     challenge::Challenge,
     grant::{GrantError, TokenGrant, TokenRefusal, authorization_url, who},
     metadata::{

@@ -28,6 +28,7 @@ mod outcome;
 mod page;
 mod parts;
 mod precondition;
+mod prefix;
 mod proof;
 mod proxies;
 mod query;
@@ -51,6 +52,7 @@ pub use self::{
     mcp::{Guard, Listed, Listeners, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
+    prefix::can_be_below,
     proxies::Proxies,
     routes::{RouteSpec, framed, health_router, router},
     strangers::Strangers,

@@ -174,6 +174,7 @@ fn oauth_server() -> Vec<Row> {
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_all)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_folder)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_one)),
+        oauth(Open,                                                  NONE,  || routes!(authorization::metadata::resource_rest)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server_all)),
         oauth(Open,                                                  NONE,  || routes!(authorization::metadata::server_one)),
@@ -235,6 +236,22 @@ pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prefix::can_be_below;
+
+    #[test]
+    fn a_gateway_is_not_below_one_of_its_own_paths() {
+        for routes in table().iter().map(|row| (row.routes)()) {
+            for (path, _) in operations(&routes).filter(|(path, _)| *path != "/") {
+                assert!(!can_be_below(path), "{path}");
+            }
+        }
+        for free in ["", "/portcullis", "/tools/v1", "/mcps"] {
+            assert!(can_be_below(free), "{free}");
+        }
+        for own in ["/mcp", "/mcp/x", "/metrics"] {
+            assert!(!can_be_below(own), "{own}");
+        }
+    }
 
     #[test]
     fn an_operation_stands_in_the_table_once() {

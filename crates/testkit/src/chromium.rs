@@ -41,6 +41,16 @@ impl Chromium {
         self.act(&json!({"do": "toggle", "name": name, "until": until}))
     }
 
+    /// Writes a text into the field with this label or placeholder.
+    pub fn fill(&self, name: &str, text: &str) {
+        self.act(&json!({"do": "fill", "name": name, "text": text}));
+    }
+
+    /// Drops all cookies.
+    pub fn forget(&self) {
+        self.act(&json!({"do": "forget"}));
+    }
+
     /// Answer to a `fetch` of the page: `status`, the `headers` that it may read, and `text`; or `failed`.
     pub fn ask(&self, url: &str, init: &Value) -> Value {
         let said = self.0.command(&json!({"do": "ask", "url": url, "init": init}));

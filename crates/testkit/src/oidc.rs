@@ -143,6 +143,12 @@ impl Oidc {
         text(&self.running.command(&command), "url")
     }
 
+    /// Shows browsers its own pages for login and consent from now on, at which any name and password will do; of each
+    /// person it says `claims`.
+    pub fn show_pages(&self, claims: &Value) {
+        self.running.command(&json!({"do": "pages", "claims": claims}));
+    }
+
     /// Gives ID tokens with these members of the header and these claims in place of its own from now on, signed
     /// with its key unless the algorithm is `none`.
     pub fn forge(&self, header: &Value, claims: &Value) {

@@ -1,16 +1,16 @@
 //! The API of a gateway, as a command line on another machine calls it.
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use http::{HeaderValue, Method, Uri, header::AUTHORIZATION};
-use portcullis_core::{oauth::Origin, secret::Secret};
+use portcullis_core::{oauth::PublicUrl, secret::Secret};
 use tokio::time::timeout;
 
 use crate::{
     clients::Clients,
     error::SettingsError,
     http::cause,
-    http_client::{HttpClient, JSON, accepting, sending},
+    http_client::{ANYTHING, Answer, HttpClient, JSON, accepting, sending},
     oauth::encoded,
     reach::Reach,
 };
@@ -37,6 +37,8 @@ pub struct ApiClient {
 #[derive(Debug, Clone, Copy)]
 pub enum RequestContent<'a> {
     Nothing,
+    /// Nothing, for an answer of any kind.
+    File,
     /// A document.
     Json(&'a str),
     /// The fields of a form.
@@ -63,12 +65,14 @@ pub enum ApiError {
     Path(String),
     #[error("the token has characters that no token has")]
     Token,
+    #[error("the answer cannot be written: {1}")]
+    Write(io::ErrorKind, String),
 }
 
 impl ApiClient {
-    /// A client of the gateway at `origin`. Over `https`, it trusts the certificates that the system trusts.
-    pub fn new(origin: &Origin) -> Result<Self, SettingsError> {
-        let origin = origin.ascii();
+    /// A client of the gateway at this address. Over `https`, it trusts the certificates that the system trusts.
+    pub fn new(url: &PublicUrl) -> Result<Self, SettingsError> {
+        let origin = url.ascii();
         let reach = if origin.starts_with("https:") { Reach::Named } else { Reach::Private };
         Ok(Self { client: Clients::new(reach, CONNECT)?.here(), origin })
     }
@@ -93,13 +97,63 @@ impl ApiClient {
         token: Option<&Secret>,
         content: RequestContent<'_>,
     ) -> Result<ApiAnswer, ApiError> {
-        let origin = || self.origin.clone();
+        let read = async { self.read(self.ask(method, path, token, content).await?).await };
+        self.in_time(read).await
+    }
+
+    /// Gives what is at a path to `write`, piece by piece. The answer has a body only if it is no success.
+    pub async fn download(
+        &self,
+        path: &str,
+        token: &Secret,
+        mut write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<ApiAnswer, ApiError> {
+        let asked = self.ask(Method::GET, path, Some(token), RequestContent::File);
+        let mut answer = self.in_time(asked).await?;
+        let status = answer.status().as_u16();
+        if status != 200 {
+            return self.in_time(self.read(answer)).await;
+        }
+        loop {
+            let piece = async {
+                answer.chunk().await.map_err(|_| ApiError::Unreadable(self.origin.clone()))
+            };
+            let Some(piece) = self.in_time(piece).await? else {
+                return Ok(ApiAnswer { status, body: Vec::new() });
+            };
+            write(&piece).map_err(|error| ApiError::Write(error.kind(), error.to_string()))?;
+        }
+    }
+
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let late = |_| Err(ApiError::Timeout(self.origin.clone()));
+        timeout(PATIENCE, work).await.unwrap_or_else(late)
+    }
+
+    async fn read(&self, answer: Answer) -> Result<ApiAnswer, ApiError> {
+        let status = answer.status().as_u16();
+        let body = answer.read(MAX_BYTES).await;
+        let body = body.map_err(|_| ApiError::Unreadable(self.origin.clone()))?;
+        Ok(ApiAnswer { status, body })
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        token: Option<&Secret>,
+        content: RequestContent<'_>,
+    ) -> Result<Answer, ApiError> {
         let wrong = || ApiError::Path(path.to_owned());
         let is_path = path.starts_with('/');
         let uri = is_path.then(|| format!("{}{path}", self.origin)).ok_or_else(wrong)?;
         let uri: Uri = uri.parse().map_err(|_| wrong())?;
         let (mut headers, body) = match content {
             RequestContent::Nothing => (accepting(JSON), Vec::new()),
+            RequestContent::File => (accepting(ANYTHING), Vec::new()),
             RequestContent::Json(text) => (sending(JSON, JSON), text.as_bytes().to_vec()),
             RequestContent::Form(fields) => (sending(FORM, JSON), encoded(fields).into_bytes()),
         };
@@ -109,17 +163,11 @@ impl ApiClient {
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
-        let asked = async {
-            let answer = self.client.send(method, uri, headers, body).await;
-            let answer = answer.map_err(|error| ApiError::Unreachable {
-                origin: origin(),
-                cause: cause::of_connection(&error),
-            })?;
-            let status = answer.status().as_u16();
-            let body = answer.read(MAX_BYTES).await.map_err(|_| ApiError::Unreadable(origin()))?;
-            Ok(ApiAnswer { status, body })
-        };
-        timeout(PATIENCE, asked).await.unwrap_or_else(|_| Err(ApiError::Timeout(origin())))
+        let answer = self.client.send(method, uri, headers, body).await;
+        answer.map_err(|error| ApiError::Unreachable {
+            origin: self.origin.clone(),
+            cause: cause::of_connection(&error),
+        })
     }
 }
 
@@ -139,7 +187,7 @@ mod tests {
     use super::*;
 
     fn client(origin: &str) -> ApiClient {
-        ApiClient::new(&Origin::parse(origin).unwrap()).unwrap()
+        ApiClient::new(&PublicUrl::parse(origin).unwrap()).unwrap()
     }
 
     async fn asked(client: &ApiClient, path: &str) -> ApiError {

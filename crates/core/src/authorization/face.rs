@@ -23,7 +23,7 @@ pub enum Face {
 
 impl Face {
     /// The face that `resource` names; `/mcp` when it is absent. Scheme and host count in any case, and a
-    /// last slash means nothing; the origin of the gateway stands for `/mcp`.
+    /// last slash means nothing; the address of the gateway itself stands for `/mcp`.
     ///
     /// # Errors
     /// `invalid_target` for everything else.
@@ -45,6 +45,10 @@ impl Face {
         }
         // The path is taken as it is written: a parser would resolve dots in it.
         if Url::parse(resource).ok()?.origin() != own.origin() {
+            return None;
+        }
+        let path = path.strip_prefix(own.path().trim_end_matches('/'))?;
+        if !path.is_empty() && !path.starts_with('/') {
             return None;
         }
         match path.strip_suffix('/').unwrap_or(path) {
@@ -154,6 +158,26 @@ mod tests {
             assert_eq!(face(text), wanted, "{text}");
         }
         assert_eq!(Face::of_resource(None, own), Ok(Face::All));
+    }
+
+    #[test]
+    fn below_a_path_a_resource_has_that_path() {
+        let face = |text: &str| Face::of_resource(Some(text), "https://gw.example/a").ok();
+
+        for (text, wanted) in [
+            ("https://gw.example/a/mcp", Some(Face::All)),
+            ("https://gw.example/a", Some(Face::All)),
+            ("https://gw.example/a/", Some(Face::All)),
+            ("https://gw.example/a/mcp/github", Some(Face::One("github".to_owned()))),
+            ("https://gw.example/a/v1", Some(Face::Rest)),
+            ("https://gw.example/mcp", None),
+            ("https://gw.example", None),
+            ("https://gw.example/ab", None),
+            ("https://gw.example/amcp", None),
+            ("https://gw.example/a//mcp", None),
+        ] {
+            assert_eq!(face(text), wanted, "{text}");
+        }
     }
 
     #[test]

@@ -189,6 +189,52 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     url.scheme() == "http" && loopback
 }
 
+/// The address of a gateway for its clients: an origin and, where a proxy gives it one, a path below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicUrl {
+    origin: Origin,
+    path: String,
+}
+
+impl PublicUrl {
+    /// Parses `https://host[:port][/path]`; `http` for loopback addresses only. The segments of the path are of
+    /// letters, digits and `-._~`, so that it stands the same in requests, headers and pages.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        // The path is taken as it is written: a parser would resolve dots in it.
+        let (scheme, rest) = text.split_once("://")?;
+        let end = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at_checked(end)?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        let is_plain =
+            |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(letter);
+        if !path.split('/').skip(1).all(is_plain) {
+            return None;
+        }
+        let origin = Origin::parse(&format!("{scheme}://{authority}"))?;
+        Some(Self { origin, path: path.to_owned() })
+    }
+
+    /// Its origin.
+    #[must_use]
+    pub const fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Its path without a last slash: empty, or `/portcullis`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The address without a last slash.
+    #[must_use]
+    pub fn ascii(&self) -> String {
+        format!("{}{}", self.origin.ascii(), self.path)
+    }
+}
+
 /// Address that a browser goes to after a connect.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ReturnTo(Url);
@@ -250,6 +296,35 @@ mod tests {
             for (at, byte) in bytes.iter_mut().enumerate() {
                 *byte = self.0.wrapping_add(u8::try_from(at).unwrap());
             }
+        }
+    }
+
+    #[test]
+    fn a_public_address_is_an_origin_with_a_plain_path() {
+        let parts = |text: &str| {
+            PublicUrl::parse(text).map(|url| (url.origin().ascii(), url.path().to_owned()))
+        };
+        let known = |origin: &str, path: &str| Some((origin.to_owned(), path.to_owned()));
+        for (text, wanted) in [
+            ("https://gw.example", known("https://gw.example", "")),
+            ("https://gw.example:8443/", known("https://gw.example:8443", "")),
+            ("https://gw.example/a", known("https://gw.example", "/a")),
+            ("http://127.0.0.1:1/a/b-c.d_~/", known("http://127.0.0.1:1", "/a/b-c.d_~")),
+            ("http://gw.example/a", None),
+            ("https://gw.example/a//b", None),
+            ("https://gw.example//", None),
+            ("https://gw.example/a/../b", None),
+            ("https://gw.example/./a", None),
+            ("https://gw.example/%61", None),
+            ("https://gw.example/a?b", None),
+            ("https://gw.example?b", None),
+            ("https://gw.example/a#b", None),
+            ("https://gw.example/a\"b", None),
+            ("https://gw.example/a\\b", None),
+            ("https://u@gw.example/a", None),
+            ("https:/a", None),
+        ] {
+            assert_eq!(parts(text), wanted, "{text}");
         }
     }
 

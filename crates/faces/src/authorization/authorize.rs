@@ -69,8 +69,7 @@ pub(crate) async fn show(
     post, path = "/oauth/authorize", tag = "oauth", operation_id = "answer_authorize",
     request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` and `remember` of the page"),
     responses(
-        (status = 200, description = "a page that goes back to the client by itself, with `code` or `error`; or one that asks anew, because what is asked changed", content_type = "text/html"),
-        (status = 302, description = "to the login"),
+        (status = 200, description = "a page that goes on by itself: back to the client with `code` or `error`, or to the login; or one that asks anew, because what is asked changed", content_type = "text/html"),
         (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
         (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
@@ -96,12 +95,12 @@ pub(crate) async fn decide(
     let answered = Answer { decision, shown: form.field("shown").unwrap_or_default() };
     let step = gateway.app.authorization.answered(query, person, answered, origin).await?;
     Ok(match &step {
-        // Not by a redirect: what follows the form has to obey the policy of its page, and clients lead on to where
-        // that cannot know.
+        // Not by a redirect: what follows the form has to obey the policy of its page, and clients and issuers are
+        // where that cannot know.
         Step::Redirect(to) => forward("Back to the program", to),
-        Step::Ask(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Told(_) => {
-            answer(&step, query, signed_in)
-        }
+        Step::LogIn(path) => forward("Log in", &login_address(path)),
+        Step::StepUp(step_up, path) => forward("Log in", &step_up_address(*step_up, path)),
+        Step::Ask(_) | Step::Told(_) => answer(&step, query, signed_in),
     })
 }
 

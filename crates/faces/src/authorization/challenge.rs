@@ -22,7 +22,7 @@ fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
     let slug = path.strip_prefix("/mcp/");
     let is_face = slug.is_some_and(|slug| slug.is_empty() || Face::one(slug).is_some());
     let path = if is_face { path } else { "/mcp" };
-    let metadata = format!("{issuer}/.well-known/oauth-protected-resource{path}");
+    let metadata = document(issuer, path);
     let proof = matches!(refusal, Refusal::InvalidProof { .. });
     let needed = if let Refusal::InsufficientScope { required } = refusal {
         Some(required.as_str())
@@ -46,6 +46,14 @@ fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
     format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"{error}")
 }
 
+/// The address of the metadata: a path of the gateway stands behind the name of the document (RFC 9728 §3.1).
+fn document(issuer: &str, path: &str) -> String {
+    let (scheme, rest) = issuer.split_once("://").unwrap_or_default();
+    let (host, prefix) =
+        rest.split_at_checked(rest.find('/').unwrap_or(rest.len())).unwrap_or_default();
+    format!("{scheme}://{host}/.well-known/oauth-protected-resource{prefix}{path}")
+}
+
 #[cfg(test)]
 mod tests {
     use portcullis_core::{principal::Scope, trust::ProofFault};
@@ -66,6 +74,13 @@ mod tests {
         assert!(one.contains("/mcp/github\"") && one.ends_with("error=\"invalid_token\""), "{one}");
         assert!(at("/mcp/", &Refusal::MissingToken).contains("resource/mcp/\""));
         assert!(at("/mcp/%22x", &Refusal::MissingToken).contains("resource/mcp\""));
+        let below = challenge("https://gw.example:8443/a", "/mcp/github", &Refusal::MissingToken);
+        assert!(
+            below.contains(
+                "\"https://gw.example:8443/.well-known/oauth-protected-resource/a/mcp/github\""
+            ),
+            "{below}"
+        );
         let nonce = at("/mcp", &Refusal::InvalidProof { fault: ProofFault::Nonce });
         assert!(nonce.starts_with("DPoP resource_metadata=") && nonce.contains("use_dpop_nonce"));
         let required = Scope::McpsInvoke;

@@ -7,7 +7,12 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
-use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};
+use portcullis_core::{
+    authorization::Face,
+    principal::{Scope, ScopeSet},
+    refusal::Refusal,
+    trust::PROOF_ALGORITHMS,
+};
 use serde_json::{Value, json};
 use utoipa::{
     IntoResponses,
@@ -72,6 +77,19 @@ pub(crate) async fn resource_one(asker: Asker, slug: Segment) -> Response {
         Some(face) => asker.protected(&face.path()),
         None => Outcome::from(Refusal::not_found("path", "no slug")).into_response(),
     }
+}
+
+/// The protected resource `/v1`: REST, for clients that the operator declares.
+#[utoipa::path(
+    get,
+    path = "/.well-known/oauth-protected-resource/v1",
+    tag = "oauth",
+    operation_id = "protected_resource_rest",
+    responses(Described)
+)]
+pub(crate) async fn resource_rest(asker: Asker) -> Response {
+    let scopes: Vec<&str> = ScopeSet::ALL.iter().map(Scope::as_str).collect();
+    asker.described(&Face::Rest.path(), &scopes)
 }
 
 /// The authorization server (RFC 8414).
@@ -151,11 +169,15 @@ impl FromRequestParts<Arc<Gateway>> for Asker {
 
 impl Asker {
     fn protected(&self, path: &str) -> Response {
+        self.described(path, &SCOPES)
+    }
+
+    fn described(&self, path: &str, scopes: &[&str]) -> Response {
         self.told(|issuer| {
             json!({
                 "resource": format!("{issuer}{path}"),
                 "authorization_servers": [issuer],
-                "scopes_supported": SCOPES,
+                "scopes_supported": scopes,
                 "bearer_methods_supported": ["header"],
                 "dpop_signing_alg_values_supported": PROOF_ALGORITHMS,
                 "dpop_bound_access_tokens_required": false,

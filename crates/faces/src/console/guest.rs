@@ -14,7 +14,7 @@ use super::{assets, see_other};
 use crate::{
     Gateway,
     form::Form,
-    html::page,
+    html::{forward, page},
     login::{SignedIn, Visitor, login_address, step_up_address},
     outcome::Outcome,
 };
@@ -41,12 +41,13 @@ impl FromRequestParts<Arc<Gateway>> for Guest {
         let visitor = Visitor::from_request_parts(parts, gateway).await;
         let visitor = visitor.map_err(IntoResponse::into_response)?;
         let Some(SignedIn { person, .. }) = &visitor.signed_in else {
-            let back = if parts.method == Method::GET {
-                parts.uri.path_and_query().map_or("/console", |it| it.as_str())
+            return Err(if parts.method == Method::GET {
+                let back = parts.uri.path_and_query().map_or("/console", |it| it.as_str());
+                see_other(&login_address(back))
             } else {
-                "/console"
-            };
-            return Err(see_other(&login_address(back)));
+                // What follows a form by redirects has to obey the policy of its page, and the issuer is elsewhere.
+                forward("Log in", &login_address("/console"))
+            });
         };
         let ctx = gateway.app.logins.ctx(person, &visitor.exchange.origin).await;
         let ctx = ctx.map_err(|refusal| Outcome::from(refusal).into_response())?;

@@ -23,6 +23,7 @@ use crate::{
     Gateway, caller, exchange,
     mcp::{self, MessageRoute, cors},
     outcome::Outcome,
+    prefix::Prefix,
 };
 
 /// Everything Portcullis answers.
@@ -33,7 +34,12 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
         exchange::frame::framed(&gateway, spec, request, answer).await
     };
-    routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway)
+    let prefix = gateway.app.providers.public_url().and_then(Prefix::of);
+    let router = routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway);
+    match prefix {
+        Some(prefix) => prefix.around(router),
+        None => router,
+    }
 }
 
 /// The routes of a listener for health probes: `/healthz` and `/readyz`, and nothing else.

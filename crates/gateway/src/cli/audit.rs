@@ -5,6 +5,7 @@ mod export;
 mod filters;
 mod hold;
 mod keys;
+mod show;
 mod tail;
 mod verify;
 
@@ -26,6 +27,8 @@ pub(super) enum Audit {
     Export(Box<export::Export>),
     /// Show the end of the log and, with `--follow`, what comes
     Tail(Box<tail::Tail>),
+    /// Show one event in full
+    Show(show::Show),
     /// Verify an export, a proof or a checkpoint, offline, or the log in the database
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
@@ -48,6 +51,7 @@ impl Audit {
             Self::Verify(verify) => return verify.run().await,
             Self::Export(export) => export.run().await,
             Self::Tail(tail) => tail.run().await,
+            Self::Show(show) => show.run().await,
             Self::Key(keys) => keys.run().await,
             Self::Erase(erase) => erase.run().await,
             Self::Hold(holds) => holds.run().await,

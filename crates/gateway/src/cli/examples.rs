@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 63] = [
+const EXAMPLES: [(&str, &[&str]); 64] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -74,8 +74,15 @@ const EXAMPLES: [(&str, &[&str]); 63] = [
     ("policy enable", &["no-prod"]),
     ("key new", &["", "/etc/portcullis/key"]),
     ("key rotate", &["", "--rewrap-only"]),
-    ("audit export", &["--org acme --from 2026-11-01 --to 2026-12-01 --output november.jsonl"]),
+    (
+        "audit export",
+        &[
+            "--org acme --from 2026-11-01T00:00:00Z --to 2026-12-01T00:00:00Z --output november.jsonl",
+            "--url https://gateway.acme.example --format csv --decision deny",
+        ],
+    ),
     ("audit tail", &["--org acme --follow", "--org acme --decision deny --lines 50"]),
+    ("audit show", &["evt_01M754BKTKX1YB8Q05NMW9TP4G"]),
     ("audit verify", &["--org acme"]),
     ("audit key list", &["--org acme"]),
     ("audit key rotate", &[""]),

@@ -15,7 +15,7 @@ use clap::Args;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
-    oauth::Origin,
+    oauth::PublicUrl,
     principal::Role,
     secret::Secret,
 };
@@ -57,14 +57,15 @@ impl GatewayOptions {
 
     /// A client of the gateway at an address. Fails if that is not `https`, or `http` on a loopback address.
     fn client(url: &str) -> Result<ApiClient, Failure> {
-        let origin = Origin::parse(url).ok_or_else(|| {
+        let url = PublicUrl::parse(url).ok_or_else(|| {
             format!(
-                "`--url` is `{}`, but has to be `https://host` or `https://host:port`; `http` \
-                 goes to loopback addresses only, such as http://127.0.0.1:8080",
+                "`--url` is `{}`, but has to be `https://host` or `https://host:port`, with a path if \
+                 the gateway has one; `http` goes to loopback addresses only, such as \
+                 http://127.0.0.1:8080",
                 visible(url)
             )
         })?;
-        Ok(ApiClient::new(&origin)?)
+        Ok(ApiClient::new(&url)?)
     }
 
     /// The gateway at an address, with the token for it. A token belongs to one org, so that none can be named
@@ -143,6 +144,19 @@ impl RemoteGateway {
     /// `data` of what is at a path.
     pub(super) async fn get(&self, path: &str) -> Result<Value, Failure> {
         self.send(Method::GET, path, None).await
+    }
+
+    /// Gives the file at a path to `write`, piece by piece.
+    pub(super) async fn download(
+        &self,
+        path: &str,
+        write: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let ApiAnswer { status, body } = self.client.download(path, &self.token, write).await?;
+        match status {
+            200 => Ok(()),
+            _ => Err(self.refusal(status, &serde_json::from_slice(&body).unwrap_or_default())),
+        }
     }
 
     /// One page of a list, with the position at which it goes on.
@@ -327,6 +341,7 @@ mod tests {
         for url in [
             "https://gw.example",
             "https://gw.example:8443/",
+            "https://gw.example/path",
             "http://127.0.0.1:1",
             "http://[::1]:1",
         ] {
@@ -338,7 +353,7 @@ mod tests {
             "http://127.0.0.1.evil.example",
             "http://10.0.0.1",
             "https://user@gw.example",
-            "https://gw.example/path",
+            "https://gw.example/../path",
             "https://gw.example?x",
             "ftp://gw.example",
             "gw.example",

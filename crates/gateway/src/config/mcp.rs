@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portcullis_core::oauth::Origin;
+use portcullis_core::oauth::{Origin, PublicUrl};
 use portcullis_faces::{Guard, Listed, Listeners, McpSettings};
 use serde::Deserialize;
 
@@ -85,7 +85,8 @@ impl Mcp {
 
     /// The settings of the face of a gateway that serves as `server` says.
     pub(crate) fn settings(&self, server: &Server) -> McpSettings {
-        let public = server.public_url.as_deref().and_then(Origin::parse);
+        let public = server.public_url.as_deref().and_then(PublicUrl::parse);
+        let public = public.map(|url| url.origin().clone());
         let host = public.as_ref().and_then(Origin::host);
         let hosts = self.hosts.iter().cloned().chain([server.public_host.clone()]).chain(host);
         let others = self.origins.iter().filter_map(|origin| origin_of(origin));

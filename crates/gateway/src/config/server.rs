@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use portcullis_core::token::CidrList;
+use portcullis_core::{oauth::PublicUrl, token::CidrList};
 use serde::Deserialize;
 
 /// `[server]`.
@@ -20,7 +20,8 @@ pub(crate) struct Server {
     pub(crate) health_listen: Option<String>,
     /// The name audit logs are written under: the public host of this installation.
     pub(crate) public_host: String,
-    /// Address of the gateway for browsers: `https://host`. Its listening address when absent.
+    /// Address of the gateway for browsers: `https://host`, or `https://host/path` behind a proxy that gives it that
+    /// path. Its listening address when absent.
     pub(crate) public_url: Option<String>,
     /// Certificate and key; without them only loopback is listened on.
     pub(crate) tls: Option<Tls>,
@@ -108,11 +109,13 @@ impl Server {
             ));
         }
         if let Some(url) = &self.public_url
-            && portcullis_core::oauth::Origin::parse(url).is_none()
+            && !PublicUrl::parse(url).is_some_and(|url| portcullis_faces::can_be_below(url.path()))
         {
             return Err(format!(
                 "`server.public_url` is `{url}`, but has to be an origin such as \
-                 https://gateway.acme.example"
+                 https://gateway.acme.example or, behind a proxy that gives the gateway a path, one \
+                 with that path, such as https://acme.example/portcullis. The path is of letters, \
+                 digits and `-._~`, and does not begin with one of the gateway's own, such as /mcp"
             ));
         }
         let refused = |letter: char| letter.is_whitespace() || "+/".contains(letter);

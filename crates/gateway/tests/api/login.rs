@@ -1,7 +1,7 @@
 //! Logins of people in browsers: `GET /login`, `GET /login/link`, `POST /login/link`, `POST /logout`.
 
 pub(crate) mod browser;
-mod issuers;
+pub(crate) mod issuers;
 mod links;
 
 use portcullis_testkit::Gateway;

@@ -14,6 +14,7 @@ pub(crate) mod grants;
 mod law;
 mod misuse;
 mod nodes;
+mod prefix;
 mod registration;
 
 use portcullis_testkit::{Answer, Builder, Gateway, Principal};

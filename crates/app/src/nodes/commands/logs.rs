@@ -100,6 +100,20 @@ impl Shell {
         found.ok_or_else(|| ShellError::NoEvent(id.to_string()))
     }
 
+    /// Seals what is committed, and gives one event as the API does. Fails if there is none.
+    pub async fn log_event(
+        &self,
+        org: &Org,
+        identity: LogIdentity,
+        id: EventId,
+    ) -> Result<Value, ShellError> {
+        let signer = self.signer(identity);
+        self.store.seal(org.id, &signer).await?;
+        let event = self.stored_event(org.id, id).await?;
+        let mut found = shown(&signer, org.id, std::slice::from_ref(&event))?;
+        found.pop().ok_or_else(|| ShellError::NoEvent(id.to_string()))
+    }
+
     /// Seals what is committed, and gives the last `count` events that `filter` lets through.
     pub async fn log_end(
         &self,

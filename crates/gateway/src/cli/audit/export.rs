@@ -6,20 +6,31 @@ use std::{
     io::{self, IsTerminal, Write},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
+use aws_lc_rs::digest;
+use axum::http::Method;
 use clap::Args;
 use portcullis_app::{
-    ExportAsk, ExportError, ExportOutput, Format, Progress, Written, audit::filters::Given, told,
+    ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, told,
 };
 use portcullis_core::clock::Timestamp;
+use portcullis_store::ExportBeat;
+use portcullis_upstream::ApiError;
+use serde_json::{Value, json};
 
 use super::filters::Filters;
-use crate::cli::{Failure, Installation};
-use portcullis_store::ExportBeat;
+use crate::cli::{
+    Failure, Installation,
+    remote::{RemoteGateway, body, member},
+};
+
+/// Interval between two looks at an export that a gateway writes.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Writes a part of an org's log, straight from the database; a running gateway need not be asked.
-/// That it was done is recorded in the log.
+/// With `--url` the gateway writes it. That it was done is recorded in the log.
 #[derive(Args)]
 pub(in crate::cli) struct Export {
     /// Id or name of the org; not needed where there is only one
@@ -62,6 +73,11 @@ impl Export {
         };
         let installation = self.installation;
         let output = self.output;
+        if let Some(gateway) = installation.gateway(self.org.as_deref()).await? {
+            ask.filters = self.filters.given_at(&gateway).await?;
+            let written = fetch(&gateway, &ask, output.as_deref()).await;
+            return tell(&installation, output.as_deref(), written);
+        }
         let config = installation.config()?;
         let office = installation.office().await?;
         let made = async {
@@ -80,28 +96,89 @@ impl Export {
         };
         let made = made.await;
         office.close().await;
-        let (request, written) = match made {
-            Err(error) if output.is_none() && is_unread(&*error) => return Ok(()),
-            made => made?,
-        };
-        if output.is_some() {
-            let text = sentence(&written);
-            return installation.output().record(&told(&request, &written), &text);
-        }
-        // Standard output holds the export.
-        let _ = writeln!(io::stderr().lock(), "{}", sentence(&written));
-        Ok(())
+        let made = made.map(|(request, written)| told(&request, &written));
+        tell(&installation, output.as_deref(), made)
     }
+}
+
+/// Tells what was written.
+fn tell(
+    installation: &Installation,
+    output: Option<&Path>,
+    made: Result<Value, Failure>,
+) -> Result<(), Failure> {
+    let made = match made {
+        Err(error) if output.is_none() && is_unread(&*error) => return Ok(()),
+        made => made?,
+    };
+    if output.is_some() {
+        return installation.output().record(&made, &sentence(&made));
+    }
+    // Standard output holds the export.
+    let _ = writeln!(io::stderr().lock(), "{}", sentence(&made));
+    Ok(())
+}
+
+/// Lets a gateway write an export, and writes here what it wrote. Fails if its file comes with another hash.
+async fn fetch(
+    gateway: &RemoteGateway,
+    ask: &ExportAsk,
+    output: Option<&Path>,
+) -> Result<Value, Failure> {
+    let place = Destination::begin(output)?;
+    let mut out = place.out()?.out;
+    let fetched = async {
+        let asked = body(json!({
+            "from": ask.from, "to": ask.to, "format": ask.format, "filters": ask.filters,
+            "include": ask.include, "since": ask.since,
+        }));
+        let mut export = gateway.send(Method::POST, "/v1/audit/export", Some(&asked)).await?;
+        let path = format!("/v1/audit/exports/{}", member(&export, "id")?);
+        while member(&export, "status")? == "pending" {
+            tokio::time::sleep(LOOK).await;
+            export = gateway.get(&path).await?;
+        }
+        if member(&export, "status")? != "ready" {
+            let reason = member(&export, "error").unwrap_or("it does not say why");
+            return Err(format!("the gateway wrote no file: {reason}").into());
+        }
+        let mut hash = digest::Context::new(&digest::SHA256);
+        let write = |piece: &[u8]| {
+            hash.update(piece);
+            out.write_all(piece)
+        };
+        gateway.download(&format!("{path}/file"), write).await?;
+        out.flush()?;
+        let hash = hash.finish();
+        let hash = hash.as_ref().iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+        if member(&export, "sha256")? != hash {
+            return Err(
+                "the file that came is not the one that the gateway wrote: its SHA-256 is \
+                        another"
+                    .into(),
+            );
+        }
+        Ok::<_, Failure>(export)
+    };
+    let export = fetched.await.inspect_err(|_| place.give_up())?;
+    place.finish()?;
+    Ok(export)
 }
 
 /// Returns true if the reader of the export, such as `head`, is gone: it has what it wanted.
 fn is_unread(error: &(dyn Error + 'static)) -> bool {
-    let export = error.downcast_ref();
-    matches!(export, Some(ExportError::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe)
+    let kind = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(ExportError::Write(error)), _) => Some(error.kind()),
+        (_, Some(ApiError::Write(kind, _))) => Some(*kind),
+        _ => None,
+    };
+    kind == Some(io::ErrorKind::BrokenPipe)
 }
 
-fn sentence(written: &Written) -> String {
-    let Written { events, mismatched, bytes, sha256, .. } = written;
+fn sentence(made: &Value) -> String {
+    let number = |name: &str| made.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let (events, bytes, mismatched) = (number("events"), number("bytes"), number("mismatched"));
+    let sha256 = made.get("sha256").and_then(Value::as_str).unwrap_or_default();
     let marked = match mismatched {
         0 => String::new(),
         _ => format!(

@@ -49,16 +49,13 @@ impl Filters {
         Ok(self.named().collect())
     }
 
-    /// The same as parameters of a request to a gateway, which looks up the name of an actor.
-    pub(super) async fn given_at(
-        mut self,
-        gateway: &RemoteGateway,
-    ) -> Result<Vec<(String, String)>, Failure> {
+    /// The same for a request to a gateway, which looks up the name of an actor.
+    pub(super) async fn given_at(mut self, gateway: &RemoteGateway) -> Result<Given, Failure> {
         let is_id = |it: &str| it.parse::<TokenId>().is_ok() || it.parse::<PrincipalId>().is_ok();
         if let Some(named) = self.actor.as_deref().filter(|it| !is_id(it)) {
             self.actor = Some(gateway.principal(named).await?.id.to_string());
         }
-        Ok(self.named().map(|(name, values)| (name, values.join(","))).collect())
+        Ok(self.named().collect())
     }
 
     fn named(self) -> impl Iterator<Item = (String, Vec<String>)> {

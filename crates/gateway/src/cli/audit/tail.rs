@@ -75,13 +75,15 @@ impl Tail {
         let output = self.installation.output();
         let json = self.installation.json;
         let given = self.filters.given_at(gateway).await?;
+        let given: Vec<(&str, String)> =
+            given.iter().map(|(name, values)| (name.as_str(), values.join(","))).collect();
         let sequence = |event: &Value| event.get("sequence").and_then(Value::as_i64).unwrap_or(-1);
         let mut last = None;
         loop {
             let most = if last.is_none() { self.lines.min(MOST) } else { MOST };
             let limit = most.max(1).to_string();
             let mut asked = vec![("limit", limit.as_str())];
-            asked.extend(given.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+            asked.extend(given.iter().map(|(name, value)| (*name, value.as_str())));
             let (mut events, _) = gateway.page("/v1/audit/events", &asked).await?;
             let newest = events.first().map(sequence).or(last);
             events.retain(|event| last.is_none_or(|last| sequence(event) > last));

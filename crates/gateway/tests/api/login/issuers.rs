@@ -20,10 +20,10 @@ const SESSION: &str = "portcullis-session";
 const ATTEMPT: &str = "portcullis-login";
 
 /// A gateway at which people log in by a provider.
-struct Site {
-    gateway: Gateway,
-    oidc: Oidc,
-    org: String,
+pub(crate) struct Site {
+    pub(crate) gateway: Gateway,
+    pub(crate) oidc: Oidc,
+    pub(crate) org: String,
 }
 
 impl Site {
@@ -38,8 +38,13 @@ impl Site {
 
     /// The same with more in the configuration.
     fn configured(login: &str, issuer: &str, more: &str) -> Self {
+        Self::enrolled(gateway().config(more), login, issuer)
+    }
+
+    /// The same of a gateway that is still to be started, which the provider knows.
+    pub(crate) fn enrolled(builder: Builder, login: &str, issuer: &str) -> Self {
         let secret = format!("client_secret = {{ env = \"LOGIN_SECRET\" }}\n{issuer}");
-        let builder = gateway().env("LOGIN_SECRET", SECRET).config(more);
+        let builder = builder.env("LOGIN_SECRET", SECRET);
         let site = Self::of(builder, Oidc::start(), login, &secret);
         site.oidc.client(CLIENT, Some(SECRET), site.gateway.url());
         site
@@ -106,7 +111,7 @@ fn entry(oidc: &Oidc, more: &str) -> String {
 }
 
 /// The claims of a person, and these.
-fn person(more: &Value) -> Value {
+pub(crate) fn person(more: &Value) -> Value {
     let mut claims = json!({"email_verified": true, "name": "Ana <b>", "groups": ["staff"]});
     for (name, value) in more.as_object().unwrap() {
         claims[name] = value.clone();

@@ -1,12 +1,12 @@
 //! Clients of other people get in without a token: a real browser opens the address that they print, a person
-//! allows it there, and they list the tools and call one.
+//! logs in at a real OpenID provider and allows it, and they list the tools and call one.
 
 mod pages;
 
 use std::process::Stdio;
 
-use portcullis_testkit::{Chromium, servers};
-use serde_json::Value;
+use portcullis_testkit::{Builder, Chromium, Oidc, servers};
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
@@ -14,7 +14,11 @@ use tokio::{
 };
 
 use super::Site;
-use crate::mcp::clients::{PATIENCE, node, script};
+use crate::{
+    gateway,
+    login::issuers,
+    mcp::clients::{PATIENCE, node, script},
+};
 
 /// Sentences of every page of consent.
 pub(super) const QUESTION: &str = "asks to use tools through this gateway";
@@ -84,13 +88,36 @@ impl Program {
 
 /// Signs a browser in as Ana by a link, which goes on to what `until` shows.
 pub(super) fn sign_in(site: &Site, browser: &Chromium, until: &str) {
+    sign_in_at(site.gateway.url(), site, browser, until);
+}
+
+/// The same of a gateway whose clients find it at this address.
+pub(super) fn sign_in_at(url: &str, site: &Site, browser: &Chromium, until: &str) {
     let made = site.gateway.admin(&["login-link", "--principal", &site.ana]);
     // The shell does not know the port of this gateway.
     let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
-    let address = format!("{}/login/link?code={code}", site.gateway.url());
+    let address = format!("{url}/login/link?code={code}");
     let offer = browser.go(&address, "logs this browser in as");
     assert!(offer.text.contains("Ana") && offer.text.contains("acme"), "{}", offer.text);
     browser.click("Log in", until);
+}
+
+/// A gateway at which people log in at a provider with pages of its own, and that provider.
+fn site_with_issuer(builder: Builder) -> (Site, Oidc) {
+    let issuers::Site { gateway, oidc, org } = issuers::Site::enrolled(builder, "", "");
+    oidc.show_pages(&issuers::person(&json!({"name": "Ana"})));
+    (Site { gateway, org, ana: String::new() }, oidc)
+}
+
+/// Logs Ana in with a browser that the provider shows its page; she consents to the gateway there, and comes back to
+/// what `until` shows.
+fn log_in(site: &mut Site, browser: &Chromium, until: &str) {
+    browser.fill("Enter any login", "ana");
+    browser.fill("and password", "any");
+    browser.click("Sign-in", "Authorize");
+    browser.click("Continue", until);
+    let sessions = site.gateway.admin(&["session", "list", "--org", &site.org]);
+    sessions[0]["principal_id"].as_str().expect("a session").clone_into(&mut site.ana);
 }
 
 /// Fails unless the newest of so many calls names its client.
@@ -105,18 +132,21 @@ async fn assert_named(site: &Site, calls: usize, client: &str) {
 type Entrant = (Command, &'static str);
 
 async fn all_get_in(programs: Vec<Entrant>) {
-    let site = Site::start();
+    let (mut site, _oidc) = site_with_issuer(gateway().sample());
     let browser = Chromium::start();
     for (number, (mut command, client)) in programs.into_iter().enumerate() {
         command.arg(format!("{}/mcp", site.gateway.url())).args(["sample__list_items", "{}"]);
         let mut program = Program::start(&command);
 
         let address = program.opens().await;
+        browser.forget();
+        browser.go(&address, "Sign-in");
+        log_in(&mut site, &browser, QUESTION);
         if number == 0 {
-            browser.go(&address, "login-link");
-            sign_in(&site, &browser, QUESTION);
-        } else {
-            browser.go(&address, QUESTION);
+            // Her session ends while the question is open: the form leads to the provider, and back to the question.
+            browser.forget();
+            browser.click("Allow", "Sign-in");
+            log_in(&mut site, &browser, QUESTION);
         }
         browser.click("Allow", "/callback?code=");
         let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
@@ -129,7 +159,7 @@ async fn all_get_in(programs: Vec<Entrant>) {
     }
 }
 
-fn typescript(mode: &str) -> Command {
+pub(super) fn typescript(mode: &str) -> Command {
     let mut command = Command::new(node());
     command.arg(script("oauth.mjs")).arg(mode);
     command

@@ -1,7 +1,8 @@
 //! The way of a client to the server: the challenge at `/mcp`, `GET /.well-known/oauth-protected-resource`,
 //! `GET /.well-known/oauth-protected-resource/mcp`, `GET /.well-known/oauth-protected-resource/mcp/`,
-//! `GET /.well-known/oauth-protected-resource/mcp/{slug}`, `GET /.well-known/oauth-authorization-server`,
-//! `GET /.well-known/oauth-authorization-server/mcp`, `GET /.well-known/oauth-authorization-server/mcp/{slug}`.
+//! `GET /.well-known/oauth-protected-resource/mcp/{slug}`, `GET /.well-known/oauth-protected-resource/v1`,
+//! `GET /.well-known/oauth-authorization-server`, `GET /.well-known/oauth-authorization-server/mcp`,
+//! `GET /.well-known/oauth-authorization-server/mcp/{slug}`.
 
 use portcullis_testkit::{Answer, Gateway};
 use reqwest::Method;
@@ -55,6 +56,9 @@ async fn a_client_without_a_token_is_led_to_the_authorization_server() {
     }
     let root = get(&site.gateway, "/.well-known/oauth-protected-resource").await;
     assert_eq!(root.at("/resource"), &json!(format!("{url}/mcp")));
+    let rest = get(&site.gateway, "/.well-known/oauth-protected-resource/v1").await.ok();
+    assert_eq!(rest.at("/resource"), &json!(format!("{url}/v1")));
+    assert!(rest.at("/scopes_supported").as_array().unwrap().contains(&json!("admin")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,7 +55,7 @@ impl Prover {
     }
 
     /// A proof for a request that brings no token.
-    fn proof(&self, address: &str) -> String {
+    pub(crate) fn proof(&self, address: &str) -> String {
         self.sign(&self.header(), &claims("POST", address))
     }
 

@@ -2,6 +2,7 @@
 //! keys, and what attackers make of them.
 
 mod accounts;
+mod bound;
 mod id_jags;
 mod sdks;
 mod workloads;

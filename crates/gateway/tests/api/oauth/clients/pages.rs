@@ -11,7 +11,7 @@ use portcullis_testkit::{Chromium, servers};
 use serde_json::{Value, json};
 use tokio::{process::Command, task::JoinSet};
 
-use super::{Program, QUESTION, assert_named, sign_in};
+use super::{Program, QUESTION, assert_named, log_in, sign_in, site_with_issuer};
 use crate::{
     gateway,
     mcp::clients::node,
@@ -23,16 +23,16 @@ fn free_port() -> u16 {
     free.unwrap().port()
 }
 
-/// A gateway that answers pages of this origin.
-fn site_for(origin: &str) -> Site {
-    let origins = format!("[mcp]\norigins = [\"{origin}\"]");
-    Site::of(gateway().config(LINKS).config(&origins).sample())
+/// The setting by which a gateway answers pages of this origin.
+fn answering(origin: &str) -> String {
+    format!("[mcp]\norigins = [\"{origin}\"]")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inspector_gets_in_by_a_browser_and_calls_a_tool() {
     let port = free_port();
-    let site = site_for(&format!("http://127.0.0.1:{port}"));
+    let origins = answering(&format!("http://127.0.0.1:{port}"));
+    let (mut site, _oidc) = site_with_issuer(gateway().config(&origins).sample());
     let launcher = "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     let mut inspector = Command::new(node());
     inspector
@@ -52,8 +52,8 @@ async fn the_inspector_gets_in_by_a_browser_and_calls_a_tool() {
         line.contains("MCP_INSPECTOR_API_TOKEN").then(|| line[at..].trim().to_owned())
     };
     browser.go(&inspector.says(address).await, "Disconnected");
-    browser.toggle("Connect", "login-link");
-    sign_in(&site, &browser, QUESTION);
+    browser.toggle("Connect", "Sign-in");
+    log_in(&mut site, &browser, QUESTION);
     browser.click("Allow", "Connection Info");
     browser.choose("Tools", "sample__list_items");
     browser.choose("sample__list_items", "Execute Tool");
@@ -99,7 +99,7 @@ async fn a_client_may_lead_the_browser_on_to_another_site() {
 async fn a_listed_page_reads_all_that_it_needs_to_get_in_and_another_reads_nothing() {
     let (_serving, listed) = serve(page()).await;
     let (_also_serving, other) = serve(page()).await;
-    let site = site_for(&listed);
+    let site = Site::of(gateway().config(LINKS).config(&answering(&listed)).sample());
     let url = site.gateway.url();
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let post = |kind: &str, body: &str| {

@@ -1,0 +1,90 @@
+//! A login by the JWT of a person with a proof of a key (DPoP, RFC 9449): at `POST /v1/auth/token`, on use, and at
+//! `POST /v1/auth/refresh`.
+
+use portcullis_testkit::Answer;
+use reqwest::Method;
+use serde_json::json;
+
+use super::{IDP, PUBLIC, Site, now};
+use crate::oauth::dpop::{Prover, claims_of, tools};
+
+/// A path at which a token is given for a credential.
+#[derive(Debug, Clone, Copy)]
+struct TokenDesk(&'static str);
+
+const LOGIN: TokenDesk = TokenDesk("/v1/auth/token");
+const REFRESH: TokenDesk = TokenDesk("/v1/auth/refresh");
+
+impl TokenDesk {
+    /// A proof for a request there.
+    fn proof(self, key: &Prover) -> String {
+        key.proof(&format!("{PUBLIC}{}", self.0))
+    }
+
+    async fn ask(self, site: &Site, credential: &str, proof: Option<&str>) -> Answer {
+        let mut request = site.gateway.request(Method::POST, self.0).bearer_auth(credential);
+        if let Some(proof) = proof {
+            request = request.header("dpop", proof);
+        }
+        site.gateway.send(request).await
+    }
+}
+
+/// The members `access_token` and `refresh_token` of tokens that are bound.
+#[track_caller]
+fn pair(answer: &Answer) -> (String, String) {
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.at("/data/token_type"), "DPoP");
+    let text = |name: &str| answer.at(name).as_str().unwrap().to_owned();
+    (text("/data/access_token"), text("/data/refresh_token"))
+}
+
+/// Fails unless an access token is good with the key, and for nothing without it.
+async fn assert_bound(site: &Site, key: &Prover, access: &str) {
+    let address = format!("{PUBLIC}/v1/mcps");
+    let thief = Prover::new().proof_of("GET", &address, access);
+
+    let good =
+        tools(&site.gateway, "DPoP", access, &[&key.proof_of("GET", &address, access)]).await;
+    let bare = tools(&site.gateway, "Bearer", access, &[]).await;
+    let stolen = tools(&site.gateway, "DPoP", access, &[&thief]).await;
+
+    assert_eq!(good.status, 200, "{}", good.text);
+    assert_eq!(bare.refusal(), (401, "invalid_token"));
+    assert_eq!(stolen.refusal(), (401, "invalid_dpop_proof"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_login_with_a_proof_gives_is_worth_nothing_without_the_key() {
+    let site = Site::start();
+    let (key, other) = (Prover::new(), Prover::new());
+    let jwt = site.idp.sign(
+        "JWT",
+        &json!({
+            "iss": IDP, "sub": "ana", "aud": PUBLIC, "groups": ["eng"],
+            "iat": now(), "exp": now() + 300,
+        }),
+    );
+    let elsewhere = LOGIN.ask(&site, &jwt, Some(&REFRESH.proof(&key))).await;
+    assert_eq!(elsewhere.at("/error/details/check"), "htu", "{}", elsewhere.text);
+
+    let proof = LOGIN.proof(&key);
+    let (access, refresh) = pair(&LOGIN.ask(&site, &jwt, Some(&proof)).await);
+
+    let again = LOGIN.ask(&site, &jwt, Some(&proof)).await;
+    assert_eq!(again.at("/error/details/check"), "replay", "{}", again.text);
+    assert_bound(&site, &key, &access).await;
+    let bare = REFRESH.ask(&site, &refresh, None).await;
+    assert_eq!(bare.refusal(), (401, "invalid_token"), "{}", bare.text);
+    let stolen = REFRESH.ask(&site, &refresh, Some(&REFRESH.proof(&other))).await;
+    assert_eq!(stolen.refusal(), (401, "invalid_dpop_proof"), "{}", stolen.text);
+    assert_eq!(stolen.at("/error/details/check"), "key", "{}", stolen.text);
+    let hashed =
+        key.sign(&key.header(), &claims_of("GET", &format!("{PUBLIC}{}", REFRESH.0), &refresh));
+    let method = REFRESH.ask(&site, &refresh, Some(&hashed)).await;
+    assert_eq!(method.at("/error/details/check"), "htm", "{}", method.text);
+    // None of these has spent it.
+    let (next, last) = pair(&REFRESH.ask(&site, &refresh, Some(&REFRESH.proof(&key))).await);
+    assert_bound(&site, &key, &next).await;
+    assert_eq!(REFRESH.ask(&site, &last, None).await.refusal(), (401, "invalid_token"));
+}
