@@ -5,7 +5,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Db, Found, Readable, change, parse, read, row},
     error::StoreError,
 };
 
@@ -52,10 +52,12 @@ impl Store {
     /// anything was sealed in any log.
     #[boxed]
     pub async fn last_sealed(&self) -> Result<i64, StoreError> {
+        let sql = match &self.db {
+            Db::Sqlite { .. } => "SELECT COALESCE(MAX(position), 0) FROM audit_seals",
+            Db::Postgres(_) => "SELECT COALESCE(MAX(last_position), 0) FROM audit_heads",
+        };
         Ok(read!(self, installation, |conn| {
-            sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_seals")
-                .fetch_one(&mut *conn)
-                .await?
+            sqlx::query_scalar(sql).fetch_one(&mut *conn).await?
         }))
     }
 

@@ -78,7 +78,8 @@ pub struct AuditProgress {
     pub waiting: usize,
 }
 
-/// Hands intents and events to the task that commits them. Clones feed the same task.
+/// Hands intents and events to the task that commits them. Clones feed the same task. Records are packed
+/// here, on the threads of many, not on that of the task.
 ///
 /// The future of each function is ready when the commit is durable, or at `deadline` (a few seconds ahead) with
 /// - [`StoreError::Unavailable`] or [`StoreError::Conflict`]: nothing was written, and nothing
@@ -140,37 +141,41 @@ impl AuditWriter {
     /// the same approval as many as it has uses.
     pub fn intent(
         &self,
-        intent: NewIntent,
+        mut intent: NewIntent,
         deadline: Instant,
     ) -> impl Future<Output = Result<Began, StoreError>> + Send {
+        intent.record.pack();
         self.commit(Box::new(Work::Intent(intent)), deadline)
     }
 
     /// Commits an event and removes the intent of the same id, if there is one, with it.
     pub fn finish(
         &self,
-        event: NewEvent,
+        mut event: NewEvent,
         deadline: Instant,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        event.texts.pack();
         self.commit(Box::new(Work::Finish(event)), deadline).map_ok(drop)
     }
 
     /// Like [`Self::finish`], and ends the idempotency key that the intent came with.
     pub fn finish_keyed(
         &self,
-        event: NewEvent,
+        mut event: NewEvent,
         end: KeyEnd,
         deadline: Instant,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        event.texts.pack();
         self.commit(Box::new(Work::FinishKeyed(event, end)), deadline).map_ok(drop)
     }
 
     /// Commits an event that had no intent.
     pub fn append(
         &self,
-        event: NewEvent,
+        mut event: NewEvent,
         deadline: Instant,
     ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        event.texts.pack();
         self.commit(Box::new(Work::Append(event)), deadline).map_ok(drop)
     }
 
@@ -181,9 +186,10 @@ impl AuditWriter {
     pub async fn change_approval(
         &self,
         change: ApprovalChange,
-        event: NewEvent,
+        mut event: NewEvent,
         deadline: Instant,
     ) -> Result<bool, StoreError> {
+        event.texts.pack();
         let row = Box::new(ApprovalRow::of(&change)?);
         let made = self.commit(Box::new(Work::Change(event, row)), deadline).await?;
         Ok(made == Began::Begun)

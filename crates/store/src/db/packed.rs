@@ -3,7 +3,7 @@
 //! A packed record is one byte, the number of its dictionary, and the frame. The frame holds the record, the
 //! erasable part and its salts, each as JSON in a line of its own: canonical JSON has no line breaks.
 
-use std::{cell::RefCell, io, sync::LazyLock};
+use std::{borrow::Cow, cell::RefCell, io, sync::LazyLock};
 
 use zstd::{
     bulk::{Compressor, Decompressor},
@@ -80,9 +80,17 @@ impl RecordTexts {
 }
 
 impl EventTexts {
+    /// Packs the record now, on the caller's thread.
+    pub(crate) fn pack(&mut self) {
+        self.packed = Some(self.packed().into_owned());
+    }
+
     /// The packed record of an event.
-    pub(crate) fn pack(&self) -> Vec<u8> {
-        packed([TextColumn::Core, TextColumn::Detached, TextColumn::Salts].map(|it| self.of(it)))
+    pub(crate) fn packed(&self) -> Cow<'_, [u8]> {
+        const RECORD: [TextColumn; 3] = [TextColumn::Core, TextColumn::Detached, TextColumn::Salts];
+        self.packed
+            .as_deref()
+            .map_or_else(|| Cow::Owned(packed(RECORD.map(|column| self.of(column)))), Cow::Borrowed)
     }
 }
 

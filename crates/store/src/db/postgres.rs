@@ -141,7 +141,7 @@ fn bind_events<'q>(
         .bind(rows.iter().map(|row| row.dlp_result.as_deref()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.outcome.as_deref()).collect::<Vec<_>>())
         .bind(texts(|row| row.request_id.map(|id| id.to_string())))
-        .bind(rows.iter().map(|row| row.texts.pack()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.texts.packed().into_owned()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.has_payload).collect::<Vec<_>>())
 }
 

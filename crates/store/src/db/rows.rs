@@ -81,6 +81,8 @@ pub enum TextColumn {
 pub struct EventTexts {
     text: String,
     places: [Option<Range<usize>>; 5],
+    /// The packed record, if it was packed since a text was written.
+    pub(super) packed: Option<Vec<u8>>,
 }
 
 impl EventTexts {
@@ -92,6 +94,7 @@ impl EventTexts {
 
     /// Sets the text of a column to what `write` appends.
     pub fn write(&mut self, column: TextColumn, write: impl FnOnce(&mut String)) {
+        self.packed = None;
         let start = self.text.len();
         write(&mut self.text);
         let end = self.text.len();

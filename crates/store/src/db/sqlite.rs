@@ -9,9 +9,18 @@ use super::{DELETE_EVENTS, Dialect, NewEvent, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
-INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor, behalf, token_id,
-    target, decision, policy, dlp_result, outcome, request, packed, payload_at, core)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')";
+INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor, behalf,
+    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, core)
+VALUES ((SELECT 1 + MAX(
+        COALESCE((SELECT MAX(position) FROM audit_events), 0),
+        COALESCE((SELECT MAX(position) FROM audit_seals), 0),
+        COALESCE((SELECT MAX(position) FROM audit_floor), 0)
+    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')";
+
+/// A position is never given twice: what was sealed behind it stays in front of what comes.
+const RAISE_FLOOR: &str = "
+UPDATE audit_floor
+SET position = MAX(position, COALESCE((SELECT MAX(position) FROM audit_events), 0))";
 
 /// Entries of `audit_index`: the sealer wrote up to three for an event.
 const DELETE_ENTRIES: &str = "
@@ -59,6 +68,7 @@ impl Dialect for SqliteConnection {
     }
 
     async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error> {
+        sqlx::query(RAISE_FLOOR).execute(&mut *self).await?;
         for delete in [DELETE_ENTRIES, DELETE_EVENTS] {
             sqlx::query(delete).bind(org_id).bind(upto).execute(&mut *self).await?;
         }
@@ -86,6 +96,6 @@ fn bind_event<'q>(
         .bind(event.dlp_result.as_deref())
         .bind(event.outcome.as_deref())
         .bind(event.request_id.map(|id| id.to_string()))
-        .bind(event.texts.pack())
+        .bind(event.texts.packed().into_owned())
         .bind(event.has_payload.then_some(committed_at))
 }

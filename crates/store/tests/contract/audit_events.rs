@@ -1,9 +1,14 @@
 //! Reading the log: filters, pages, visibility.
 
-use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId},
+};
 use portcullis_store::{
     EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, TextColumn, Visibility,
 };
+
+use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
@@ -45,6 +50,41 @@ on_both! {
             };
             assert_eq!(seen, expected, "{order:?}");
             assert!(count >= 10, "{order:?}");
+        }
+    }
+
+    async fn readers_during_sealing_skip_and_repeat_nothing(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let actor = given::id("usr", 1);
+        let mine = EventFilter { actor: Some(EventActor::Principal(actor)), ..EventFilter::default() };
+        let mut readers = JoinSet::new();
+        for (filter, step) in [(EventFilter::default(), 1), (mine, 3)] {
+            let settings = db.settings.clone();
+            readers.spawn(async move {
+                let store = Store::open(&settings).await.unwrap();
+                let order = EventOrder::Ascending;
+                let mut seen = Vec::new();
+                let mut after = None;
+                while after != Some(199) {
+                    let page = store.list_events(org, Visibility::All, &filter, order, after, 7);
+                    let page = page.await.unwrap();
+                    seen.extend(page.events.into_iter().map(|event| event.id));
+                    after = page.reached.or(after);
+                }
+                (seen, step)
+            });
+        }
+
+        let of_actor = |n| NewEvent { actor_id: (n % 3 == 0).then_some(actor), ..event(org, n) };
+        for first in (0..200).step_by(20) {
+            append_all(&db.store, (first..first + 20).map(of_actor).collect()).await;
+            db.store.seal(org, leaf).await.unwrap();
+        }
+
+        for (mut seen, step) in readers.join_all().await {
+            seen.sort_unstable();
+            let all: Vec<EventId> = (0..200).step_by(step).map(|n| given::id("evt", n)).collect();
+            assert_eq!(seen, all);
         }
     }
 

@@ -205,6 +205,21 @@ on_both! {
         }
     }
 
+    // Positions go on behind those that are gone, also after a start.
+    async fn a_log_of_which_everything_was_pruned_goes_on(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        for round in 0..3 {
+            let store = Store::open(&db.settings).await.unwrap();
+            given::append_all(&store, vec![event(org, round)]).await;
+            store.seal(org, given::leaf).await.unwrap();
+            let later = NOW.plus_seconds(1);
+            let pruned = store.prune(org, later, |_| told(org, 10 + round)).await.unwrap();
+            assert!(pruned.is_some());
+            db.execute("DELETE FROM audit_events").await;
+            assert_eq!(store.sealed_size(org).await.unwrap(), i64::from(round) + 1);
+        }
+    }
+
     async fn a_hold_stops_pruning_at_the_first_event_it_covers(db: Database) {
         let org = given::org(&db.store, 1).await;
         let ann = given::id("usr", 1);

@@ -298,3 +298,29 @@ WITH RECURSIVE search (low, high) AS (
     WHERE search.low < search.high
 )
 SELECT low FROM search WHERE low >= high";
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, SqlitePool};
+
+    use super::*;
+    use crate::db::schema;
+
+    #[tokio::test]
+    async fn a_page_with_any_filter_walks_places_by_index_and_finds_events_by_position() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        for list in [list_sql!(sqlite, "ASC"), list_sql!(sqlite, "DESC")] {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {list}"));
+            let plan: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+
+            let steps: Vec<_> = plan.iter().map(|step| step.3.as_str()).collect();
+            let places = "audit_seals_1 (org_id=? AND sequence>? AND sequence<?)";
+            assert!(steps[0].starts_with("SEARCH s ") && steps[0].ends_with(places), "{steps:?}");
+            assert_eq!(steps[1], "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)");
+            assert!(!steps.iter().any(|step| step.contains("ORDER BY")), "{steps:?}");
+        }
+    }
+}

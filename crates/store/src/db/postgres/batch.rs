@@ -146,7 +146,7 @@ async fn insert_intents(
         .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
         .bind(node)
         .bind(rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.record.pack()).collect::<Vec<_>>())
+        .bind(rows.iter().map(|row| row.record.packed().into_owned()).collect::<Vec<_>>())
         .execute(&mut *conn)
         .await?;
     Ok(())

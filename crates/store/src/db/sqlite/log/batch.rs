@@ -74,7 +74,7 @@ fn insert_intents(
         let id = row.id.text();
         let org_id = row.org_id.text();
         let opened_at = row.opened_at.as_micros();
-        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, row.record.pack()))?;
+        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, row.record.packed()))?;
         rowids.insert(row.id, open.last_insert_rowid());
     }
     Ok(())
@@ -111,7 +111,7 @@ fn bind_event(
     ];
     let [actor_id, via, token_id, request_id] =
         ids.each_ref().map(|id| id.as_ref().map(IdText::as_str));
-    let packed = event.texts.pack();
+    let packed = event.texts.packed();
     let columns: [&dyn ToSql; 16] = [
         &id.as_str(),
         &org_id.as_str(),
@@ -196,3 +196,46 @@ ON CONFLICT (org_id, digest) DO UPDATE SET fingerprint = excluded.fingerprint,
     expires_at = excluded.expires_at, sealed = NULL
 WHERE idempotency_keys.expires_at <= $2
 RETURNING subject";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use sqlx::{AssertSqlSafe, Row, SqlitePool};
+
+    use super::*;
+    use crate::db::schema;
+
+    /// Trees that a statement can write to.
+    async fn trees(pool: &SqlitePool, sql: &str) -> BTreeSet<String> {
+        let names = sqlx::query_as("SELECT rootpage, name FROM sqlite_master WHERE rootpage > 0");
+        let names: Vec<(i64, String)> = names.fetch_all(pool).await.unwrap();
+        let names: BTreeMap<_, _> = names.into_iter().collect();
+        let explain = sqlx::query(AssertSqlSafe(format!("EXPLAIN {sql}")));
+        let steps = explain.fetch_all(pool).await.unwrap();
+        let writes = steps.iter().filter(|step| step.get::<String, _>("opcode") == "OpenWrite");
+        writes.map(|step| names[&step.get::<i64, _>("p2")].clone()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_commit_writes_to_the_trees_of_intents_and_events_alone() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        for intents in [INSERT_INTENT, DELETE_INTENT] {
+            assert_eq!(trees(&pool, intents).await, BTreeSet::from(["audit_intents".to_owned()]));
+        }
+        // Those of actors, requests and payloads have an entry of events that keep a value there only.
+        let of_events = [
+            "audit_events",
+            "audit_events_by_actor",
+            "audit_events_by_org",
+            "audit_events_by_request",
+            "audit_events_by_via",
+            "audit_events_with_payload",
+            "sqlite_autoindex_audit_events_1",
+        ];
+        let of_events = BTreeSet::from(of_events.map(str::to_owned));
+        assert_eq!(trees(&pool, INSERT_EVENT).await, of_events);
+    }
+}
