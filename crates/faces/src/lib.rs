@@ -48,6 +48,7 @@ use std::{
 use portcullis_app::App;
 
 pub use self::{
+    console::live::Feeds,
     mcp::{Guard, Listed, Listeners, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
@@ -69,6 +70,8 @@ pub struct Gateway {
     pub strangers: Strangers,
     /// True if people are shown the console.
     pub console: bool,
+    /// Events as the console shows them while they happen.
+    pub feeds: Feeds,
     /// Settings of the MCP face.
     pub mcp: McpSettings,
 }

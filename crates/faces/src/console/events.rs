@@ -31,6 +31,10 @@ const TYPE_OF_CALLS: &str = "mcp.invocation";
 struct EventsPage {
     frame: Frame,
     filters: Filters,
+    /// The filters as they stand in an address.
+    query: Option<String>,
+    /// True if new events appear above the others: on the first page, the newest first.
+    is_live: bool,
     events: Vec<Json>,
     more: Option<String>,
 }
@@ -56,7 +60,15 @@ pub(crate) async fn list(
         Ok(reply) => {
             let frame = guest.frame("Events", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
-            render(StatusCode::OK, &EventsPage { frame, events: reply.items(), more, filters })
+            let page = EventsPage {
+                frame,
+                query: filters.query(),
+                is_live: filters.is("cursor", "") && !filters.is("order", "asc"),
+                filters,
+                events: reply.items(),
+                more,
+            };
+            render(StatusCode::OK, &page)
         }
         Err(problem) => problem.page(&guest),
     }
