@@ -28,7 +28,7 @@ const FEW: usize = 3;
 #[template(path = "home.html")]
 struct HomePage {
     frame: Frame,
-    health: Health,
+    health: Condition,
     activity: Option<Activity>,
     /// Counters of the plan; nothing for people who are no admins.
     org: Option<Json>,
@@ -41,7 +41,7 @@ struct HomePage {
 }
 
 /// State of the parts, as measured for the page.
-struct Health {
+struct Condition {
     /// The reason that no calls are taken, if none are.
     trouble: Option<String>,
     providers: usize,
@@ -148,7 +148,7 @@ impl Guest {
         counts.await.ok().map(|reply| Activity::of(step, &reply.data))
     }
 
-    async fn health(&self, gateway: &Gateway) -> Health {
+    async fn health(&self, gateway: &Gateway) -> Condition {
         let trouble = if gateway.draining.load(Ordering::Acquire) {
             Some("The node is shutting down.".to_owned())
         } else {
@@ -172,6 +172,6 @@ impl Guest {
         } else {
             None
         };
-        Health { trouble, providers: providers.len(), down, named, log }
+        Condition { trouble, providers: providers.len(), down, named, log }
     }
 }

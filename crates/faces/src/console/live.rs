@@ -1,7 +1,7 @@
 //! Events as they happen, sent to pages that are open.
 //!
-//! What viewers of an org see is read and rendered once for all of them who see the same: a viewer costs
-//! a look at its session every two seconds, and no query. A stream ends with its session and the node.
+//! Rows are read and rendered once for all viewers of an org who see the same: a viewer costs a look at
+//! its session every two seconds, and no query. A stream ends with its session and the node.
 
 use std::{
     collections::HashMap,
@@ -60,12 +60,12 @@ impl Feeds {
     }
 }
 
-/// What one audience was shown last.
+/// Rows that one audience was shown last.
 #[derive(Debug, Default)]
-struct Feed(sync::Mutex<Shown>);
+struct Feed(sync::Mutex<LatestRows>);
 
 #[derive(Debug, Default)]
-struct Shown {
+struct LatestRows {
     looked: Option<Instant>,
     /// The newest first.
     rows: Arc<[LiveRow]>,
@@ -79,7 +79,7 @@ impl Feed {
             let query = RawQuery(filters.query());
             let listed = guest.ask(None, |caller, state| v1::events::list(caller, state, query));
             let rows = listed.await?.items().into_iter().filter_map(row);
-            *shown = Shown { looked: Some(Instant::now()), rows: rows.collect() };
+            *shown = LatestRows { looked: Some(Instant::now()), rows: rows.collect() };
         }
         Ok(Arc::clone(&shown.rows))
     }

@@ -23,7 +23,7 @@ pub(super) struct Series {
     pub(super) class: &'static str,
 }
 
-/// How calls were decided.
+/// Decisions about calls.
 pub(super) const DECISIONS: [Series; 4] = [
     Series { member: "/allowed", name: "allowed", class: "allowed" },
     Series { member: "/asked", name: "asked", class: "asked" },
@@ -53,7 +53,7 @@ pub(super) struct Tick {
 
 /// A part of a bar.
 #[derive(Debug, PartialEq)]
-pub(super) struct Segment {
+pub(super) struct BarPart {
     pub(super) class: &'static str,
     pub(super) y: String,
     pub(super) height: String,
@@ -65,7 +65,7 @@ pub(super) struct Bar {
     pub(super) title: String,
     pub(super) x: String,
     pub(super) width: String,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<BarPart>,
 }
 
 /// A line, with a gap where a step has no number.
@@ -229,7 +229,7 @@ impl Scene {
             let Some(number) = number.filter(|it| *it > 0.0) else { continue };
             let (top, bottom) = (axis.y(below + number), axis.y(below));
             below += number;
-            segments.push(Segment {
+            segments.push(BarPart {
                 class: series.class,
                 y: format!("{top:.1}"),
                 height: format!("{:.1}", bottom - top),
@@ -371,7 +371,7 @@ mod tests {
         let [first, ..] = &*plot.bars else { panic!() };
         assert_eq!(first.title, "2026-11-26 20:00:00 UTC: 3 allowed, 1 denied");
         let [allowed, denied] = &*first.segments else { panic!("{first:?}") };
-        let y = |segment: &Segment| segment.y.parse::<f64>().unwrap();
+        let y = |segment: &BarPart| segment.y.parse::<f64>().unwrap();
         let height = denied.height.parse::<f64>().unwrap();
         assert!((y(denied) + height - y(allowed)).abs() < 0.2, "{first:?}");
         let numbers: Vec<_> = plot.rows.iter().map(|row| row.numbers.join(" ")).collect();
