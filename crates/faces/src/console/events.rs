@@ -60,15 +60,10 @@ pub(crate) async fn list(
         Ok(reply) => {
             let frame = guest.frame("Events", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
-            let page = EventsPage {
-                frame,
-                query: filters.query(),
-                is_live: filters.is("cursor", "") && !filters.is("order", "asc"),
-                filters,
-                events: reply.items(),
-                more,
-            };
-            render(StatusCode::OK, &page)
+            let query = filters.query();
+            let is_live = filters.is("cursor", "") && !filters.is("order", "asc");
+            let events = reply.items();
+            render(StatusCode::OK, &EventsPage { frame, filters, query, is_live, events, more })
         }
         Err(problem) => problem.page(&guest),
     }

@@ -109,16 +109,17 @@ pub(crate) async fn show(
     let org =
         guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(caller, state, RawQuery(None)));
     let step = CountStep::named(Filters::read(raw.as_deref()).text("step"));
+    let tools = if calls.is_empty() { guest.first_tools().await } else { Vec::new() };
     let page = HomePage {
         frame: guest.frame("Home", "/console"),
         health: guest.health(&gateway).await,
         activity: guest.activity(step.unwrap_or(CountStep::Minute)).await,
         org: org.await.ok().map(|reply| reply.data),
-        tools: if calls.is_empty() { guest.first_tools().await } else { Vec::new() },
         calls,
         refused: refused.unwrap_or_default(),
         approvals,
         waiting,
+        tools,
     };
     render(StatusCode::OK, &page)
 }

@@ -67,20 +67,17 @@ pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Respons
         v1::events::list(caller, state, query("outcome=rate_limited&limit=20"))
     });
     let tile = |name, used, limit| LimitTile { name, used: org.text(used), limit: org.text(limit) };
-    let page = LimitsPage {
-        frame: guest.frame("Limits", PATH),
-        tiles: [
-            tile("Requests", "/used/minute/requests", "/limits/requests_per_minute"),
-            tile("Calls of tools", "/used/minute/invocations", "/limits/invocations_per_minute"),
-        ],
-        spans: [
-            ("this minute", org.at("/used/minute")),
-            ("today, UTC", org.at("/used/day")),
-            ("this month, UTC", org.at("/used/month")),
-        ],
-        org,
-        calls: counts.as_ref().map(plot),
-        events: over.await.map(|reply| reply.items()).unwrap_or_default(),
-    };
-    render(StatusCode::OK, &page)
+    let tiles = [
+        tile("Requests", "/used/minute/requests", "/limits/requests_per_minute"),
+        tile("Calls of tools", "/used/minute/invocations", "/limits/invocations_per_minute"),
+    ];
+    let spans = [
+        ("this minute", org.at("/used/minute")),
+        ("today, UTC", org.at("/used/day")),
+        ("this month, UTC", org.at("/used/month")),
+    ];
+    let calls = counts.as_ref().map(plot);
+    let events = over.await.map(|reply| reply.items()).unwrap_or_default();
+    let frame = guest.frame("Limits", PATH);
+    render(StatusCode::OK, &LimitsPage { frame, org, tiles, spans, calls, events })
 }

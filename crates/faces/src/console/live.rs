@@ -40,7 +40,11 @@ const LOOKS_PER_COMMENT: u32 = 5;
 type Audience = (OrgId, Option<PrincipalId>, String);
 
 /// A row of the list and the place of its event in the log.
-type LiveRow = (i64, String);
+#[derive(Debug)]
+struct LiveRow {
+    sequence: i64,
+    html: String,
+}
 
 /// The feeds that have viewers.
 #[derive(Debug, Default)]
@@ -95,7 +99,7 @@ fn row(event: Json) -> Option<LiveRow> {
     let sequence = event.at("/sequence").0.as_i64()?;
     let html = EventRow { event }.render().ok()?;
     // A line feed would end the event of the stream.
-    Some((sequence, html.replace(['\n', '\r'], " ")))
+    Some(LiveRow { sequence, html: html.replace(['\n', '\r'], " ") })
 }
 
 /// A page that is open.
@@ -163,11 +167,10 @@ impl Viewer {
                 return None;
             }
             let rows = self.feed.look(&self.guest, &self.filters).await.ok()?;
-            let news =
-                rows.iter().filter(|(sequence, _)| self.seen.is_none_or(|it| *sequence > it));
-            let html: String = news.map(|(_, html)| html.as_str()).collect();
+            let news = rows.iter().filter(|row| self.seen.is_none_or(|seen| row.sequence > seen));
+            let html: String = news.map(|row| row.html.as_str()).collect();
             if !html.is_empty() {
-                self.seen = rows.iter().map(|(sequence, _)| *sequence).max();
+                self.seen = rows.iter().map(|row| row.sequence).max();
                 return Some(sse::event(html.as_bytes()));
             }
         }

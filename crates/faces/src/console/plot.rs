@@ -117,7 +117,7 @@ impl Plot {
     ) -> Self {
         let scene = Scene::of(counts, series);
         let totals = scene.steps.iter().map(|step| step.numbers.iter().flatten().sum());
-        let axis = Axis::up_to(totals.fold(0.0, f64::max), true);
+        let axis = Axis::up_to(totals.fold(0.0, f64::max), 1.0);
         let steps = (0_u32..).zip(&scene.steps);
         let bars = steps.filter_map(|(place, step)| scene.bar(place, step, &axis)).collect();
         scene.into_plot(id, title, &axis, bars, Vec::new())
@@ -132,7 +132,7 @@ impl Plot {
     ) -> Self {
         let scene = Scene::of(counts, series);
         let all = scene.steps.iter().flat_map(|step| step.numbers.iter().flatten().copied());
-        let axis = Axis::up_to(all.fold(0.0, f64::max), false);
+        let axis = Axis::up_to(all.fold(0.0, f64::max), 0.1);
         let lines = (0..series.len()).map(|nth| scene.line(nth, &axis)).collect();
         scene.into_plot(id, title, &axis, Vec::new(), lines)
     }
@@ -295,9 +295,8 @@ struct Axis {
 }
 
 impl Axis {
-    /// An axis that shows numbers up to `most`, with at most five gridlines.
-    fn up_to(most: f64, is_whole: bool) -> Self {
-        let least = if is_whole { 1.0 } else { 0.1 };
+    /// An axis that shows numbers up to `most`, with at most five gridlines, `least` apart or more.
+    fn up_to(most: f64, least: f64) -> Self {
         let mut step = least;
         let mut factors = [2.0, 2.5, 2.0].into_iter().cycle();
         while step * 4.0 < most {
@@ -391,14 +390,14 @@ mod tests {
 
     #[test]
     fn axes_are_round_and_reach_the_largest_number() {
-        for (most, is_whole, expected) in [
-            (0.0, true, "0 1"),
-            (3.0, true, "0 1 2 3"),
-            (9.0, true, "0 5 10"),
-            (1_999.0, true, "0 500 1000 1500 2000"),
-            (0.7, false, "0 0.2 0.4 0.6 0.8"),
+        for (most, least, expected) in [
+            (0.0, 1.0, "0 1"),
+            (3.0, 1.0, "0 1 2 3"),
+            (9.0, 1.0, "0 5 10"),
+            (1_999.0, 1.0, "0 500 1000 1500 2000"),
+            (0.7, 0.1, "0 0.2 0.4 0.6 0.8"),
         ] {
-            let axis = Axis::up_to(most, is_whole);
+            let axis = Axis::up_to(most, least);
             let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.label).collect();
 
             assert_eq!(ticks.join(" "), expected, "{most}");
