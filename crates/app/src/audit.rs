@@ -3,6 +3,7 @@
 pub(crate) mod accesses;
 pub(crate) mod anchors;
 pub(crate) mod coalesced;
+pub(crate) mod counts;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub mod filters;

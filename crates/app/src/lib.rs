@@ -80,6 +80,7 @@ pub use self::{
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
+        counts::{CountStep, CountsView, StepView},
         events::{EventQuery, EventView},
         exports::{
             BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,

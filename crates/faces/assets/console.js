@@ -15,29 +15,84 @@ function localTimes(root) {
   }
 }
 
-// Parts with `data-refresh` are loaded anew while the page is looked at, and nothing in them is used.
-function keepFresh(part) {
-  const seconds = Number(part.dataset.refresh);
+// Parts with `data-refresh` are loaded anew, together, while the page is looked at and nothing in
+// them is used.
+function keepFresh(parts) {
+  const seconds = Math.min(...parts.map((part) => Number(part.dataset.refresh)));
   setInterval(async () => {
-    if (document.hidden || part.contains(document.activeElement)) return;
+    const free = parts.filter((part) => !part.contains(document.activeElement));
+    if (document.hidden || free.length === 0) return;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" } });
       if (!answer.ok || answer.redirected) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const fresh = page.getElementById(part.id);
-      if (!fresh) return;
-      localTimes(fresh);
-      const known = new Set([...part.querySelectorAll("tr a[href]")].map((it) => it.href));
-      for (const row of fresh.querySelectorAll("tbody tr")) {
-        const link = row.querySelector("a[href]");
-        if (known.size > 0 && link && !known.has(link.href)) row.classList.add("new");
-      }
-      part.replaceChildren(...fresh.childNodes);
-      if (fresh.dataset.count !== undefined) count(fresh.dataset.count);
+      for (const part of free) refresh(part, page.getElementById(part.id));
     } catch {
       // The next turn tries again.
     }
   }, seconds * 1000);
+}
+
+function refresh(part, fresh) {
+  // A table behind a plot that is being read stays as it is.
+  if (!fresh || part.querySelector("details[open]")) return;
+  localTimes(fresh);
+  const known = knownRows(part);
+  for (const row of fresh.querySelectorAll("tbody tr")) {
+    const link = row.querySelector("a[href]");
+    if (known.size > 0 && link && !known.has(link.getAttribute("href"))) row.classList.add("new");
+  }
+  part.replaceChildren(...fresh.childNodes);
+  if (fresh.dataset.count !== undefined) count(fresh.dataset.count);
+}
+
+function knownRows(part) {
+  const links = part.querySelectorAll("tr a[href]");
+  return new Set([...links].map((link) => link.getAttribute("href")));
+}
+
+// Rows of a list with `data-live` come by themselves while the page is looked at.
+const MOST_ROWS = 200;
+function goLive(part) {
+  const controls = part.querySelector(".live");
+  const button = controls.querySelector("button");
+  let source = null;
+  const follow = () => {
+    const wanted = !document.hidden && button.getAttribute("aria-pressed") === "false";
+    if (!wanted && source) {
+      source.close();
+      source = null;
+    } else if (wanted && !source) {
+      source = new EventSource(part.dataset.live);
+      source.onmessage = (event) => addRows(part, event.data);
+    }
+  };
+  button.addEventListener("click", () => {
+    const paused = button.getAttribute("aria-pressed") === "false";
+    button.setAttribute("aria-pressed", String(paused));
+    button.textContent = paused ? "Go on" : "Pause";
+    follow();
+  });
+  document.addEventListener("visibilitychange", follow);
+  controls.hidden = false;
+  follow();
+}
+
+function addRows(part, html) {
+  const body = part.querySelector("tbody");
+  // The page of an empty list has no table.
+  if (!body) return location.reload();
+  const text = `<table><tbody>${html}</tbody></table>`;
+  const fresh = new DOMParser().parseFromString(text, "text/html");
+  localTimes(fresh);
+  const known = knownRows(part);
+  const rows = [...fresh.querySelectorAll("tr")].filter((row) => {
+    const link = row.querySelector("a[href]");
+    return link && !known.has(link.getAttribute("href"));
+  });
+  for (const row of rows) row.classList.add("new");
+  body.prepend(...rows);
+  for (const row of [...body.rows].slice(MOST_ROWS)) row.remove();
 }
 
 // The number of approvals that wait stands in the title of the tab.
@@ -60,8 +115,9 @@ document.addEventListener("submit", (event) => {
 });
 
 localTimes(document);
-const parts = document.querySelectorAll("[data-refresh]");
-for (const part of parts) keepFresh(part);
+const parts = [...document.querySelectorAll("[data-refresh]")];
+if (parts.length > 0) keepFresh(parts);
+for (const part of document.querySelectorAll("[data-live]")) goLive(part);
 const counted = document.querySelector("[data-count]");
 if (counted && new URLSearchParams(location.search).get("status") === "pending") {
   count(counted.dataset.count);

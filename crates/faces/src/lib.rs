@@ -49,6 +49,7 @@ use std::{
 use portcullis_app::App;
 
 pub use self::{
+    console::live::Feeds,
     mcp::{Guard, Listed, Listeners, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
@@ -71,6 +72,8 @@ pub struct Gateway {
     pub strangers: Strangers,
     /// True if people are shown the console.
     pub console: bool,
+    /// Events as the console shows them while they happen.
+    pub feeds: Feeds,
     /// Settings of the MCP face.
     pub mcp: McpSettings,
 }

@@ -7,12 +7,12 @@ mod call;
 pub(crate) mod cors;
 mod guard;
 mod list;
-mod listen;
+pub(crate) mod listen;
 pub(crate) mod message;
 mod question;
 pub(crate) mod reply;
 mod search;
-mod sse;
+pub(crate) mod sse;
 mod stream;
 mod task;
 

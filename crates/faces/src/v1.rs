@@ -4,6 +4,7 @@ pub(super) mod approvals;
 pub(super) mod auth;
 pub(super) mod checkpoint;
 pub(super) mod consents;
+pub(super) mod counts;
 pub(super) mod events;
 pub(super) mod exports;
 pub(super) mod holds;

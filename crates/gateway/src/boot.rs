@@ -45,7 +45,7 @@ use portcullis_core::{
     random::Random,
     vault::Vault,
 };
-use portcullis_faces::{Cursors, Gateway, Proxies, Strangers};
+use portcullis_faces::{Cursors, Feeds, Gateway, Proxies, Strangers};
 use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
 use portcullis_upstream::{Outbound, Webhook};
@@ -465,7 +465,18 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
     let strangers = Strangers::default();
     let mcp = config.mcp.settings(&config.server);
     let console = config.console.enabled;
-    Ok(Arc::new(Gateway { app, cursors, proxies, draining, body_time, strangers, console, mcp }))
+    let feeds = Feeds::default();
+    Ok(Arc::new(Gateway {
+        app,
+        cursors,
+        proxies,
+        draining,
+        body_time,
+        strangers,
+        console,
+        feeds,
+        mcp,
+    }))
 }
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.

@@ -12,8 +12,8 @@
 //! [`Store::forget_approvals`]), exports and sinks
 //! ([`Store::fail_exports_of`], [`Store::fail_silent_exports`], [`Store::export_expiry`],
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
-//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), and of plans
-//! ([`Store::add_usage`], [`Store::forget_usage`]).
+//! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), of plans
+//! ([`Store::add_usage`], [`Store::forget_usage`]), and of counts ([`Store::thin_counts`]).
 //! [`Store::find_code`] finds out whose code is presented, and [`Store::forget_codes`] removes old ones.
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from,
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
@@ -67,6 +67,7 @@ pub use crate::{
     },
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
+        counts::{CallCounts, CountsRange, LATENCY_BOUNDS_MS, StepCounts},
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,

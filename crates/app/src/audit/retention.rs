@@ -51,6 +51,9 @@ impl Audit {
         if let Err(error) = self.base.store.make_months(self.base.clock.now()).await {
             error.log();
         }
+        if let Err(error) = self.thin_counts().await {
+            error.log();
+        }
         if let Err(error) = self.prune_months().await {
             error.log();
         }

@@ -31,6 +31,10 @@ const TYPE_OF_CALLS: &str = "mcp.invocation";
 struct EventsPage {
     frame: Frame,
     filters: Filters,
+    /// The filters as they stand in an address.
+    query: Option<String>,
+    /// True if new events appear above the others: on the first page, the newest first.
+    is_live: bool,
     events: Vec<Json>,
     more: Option<String>,
 }
@@ -56,7 +60,10 @@ pub(crate) async fn list(
         Ok(reply) => {
             let frame = guest.frame("Events", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
-            render(StatusCode::OK, &EventsPage { frame, events: reply.items(), more, filters })
+            let query = filters.query();
+            let is_live = filters.is("cursor", "") && !filters.is("order", "asc");
+            let events = reply.items();
+            render(StatusCode::OK, &EventsPage { frame, filters, query, is_live, events, more })
         }
         Err(problem) => problem.page(&guest),
     }

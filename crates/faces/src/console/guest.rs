@@ -7,7 +7,7 @@ use axum::{
     http::{Method, StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
-use portcullis_app::Ctx;
+use portcullis_app::{Ctx, Stages};
 use portcullis_core::{openid::StepUp, principal::Scope, refusal::Refusal};
 
 use super::{assets, see_other};
@@ -84,7 +84,7 @@ pub(super) struct Frame {
 }
 
 /// Pages of the navigation, and the scope that each needs.
-const PAGES: [(&str, &str, Option<Scope>); 11] = [
+const PAGES: [(&str, &str, Option<Scope>); 12] = [
     ("/console", "Home", None),
     ("/console/events", "Events", None),
     ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
@@ -92,6 +92,7 @@ const PAGES: [(&str, &str, Option<Scope>); 11] = [
     ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
     ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
     ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
+    ("/console/limits", "Limits", Some(Scope::Admin)),
     ("/console/people", "People", Some(Scope::Admin)),
     ("/console/tokens", "Tokens", Some(Scope::Admin)),
     ("/console/sessions", "Sessions", None),
@@ -122,6 +123,19 @@ impl Guest {
         let person = &self.visitor.signed_in.as_ref()?.person;
         let proves = self.gateway.app.logins.proves(person, step_up);
         (!proves).then(|| step_up_address(step_up, return_to))
+    }
+
+    /// Looks again who is signed in, for a page that stays open. False if the session has ended.
+    pub(super) async fn look_again(&mut self) -> bool {
+        let origin = Arc::make_mut(&mut self.ctx.origin);
+        origin.arrived = self.gateway.app.base.now();
+        // The trace of the request ends with its head.
+        origin.stages = Stages::untraced();
+        let Some(person) = self.visitor.look_again(&self.gateway, &self.ctx.origin).await else {
+            return false;
+        };
+        let ctx = self.gateway.app.logins.ctx(&person, &self.ctx.origin).await;
+        ctx.map(|ctx| self.ctx = ctx).is_ok()
     }
 
     /// Refuses a form that no page of this session sent.

@@ -8,53 +8,96 @@ use axum::{
     http::StatusCode,
     response::Response,
 };
+use portcullis_app::CountStep;
 use portcullis_core::principal::Scope;
 
 use super::{
+    api::Problem,
     guest::{Frame, Guest},
     json::Json,
+    plot::{DECISIONS, FINDINGS, LATENCIES, Plot, Sparkline},
     render,
+    table::Filters,
 };
-use crate::{Gateway, v1};
+use crate::{Gateway, caller::Caller, outcome::Outcome, v1};
+
+/// Providers that are named in their tile.
+const FEW: usize = 3;
 
 #[derive(Template)]
 #[template(path = "home.html")]
 struct HomePage {
     frame: Frame,
-    is_ready: bool,
+    health: Condition,
+    activity: Option<Activity>,
     /// Counters of the plan; nothing for people who are no admins.
     org: Option<Json>,
     calls: Vec<Json>,
     refused: Vec<Json>,
     approvals: Vec<Json>,
     waiting: Vec<Json>,
-    providers: Vec<Json>,
     /// Tools to begin with, as long as there was no call.
     tools: Vec<Json>,
+}
+
+/// State of the parts, as measured for the page.
+struct Condition {
+    /// The reason that no calls are taken, if none are.
+    trouble: Option<String>,
+    providers: usize,
+    /// Number of providers that are not connected, and the first of them.
+    down: usize,
+    named: Vec<Json>,
+    /// Number of events that the newest checkpoint signs, for people who may read the log.
+    log: Option<Result<String, String>>,
+}
+
+/// Calls over time.
+struct Activity {
+    step: &'static str,
+    calls: Sparkline,
+    plots: [Plot; 3],
+}
+
+impl Activity {
+    /// Returns true if the plots have these steps.
+    fn is_by(&self, step: &str) -> bool {
+        self.step == step
+    }
+
+    fn of(step: CountStep, counts: &Json) -> Self {
+        Self {
+            step: step.as_str(),
+            calls: Sparkline::of(counts, "/calls", "Calls"),
+            plots: [
+                Plot::of_bars("decisions", "Calls by decision", counts, &DECISIONS),
+                Plot::of_lines("latency", "Time of allowed calls in ms", counts, &LATENCIES),
+                Plot::of_bars("findings", "Calls with findings", counts, &FINDINGS),
+            ],
+        }
+    }
 }
 
 /// The first page of the console.
 #[utoipa::path(
     get, path = "/console", tag = "console", operation_id = "console_home",
+    params(("step" = Option<String>, Query, description = "`minute`, `hour` or `day`: of the plots")),
     responses(
-        (status = 200, description = "a page: health, the last calls and refusals, and what waits for the person", content_type = "text/html"),
+        (status = 200, description = "a page: health, calls over time, the last calls and refusals, and what waits for the person", content_type = "text/html"),
         (status = 303, description = "to the login, if nobody is signed in"),
         (status = 404, description = "a page: the console is switched off", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(gateway): State<Arc<Gateway>>) -> Response {
-    let draining = gateway.draining.load(Ordering::Acquire);
-    let events = async |query: &str| {
-        let query = RawQuery(Some(query.to_owned()));
-        let listed = guest.ask(None, |caller, state| v1::events::list(caller, state, query)).await;
-        listed.map(|reply| reply.items())
-    };
-    let calls = match events("type=mcp.invocation&limit=8").await {
+pub(crate) async fn show(
+    guest: Guest,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let calls = match guest.last_events("type=mcp.invocation&limit=8").await {
         Ok(calls) => calls,
         Err(problem) => return problem.page(&guest),
     };
-    let refused = events("type=mcp.invocation&decision=deny&limit=5").await.unwrap_or_default();
-    let query = |text: &str| RawQuery(Some(text.to_owned()));
+    let refused = guest.last_events("type=mcp.invocation&decision=deny&limit=5").await;
     let approvals = guest.ask(Some(Scope::ApprovalsRead), |caller, state| {
         v1::approvals::list(caller, state, query("status=pending&limit=5"))
     });
@@ -63,31 +106,73 @@ pub(crate) async fn show(guest: Guest, State(gateway): State<Arc<Gateway>>) -> R
         v1::tools::waiting(caller, state, query("limit=5"))
     });
     let waiting = waiting.await.map(|reply| reply.items()).unwrap_or_default();
-    let providers = guest.ask(Some(Scope::ProvidersRead), |caller, state| {
-        v1::providers::list(caller, state, query("limit=50"))
-    });
-    let providers = providers.await.map(|reply| reply.items()).unwrap_or_default();
     let org =
         guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(caller, state, RawQuery(None)));
-    let org = org.await.ok().map(|reply| reply.data);
-    let tools = if calls.is_empty() {
-        let tools = guest.ask(Some(Scope::McpsRead), |caller, state| {
-            v1::mcps::list(caller, state, query("limit=5"))
-        });
-        tools.await.map(|reply| reply.items()).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
+    let step = CountStep::named(Filters::read(raw.as_deref()).text("step"));
+    let tools = if calls.is_empty() { guest.first_tools().await } else { Vec::new() };
     let page = HomePage {
         frame: guest.frame("Home", "/console"),
-        is_ready: !draining && gateway.app.nodes.ready().await.is_ok(),
-        org,
+        health: guest.health(&gateway).await,
+        activity: guest.activity(step.unwrap_or(CountStep::Minute)).await,
+        org: org.await.ok().map(|reply| reply.data),
         calls,
-        refused,
+        refused: refused.unwrap_or_default(),
         approvals,
         waiting,
-        providers,
         tools,
     };
     render(StatusCode::OK, &page)
+}
+
+fn query(text: &str) -> RawQuery {
+    RawQuery(Some(text.to_owned()))
+}
+
+impl Guest {
+    async fn last_events(&self, filters: &str) -> Result<Vec<Json>, Problem> {
+        let query = query(filters);
+        let listed = self.ask(None, |caller, state| v1::events::list(caller, state, query)).await;
+        listed.map(|reply| reply.items())
+    }
+
+    async fn first_tools(&self) -> Vec<Json> {
+        let tools = self.ask(Some(Scope::McpsRead), |caller, state| {
+            v1::mcps::list(caller, state, query("limit=5"))
+        });
+        tools.await.map(|reply| reply.items()).unwrap_or_default()
+    }
+
+    async fn activity(&self, step: CountStep) -> Option<Activity> {
+        let query = query(&format!("step={}", step.as_str()));
+        let counts =
+            self.ask(Some(Scope::AuditRead), |caller, state| v1::counts::get(caller, state, query));
+        counts.await.ok().map(|reply| Activity::of(step, &reply.data))
+    }
+
+    async fn health(&self, gateway: &Gateway) -> Condition {
+        let trouble = if gateway.draining.load(Ordering::Acquire) {
+            Some("The node is shutting down.".to_owned())
+        } else {
+            gateway.app.nodes.ready().await.err().map(|refusal| refusal.to_string())
+        };
+        let providers = self.ask(Some(Scope::ProvidersRead), |caller, state| {
+            v1::providers::list(caller, state, query("limit=200"))
+        });
+        let providers = providers.await.map(|reply| reply.items()).unwrap_or_default();
+        let is_down = |provider: &&Json| !provider.is("/status", "connected");
+        let named: Vec<Json> = providers.iter().filter(is_down).take(FEW).cloned().collect();
+        let down = providers.iter().filter(is_down).count();
+        let checkpoint = async |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {
+            let note = gateway.app.audit.checkpoint(&ctx).await?;
+            // The second line of a checkpoint is the size of the log.
+            Ok(Outcome::data(&note.lines().nth(1).unwrap_or_default()))
+        };
+        let log = if self.may(Scope::AuditRead) {
+            let signed = self.ask(None, checkpoint).await;
+            Some(signed.map(|reply| reply.data.text("")).map_err(|problem| problem.message))
+        } else {
+            None
+        };
+        Condition { trouble, providers: providers.len(), down, named, log }
+    }
 }

@@ -6,7 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts, uri::Authority},
 };
-use portcullis_app::Person;
+use portcullis_app::{Origin, Person};
 use portcullis_core::{
     browser_session::{BrowserSecret, FormToken},
     refusal::Refusal,
@@ -57,6 +57,16 @@ impl FromRequestParts<Arc<Gateway>> for Visitor {
 }
 
 impl Visitor {
+    /// The person, if the browser is still signed in at the moment of `origin`.
+    pub(crate) async fn look_again(
+        &self,
+        gateway: &Gateway,
+        origin: &Origin,
+    ) -> Option<Arc<Person>> {
+        let secret = self.secret.as_ref()?;
+        gateway.app.logins.person(secret, origin).await.ok().flatten()
+    }
+
     /// Refuses a form that no page of this gateway sent.
     pub(crate) fn require_own_page(&self) -> Result<(), Refusal> {
         if self.own_page { Ok(()) } else { Err(foreign()) }

@@ -79,14 +79,15 @@ fn less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
 }
 
 /// An open stream, counted until it is dropped.
-struct Open {
+pub(crate) struct Open {
     gateway: Arc<Gateway>,
     org: OrgId,
     principal: PrincipalId,
 }
 
 impl Open {
-    fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
+    /// Counts a stream of this caller, unless there are too many.
+    pub(crate) fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
         let org = caller.org_id;
         let principal = caller.principal_id;
         let added = locked(gateway).add(org, principal);

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 
 /// A comment: clients ignore it, and it shows that the connection lives.
-pub(super) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
 
 /// The response whose body are these events and comments. No proxy may hold them back.
-pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
+pub(crate) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
@@ -23,6 +23,6 @@ pub(super) fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Re
 }
 
 /// An event around a message, which has no line feed in it.
-pub(super) fn event(message: &[u8]) -> Bytes {
+pub(crate) fn event(message: &[u8]) -> Bytes {
     [&b"event: message\ndata: "[..], message, b"\n\n"].concat().into()
 }

@@ -5,7 +5,7 @@
 //! `GET /console/providers`, `GET /console/people`, `GET /console/tokens`,
 //! `POST /console/tokens/{id}/revoke`, `GET /console/sessions`, `POST /console/sessions/{id}/end`,
 //! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
-//! `POST /console/waiting/{id}/accept`.
+//! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`.
 
 use portcullis_testkit::{Gateway, Hostile, Script};
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Pages without a parameter, and whether a member sees them.
-const PAGES: [(&str, bool); 11] = [
+const PAGES: [(&str, bool); 12] = [
     ("/console", true),
     ("/console/events", true),
     ("/console/tools", true),
@@ -27,6 +27,7 @@ const PAGES: [(&str, bool); 11] = [
     ("/console/providers", true),
     ("/console/policies", false),
     ("/console/approvals", true),
+    ("/console/limits", false),
     ("/console/people", false),
     ("/console/tokens", false),
     ("/console/waiting", false),
@@ -81,6 +82,12 @@ fn hidden(page: &Page, name: &str) -> String {
     rest.split_once('"').unwrap().0.to_owned()
 }
 
+/// The first address of a form of a page that begins so.
+fn link_of_action(page: &Page, start: &str) -> String {
+    let (_, rest) = page.text.split_once(&format!("action=\"{start}")).expect("an action");
+    format!("{start}{}", rest.split_once('"').unwrap().0)
+}
+
 /// The first link of a page that begins so.
 fn link(page: &Page, start: &str) -> String {
     let (_, rest) = page.text.split_once(&format!("href=\"{start}")).expect("a link");
@@ -100,6 +107,8 @@ async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
         assert_eq!(answer.headers["location"], format!("/login?return_to={back}"), "{path}");
         assert!(!answer.text.contains("<table"), "{path}");
     }
+    let live = stranger.open("/console/live").await;
+    assert_eq!(live.headers["location"], "/login?return_to=%2Fconsole%2Flive");
     for path in
         ["/console/tools/up%3Aread", "/console/approvals/apr_x", "/console/tokens/tok_x/revoke"]
     {
@@ -183,6 +192,76 @@ async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
     let wrong = browser.open("/console/events?decision=perhaps").await;
     assert_eq!(wrong.status, 400);
     assert!(wrong.text.contains("decision"), "{}", wrong.text);
+}
+
+/// The next rows of a page that is open.
+async fn rows(stream: &mut reqwest::Response) -> String {
+    let mut text = String::new();
+    while !text.ends_with("\n\n") || text.trim_start_matches(":\n\n").is_empty() {
+        let piece = stream.chunk().await.unwrap().expect("rows");
+        text += std::str::from_utf8(&piece).unwrap();
+    }
+    text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn home_shows_calls_as_plots_and_open_pages_show_them_by_themselves() {
+    let site = Site::start().await;
+    let browser = site.browser("Ada", "admin").await;
+    let member = site.browser("Mia", "member").await;
+    let page = browser.open("/console/tools/up%3Aread").await;
+    let token = hidden(&page, "form_token");
+    let fields = [("form_token", &*token), ("raw", "{}")];
+    browser.submit("/console/tools/up%3Aread", &fields).await;
+
+    let list = browser.open("/console/events?type=mcp.invocation").await;
+    assert!(list.text.contains("data-live=\"/console/live?type=mcp.invocation\""), "{}", list.text);
+    assert!(!browser.open("/console/events?cursor=x").await.text.contains("data-live"));
+    let mut stream = browser.listen("/console/live?type=mcp.invocation").await;
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    let first = rows(&mut stream).await;
+    assert!(first.contains("data: <tr>") && first.contains("up:read"), "{first}");
+    browser.submit("/console/tools/up%3Awire", &fields).await;
+    let second = rows(&mut stream).await;
+    assert!(second.contains("up:wire") && !second.contains("up:read"), "{second}");
+    let wrong = browser.open("/console/live?decision=perhaps").await;
+    assert_eq!(wrong.status, 400, "{}", wrong.text);
+
+    for (path, is_there) in [
+        ("/console", "Last hour"),
+        ("/console?step=hour", "Last two days"),
+        ("/console?step=day", "Last 30 days"),
+    ] {
+        let home = crate::given::until(
+            || browser.open(path),
+            |home| home.text.contains("1 allowed") && home.text.contains("1 denied"),
+        )
+        .await;
+        assert!(home.text.contains(is_there), "{path}: {}", home.text);
+        assert!(home.text.contains("<svg") && home.text.contains("events signed"), "{path}");
+        assert!(home.text.contains("Wires are made by people"), "{path}: {}", home.text);
+    }
+    let home = member.open("/console").await;
+    assert!(!home.text.contains("plot-decisions"), "plots need `audit:read`: {}", home.text);
+    let limits = browser.open("/console/limits").await;
+    assert!(limits.text.contains("Nobody was over a limit"), "{}", limits.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_open_ends_with_its_session() {
+    let site = Site::start().await;
+    let member = site.browser("Mia", "member").await;
+    let mut stream = member.listen("/console/live").await;
+    let list = member.open("/console/sessions").await;
+    let token = hidden(&list, "form_token");
+    let path = link_of_action(&list, "/console/sessions/");
+
+    member.submit(&path, &[("form_token", &token)]).await;
+
+    while let Some(piece) = stream.chunk().await.unwrap() {
+        let text = String::from_utf8(piece.to_vec()).unwrap();
+        assert!(text.starts_with("event: message") || text == ":\n\n", "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -271,8 +350,7 @@ async fn admins_revoke_tokens_and_people_end_their_sessions() {
     assert_eq!(site.gateway.get(&agent, "/v1/mcps").await.status, 401);
 
     let list = member.open("/console/sessions").await;
-    let (_, rest) = list.text.split_once("action=\"/console/sessions/").expect("an action");
-    let path = format!("/console/sessions/{}", rest.split_once('"').unwrap().0);
+    let path = link_of_action(&list, "/console/sessions/");
     let ended = member.submit(&path, &[("form_token", &stolen)]).await;
     assert_eq!(ended.status, 303, "{}", ended.text);
     assert_eq!(member.open("/console").await.headers["location"], "/login?return_to=%2Fconsole");

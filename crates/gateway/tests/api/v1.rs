@@ -5,6 +5,7 @@ mod approvals;
 mod auth;
 mod checkpoint;
 pub(crate) mod connect;
+mod counts;
 mod events;
 pub(crate) mod exports;
 mod invoke;

@@ -54,6 +54,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(35, "0035_scim"),
     migration!(36, "0036_dpop"),
     migration!(37, "0037_policy_overrides"),
+    migration!(38, "0038_audit_counts"),
     migration!(39, "0039_positions"),
 ];
 

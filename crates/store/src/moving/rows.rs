@@ -9,7 +9,7 @@ use super::{MovedTable, MovingError};
 use crate::error::StoreError;
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 41] = [
+pub(super) const TABLES: [&str; 42] = [
     "orgs",
     "org_usage",
     "principals",
@@ -49,6 +49,7 @@ pub(super) const TABLES: [&str; 41] = [
     "audit_intents",
     "audit_holds",
     "audit_pruned",
+    "audit_counts",
     "sink_cursors",
     "sink_leases",
 ];

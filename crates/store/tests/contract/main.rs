@@ -12,6 +12,7 @@ mod access_changes;
 mod approvals;
 mod approvals_stories;
 mod approvals_used;
+mod audit_counts;
 mod audit_events;
 mod audit_seal;
 mod audit_tree;

@@ -73,11 +73,22 @@ impl<'a> Browser<'a> {
         request.header("content-type", "application/x-www-form-urlencoded")
     }
 
+    /// The cookies of the browser, as a request carries them.
+    fn cookies(&self) -> String {
+        let cookies = self.cookies.borrow();
+        let pairs: Vec<_> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("; ")
+    }
+
+    /// A stream, of which only the head was read.
+    pub(crate) async fn listen(&self, path: &str) -> reqwest::Response {
+        let request = self.gateway.request(Method::GET, path).header("cookie", self.cookies());
+        request.send().await.expect("a stream")
+    }
+
     /// Sends a request with the cookies of the browser, and keeps those that come back.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Page {
-        let cookies: Vec<String> =
-            self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let cookies = cookies.join("; ");
+        let cookies = self.cookies();
         let request = if cookies.is_empty() { request } else { request.header("cookie", cookies) };
         let request = match self.public.and_then(|public| public.split_once("://")) {
             Some((_, host)) => request.header("host", host),

@@ -7,6 +7,7 @@ use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
+        counts::count_events,
         tree::{put_tiles, read_tiles},
     },
     db::{RecordTexts, Scope, begin, insert_seals, parse, row},
@@ -134,6 +135,7 @@ async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreErro
         return Ok(false);
     }
     insert_seals(tx, &org, growth.head.size, &growth.seals).await?;
+    count_events(tx, &org, growth.head.last_position, growth.last_position).await?;
     put_tiles!(tx, &org, &growth.tiles);
     if let Some(checkpoint) = &growth.checkpoint {
         put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);

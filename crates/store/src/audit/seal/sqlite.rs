@@ -8,6 +8,7 @@ use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, StoredCheckpoint},
+        counts,
         tree::{self, number, size_of},
     },
     db::{LogConnection, RecordTexts, read_id},
@@ -164,6 +165,8 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
         insert.execute((&org, sequence, seal.position, seal.recorded_at, seal.leaf_hash))?;
     }
     open.prepare_cached(INDEX)?.execute((&org, growth.head.last_position, growth.last_position))?;
+    let counted = (&org, growth.head.last_position, growth.last_position);
+    open.prepare_cached(counts::ADD)?.execute(counted)?;
     let mut put = open.prepare_cached(tree::PUT)?;
     for (tile, hashes) in &growth.tiles {
         put.execute((&org, i64::from(tile.level), number(tile.index), hashes))?;

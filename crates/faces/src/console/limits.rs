@@ -1,0 +1,83 @@
+//! The plan of the org: its limits, what is used of them, and who was over them.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{RawQuery, State},
+    http::StatusCode,
+    response::Response,
+};
+use portcullis_core::principal::Scope;
+
+use super::{
+    guest::{Frame, Guest},
+    json::Json,
+    plot::{DECISIONS, Plot},
+    render,
+};
+use crate::{Gateway, v1};
+
+const PATH: &str = "/console/limits";
+
+#[derive(Template)]
+#[template(path = "limits.html")]
+struct LimitsPage {
+    frame: Frame,
+    org: Json,
+    tiles: [LimitTile; 2],
+    /// Spans of time, and what was used within each.
+    spans: [(&'static str, Json); 3],
+    /// Calls of the last two days.
+    calls: Option<Plot>,
+    /// Events of calls and requests that were over a limit.
+    events: Vec<Json>,
+}
+
+/// A limit and what is used of it at this moment.
+struct LimitTile {
+    name: &'static str,
+    used: String,
+    limit: String,
+}
+
+/// Limits of the plan and what is used of them.
+#[utoipa::path(
+    get, path = "/console/limits", tag = "console", operation_id = "console_limits",
+    responses(
+        (status = 200, description = "a page: the limits of the plan, their use, and who was over them", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Response {
+    let query = |text: &str| RawQuery(Some(text.to_owned()));
+    let admin = Some(Scope::Admin);
+    let org = guest.ask(admin, |caller, state| v1::org::get(caller, state, RawQuery(None))).await;
+    let org = match org {
+        Ok(reply) => reply.data,
+        Err(problem) => return problem.page(&guest),
+    };
+    let counts = guest.ask(Some(Scope::AuditRead), |caller, state| {
+        v1::counts::get(caller, state, query("step=hour"))
+    });
+    let counts = counts.await.ok().map(|reply| reply.data);
+    let plot = |counts: &Json| Plot::of_bars("calls", "Calls by hour", counts, &DECISIONS);
+    let over = guest.ask(None, |caller, state| {
+        v1::events::list(caller, state, query("outcome=rate_limited&limit=20"))
+    });
+    let tile = |name, used, limit| LimitTile { name, used: org.text(used), limit: org.text(limit) };
+    let tiles = [
+        tile("Requests", "/used/minute/requests", "/limits/requests_per_minute"),
+        tile("Calls of tools", "/used/minute/invocations", "/limits/invocations_per_minute"),
+    ];
+    let spans = [
+        ("this minute", org.at("/used/minute")),
+        ("today, UTC", org.at("/used/day")),
+        ("this month, UTC", org.at("/used/month")),
+    ];
+    let calls = counts.as_ref().map(plot);
+    let events = over.await.map(|reply| reply.items()).unwrap_or_default();
+    let frame = guest.frame("Limits", PATH);
+    render(StatusCode::OK, &LimitsPage { frame, org, tiles, spans, calls, events })
+}

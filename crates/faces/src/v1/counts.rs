@@ -1,0 +1,41 @@
+//! `/v1/audit/counts`: calls over time, as plots show them.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use portcullis_app::{CountStep, CountsView};
+
+use crate::{
+    Gateway,
+    answer::{ErrorAnswer, One},
+    caller::Caller,
+    outcome::Outcome,
+    query::Query,
+};
+
+/// Counts of the org's calls over time: how they were decided, what DLP found, how long they took.
+/// An event is counted when it has its place in the log, within a second.
+#[utoipa::path(
+    get, path = "/v1/audit/counts", tag = "audit", operation_id = "get_call_counts",
+    params(
+        ("step" = Option<String>, Query, description = "`minute` (default; kept for 8 days), `hour` (for 40 days) or `day`, in UTC", pattern = "^(minute|hour|day)$"),
+        ("from" = Option<String>, Query, description = "RFC 3339, in the first step; by default 60 minutes, 48 hours or 30 days before the last", format = DateTime),
+        ("to" = Option<String>, Query, description = "RFC 3339, exclusive; by default now", format = DateTime),
+    ),
+    responses(
+        (status = 200, description = "the counts of each step, at most 1500", body = One<CountsView>),
+        (status = 400, description = "too many steps, or older than they are kept", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn get(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let query = Query::parse(raw.as_deref(), &["from", "to", "step"])?;
+    let step = query.choice("step", &CountStep::NAMES)?.and_then(CountStep::named);
+    let step = step.unwrap_or(CountStep::Minute);
+    let counts =
+        gateway.app.audit.call_counts(&ctx, step, query.time("from")?, query.time("to")?).await?;
+    Ok(Outcome::data(&counts))
+}
