@@ -83,13 +83,14 @@ pub(super) struct Frame {
 }
 
 /// Pages of the navigation, and the scope that each needs.
-const PAGES: [(&str, &str, Option<Scope>); 11] = [
+const PAGES: [(&str, &str, Option<Scope>); 12] = [
     ("/console", "Home", None),
     ("/console/events", "Events", None),
     ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
     ("/console/tools", "Tools", Some(Scope::McpsRead)),
     ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
     ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
+    ("/console/workbench", "Policy workbench", Some(Scope::PoliciesRead)),
     ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
     ("/console/people", "People", Some(Scope::Admin)),
     ("/console/tokens", "Tokens", Some(Scope::Admin)),
