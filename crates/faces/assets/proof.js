@@ -63,7 +63,7 @@ async function rootOf(leaf, { index, path }, size) {
 
 // Returns true if a key `<name>+<id>+<base64>` signed the note; fails where the browser has no Ed25519.
 async function isSigned(note, text) {
-  const [name, id, key] = text.split(/\+([0-9a-f]{8})\+/);
+  const [, name, id, key] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text) ?? [];
   const bytes = key ? fromBase64(key) : [];
   if (bytes.length !== 33 || bytes[0] !== 1 || name !== note.origin) return false;
   const hash = (await sha256(bytesOf(`${name}\n`), bytes)).slice(0, 4);

@@ -212,15 +212,11 @@ async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Json, Proble
         Some(Ok(report)) => (Some(report), None),
         Some(Err(problem)) => (None, Some(problem)),
     };
-    let page = WorkbenchPage {
-        frame: guest.frame("Policy workbench", PATH),
-        set: listed.data.at("/policy_set"),
-        policies: listed.items(),
-        lines: problem.as_ref().map(|it| draft.lines(it)).unwrap_or_default(),
-        groups: report.as_ref().map(grouped).unwrap_or_default(),
-        draft,
-        problem,
-        report,
-    };
+    let lines = problem.as_ref().map(|it| draft.lines(it)).unwrap_or_default();
+    let groups = report.as_ref().map(grouped).unwrap_or_default();
+    let frame = guest.frame("Policy workbench", PATH);
+    let set = listed.data.at("/policy_set");
+    let policies = listed.items();
+    let page = WorkbenchPage { frame, set, policies, draft, lines, problem, report, groups };
     render(StatusCode::OK, &page)
 }
