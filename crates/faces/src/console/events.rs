@@ -116,7 +116,7 @@ pub(crate) async fn show(
         None
     };
     let frame = guest.frame("Event", PATH);
-    let leaf = leaf(&event);
+    let leaf = write_leaf(&event);
     let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
     let keys: Vec<_> = keys.iter().map(|key| key.verifier.to_string()).collect();
     let keys = keys.join("\n");
@@ -125,7 +125,7 @@ pub(crate) async fn show(
 }
 
 /// The part of an event that its log holds.
-fn leaf(event: &Json) -> String {
+fn write_leaf(event: &Json) -> String {
     let mut held = event.0.clone();
     if let Some(members) = held.as_object_mut() {
         members.retain(|name, _| !["detached", "integrity"].contains(&name.as_str()));

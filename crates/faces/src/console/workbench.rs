@@ -102,7 +102,7 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
     };
     let asked = form.field("ask").unwrap_or("check");
     if asked == "download" {
-        return file(draft.source);
+        return send_file(draft.source);
     }
     let body = match draft.simulation(asked) {
         Ok(body) => guest.json_body(&body),
@@ -173,7 +173,7 @@ impl DraftForm {
 }
 
 /// A draft as a file of policies.
-fn file(source: String) -> Response {
+fn send_file(source: String) -> Response {
     let mut response = Response::new(Body::from(source));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
@@ -187,7 +187,7 @@ fn file(source: String) -> Response {
 }
 
 /// The changes of a replay by tool and caller.
-fn grouped(report: &Json) -> Vec<ChangeGroup> {
+fn group_changes(report: &Json) -> Vec<ChangeGroup> {
     let mut groups: BTreeMap<(String, String), Vec<Json>> = BTreeMap::new();
     for change in report.items("/changes") {
         let key = (change.text("/tool"), change.text("/principal/id"));
@@ -213,7 +213,7 @@ async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Json, Proble
         Some(Err(problem)) => (None, Some(problem)),
     };
     let lines = problem.as_ref().map(|it| draft.lines(it)).unwrap_or_default();
-    let groups = report.as_ref().map(grouped).unwrap_or_default();
+    let groups = report.as_ref().map(group_changes).unwrap_or_default();
     let frame = guest.frame("Policy workbench", PATH);
     let set = listed.data.at("/policy_set");
     let policies = listed.items();
