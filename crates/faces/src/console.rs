@@ -20,6 +20,7 @@ mod schema_form;
 mod table;
 pub(crate) mod tools;
 mod trial;
+pub(crate) mod workbench;
 
 use askama::Template;
 use axum::{

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use axum::{extract::State, http::StatusCode};
+use axum::{
+    body::Body,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+};
 use portcullis_core::principal::Scope;
 use serde_json::Value;
 
 use super::{guest::Guest, json::Json};
 use crate::{
     Gateway,
+    body::{Allowance, RequestBody},
     caller::Caller,
     outcome::{Content, Outcome},
 };
@@ -86,6 +91,14 @@ impl Guest {
         let state = State(Arc::clone(&self.gateway));
         let outcome = operation(Caller(self.ctx.clone()), state).await;
         Problem::or_reply(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// A JSON body as a program would send it to an operation.
+    pub(super) fn json_body(&self, value: &Value) -> RequestBody {
+        let bytes = value.to_string();
+        let allowance = Allowance { bytes: bytes.len(), time: self.gateway.body_time };
+        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        RequestBody { headers: HeaderMap::from_iter([json]), body: Body::from(bytes), allowance }
     }
 
     /// Returns true if the person may use what this scope opens.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
-    http::StatusCode,
-    response::Response,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
 };
 use portcullis_core::principal::Scope;
 
@@ -16,9 +16,11 @@ use super::{
     json::Json,
     render,
     table::{Filters, more},
+    trial::escaped,
 };
 use crate::{
     Gateway,
+    caller::Caller,
     segment::{Segment, segment},
     v1,
 };
@@ -77,6 +79,10 @@ struct EventPage {
     is_call: bool,
     may_explain: bool,
     explanation: Option<Result<Json, Problem>>,
+    /// The leaf as JSON, which the page hashes; empty while the event is not sealed.
+    leaf: String,
+    /// Verifier keys of the log.
+    keys: String,
 }
 
 /// One event: what was asked, decided, found and answered, and with `explain=1` why.
@@ -117,5 +123,41 @@ pub(crate) async fn show(
         None
     };
     let frame = guest.frame("Event", PATH);
-    render(StatusCode::OK, &EventPage { frame, event, is_call, may_explain, explanation })
+    let leaf = write_leaf(&event);
+    let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
+    let keys: Vec<_> = keys.iter().map(|key| key.verifier.to_string()).collect();
+    let keys = keys.join("\n");
+    let page = EventPage { frame, event, is_call, may_explain, explanation, leaf, keys };
+    render(StatusCode::OK, &page)
+}
+
+/// The part of an event that its log holds.
+fn write_leaf(event: &Json) -> String {
+    let mut held = event.0.clone();
+    if let Some(members) = held.as_object_mut() {
+        members.retain(|name, _| !["detached", "integrity"].contains(&name.as_str()));
+    }
+    if event.has("/sequence") { escaped(&held.to_string()) } else { String::new() }
+}
+
+/// The proof of an event, for the script of its page.
+#[utoipa::path(
+    get, path = "/console/events/{id}/proof", tag = "console", operation_id = "console_event_proof",
+    params(("id" = String, Path, description = "`evt_` and a ULID")),
+    responses(
+        (status = 200, description = "the text of `GET /v1/audit/events/{id}/proof`", content_type = "text/plain"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 404, description = "no such event for this person, or not sealed yet", body = crate::answer::ErrorAnswer),
+    )
+)]
+pub(crate) async fn proof(
+    guest: Guest,
+    State(state): State<Arc<Gateway>>,
+    path: Segment,
+) -> Response {
+    let caller = Caller(guest.ctx.clone());
+    match v1::checkpoint::proof(caller, State(state), path, RawQuery(None)).await {
+        Ok(text) => ([(header::CACHE_CONTROL, "no-store")], text).into_response(),
+        Err(refused) => refused.into_response(),
+    }
 }

@@ -91,6 +91,7 @@ const PAGES: [(&str, &str, Option<Scope>); 12] = [
     ("/console/tools", "Tools", Some(Scope::McpsRead)),
     ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
     ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
+    ("/console/workbench", "Policy workbench", Some(Scope::PoliciesRead)),
     ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
     ("/console/limits", "Limits", Some(Scope::Admin)),
     ("/console/people", "People", Some(Scope::Admin)),

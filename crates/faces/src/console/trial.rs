@@ -88,7 +88,7 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
 }
 
 /// JSON with its hidden characters as escapes: the same value, which a reader sees.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         if is_hidden(letter) {

@@ -7,6 +7,8 @@
 //! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
 //! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`.
 
+mod workbench;
+
 use portcullis_testkit::{Gateway, Hostile, Script};
 use serde_json::json;
 
@@ -26,6 +28,7 @@ const PAGES: [(&str, bool); 12] = [
     ("/console/clients", true),
     ("/console/providers", true),
     ("/console/policies", false),
+    ("/console/workbench", false),
     ("/console/approvals", true),
     ("/console/limits", false),
     ("/console/people", false),
@@ -147,6 +150,8 @@ async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
     for (name, kind) in [
         ("console.css", "text/css; charset=utf-8"),
         ("console.js", "text/javascript; charset=utf-8"),
+        ("proof.js", "text/javascript; charset=utf-8"),
+        ("workbench.js", "text/javascript; charset=utf-8"),
         ("icon.svg", "image/svg+xml"),
     ] {
         let asset = Browser::new(&site.gateway).open(&format!("/console/assets/{name}")).await;

@@ -1,0 +1,222 @@
+//! The policy workbench: a draft that is checked, simulated on a call and replayed over recorded ones.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use askama::Template;
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use portcullis_core::principal::Scope;
+use serde_json::{Value, json};
+
+use super::{
+    api::Problem,
+    guest::{Frame, Guest},
+    json::Json,
+    render,
+};
+use crate::{Gateway, form::Form, outcome::Outcome, v1};
+
+const PATH: &str = "/console/workbench";
+const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
+const USUAL_CALLS: u64 = 1_000;
+
+#[derive(Template)]
+#[template(path = "workbench.html")]
+struct WorkbenchPage {
+    frame: Frame,
+    /// The set in force with its statistics.
+    set: Json,
+    policies: Vec<Json>,
+    draft: DraftForm,
+    /// Lines of the draft, if something is wrong with it.
+    lines: Vec<DraftLine>,
+    problem: Option<Problem>,
+    report: Option<Json>,
+    groups: Vec<ChangeGroup>,
+}
+
+/// A draft and the call to ask about, as the page was sent.
+#[derive(Debug, Default)]
+struct DraftForm {
+    source: String,
+    tool: String,
+    input: String,
+    calls: String,
+}
+
+/// A line of a draft and the errors in it.
+#[derive(Debug)]
+struct DraftLine {
+    number: usize,
+    text: String,
+    errors: Vec<String>,
+}
+
+/// Changes of one tool for one caller.
+#[derive(Debug)]
+struct ChangeGroup {
+    tool: String,
+    principal: String,
+    changes: Vec<Json>,
+}
+
+/// The workbench with an empty draft.
+#[utoipa::path(
+    get, path = "/console/workbench", tag = "console", operation_id = "console_workbench",
+    responses(
+        (status = 200, description = "a page: the set in force and a draft", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Response {
+    let calls = USUAL_CALLS.to_string();
+    page(&guest, DraftForm { input: "{}".to_owned(), calls, ..DraftForm::default() }, None).await
+}
+
+/// Checks, simulates, replays or downloads a draft. Nothing is executed or put in force.
+#[utoipa::path(
+    post, path = "/console/workbench", tag = "console", operation_id = "console_try_draft",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `source`, `ask` (`check`, `simulate`, `replay`, `download`), `tool`, `input`, `calls`"),
+    responses(
+        (status = 200, description = "a page: what the draft would do, or its errors; the file with `download`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+    if let Err(foreign) = guest.check(&form) {
+        return Outcome::from(foreign).into_response();
+    }
+    let text = |name| form.field(name).unwrap_or_default().replace("\r\n", "\n");
+    let draft = DraftForm {
+        source: text("source"),
+        tool: text("tool").trim().to_owned(),
+        input: text("input"),
+        calls: text("calls").trim().to_owned(),
+    };
+    let asked = form.field("ask").unwrap_or("check");
+    if asked == "download" {
+        return send_file(draft.source);
+    }
+    let body = match draft.simulation(asked) {
+        Ok(body) => guest.json_body(&body),
+        Err(wrong) => {
+            let refusal = portcullis_core::refusal::Refusal::bad_request(wrong);
+            let problem = Problem::or_reply(refusal.into()).map(|reply| reply.data);
+            return page(&guest, draft, Some(problem)).await;
+        }
+    };
+    let simulate = |caller, state| v1::simulate::simulate(caller, state, RawQuery(None), body);
+    let report = guest.ask(SCOPE, simulate).await.map(|reply| reply.data);
+    page(&guest, draft, Some(report)).await
+}
+
+impl DraftForm {
+    /// The body with which a program would ask the same.
+    fn simulation(&self, asked: &str) -> Result<Value, String> {
+        let upsert = if self.source.trim().is_empty() {
+            json!([])
+        } else {
+            json!([{ "source": self.source }])
+        };
+        let policies = json!({ "upsert": upsert });
+        match asked {
+            "simulate" => {
+                let input: Value = serde_json::from_str(&self.input)
+                    .map_err(|error| format!("The input is not JSON: {error}."))?;
+                Ok(json!({
+                    "tool": self.tool, "input": input, "policies": policies, "baseline": "live",
+                    "options": { "include_shadow": true },
+                }))
+            }
+            "replay" => {
+                let calls = self.calls.parse::<u64>();
+                let calls = calls.map_err(|_| "The number of calls is no number.".to_owned())?;
+                Ok(json!({
+                    "replay": { "limit": calls }, "policies": policies, "baseline": "live",
+                }))
+            }
+            // A replay of one call loads the draft, and so finds what is wrong with it.
+            _ => Ok(json!({ "replay": { "limit": 1 }, "policies": policies })),
+        }
+    }
+
+    /// The lines with their errors.
+    fn lines(&self, problem: &Problem) -> Vec<DraftLine> {
+        let mut errors: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        for violation in problem.details.items("/violations") {
+            let message = violation.text("/message");
+            let place = message.strip_prefix("line ").and_then(|rest| rest.split_once(','));
+            if let Some((line, rest)) = place
+                && let Ok(line) = line.parse()
+            {
+                errors.entry(line).or_default().push(rest.trim().to_owned());
+            }
+        }
+        if errors.is_empty() {
+            return Vec::new();
+        }
+        let text = Json(Value::String(self.source.clone())).text("");
+        let line = |(at, text): (usize, &str)| DraftLine {
+            number: at + 1,
+            text: text.to_owned(),
+            errors: errors.remove(&(at + 1)).unwrap_or_default(),
+        };
+        text.split('\n').enumerate().map(line).collect()
+    }
+}
+
+/// A draft as a file of policies.
+fn send_file(source: String) -> Response {
+    let mut response = Response::new(Body::from(source));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(
+        header::CONTENT_DISPOSITION,
+        HeaderValue::from_static("attachment; filename=\"draft.cedar\""),
+    );
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The changes of a replay by tool and caller.
+fn group_changes(report: &Json) -> Vec<ChangeGroup> {
+    let mut groups: BTreeMap<(String, String), Vec<Json>> = BTreeMap::new();
+    for change in report.items("/changes") {
+        let key = (change.text("/tool"), change.text("/principal/id"));
+        groups.entry(key).or_default().push(change);
+    }
+    let group = |(key, changes)| {
+        let (tool, principal) = key;
+        ChangeGroup { tool, principal, changes }
+    };
+    groups.into_iter().map(group).collect()
+}
+
+async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Json, Problem>>) -> Response {
+    let query = RawQuery(Some("limit=200".to_owned()));
+    let list = |caller, state| v1::policies::list(caller, state, query);
+    let listed = match guest.ask(SCOPE, list).await {
+        Ok(reply) => reply,
+        Err(problem) => return problem.page(guest),
+    };
+    let (report, problem) = match asked {
+        None => (None, None),
+        Some(Ok(report)) => (Some(report), None),
+        Some(Err(problem)) => (None, Some(problem)),
+    };
+    let lines = problem.as_ref().map(|it| draft.lines(it)).unwrap_or_default();
+    let groups = report.as_ref().map(group_changes).unwrap_or_default();
+    let frame = guest.frame("Policy workbench", PATH);
+    let set = listed.data.at("/policy_set");
+    let policies = listed.items();
+    let page = WorkbenchPage { frame, set, policies, draft, lines, problem, report, groups };
+    render(StatusCode::OK, &page)
+}
