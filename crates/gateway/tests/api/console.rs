@@ -7,6 +7,8 @@
 //! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
 //! `POST /console/waiting/{id}/accept`.
 
+mod looks;
+
 use portcullis_testkit::{Gateway, Hostile, Script};
 use serde_json::json;
 
