@@ -6,6 +6,7 @@ mod advisories;
 mod counts;
 mod dist;
 mod release;
+mod screenshots;
 mod tidy;
 
 const HELP: &str = "\
@@ -14,6 +15,7 @@ Usage: cargo xtask tidy
        cargo xtask release
        cargo xtask dist [--binary FILE]
        cargo xtask advisories FOLDER
+       cargo xtask screenshots [BINARY]
 
 tidy   checks the rules of this repository that the compiler cannot check;
        prints one line per violation and ends with status 1 if there is any
@@ -29,6 +31,8 @@ dist   makes what is published of a release, for this machine, in target/dist: a
        a gateway that is already built. Needs GNU tar and dpkg-deb
 advisories writes xtask/advisories.toml, which `tidy` checks Cargo.lock against, anew from a
        checkout of the RustSec database (github.com/rustsec/advisory-db) in FOLDER
+screenshots takes pictures of the console of the built gateway, in each look, into
+       target/screenshots. Needs node, chromium and what `./test` installs
 ";
 
 fn main() -> ExitCode {
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         ["dist"] => run_dist(None),
         ["dist", "--binary", binary] => run_dist(Some(Path::new(binary))),
         ["advisories", database] => run_advisories(Path::new(database)),
+        ["screenshots"] => run_screenshots(&root().join("target/debug/portcullis")),
+        ["screenshots", binary] => run_screenshots(Path::new(binary)),
         ["help" | "--help" | "-h"] => {
             say(HELP);
             ExitCode::SUCCESS
@@ -92,6 +98,19 @@ fn run_dist(binary: Option<&Path>) -> ExitCode {
         }
         Err(error) => {
             say(&format!("the release cannot be made: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_screenshots(binary: &Path) -> ExitCode {
+    match screenshots::run(root(), binary) {
+        Ok(folder) => {
+            say(&format!("{}\n", folder.display()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            say(&format!("the pictures cannot be taken: {error}\n"));
             ExitCode::from(2)
         }
     }

@@ -114,7 +114,15 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// Boxes that scroll are reached by the keyboard.
+function scrollByKeyboard() {
+  for (const box of document.querySelectorAll(".scroll, pre, .prose")) {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+  }
+}
+
 localTimes(document);
+scrollByKeyboard();
 const parts = [...document.querySelectorAll("[data-refresh]")];
 if (parts.length > 0) keepFresh(parts);
 for (const part of document.querySelectorAll("[data-live]")) goLive(part);

@@ -9,6 +9,8 @@
 
 mod workbench;
 
+mod looks;
+
 use portcullis_testkit::{Gateway, Hostile, Script};
 use serde_json::json;
 

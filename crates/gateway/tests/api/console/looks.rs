@@ -1,0 +1,90 @@
+//! The pages in Chromium, on an org whose texts are hostile.
+
+use std::process::Stdio;
+
+use portcullis_testkit::{Hostile, Script, servers};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::{PAGES, POLICIES, Site, hidden, link};
+use crate::{gateway, given::ENOUGH, scene::tool};
+
+/// Markup, bidi overrides, zero width and tag characters.
+const EVIL: &str = "</pre></textarea><script>alert(1)</script>\"><img src=x onerror=alert(1)>\
+                    \u{202e}\u{200b}\u{2066}\u{e0041}";
+
+/// Pages beside those of the navigation; `LIST > START` is the first such link of that list.
+const OTHERS: [&str; 6] = [
+    "/console/events > /console/events/evt_",
+    "/console/tools > /console/tools/up",
+    "/console/tools/up%3Apay",
+    "/console/policies > /console/policies/",
+    "/console/events?type=none",
+    "/console/approvals?status=pending",
+];
+
+impl Site {
+    /// A site where everything that strangers name is hostile.
+    async fn start_hostile() -> Self {
+        let long = format!("{EVIL} {}", "long ".repeat(3_000));
+        let tools = vec![
+            tool("pay", Script::Echo).described(EVIL),
+            tool("wire", Script::Large(1 << 20)),
+            tool("read", Script::Echo).described(&long),
+        ];
+        let upstream = Hostile::start(tools).await;
+        let gateway = gateway()
+            .config("[login]\nlinks = true")
+            .policies(POLICIES)
+            .http("up", &upstream.url(), "")
+            .start();
+        let org = gateway.org("acme <i>", &ENOUGH);
+        Self { gateway, upstream, org }
+    }
+}
+
+/// What `console.mjs` finds wrong.
+async fn check(input: &Value) -> Vec<String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/console.mjs");
+    let output = Command::new("node")
+        .args([script, "check", &input.to_string()])
+        .env("PORTCULLIS_TEST_SERVERS", servers())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let faults = said["faults"].as_array().unwrap();
+    faults.iter().map(|fault| fault.as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
+    let site = Site::start_hostile().await;
+    let asking = site.browser("Mia <script>alert(1)</script>", "member").await;
+    let mut approval = String::new();
+    for (name, input) in
+        [("read", json!({"text": EVIL})), ("wire", json!({})), ("pay", json!({"text": EVIL}))]
+    {
+        let path = format!("/console/tools/up%3A{name}");
+        let token = hidden(&asking.open(&path).await, "form_token");
+        let raw = input.to_string();
+        let page = asking.submit(&path, &[("form_token", &token), ("raw", &raw)]).await;
+        if name == "pay" {
+            approval = link(&page, "/console/approvals/apr_");
+        }
+    }
+    let person = ["principal", "create", "finance", "--org", &site.org, "--role", "admin"];
+    let id = site.gateway.admin(&person)["id"].as_str().unwrap().to_owned();
+    site.gateway.admin(&["principal", "set-groups", &id, "finance"]);
+    let made = site.gateway.admin(&["login-link", "--principal", &id]);
+    let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
+    let paths: Vec<&str> = PAGES.iter().map(|(path, _)| *path).chain(OTHERS).collect();
+
+    let login = format!("{}/login/link?code={code}", site.gateway.url());
+    let faults = check(&json!({"login": login, "paths": paths, "approval": approval})).await;
+
+    assert!(faults.is_empty(), "{faults:#?}");
+}
