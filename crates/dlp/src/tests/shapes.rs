@@ -124,7 +124,7 @@ fn numbers_of_states_are_found_in_the_layouts_that_people_write() {
     assert_found(&values.map(|(key, value)| (json!({ "customer": { key: value } }), value)));
 }
 
-/// Not found is the private member of a JSON Web Key (`d`): nothing but its sibling `kty` says what it is.
+/// The private member of a JSON Web Key (`d`) is not found: nothing but its sibling `kty` says what it is.
 #[test]
 fn secrets_beside_names_in_many_shapes_are_found() {
     let key = "tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK";

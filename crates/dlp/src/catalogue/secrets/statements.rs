@@ -192,7 +192,7 @@ fn mixed(candidate: &Candidate<'_>) -> Option<i32> {
         .then(|| given(candidate))?
 }
 
-/// What looks random.
+/// Randomness, with a digit, as ids of sessions have.
 fn session(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     (matched.iter().any(u8::is_ascii_digit) && looks_random(matched, 3.0)).then_some(0)
