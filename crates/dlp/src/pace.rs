@@ -28,6 +28,10 @@ pub(crate) const fn budget(bytes: usize) -> usize {
 /// Steps that it takes to look around an `@`.
 pub(crate) const GLANCE: usize = 1 << 8;
 
+/// Detectors that the literals and signs in one KiB may wake. The densest words that people write wake a
+/// few hundred; a text with more is made to cost.
+pub(crate) const ANCHORS_A_KIB: usize = 2 << 10;
+
 /// The pace of a scan that nothing holds up.
 pub(crate) const fn without_rest(_: usize) -> bool {
     true
@@ -41,6 +45,8 @@ pub(crate) struct Meter {
     next: Cell<usize>,
     is_over: Cell<bool>,
     budget: usize,
+    /// The KiB that anchors were counted in last, and how many it had.
+    anchors: Cell<(usize, usize)>,
 }
 
 impl Default for Meter {
@@ -54,7 +60,18 @@ impl Meter {
         let steps = Cell::new(0);
         let next = Cell::new(INTERVAL);
         let is_over = Cell::new(false);
-        Self { pace, steps, next, is_over, budget }
+        let anchors = Cell::new((0, 0));
+        Self { pace, steps, next, is_over, budget, anchors }
+    }
+
+    /// Counts a detector that wakes at an offset. Those beyond what a KiB may have take all of the budget.
+    #[inline]
+    pub(crate) fn wake(&self, at: usize) -> bool {
+        let kib = at >> 10;
+        let (last, count) = self.anchors.get();
+        let count = if last == kib { count + 1 } else { 1 };
+        self.anchors.set((kib, count));
+        count <= ANCHORS_A_KIB || self.budget == usize::MAX || self.spend(self.budget)
     }
 
     /// Counts steps. Returns false if the scan shall end.
@@ -99,6 +116,15 @@ mod tests {
         assert!(meter.spend(LOOK), "nobody looks again so soon");
         assert!(!meter.spend(INTERVAL) && meter.is_over());
         assert!(!meter.spend(0));
+    }
+
+    #[test]
+    fn a_scan_ends_where_one_kib_wakes_too_many_detectors() {
+        let meter = Meter::new(without_rest, 3 * INTERVAL);
+        let fill = |kib: usize| (0..ANCHORS_A_KIB).all(|_| meter.wake(kib << 10));
+
+        assert!(fill(0) && fill(1) && meter.exceeded().is_none());
+        assert!(meter.spend(1) && !meter.wake(1 << 10) && meter.exceeded().is_some());
     }
 
     #[test]

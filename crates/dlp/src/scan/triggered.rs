@@ -54,10 +54,10 @@ impl Scanner {
         let mut cursor = Cursor::new(body, first);
         let mut work = 0;
         for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
-            if !meter.spend(GLANCE) {
+            let at = range.start + hit;
+            if !meter.wake(at) || !meter.spend(GLANCE) {
                 return work;
             }
-            let at = range.start + hit;
             let Some(segment) = cursor.seek(at) else { continue };
             let Some((kind, home)) = body.segment(segment).map(|it| (it.kind, it.range())) else {
                 continue;

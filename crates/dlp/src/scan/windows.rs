@@ -47,6 +47,7 @@ impl Scanner {
             }
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
                 if let Reach::Here = reach {
+                    meter.wake(literal.start);
                     meter.spend(LOOK);
                     matches.extend(self.around(body, *active, segment, &literal));
                     continue;
@@ -57,6 +58,7 @@ impl Scanner {
                 {
                     continue;
                 }
+                meter.wake(literal.start);
                 if let Reach::Value = reach {
                     meter.spend(LOOK);
                     matches.extend(self.around(body, *active, segment, &literal));

@@ -106,6 +106,66 @@ fn telephones_and_dates_of_birth_are_found() {
     assert_found(&values);
 }
 
+/// Layouts with their check digits. Not found is a code with `Ñ` (`rfc`), and a number of one digit alone
+/// (`11111111-1`), which stands for any.
+#[test]
+fn numbers_of_states_are_found_in_the_layouts_that_people_write() {
+    let values = [
+        ("nif", "x-5938261-y"),
+        ("nie", "Y 4296831 P"),
+        ("nif", "B-9315422G"),
+        ("personnummer", "790822-T133"),
+        ("nir", "1 79 08 2A 015 234 54"),
+        ("aadhaar", "5932-8401-6670"),
+        ("siret", "356 000 000 20450"),
+        ("personalausweis", "L21K04T539D<<7908220<3104150<8"),
+        ("passport_number", "57 2345678"),
+    ];
+    assert_found(&values.map(|(key, value)| (json!({ "customer": { key: value } }), value)));
+}
+
+/// The private member of a JSON Web Key (`d`) is not found: nothing but its sibling `kty` says what it is.
+#[test]
+fn secrets_beside_names_in_many_shapes_are_found() {
+    let key = "tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK";
+    let mut values = texts(&[
+        ("u/p: ada/tU4$mblau9", "tU4$mblau9"),
+        ("credentials ada:Turm*44blau", "Turm*44blau"),
+        ("echo 'Turm4!blau' | sudo -S apt update", "Turm4!blau"),
+        ("keytool -genkey -storepass Turm4!blau", "Turm4!blau"),
+        ("Cookie: theme=dark; session=tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK", key),
+        ("PSK: turm4blau9x", "turm4blau9x"),
+        ("password: turm-blau-4711", "turm-blau-4711"),
+    ]);
+    for name in ["truststore_pass", "requirepass", "wifi_key", "bindPw"] {
+        values.push((json!({ name: "turm-blau-47" }), "turm-blau-47"));
+    }
+    for name in ["hmacKey", "licenseKey", "chave de API", "APIキー"] {
+        values.push((json!({ name: key }), key));
+    }
+    for (label, value) in [
+        ("displayName", "value"),
+        ("fieldLabel", "value"),
+        ("term", "value"),
+        ("code", "valueString"),
+        ("property", "newValue"),
+        ("header", "cell"),
+    ] {
+        values.push((json!([{ label: "password", value: "Turm4!blau" }]), "Turm4!blau"));
+    }
+    for (name, day) in [
+        ("dob", "19840317"),
+        ("geburtstag", "1984/03/17"),
+        ("fecha_nacimiento", "1984-03-17"),
+        ("data_nascimento", "17.03.1984"),
+        ("生年月日", "1984/03/17"),
+        ("birthday", "17-Mar-84"),
+    ] {
+        values.push((json!({ name: day }), day));
+    }
+    assert_found(&values);
+}
+
 #[test]
 fn look_alikes_are_left_alone() {
     let wrong: Vec<&str> = [

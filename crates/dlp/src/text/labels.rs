@@ -2,7 +2,7 @@
 //! that a value follows. `{"name": "DB_PASSWORD", "value": …}` is `{"DB_PASSWORD": …}`.
 
 /// Members that hold the name of the value beside them, the most telling first.
-const LABELS: Names<20> = Names::new([
+const LABELS: Names<25> = Names::new([
     "name",
     "key",
     "variable",
@@ -22,6 +22,11 @@ const LABELS: Names<20> = Names::new([
     "column",
     "question",
     "title",
+    "displayname",
+    "fieldlabel",
+    "term",
+    "code",
+    "caption",
     "id",
 ]);
 
@@ -33,7 +38,7 @@ const KINDS: Names<3> = Names::new(["type", "kind", "system"]);
 const OF_OBJECT: Names<6> = Names::new(["text", "display", "name", "label", "title", "code"]);
 
 /// Keys that say only that a value follows.
-const VALUES: Names<11> = Names::new([
+const VALUES: Names<16> = Names::new([
     "value",
     "val",
     "answer",
@@ -45,6 +50,11 @@ const VALUES: Names<11> = Names::new([
     "parametervalue",
     "fieldvalue",
     "rawvalue",
+    "newvalue",
+    "valuestring",
+    "textvalue",
+    "cell",
+    "values",
 ]);
 
 /// Keys that say only that a text follows.

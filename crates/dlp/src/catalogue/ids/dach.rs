@@ -45,6 +45,15 @@ pub(super) const ALL: &[Detector] = &[
         ])
         .fires(&["Steuernummer 123/456/78901", "St.-Nr. 12/345/67890 bitte angeben"])
         .passes(&["123/456/78901", "Steuernummer folgt"]),
+    national(
+        "de_id_card_line",
+        "Number and dates of a German identity card with their check digits, beside words that name it",
+        card_line,
+    )
+    .named(&["XXXXXXXXX9D<<9999999<9999999<9"])
+    .beside(&["personalausweis", "ausweis", "identity card", "id card"])
+    .fires(&[r#"{"personalausweis": "L21K04T539D<<7908220<3104150<8"}"#])
+    .passes(&["L21K04T539D<<7908220<3104150<8", "Personalausweis L21K04T539D<<7908220<3104150<9"]),
     national("de_id_card", "German identity card number, beside words that name it", document)
         .named(&["X99999999", "xxxxxxxxx", "xxxxxxxxx9"])
         .beside(&[
@@ -131,6 +140,25 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&["756.7635.1478.81", r#"{"ahv": "7567635147881"}"#])
         .passes(&["756.7635.1478.82", "7567635147881"]),
 ];
+
+/// Number, date of birth and date of expiry have a check digit each, and one for all.
+fn card_line(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let mut all = Vec::new();
+    for range in [0..10, 13..20, 21..28] {
+        let field = matched.get(range)?;
+        let (check, rest) = field.split_last()?;
+        all.extend_from_slice(field);
+        (icao(rest) == value(*check)).then_some(())?;
+    }
+    (icao(&all) == value(*matched.last()?)).then_some(14)
+}
+
+/// Check digit of ICAO 9303.
+fn icao(text: &[u8]) -> u32 {
+    let weights = [7, 3, 1].iter().cycle();
+    text.iter().zip(weights).map(|(byte, weight)| value(*byte) * weight).sum::<u32>() % 10
+}
 
 /// In the first ten digits one digit comes two or three times, in samples none does; ISO 7064
 /// checks the whole.

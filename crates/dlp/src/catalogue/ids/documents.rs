@@ -26,7 +26,7 @@ pub(super) const ALL: &[Detector] = &[
     Detector {
         shape: Shape::Beside {
             literals: BIRTH,
-            pattern: r"(?i)\b(?:[0-9]{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:de |of )?(?:jan|feb|f(?:e|\xc3\xa9)v|mar|m(?:\xc3\xa4)r|apr|avr|abr|may|mai|mei|maj|mag|jun|juin|giu|jul|juil|lug|aug|ao(?:u|\xc3\xbb)|ago|sep|set|oct|okt|out|ott|nov|dec|dez|d(?:e|\xc3\xa9)c|dic|ene|gen)[a-z\xc3\xa9\xa7]{0,8}\.?(?: |, ?|-)(?:de |del )?(?:19|20)[0-9]{2}|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{2})\b",
+            pattern: r"(?i)\b(?:[0-9]{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:de |of )?(?:jan|feb|f(?:e|\xc3\xa9)v|mar|m(?:\xc3\xa4)r|apr|avr|abr|may|mai|mei|maj|mag|jun|juin|giu|jul|juil|lug|aug|ao(?:u|\xc3\xbb)|ago|sep|set|oct|okt|out|ott|nov|dec|dez|d(?:e|\xc3\xa9)c|dic|ene|gen)[a-z\xc3\xa9\xa7]{0,8}\.?(?: |, ?|-)(?:de |del )?(?:(?:19|20)[0-9]{2}|[0-9]{2})|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{2})\b",
             after: 48,
         },
         bits: 26,
@@ -35,9 +35,9 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&["date of birth 3rd May 1984", r#"{"dob": "17-Oct-1990"}"#, "geboren am 4. Juni 1976", r#"{"fecha_de_nacimiento": "12 de marzo de 1988"}"#, "born Nov 9, 1971"])
     .passes(&["3rd May 1984", "date of birth unknown", "born in May 1984"]),
     national("date_of_birth", "Date of birth, beside words that name it", birth)
-        .named(&["9999-99-99", "99/99/9999", "99.99.9999", "99-99-9999", "9999/99/99", "9/9/9999", "99/9/9999", "9/99/9999"])
-        .beside(&["date of birth", "dob", "birth date", "birthday", "born", "geburtsdatum", "date de naissance", "fecha de nacimiento", "geboortedatum", "data di nascita", "geboren am", "né le", "née le"])
-        .fires(&["DOB: 1984-03-15", r#"{"birthDate": "15.03.1984"}"#, "date of birth 03/15/1984"])
+        .named(&["9999-99-99", "99/99/9999", "99.99.9999", "99-99-9999", "9999/99/99", "9999.99.99", "99999999", "9/9/9999", "99/9/9999", "9/99/9999"])
+        .beside(&["date of birth", "dob", "birth date", "birthday", "born", "geburtsdatum", "date de naissance", "fecha de nacimiento", "geboortedatum", "data di nascita", "geboren am", "né le", "née le", "birth dt", "geburtstag", "date naissance", "fecha nacimiento", "data nascimento", "data de nascimento", "födelsedatum", "fødselsdato", "data urodzenia", "datum narození", "дата рождения", "дата народження", "生年月日", "出生日期", "생년월일", "syntymäaika", "doğum tarihi", "születési dátum", "data nașterii", "تاريخ الميلاد", "תאריך לידה", "ngày sinh"])
+        .fires(&["DOB: 1984-03-15", r#"{"birthDate": "15.03.1984"}"#, "date of birth 03/15/1984", r#"{"dob": 19840315}"#])
         .passes(&["1984-03-15", "DOB: 1784-03-15", "DOB: 1984-13-45"]),
 ];
 
@@ -60,6 +60,58 @@ const BIRTH: &[&str] = &[
     "fecha_de_nacimiento",
     "geboortedatum",
     "data di nascita",
+    "birth dt",
+    "birth_dt",
+    "birthdt",
+    "geburtstag",
+    "date naissance",
+    "date_naissance",
+    "datenaissance",
+    "fecha nacimiento",
+    "fecha_nacimiento",
+    "fechanacimiento",
+    "data nascimento",
+    "data_nascimento",
+    "datanascimento",
+    "data de nascimento",
+    "data_de_nascimento",
+    "datadenascimento",
+    "födelsedatum",
+    "fødselsdato",
+    "data urodzenia",
+    "data_urodzenia",
+    "dataurodzenia",
+    "datum narození",
+    "datum_narození",
+    "datumnarození",
+    "дата рождения",
+    "дата_рождения",
+    "датарождения",
+    "дата народження",
+    "дата_народження",
+    "датанародження",
+    "生年月日",
+    "出生日期",
+    "생년월일",
+    "syntymäaika",
+    "doğum tarihi",
+    "doğum_tarihi",
+    "doğumtarihi",
+    "születési dátum",
+    "születési_dátum",
+    "születésidátum",
+    "data nașterii",
+    "data_nașterii",
+    "datanașterii",
+    "تاريخ الميلاد",
+    "تاريخ_الميلاد",
+    "تاريخالميلاد",
+    "תאריך לידה",
+    "תאריך_לידה",
+    "תאריךלידה",
+    "ngày sinh",
+    "ngày_sinh",
+    "ngàysinh",
 ];
 
 /// Number, date of birth and date of expiry have a check digit each.
@@ -86,9 +138,13 @@ fn birth(candidate: &Candidate<'_>) -> Option<i32> {
         .map(|group| group.iter().map(|b| b.wrapping_sub(b'0')).collect::<Vec<u8>>())
         .map(|digits| part(&digits, 0, digits.len()))
         .collect();
-    let [first, second, third] = numbers.as_slice() else { return None };
-    let is_day = is_date(*first, *second, *third)
-        || is_date(*third, *second, *first)
-        || is_date(*third, *first, *second);
+    let [first, second, third] = match (numbers.as_slice(), candidate.matched().len()) {
+        ([first, second, third], _) => [first, second, third].map(|number| *number),
+        ([number], 8) => [*number / 10_000, *number / 100 % 100, *number % 100],
+        _ => return None,
+    };
+    let is_day = is_date(first, second, third)
+        || is_date(third, second, first)
+        || is_date(third, first, second);
     is_day.then_some(0)
 }

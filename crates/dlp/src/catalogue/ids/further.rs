@@ -2,7 +2,7 @@
 
 use crate::catalogue::{
     builders::national,
-    checks::{at, is_short_date, one_digit, part, remainder, two_digits, varied, weighted},
+    checks::{at, is_short_date, one_digit, part, remainder, two_digits, value, varied, weighted},
     detector::{Candidate, Detector},
 };
 
@@ -51,7 +51,83 @@ pub(super) const ALL: &[Detector] = &[
         .beside(&["ice", "identifiant commun"])
         .fires(&["ICE 001561082000002"])
         .passes(&["001561082000002", "ICE 001561082000003"]),
+    national("mk_edb", "Macedonian tax number (EDB), beside words that name it", macedonia)
+        .named(&["9999999999999", "AA9999999999999"])
+        .beside(&["edb", "едб", "danocen broj", "даночен број"])
+        .fires(&["EDB 4034009582106", r#"{"edb": "MK4034009582106"}"#])
+        .passes(&["4034009582106", "EDB 4034009582107"]),
+    national("mu_nid", "Mauritian identity number, beside words that name it", mauritius)
+        .named(&["A999999999999X", "a999999999999x"])
+        .beside(&["nid", "national identity", "national id", "identity card"])
+        .fires(&["NID R1503840192755", r#"{"nationalId": "R1503840192755"}"#])
+        .passes(&["R1503840192755", "NID R1503840192756", "NID R9913840192755"]),
+    national("lk_nic", "Sri Lankan identity card number (NIC), beside words that name it", lanka)
+        .named(&["999999999A", "999999999a", "999999999999"])
+        .beside(&["nic", "nic number", "national identity card", "identity card"])
+        .fires(&["NIC 840753482V", r#"{"nic": "198457503482"}"#])
+        .passes(&["840753482V", "NIC 849993482V", "NIC 840753482B"]),
+    national("pt_cc", "Portuguese citizen card number, beside words that name it", citizen_card)
+        .named(&[
+            "999999999AA9",
+            "99999999 9 AA9",
+            "99999999-9-AA9",
+            "999999999XX9",
+            "99999999 9 XX9",
+        ])
+        .beside(&[
+            "cartão de cidadão",
+            "cartao de cidadao",
+            "citizen card",
+            "documento de identificação",
+        ])
+        .fires(&["cartão de cidadão 14839205 9 ZX7", r#"{"cartaoDeCidadao": "148392059ZX7"}"#])
+        .passes(&["148392059ZX7", "cartão de cidadão 148392059ZX8"]),
 ];
+
+fn macedonia(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_prefixed = candidate.matched().first().is_some_and(u8::is_ascii_alphabetic);
+    let is_own = !is_prefixed || candidate.matched().starts_with(b"MK");
+    let digits = candidate.digits();
+    let rest = weighted(&digits, &[7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
+    one_digit(is_own && varied(&digits) && (11 - rest) % 11 % 10 == at(&digits, 12))
+}
+
+/// Initial of the name, date of birth, serial, check character.
+fn mauritius(candidate: &Candidate<'_>) -> Option<i32> {
+    let (check, rest) = candidate.matched().split_last()?;
+    let digits = candidate.digits();
+    let is_born = is_short_date(part(&digits, 4, 6), part(&digits, 2, 4), part(&digits, 0, 2));
+    let sum: u32 = (2..=14).rev().zip(rest).map(|(weight, byte)| weight * value(*byte)).sum();
+    two_digits(is_born && (17 + 17 * sum - sum) % 17 == value(*check))
+}
+
+/// Year and day of birth, five hundred higher for women, and a letter for the right to vote.
+fn lanka(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let (year, day) = if digits.len() == 9 {
+        let has_right = matches!(candidate.matched().last(), Some(b'V' | b'X' | b'v' | b'x'));
+        has_right.then(|| (1900 + part(&digits, 0, 2), part(&digits, 2, 5)))?
+    } else {
+        (part(&digits, 0, 4), part(&digits, 4, 7))
+    };
+    let is_day = matches!(day, 1..=366 | 501..=866);
+    (is_day && (1900..2030).contains(&year)).then_some(4)
+}
+
+/// Letters count ten and more; every second character from the end is doubled.
+fn citizen_card(candidate: &Candidate<'_>) -> Option<i32> {
+    let kept = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric());
+    let sum: u32 = kept
+        .rev()
+        .zip([false, true].iter().cycle())
+        .map(|(byte, is_doubled)| match (value(*byte), *is_doubled) {
+            (value, false) => value,
+            (value, true) if value > 4 => 2 * value - 9,
+            (value, true) => 2 * value,
+        })
+        .sum();
+    two_digits(varied(&candidate.digits()) && sum.is_multiple_of(10))
+}
 
 fn ico(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();

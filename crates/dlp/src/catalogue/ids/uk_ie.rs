@@ -18,6 +18,11 @@ pub(super) const ALL: &[Detector] = &[
         .beside(&["utr", "unique taxpayer", "tax reference", "self assessment", "hmrc"])
         .fires(&["UTR 4137484777", r#"{"utr": "41374 84777"}"#])
         .passes(&["4137484777", "UTR 4137484778"]),
+    national("uk_trn", "UK temporary or teacher reference number, beside words that name it", any)
+        .named(&["99A99999", "99/99999", "99a99999", "9999999"])
+        .beside(&["trn", "teacher reference", "temporary reference number"])
+        .fires(&["TRN 63T12345", "teacher reference 82/40917", r#"{"trn": "8240917"}"#])
+        .passes(&["63T12345", "TRN unknown"]),
     national("uk_passport", "UK passport number, beside words that name it", any)
         .named(&["999999999", "AA9999999"])
         .beside(&["uk passport", "british passport", "hmpo", "gbr passport"])

@@ -1,8 +1,9 @@
 //! Passwords in statements, options of commands and settings of programs that have a form of their own.
 
 use crate::catalogue::{
+    checks::looks_random,
     detector::{Candidate, Detector, Edges},
-    secrets::{keys::password, vendor::vendor},
+    secrets::{general::classes, keys::password, vendor::vendor},
 };
 
 pub(super) const ALL: &[Detector] = &[
@@ -13,8 +14,8 @@ pub(super) const ALL: &[Detector] = &[
         ..vendor(
             "sql_password",
             "Password in a statement of SQL",
-            &["identified", "password '", "password='", "password = '", "password for", "sp_addlogin", "secret='", "secret_key='"],
-            r"(?i)(?:\bidentified (?:with [^\s']{1,40} )?by|(?:\b(?:encrypted|with|login)|\b(?:user|role) [^\s']{1,64}|[,(]) ?password|\bset password(?: for [^=\r\n]{1,80})?|\bsp_addlogin N?'[^'\r\n]{1,64}',|[ ,(](?:aws_)?secret(?:_key)?) ?=? ?N?'([^'\r\n]{4,128})'",
+            &["identified", "password '", "password='", "password = '", "password = n'", "password=n'", "password for", "sp_addlogin", "secret='", "secret_key='"],
+            r#"(?i)(?:\bidentified (?:with [^\s']{1,40} )?by ?["']|(?:(?:\b(?:encrypted|with|login)|\b(?:user|role) [^\s']{1,64}|[,(]) ?password|\bset password(?: for [^=\r\n]{1,80})?|\bsp_addlogin N?'[^'\r\n]{1,64}',|[ ,(](?:aws_)?secret(?:_key)?) ?=? ?N?')([^'"\r\n]{4,128})["']"#,
         )
     }
     .reaching(100, 320)
@@ -23,6 +24,8 @@ pub(super) const ALL: &[Detector] = &[
         "ALTER ROLE web WITH LOGIN PASSWORD 'n0t-A-real-0ne'",
         "SET PASSWORD FOR 'u'@'%' = 'n0t-A-real-0ne'",
         "exec sp_addlogin 'u', 'n0t-A-real-0ne'",
+        "ALTER LOGIN ada WITH PASSWORD = N'n0t-A-real-0ne'",
+        r#"CONNECT TO ada IDENTIFIED BY "n0t-A-real-0ne" USING 'db'"#,
     ])
     .passes(&[
         "CREATE USER ada IDENTIFIED BY ?",
@@ -31,14 +34,35 @@ pub(super) const ALL: &[Detector] = &[
         "CREATE USER ada IDENTIFIED BY '${PASSWORD}'",
     ]),
     Detector {
-        edges: Edges::Any,
+        edges: Edges::Word,
         bits: 26,
-        check: given,
+        check: option,
         ..vendor(
             "option_password",
             "Password in an option of a command",
-            &["docker login", "podman login", "helm registry login", "redis-cli", "mongosh", "mongodump", "mongorestore", "sqlcmd", "ldapsearch", "ldapmodify", "ldapadd", "smbclient", "az login", "net use", "http -a", "https -a", "-passin pass:", "-passout pass:"],
-            r#"(?:(?:docker|podman|helm registry) login[^\r\n|;&]{0,120}? -p|redis-cli[^\r\n|;]{0,120}? -a|mongo(?:sh|dump|restore)[^\r\n|;]{0,120}? -p|sqlcmd[^\r\n|;]{0,120}? -P|ldap(?:search|modify|add)[^\r\n|;]{0,120}? -w|smbclient[^\r\n|;]{0,120}? -U ?[^\s%]{1,64}%|az login[^\r\n|;]{0,160}? -p|net use (?:[A-Za-z]:|\*) \\\\[^\s]{2,80}|https? -a ?[^\s:]{1,64}:|-pass(?:in|out) pass:) ?["']?([^\s"'$<>/:-][^\s"'<>]{3,79})"#,
+            &[
+                "docker login", "podman login", "helm registry login", "redis-cli", "mongo -", "mongosh",
+                "mongodump", "mongorestore", "sqlcmd", "bcp ", "isql -", "sqlplus", "impdp", "expdp", "sqlldr",
+                "ldapsearch", "ldapmodify", "ldapadd", "smbclient", "az login", "net use", "http -a", "https -a",
+                "-passin pass:", "-passout pass:", "openssl enc", "keytool", "unzip -p", "zip -p", "xfreerdp", "wfreerdp",
+                "rdesktop", "snmpwalk", "snmpget", "snmpset", "ipmitool", "rabbitmqctl", "winrm", "htpasswd -", "acl setuser",
+                "db.auth(", "convertto-securestring", "wifi:t:", "wifi:s:",
+                ":5432:", "snmp-server community",
+            ],
+            concat!(
+                r#"(?:(?:docker|podman|helm registry) login[^\r\n|;&]{0,120}? -p|redis-cli[^\r\n|;]{0,120}? -a"#,
+                r#"|mongo(?:sh|dump|restore)?[^\r\n|;]{0,120}? -p|(?:sqlcmd|bcp|isql|ipmitool)[^\r\n|;]{0,120}? -P"#,
+                r#"|(?:sqlplus|impdp|expdp|sqlldr) (?:-[A-Z] )?[^\s/"']{1,64}/"#,
+                r#"|ldap(?:search|modify|add)[^\r\n|;]{0,120}? -w|smbclient[^\r\n|;]{0,120}? -U ?[^\s%]{1,64}%"#,
+                r#"|az login[^\r\n|;]{0,160}? -p|net use (?:[A-Za-z]:|\*) \\\\[^\s]{2,80}|https? -a ?[^\s:]{1,64}:"#,
+                r#"|-pass(?:in|out) pass:|openssl enc[^\r\n|;]{0,120}? -(?:k|pass pass:)|\bkeytool[^\r\n|;]{0,160}? -[a-z]{0,8}(?:store|key)pass"#,
+                r#"|\b(?:un)?zip -P|(?:freerdp|rdesktop)[^\r\n|;]{0,160}? (?:/p:|-p)|snmp(?:walk|get|set)[^\r\n|;]{0,120}? -[AX]"#,
+                r#"|rabbitmqctl (?:add_user|change_password) [^\s]{1,64}|winrm[^\r\n|;]{0,120}? -p:"#,
+                r#"|htpasswd -[A-Za-z]*b[A-Za-z]*(?: [^\s]{1,100})? [^\s]{1,64} |(?i:acl setuser) [^\s]{1,64}(?: [^\s>]{1,40}){0,6} >"#,
+                r#"|db\.auth\( ?["'][^"'\r\n]{1,64}["'],"#,
+                r#"|(?i:convertto-securestring)(?: -String)? ["']|\bWIFI:(?:[^\s;]{0,40};){1,4}P:"#,
+                r#"|:5432:[^\s:]{1,64}:[^\s:]{1,64}:|\bsnmp-server community) ?["']?([^\s"'$<>/:-][^\s"'<>]{3,79})"#,
+            ),
         )
     }
     .reaching(0, 320)
@@ -46,6 +70,12 @@ pub(super) const ALL: &[Detector] = &[
         "docker login -u bot -p n0t-A-real-0ne registry.internal",
         "openssl rsa -in k.pem -passin pass:n0t-A-real-0ne",
         "smbclient //h/s -U bob%n0t-A-real-0ne",
+        "unzip -P n0t-A-real-0ne a.zip",
+        "sqlplus ada/n0t-A-real-0ne@orcl",
+        "htpasswd -b users ada n0t-A-real-0ne",
+        r#"ConvertTo-SecureString "n0t-A-real-0ne" -AsPlainText -Force"#,
+        "WIFI:T:WPA;S:guests;P:n0t-A-real-0ne;;",
+        "db:5432:shop:ada:n0t-A-real-0ne",
     ])
     .passes(&[
         "docker run -p 8080:80 nginx",
@@ -53,7 +83,52 @@ pub(super) const ALL: &[Detector] = &[
         "redis-cli -h cache ping",
         "redis-cli -a …`, `-passin pass:…`",
         "mongosh -p",
+        "unzip -p a.zip",
+        "sqlplus / as sysdba",
+        "ConvertTo-SecureString converts text",
+        "keytool -list -keystore k.jks",
     ]),
+    Detector {
+        edges: Edges::Any,
+        bits: 26,
+        check: given,
+        ..vendor(
+            "piped_password",
+            "Password that a command reads from a pipe",
+            &["| sudo -s", "| chpasswd", "--password-stdin"],
+            r#"(?:echo|printf)(?: -[ne]+)? ["']?(?:[^\s:"'|]{1,64}:)?([^\s"'$|:<>{}()-][^\s"'|<>]{3,79})["']? ?\| ?(?:sudo -S|(?:sudo )?chpasswd|[a-z]+ (?:registry )?login [^\r\n|;]{0,120}--password-stdin)"#,
+        )
+    }
+    .reaching(240, 24)
+    .fires(&["echo 'n0t-A-real-0ne' | sudo -S apt update", "echo ada:n0t-A-real-0ne | chpasswd", "echo n0t-A-real-0ne | docker login -u ada --password-stdin"])
+    .passes(&["echo $PASSWORD | sudo -S apt update", "cat pw | docker login -u ada --password-stdin"]),
+    Detector {
+        edges: Edges::Word,
+        bits: 26,
+        check: mixed,
+        ..vendor(
+            "credential_pair",
+            "Name and password that a sign parts, behind a word that says so",
+            &["credential", "creds", "u/p"],
+            r#"(?i)\b(?:credentials?|creds|u/p)(?: (?:are|is))? ?[:=]?\s{1,3}["'`]?[^\s:/"'|,;()={}\[\]]{1,64}(?: ?[:/|] ?|\n)([^\s"'`<>/,:=(){}\[\]][^\s"'`<>,()]{5,79})"#,
+        )
+    }
+    .fires(&["credentials ada:n0t-A-real-0ne", "u/p: ada/n0t4Real!", "creds: ada / n0t4Real!"])
+    .passes(&["credentials: tokens/v2alpha1", "credentials user:password", "credentials https://x.example/Ab1!cdef", "u/p: ada/secret", "creds: path/to/File1.json"]),
+    Detector {
+        edges: Edges::Word,
+        bits: 26,
+        check: session,
+        ..vendor(
+            "session_cookie",
+            "Cookie of a session",
+            &["cookie:"],
+            r"(?i)\bcookie: ?(?:[^\r\n]{0,160}?[; ])?(?:[a-z_.-]{0,24}sess(?:ion)?(?:[_-]?id)?|(?:[a-z]{0,8}[._-])?s?sid|auth[_-]?token)=([0-9A-Za-z%._~+/=-]{16,300})",
+        )
+    }
+    .reaching(0, 520)
+    .fires(&["Cookie: theme=dark; session=kPa0rHWMTSoAVePRkuWwKJj8IPb1wAQW", "Set-Cookie: JSESSIONID=7F3A9C0E5B2D4816A1C3E5F709B2D4C6; HttpOnly"])
+    .passes(&["Cookie: theme=dark", "Cookie: session=deleted-by-the-server", "cookie: a sweet thing"]),
     Detector {
         edges: Edges::Any,
         bits: 32,
@@ -95,6 +170,32 @@ fn given(candidate: &Candidate<'_>) -> Option<i32> {
     let is_parameter = matches!(candidate.matched().first(), Some(b':' | b'?' | b'@' | b'&'));
     let letters = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     (!is_parameter && letters > 3).then(|| password(candidate))?
+}
+
+/// Two words that a slash joins are none.
+fn option(candidate: &Candidate<'_>) -> Option<i32> {
+    let before = candidate.text.get(..candidate.range.start)?;
+    let is_word = candidate.matched().iter().all(u8::is_ascii_alphabetic);
+    (!is_word || !before.ends_with(b"/")).then(|| given(candidate))?
+}
+
+/// Letters of both cases, digits and perhaps signs, and no name of a file.
+fn mixed(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let has = |is: fn(&u8) -> bool| matched.iter().any(is);
+    let is_file = matched.split(|byte| *byte == b'.').next_back().is_some_and(|end| {
+        matched.contains(&b'.')
+            && matches!(end.len(), 2..=4)
+            && end.iter().all(u8::is_ascii_alphabetic)
+    });
+    (has(u8::is_ascii_digit) && classes(matched) > 2 && !is_file && !matched.contains(&b'/'))
+        .then(|| given(candidate))?
+}
+
+/// Randomness, with a digit, as ids of sessions have.
+fn session(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    (matched.iter().any(u8::is_ascii_digit) && looks_random(matched, 3.0)).then_some(0)
 }
 
 /// A key between lines that say so is known by these.

@@ -91,6 +91,7 @@ fn given(text: &Window<'_>, name: &Range<usize>, kind: SecretKind) -> Option<Ran
 fn is_letters(form: Form, value: &[u8], is_setting: impl Fn() -> bool) -> bool {
     let is_clear = letters::is_random(value)
         || letters::is_phrase(value)
+        || letters::is_phrase_and_number(value)
         || letters::is_word_and_number(value);
     match form {
         Form::Plain => false,

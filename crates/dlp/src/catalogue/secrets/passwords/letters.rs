@@ -63,6 +63,21 @@ pub(super) fn is_word_and_number(value: &[u8]) -> bool {
         && stands_for_itself(value.get(..word).unwrap_or_default())
 }
 
+/// Returns true if a text is words of small letters and a number of three digits and more that dashes
+/// join: `garden-kaiser-4711`.
+pub(super) fn is_phrase_and_number(value: &[u8]) -> bool {
+    let Some(last) = value.iter().rposition(|byte| *byte == b'-') else { return false };
+    let (words, number) = value.split_at_checked(last).unwrap_or_default();
+    let is_part =
+        |part: &[u8]| part.len() >= SHORTEST_PART && part.iter().all(u8::is_ascii_lowercase);
+    let mut parts = words.split(|byte| *byte == b'-');
+    words.contains(&b'-')
+        && parts.all(is_part)
+        && matches!(number.len(), 4..=6)
+        && number.iter().skip(1).all(u8::is_ascii_digit)
+        && words.split(|byte| *byte == b'-').all(stands_for_itself)
+}
+
 /// Returns true if a text is no dummy and no name of a password.
 fn stands_for_itself(value: &[u8]) -> bool {
     std::str::from_utf8(value).is_ok_and(|text| !values::is_dummy(text))

@@ -75,6 +75,11 @@ const PASSWORDS: &[&str] = &[
     "geslo",
     "lozinka",
     "parolă",
+    "requirepass",
+    "psk",
+    "presharedkey",
+    "wifikey",
+    "wpakey",
 ];
 
 /// Words that do so only as a whole word.
@@ -89,7 +94,9 @@ static OPENED: LazyLock<WordList> = LazyLock::new(|| {
         "\
     db database user admin root smtp mail email ftp sftp ssh mysql pg postgres redis mongo \
     amqp rabbitmq proxy login auth app wifi vpn ldap sudo my http basic imap web server \
-    account service",
+    account service bind become truststore keystore key store ssl cert host os rdp router \
+    switch device guest client owner sa api bot cluster repo registry initial temp default \
+    require master vault wlan samba smb nas pop pop3 snmp",
     )
 });
 
@@ -115,6 +122,22 @@ const KEYS: &[&str] = &[
     "accountkey",
     "sharedkey",
     "sharedaccesskey",
+    "hmackey",
+    "licensekey",
+    "bearer",
+    "chaveapi",
+    "chavedeapi",
+    "clavedeapi",
+    "cléapi",
+    "apischlüssel",
+    "apikulcs",
+    "apiキー",
+    "api密钥",
+    "api密鑰",
+    "密钥",
+    "api키",
+    "ключapi",
+    "apiключ",
     "webhookkey",
     "servicekey",
     "authorization",
