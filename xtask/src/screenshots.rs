@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 /// Pages that are taken; `LIST > START` is the first such link of that list.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 16] = [
     "/console",
     "/console/events",
     "/console/events > /console/events/evt_",
@@ -20,6 +20,8 @@ const PAGES: [&str; 14] = [
     "/console/waiting",
     "/console/policies",
     "/console/policies > /console/policies/",
+    "/console/workbench",
+    "/console/limits",
     "/console/providers",
     "/console/people",
     "/console/tokens",

@@ -48,7 +48,9 @@ mod tests {
         let priority =
             || rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap();
 
-        assert_eq!(at_low_priority(priority).await, Some(priority() + COURTESY));
+        // A test may run at a low priority itself.
+        let lowered = (priority() + COURTESY).min(19);
+        assert_eq!(at_low_priority(priority).await, Some(lowered));
         assert_eq!(at_low_priority(|| -> u8 { panic!("on purpose") }).await, None);
     }
 }

@@ -37,6 +37,7 @@ function refresh(part, fresh) {
   // A table behind a plot that is being read stays as it is.
   if (!fresh || part.querySelector("details[open]")) return;
   localTimes(fresh);
+  scrollByKeyboard();
   const known = knownRows(part);
   for (const row of fresh.querySelectorAll("tbody tr")) {
     const link = row.querySelector("a[href]");
@@ -85,6 +86,7 @@ function addRows(part, html) {
   const text = `<table><tbody>${html}</tbody></table>`;
   const fresh = new DOMParser().parseFromString(text, "text/html");
   localTimes(fresh);
+  scrollByKeyboard();
   const known = knownRows(part);
   const rows = [...fresh.querySelectorAll("tr")].filter((row) => {
     const link = row.querySelector("a[href]");

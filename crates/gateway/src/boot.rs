@@ -1,4 +1,4 @@
-//! Puts a node together: the only place that makes a real clock and a real random source.
+//! Puts a node together.
 
 mod access;
 mod claim;
@@ -8,26 +8,27 @@ mod names;
 mod nodes;
 mod outdated;
 mod problems;
+mod system;
 mod workbench;
 
 pub(crate) use self::{
     claim::{claim, claimed, serving, take_over},
     durability::{TORN_PAGES, UNWALLED, weakness},
     outdated::outdated,
+    system::{SystemClock, SystemRandom, now},
     workbench::{ToolSource, workbench},
 };
 
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
     fs,
     io::{self, Write},
     path::Path,
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
-use aws_lc_rs::{error::Unspecified, hmac, rand};
+use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
     App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
@@ -37,7 +38,7 @@ use portcullis_core::{
     audit::keyring::Keyring,
     authorization::{REGISTRATIONS, RegistrationKey},
     call::{STATES, StateKey},
-    clock::{Clock, Timestamp},
+    clock::Clock,
     dlp::FingerprintKey,
     id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
@@ -50,66 +51,9 @@ use portcullis_lanes::Workers;
 use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
 use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::config::{Config, Sink};
-
-/// The clock of the machine.
-#[derive(Debug)]
-pub(crate) struct SystemClock;
-
-/// The present moment, for commands that end at once.
-pub(crate) fn now() -> Timestamp {
-    SystemClock.now()
-}
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one real clock")]
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
-    }
-}
-
-/// The random source of the machine.
-#[derive(Debug)]
-pub(crate) struct SystemRandom;
-
-impl Random for SystemRandom {
-    #[expect(clippy::expect_used, reason = "without randomness there are no tokens: never go on")]
-    fn fill(&self, bytes: &mut [u8]) {
-        RANDOM.with_borrow_mut(|drawn| drawn.give(bytes)).expect("the random source works");
-    }
-}
-
-thread_local! {
-    static RANDOM: RefCell<Drawn> = const { RefCell::new(Drawn { bytes: [0; 1024], left: 0 }) };
-}
-
-/// Random bytes drawn ahead by one thread: every draw has a price that hardly depends on its
-/// length. Nothing stays here that was given away.
-struct Drawn {
-    bytes: [u8; 1024],
-    left: usize,
-}
-
-impl Drawn {
-    fn give(&mut self, to: &mut [u8]) -> Result<(), Unspecified> {
-        if to.len() > self.bytes.len() / 4 {
-            return rand::fill(to);
-        }
-        if to.len() > self.left {
-            rand::fill(&mut self.bytes)?;
-            self.left = self.bytes.len();
-        }
-        let rest = self.left - to.len();
-        let given = self.bytes.get_mut(rest..self.left).ok_or(Unspecified)?;
-        to.copy_from_slice(given);
-        given.zeroize();
-        self.left = rest;
-        Ok(())
-    }
-}
 
 /// Error that keeps a node from starting.
 #[derive(Debug, thiserror::Error)]

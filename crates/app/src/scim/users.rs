@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use super::{
     ATTEMPTS, ListedResources, Provisioning, ScimList, ScimResource, compared, contended, failed,
-    full, last_admin, taken,
+    full, last_admin, reject_taken,
     view::{user_resource, user_version},
 };
 use crate::{administration::Precondition, audit::events::row_of, ctx::Ctx};
@@ -116,7 +116,7 @@ impl Provisioning {
                 Err(error) => return Err(failed(error, "user")),
             }
         }
-        Err(taken("user"))
+        Err(reject_taken("user"))
     }
 
     /// Replaces the attributes of a person.
@@ -234,7 +234,7 @@ impl Provisioning {
             None => Ok(None),
         };
         let others = [named.map_err(Refusal::from)?, same.map_err(Refusal::from)?];
-        if others.iter().all(Option::is_none) { Ok(()) } else { Err(taken("user")) }
+        if others.iter().all(Option::is_none) { Ok(()) } else { Err(reject_taken("user")) }
     }
 
     /// The principal that a person is already: by the login of the subject that the provider names, or because the
@@ -265,7 +265,7 @@ impl Provisioning {
             let principal = store.find_by_identity(org, identity).await.map_err(Refusal::from)?;
             let Some(principal) = principal else { continue };
             if found.as_ref().is_some_and(|other| other.id != principal.id) {
-                return Err(taken("user"));
+                return Err(reject_taken("user"));
             }
             found = Some(principal);
         }

@@ -61,9 +61,16 @@ fn switched_off() -> Response {
     page(StatusCode::NOT_FOUND, "No console", text)
 }
 
+/// Links of the navigation that belong together.
+#[derive(Debug)]
+pub(super) struct NavigationGroup {
+    pub(super) name: &'static str,
+    pub(super) links: Vec<NavigationLink>,
+}
+
 /// A link of the navigation.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct NavigationLink {
     pub(super) path: &'static str,
     pub(super) name: &'static str,
     pub(super) is_here: bool,
@@ -77,34 +84,55 @@ pub(super) struct Frame {
     pub(super) org: String,
     pub(super) role: &'static str,
     pub(super) form_token: String,
-    pub(super) navigation: Vec<Entry>,
+    pub(super) navigation: Vec<NavigationGroup>,
     /// Versions of style sheet and script, so that browsers may keep them.
     pub(super) style: &'static str,
     pub(super) script: &'static str,
 }
 
-/// Pages of the navigation, and the scope that each needs.
-const PAGES: [(&str, &str, Option<Scope>); 12] = [
-    ("/console", "Home", None),
-    ("/console/events", "Events", None),
-    ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
-    ("/console/tools", "Tools", Some(Scope::McpsRead)),
-    ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
-    ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
-    ("/console/workbench", "Policy workbench", Some(Scope::PoliciesRead)),
-    ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
-    ("/console/limits", "Limits", Some(Scope::Admin)),
-    ("/console/people", "People", Some(Scope::Admin)),
-    ("/console/tokens", "Tokens", Some(Scope::Admin)),
-    ("/console/sessions", "Sessions", None),
-    ("/console/clients", "Clients", None),
+/// A page of the navigation: path, name, and the scope that it needs.
+type PageEntry = (&'static str, &'static str, Option<Scope>);
+
+/// Pages of the navigation by group.
+const PAGES: [(&str, &[PageEntry]); 4] = [
+    (
+        "Activity",
+        &[
+            ("/console", "Home", None),
+            ("/console/events", "Events", None),
+            ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
+        ],
+    ),
+    (
+        "Tools",
+        &[
+            ("/console/tools", "Tools", Some(Scope::McpsRead)),
+            ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
+            ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
+        ],
+    ),
+    (
+        "Rules",
+        &[
+            ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
+            ("/console/workbench", "Workbench", Some(Scope::PoliciesRead)),
+            ("/console/limits", "Limits", Some(Scope::Admin)),
+        ],
+    ),
+    (
+        "Access",
+        &[
+            ("/console/people", "People", Some(Scope::Admin)),
+            ("/console/tokens", "Tokens", Some(Scope::Admin)),
+            ("/console/sessions", "Sessions", None),
+            ("/console/clients", "Clients", None),
+        ],
+    ),
 ];
 
 impl Guest {
     /// The frame of a page; `path` is that of its entry in the navigation.
     pub(super) fn frame(&self, title: impl Into<String>, path: &str) -> Frame {
-        let allowed = PAGES.into_iter().filter(|(_, _, scope)| scope.is_none_or(|it| self.may(it)));
-        let entry = |(at, name, _)| Entry { path: at, name, is_here: at == path };
         let signed_in = self.visitor.signed_in.as_ref();
         Frame {
             title: title.into(),
@@ -112,10 +140,25 @@ impl Guest {
             org: signed_in.map(|it| it.person.org_name.clone()).unwrap_or_default(),
             role: self.ctx.caller().role.name(),
             form_token: signed_in.map(|it| it.form_token.expose().to_owned()).unwrap_or_default(),
-            navigation: allowed.map(entry).collect(),
+            navigation: self.navigation(path),
             style: assets::style_version(),
             script: assets::script_version(),
         }
+    }
+
+    /// The links of all pages that the person may see.
+    fn navigation(&self, here: &str) -> Vec<NavigationGroup> {
+        let mut groups = Vec::new();
+        for (name, pages) in PAGES {
+            let allowed = pages.iter().filter(|(_, _, scope)| scope.is_none_or(|it| self.may(it)));
+            let link =
+                |&(path, name, _): &PageEntry| NavigationLink { path, name, is_here: path == here };
+            let links: Vec<_> = allowed.map(link).collect();
+            if !links.is_empty() {
+                groups.push(NavigationGroup { name, links });
+            }
+        }
+        groups
     }
 
     /// The address at which the person proves more and comes back to `return_to`; `None` if the login

@@ -3,6 +3,8 @@
 //! Geometry stands in attributes of SVG and colours in classes of the style sheet: a page has no style
 //! of its own. Texts of steps are in UTC.
 
+use std::fmt::Write as _;
+
 use super::json::Json;
 
 const WIDTH: f64 = 480.0;
@@ -255,7 +257,7 @@ impl Scene {
             let x = format!("{:.1}", self.left(place) + self.width / 2.0);
             let y = format!("{:.1}", axis.y(number));
             if let Some(part) = parts.last_mut() {
-                *part += &format!("{x},{y} ");
+                let _ = write!(part, "{x},{y} ");
             }
             dots.push(Dot { title: self.title(step), x, y });
         }

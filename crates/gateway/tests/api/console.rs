@@ -7,9 +7,8 @@
 //! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
 //! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`.
 
-mod workbench;
-
 mod looks;
+mod workbench;
 
 use portcullis_testkit::{Gateway, Hostile, Script};
 use serde_json::json;
@@ -22,7 +21,7 @@ use crate::{
 };
 
 /// Pages without a parameter, and whether a member sees them.
-const PAGES: [(&str, bool); 12] = [
+const PAGES: [(&str, bool); 13] = [
     ("/console", true),
     ("/console/events", true),
     ("/console/tools", true),
@@ -95,7 +94,8 @@ fn link_of_action(page: &Page, start: &str) -> String {
 
 /// The first link of a page that begins so.
 fn link(page: &Page, start: &str) -> String {
-    let (_, rest) = page.text.split_once(&format!("href=\"{start}")).expect("a link");
+    let found = page.text.split_once(&format!("href=\"{start}"));
+    let (_, rest) = found.unwrap_or_else(|| panic!("no link {start}: {}", page.text));
     format!("{start}{}", rest.split_once('"').unwrap().0)
 }
 

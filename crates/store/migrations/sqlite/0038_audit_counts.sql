@@ -8,4 +8,4 @@ CREATE TABLE audit_counts (
     kind INTEGER NOT NULL,
     number INTEGER NOT NULL,
     PRIMARY KEY (org_id, minute, kind)
-) STRICT, WITHOUT ROWID;
+) STRICT;

@@ -110,7 +110,7 @@ impl Shell {
         let signer = self.signer(identity);
         self.store.seal(org.id, &signer).await?;
         let event = self.stored_event(org.id, id).await?;
-        let mut found = shown(&signer, org.id, std::slice::from_ref(&event))?;
+        let mut found = show(&signer, org.id, std::slice::from_ref(&event))?;
         found.pop().ok_or_else(|| ShellError::NoEvent(id.to_string()))
     }
 

@@ -34,7 +34,7 @@ pub(super) const ALL: &[Detector] = &[
         "CREATE USER ada IDENTIFIED BY '${PASSWORD}'",
     ]),
     Detector {
-        edges: Edges::Word,
+        edges: Edges::Any,
         bits: 26,
         check: option,
         ..vendor(
@@ -47,7 +47,7 @@ pub(super) const ALL: &[Detector] = &[
                 "-passin pass:", "-passout pass:", "openssl enc", "keytool", "unzip -p", "zip -p", "xfreerdp", "wfreerdp",
                 "rdesktop", "snmpwalk", "snmpget", "snmpset", "ipmitool", "rabbitmqctl", "winrm", "htpasswd -", "acl setuser",
                 "db.auth(", "convertto-securestring", "wifi:t:", "wifi:s:",
-                ":5432:", "snmp-server community",
+                "snmp-server community",
             ],
             concat!(
                 r#"(?:(?:docker|podman|helm registry) login[^\r\n|;&]{0,120}? -p|redis-cli[^\r\n|;]{0,120}? -a"#,
@@ -61,7 +61,7 @@ pub(super) const ALL: &[Detector] = &[
                 r#"|htpasswd -[A-Za-z]*b[A-Za-z]*(?: [^\s]{1,100})? [^\s]{1,64} |(?i:acl setuser) [^\s]{1,64}(?: [^\s>]{1,40}){0,6} >"#,
                 r#"|db\.auth\( ?["'][^"'\r\n]{1,64}["'],"#,
                 r#"|(?i:convertto-securestring)(?: -String)? ["']|\bWIFI:(?:[^\s;]{0,40};){1,4}P:"#,
-                r#"|:5432:[^\s:]{1,64}:[^\s:]{1,64}:|\bsnmp-server community) ?["']?([^\s"'$<>/:-][^\s"'<>]{3,79})"#,
+                r#"|\bsnmp-server community) ?["']?([^\s"'$<>/:-][^\s"'<>]{3,79})"#,
             ),
         )
     }
@@ -70,12 +70,12 @@ pub(super) const ALL: &[Detector] = &[
         "docker login -u bot -p n0t-A-real-0ne registry.internal",
         "openssl rsa -in k.pem -passin pass:n0t-A-real-0ne",
         "smbclient //h/s -U bob%n0t-A-real-0ne",
+        "docker login -u ada -pn0t-A-real-0ne",
         "unzip -P n0t-A-real-0ne a.zip",
         "sqlplus ada/n0t-A-real-0ne@orcl",
         "htpasswd -b users ada n0t-A-real-0ne",
         r#"ConvertTo-SecureString "n0t-A-real-0ne" -AsPlainText -Force"#,
         "WIFI:T:WPA;S:guests;P:n0t-A-real-0ne;;",
-        "db:5432:shop:ada:n0t-A-real-0ne",
     ])
     .passes(&[
         "docker run -p 8080:80 nginx",

@@ -9,9 +9,9 @@ use tokio::process::Command;
 use super::{PAGES, POLICIES, Site, hidden, link};
 use crate::{gateway, given::ENOUGH, scene::tool};
 
-/// Markup, bidi overrides, zero width and tag characters.
-const EVIL: &str = "</pre></textarea><script>alert(1)</script>\"><img src=x onerror=alert(1)>\
-                    \u{202e}\u{200b}\u{2066}\u{e0041}";
+const MARKUP: &str = "</pre></textarea><script>alert(1)</script>\"><img src=x onerror=alert(1)>";
+/// Bidi overrides, zero width and tag characters: definitions with them are left out, approvals denied.
+const HIDDEN: &str = "\u{202e}\u{200b}\u{2066}\u{e0041}";
 
 /// Pages beside those of the navigation; `LIST > START` is the first such link of that list.
 const OTHERS: [&str; 6] = [
@@ -26,11 +26,12 @@ const OTHERS: [&str; 6] = [
 impl Site {
     /// A site where everything that strangers name is hostile.
     async fn start_hostile() -> Self {
-        let long = format!("{EVIL} {}", "long ".repeat(3_000));
+        let long = format!("{MARKUP} {}", "long ".repeat(3_000));
         let tools = vec![
-            tool("pay", Script::Echo).described(EVIL),
-            tool("wire", Script::Large(1 << 20)),
+            tool("pay", Script::Echo).described(MARKUP),
+            tool("write", Script::Large(1 << 20)),
             tool("read", Script::Echo).described(&long),
+            tool("left", Script::Echo).described(HIDDEN),
         ];
         let upstream = Hostile::start(tools).await;
         let gateway = gateway()
@@ -65,13 +66,15 @@ async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
     let site = Site::start_hostile().await;
     let asking = site.browser("Mia <script>alert(1)</script>", "member").await;
     let mut approval = String::new();
+    let hostile = json!({"text": format!("{MARKUP}{HIDDEN}")});
     for (name, input) in
-        [("read", json!({"text": EVIL})), ("wire", json!({})), ("pay", json!({"text": EVIL}))]
+        [("read", hostile), ("write", json!({})), ("pay", json!({ "text": MARKUP }))]
     {
         let path = format!("/console/tools/up%3A{name}");
         let token = hidden(&asking.open(&path).await, "form_token");
         let raw = input.to_string();
         let page = asking.submit(&path, &[("form_token", &token), ("raw", &raw)]).await;
+        assert!(page.text.len() < 4 << 20 && !page.text.contains(MARKUP), "{name}");
         if name == "pay" {
             approval = link(&page, "/console/approvals/apr_");
         }

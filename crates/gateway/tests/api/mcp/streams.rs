@@ -104,7 +104,7 @@ async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
 
 /// The most that an idle stream may take, with its part of a connection. A buffer of its own in the
 /// gateway would be more.
-const KIB_PER_STREAM: usize = 7;
+const KIB_PER_STREAM: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_idle_streams_leave_room_for_other_callers() {

@@ -165,7 +165,7 @@ async fn a_scan_that_takes_long_lets_others_have_their_turn() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let other = other(&scene, "other");
     // Names without a value that could be a secret: looked at, and never found.
-    let costly = format!("{{\"input\":{{\"q\":\"{}\"}}}}", "secret-token:x1y2 ".repeat(55_000));
+    let costly = format!("{{\"input\":{{\"q\":\"{}\"}}}}", "secret-token:x1y2 ".repeat(25_000));
     // Large enough for the workers.
     let plain = json!({"q": "a sentence that holds nothing. ".repeat(1_200)});
 

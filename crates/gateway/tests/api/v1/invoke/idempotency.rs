@@ -301,6 +301,8 @@ async fn race(scene: &Scene) {
                     given += 1;
                 }
                 409 => assert_eq!(answer.code(), "idempotency_in_progress"),
+                // A slow machine turns away some of so many at once.
+                503 => assert_eq!(answer.at("/error/details/executed"), "no"),
                 _ => panic!("{}", answer.text),
             }
         }
