@@ -125,6 +125,7 @@ function scrollByKeyboard() {
 
 localTimes(document);
 scrollByKeyboard();
+window.addEventListener("resize", scrollByKeyboard);
 const parts = [...document.querySelectorAll("[data-refresh]")];
 if (parts.length > 0) keepFresh(parts);
 for (const part of document.querySelectorAll("[data-live]")) goLive(part);

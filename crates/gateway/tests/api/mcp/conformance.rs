@@ -168,11 +168,15 @@ fn fixtures() -> (Gateway, Principal) {
     let program = script("fixtures.mjs");
     let node = node.to_string_lossy().into_owned();
     let servers = servers();
-    let env = format!("env = {{ PORTCULLIS_TEST_SERVERS = {:?} }}", servers.to_string_lossy());
+    // It speaks older revisions, too, and would be taken for one of them if it was slow to start.
+    let more = format!(
+        "protocol = \"modern\"\nenv = {{ PORTCULLIS_TEST_SERVERS = {:?} }}",
+        servers.to_string_lossy()
+    );
     serve_as(
         "mcps:read mcps:invoke",
         gateway()
-            .stdio("up", &[&node, &program], &env)
+            .stdio("up", &[&node, &program], &more)
             .config("[server]\nprovider_patience_seconds = 60"),
     )
 }
