@@ -27,7 +27,7 @@ impl CountStep {
 
     /// The step of a name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Minute, Self::Hour, Self::Day].into_iter().find(|step| step.as_str() == name)
     }
 

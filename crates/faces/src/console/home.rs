@@ -108,7 +108,7 @@ pub(crate) async fn show(
     let waiting = waiting.await.map(|reply| reply.items()).unwrap_or_default();
     let org =
         guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(caller, state, RawQuery(None)));
-    let step = CountStep::named(Filters::read(raw.as_deref()).text("step"));
+    let step = CountStep::from_name(Filters::read(raw.as_deref()).text("step"));
     let tools = if calls.is_empty() { guest.first_tools().await } else { Vec::new() };
     let page = HomePage {
         frame: guest.frame("Home", "/console"),

@@ -160,13 +160,13 @@ impl Sparkline {
         let numbers: Vec<f64> = numbers.collect();
         let most = numbers.iter().copied().fold(0.0, f64::max);
         let width = 96.0 / lossy(numbers.len().saturating_sub(1).max(1));
-        let point = |(place, number): (u32, &f64)| {
+        let points = (0_u32..).zip(&numbers).map(|(place, number)| {
             let y = 19.0 - 17.0 * number / most.max(1.0);
             format!("{:.1},{y:.1}", 2.0 + width * f64::from(place))
-        };
-        let points: Vec<String> = (0_u32..).zip(&numbers).map(point).collect();
-        let all = shown(numbers.iter().sum());
-        let title = format!("{what}: {all} in all, at most {}", shown(most));
+        });
+        let points: Vec<String> = points.collect();
+        let all = format_number(numbers.iter().sum());
+        let title = format!("{what}: {all} in all, at most {}", format_number(most));
         Self { title, points: points.join(" ") }
     }
 }
@@ -219,7 +219,7 @@ impl Scene {
         let numbers = step.numbers.iter().zip(self.series);
         let said: Vec<String> = numbers
             .filter_map(|(number, series)| Some((number.filter(|it| *it > 0.0)?, series.name)))
-            .map(|(number, name)| format!("{} {name}", shown(number)))
+            .map(|(number, name)| format!("{} {name}", format_number(number)))
             .collect();
         format!("{} UTC: {}", step.moment, said.join(", "))
     }
@@ -283,7 +283,11 @@ impl Scene {
         let row = |step: &PlotStep| PlotRow {
             at: step.at.clone(),
             moment: step.moment.clone(),
-            numbers: step.numbers.iter().map(|it| it.map(shown).unwrap_or_default()).collect(),
+            numbers: step
+                .numbers
+                .iter()
+                .map(|it| it.map(format_number).unwrap_or_default())
+                .collect(),
         };
         let rows = self.steps.iter().rev().filter(|step| told(step)).map(row).collect();
         Plot { id, title, series: self.series, bars, lines, across: axis.ticks(), along, rows }
@@ -315,7 +319,9 @@ impl Axis {
     fn ticks(&self) -> Vec<Tick> {
         let numbers = (0_u32..=5).map(|nth| f64::from(nth) * self.step);
         let numbers = numbers.take_while(|number| *number <= self.top + self.step / 2.0);
-        numbers.map(|it| Tick { at: format!("{:.1}", self.y(it)), label: shown(it) }).collect()
+        numbers
+            .map(|it| Tick { at: format!("{:.1}", self.y(it)), label: format_number(it) })
+            .collect()
     }
 }
 
@@ -324,7 +330,7 @@ fn number(step: &Json, member: &str) -> Option<f64> {
 }
 
 /// A number for readers: whole, or with what is worth telling of its fraction.
-fn shown(number: f64) -> String {
+fn format_number(number: f64) -> String {
     let text = if number < 10.0 { format!("{number:.2}") } else { format!("{number:.0}") };
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -163,12 +163,12 @@ impl DraftForm {
             return Vec::new();
         }
         let text = Json(Value::String(self.source.clone())).text("");
-        let line = |(at, text): (usize, &str)| DraftLine {
-            number: at + 1,
+        let lines = (1..).zip(text.split('\n')).map(|(number, text)| DraftLine {
+            number,
             text: text.to_owned(),
-            errors: errors.remove(&(at + 1)).unwrap_or_default(),
-        };
-        text.split('\n').enumerate().map(line).collect()
+            errors: errors.remove(&number).unwrap_or_default(),
+        });
+        lines.collect()
     }
 }
 

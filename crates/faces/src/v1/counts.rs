@@ -33,7 +33,7 @@ pub(crate) async fn get(
     RawQuery(raw): RawQuery,
 ) -> Result<Outcome, Outcome> {
     let query = Query::parse(raw.as_deref(), &["from", "to", "step"])?;
-    let step = query.choice("step", &CountStep::NAMES)?.and_then(CountStep::named);
+    let step = query.choice("step", &CountStep::NAMES)?.and_then(CountStep::from_name);
     let step = step.unwrap_or(CountStep::Minute);
     let counts =
         gateway.app.audit.call_counts(&ctx, step, query.time("from")?, query.time("to")?).await?;

@@ -44,7 +44,7 @@ impl Site {
     }
 }
 
-/// What `console.mjs` finds wrong.
+/// Faults that `console.mjs` finds.
 async fn check(input: &Value) -> Vec<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/console.mjs");
     let output = Command::new("node")

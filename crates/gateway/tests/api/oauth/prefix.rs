@@ -38,7 +38,7 @@ impl Below {
         Self { site, public, _proxy: serving }
     }
 
-    /// What is at a path of the host, which the proxy sends on as it is.
+    /// The answer at a path of the host, which the proxy sends on as it is.
     async fn get(&self, path: &str) -> Answer {
         get(&self.site.gateway, path).await
     }
