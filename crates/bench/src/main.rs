@@ -33,6 +33,7 @@ mod payload;
 mod people;
 mod policies;
 mod process;
+mod proof;
 mod relay;
 mod report;
 mod sdk_upstream;

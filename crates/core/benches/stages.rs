@@ -27,11 +27,14 @@ use portcullis_core::{
     refusal::Executed,
     token::{Token, TokenKind},
     tool::{ProviderSlug, Tool, ToolDefinition},
+    trust::{DpopProof, ProofTarget, TargetUri},
 };
 use serde_json::{Value, json};
 
 #[path = "../../bench/src/payload.rs"]
 mod payload;
+#[path = "../../bench/src/proof.rs"]
+mod proof;
 
 /// Runs that are counted.
 const RUNS: usize = 100;
@@ -39,14 +42,17 @@ const RUNS: usize = 100;
 const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
 /// Policies besides the one that permits.
 const POLICIES: usize = 99;
+/// Address of a request that comes with a proof.
+const ADDRESS: &str = "https://gateway.example/v1/mcps";
 /// Tools of a large catalogue.
 const TOOLS: usize = 1_000;
 
 type Stage = fn(&Bench);
 
 /// By name, in the order of a call.
-const STAGES: [(&str, Stage); 11] = [
+const STAGES: [(&str, Stage); 12] = [
     ("auth", auth),
+    ("dpop", dpop),
     ("limits", limits),
     ("parse", parsing),
     ("schema", schema),
@@ -94,6 +100,9 @@ impl Random for Sevens {
 /// State of a node when a call arrives.
 struct Bench {
     bearer: String,
+    /// Possession of the key that `bearer` would be bound to.
+    proof: String,
+    address: Option<TargetUri>,
     body: String,
     input: Document,
     tool: Arc<Tool>,
@@ -130,14 +139,17 @@ impl Bench {
         };
         let catalogued = tools(&slug)?;
         let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
+        let bearer = Token::generate(TokenKind::Service, &Sevens).secret().expose().to_owned();
         Some(Self {
+            proof: proof::prove(ADDRESS, &bearer, NOW.as_seconds())?,
+            address: TargetUri::parse(ADDRESS),
             message: message(&input),
             listed: catalogued
                 .iter()
                 .map(|tool| (tool.id.name().to_owned(), ListedTool::new(tool)))
                 .collect(),
             index: Index::build(&catalogued),
-            bearer: Token::generate(TokenKind::Service, &Sevens).secret().expose().to_owned(),
+            bearer,
             body: json!({ "input": input }).to_string(),
             input: Document::parse(input.to_string().as_bytes(), Bounds::REQUEST).ok()?,
             tool,
@@ -247,6 +259,12 @@ fn policies() -> String {
 fn auth(bench: &Bench) {
     let token = Token::parse(&bench.bearer).map(|token| token.hash());
     let _ = black_box(token.is_ok());
+}
+
+fn dpop(bench: &Bench) {
+    let target =
+        ProofTarget { method: "GET", address: bench.address.as_ref(), token: Some(&bench.bearer) };
+    let _ = black_box(DpopProof::check(&bench.proof, target, NOW).is_ok());
 }
 
 fn limits(_: &Bench) {
