@@ -34,6 +34,8 @@ pub(crate) enum Command {
     /// Counts instructions, cache misses and allocations of a call over REST and over MCP, and of lists and searches
     /// of 1,000 tools (needs valgrind).
     Count(CountArgs),
+    /// Measures pages of the console before a log of many events, and what viewers of live events cost calls.
+    Console(ConsoleArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     ServeUpstream,
@@ -148,6 +150,22 @@ pub(crate) struct CountArgs {
     /// Tools of the catalogue that is listed and searched
     #[arg(long, default_value_t = 1_000)]
     pub(crate) tools: usize,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConsoleArgs {
+    /// Events of calls in the log before pages are asked for
+    #[arg(long, default_value_t = 1_000_000)]
+    pub(crate) events: u64,
+    /// People who look at live events
+    #[arg(long, default_value_t = 50)]
+    pub(crate) viewers: usize,
+    /// URL of an empty PostgreSQL database; without it SQLite is measured
+    #[arg(long)]
+    pub(crate) postgres: Option<String>,
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,

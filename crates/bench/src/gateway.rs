@@ -150,6 +150,12 @@ impl Installation {
         self.member("token", &[&create[..], &granted].concat()).await
     }
 
+    /// Makes an admin of this name, and gives a link that logs a browser in as it.
+    pub(crate) async fn login_link(&self, name: &str) -> Result<String, Failure> {
+        self.printed(&["principal", "create", name, "--org", "bench", "--role", "admin"]).await?;
+        self.member("url", &["login-link", "--org", "bench", "--principal", name]).await
+    }
+
     /// Exports the whole log and has it verified; returns the fault that the verifier found.
     pub(crate) async fn verify(&self) -> Result<Option<String>, Failure> {
         let file = self.folder.path().join("log.jsonl");

@@ -5,7 +5,7 @@
 //! bracket and both databases, `builds` compares several builds of the gateway, and `count` counts the
 //! instructions of a call. `overload` sends twice of what can be answered, `hostile` measures what one
 //! provider's or org's misery is to another, and `kill-loop` checks that `kill -9` loses no recorded
-//! answer. `dlp` measures how fast bodies are scanned, and `dlp-accuracy` what is found in them.
+//! answer. `console` measures pages before a long log. `dlp` measures how fast bodies are scanned, and `dlp-accuracy` what is found in them.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -20,6 +20,7 @@ mod bracket;
 mod builds;
 mod client;
 mod compare;
+mod console;
 mod count;
 mod disk;
 mod dlp;
@@ -68,6 +69,7 @@ async fn main() -> ExitCode {
         Some(Command::Overload(args)) => overload::run(args).await,
         Some(Command::Builds(args)) => builds::run(args).await,
         Some(Command::Count(args)) => count::run(args).await,
+        Some(Command::Console(args)) => console::run(args).await,
         Some(Command::ServeUpstream) => upstream::serve().await.map(holds),
         Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
         Some(Command::ServeHostile) => hostile::serve().await.map(holds),
