@@ -91,6 +91,8 @@ pub struct App {
     pub provisioning: Arc<Provisioning>,
     pub calls: Arc<Calls>,
     pub simulations: Arc<Simulations>,
+    /// Data-loss prevention of what is part of no call.
+    pub screening: Arc<Screening>,
     /// Membership, jobs and readiness.
     pub nodes: Arc<Nodes>,
 }
@@ -123,7 +125,7 @@ impl App {
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
         let calls = Arc::new(calls);
-        let Foundation { audit, quotas, catalogue, .. } = foundation;
+        let Foundation { audit, quotas, catalogue, screening, .. } = foundation;
         let nodes = Arc::new(Nodes {
             base: Arc::clone(&base),
             telemetry: Arc::clone(&telemetry),
@@ -156,6 +158,7 @@ impl App {
             provisioning,
             calls,
             simulations,
+            screening,
             nodes,
         }))
     }

@@ -64,10 +64,16 @@ impl Base {
         bytes: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        self.workers.run(org, bytes, work).await.ok_or_else(|| {
-            tracing::error!("work for an answer ended in a panic");
-            Refusal::Internal
-        })
+        self.workers.run(org, bytes, work).await.ok_or_else(panicked)
+    }
+
+    /// Does something for an org with a worker, and tells it to end once no one waits for it.
+    pub(crate) async fn worked_awaited<T: Send + 'static>(
+        &self,
+        org: OrgId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.workers.run_awaited(org, work).await.ok_or_else(panicked)
     }
 
     /// Forgets something large of an org, which takes as long as to make it.
@@ -114,4 +120,9 @@ impl Base {
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
+}
+
+fn panicked() -> Refusal {
+    tracing::error!("work for an answer ended in a panic");
+    Refusal::Internal
 }

@@ -159,10 +159,13 @@ pub use self::{
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },
     scim::{ListedResources, Provisioning, ScimList, ScimResource},
-    screening::{Screening, fingerprint_key},
+    screening::{
+        Screening, fingerprint_key,
+        specimen_report::{SpecimenFinding, SpecimenReport, Unscanned},
+    },
     session::Session,
     simulation::{
-        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, Replay, Simulation,
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay, Simulation,
         Simulations, Subject, Unread, Who, Workbench,
         replay::explained::{EventExplanation, ExplainedEvent, ExplainedSet},
         report::SimulationReport,

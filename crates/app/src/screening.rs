@@ -1,5 +1,7 @@
 //! DLP settings in force, for texts that are no part of a call, and the keys of fingerprints.
 
+pub(crate) mod specimen_report;
+
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},

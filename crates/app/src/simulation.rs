@@ -3,6 +3,7 @@
 
 mod answers;
 pub(crate) mod cases;
+mod check;
 mod decision;
 mod judge;
 mod members;
@@ -45,6 +46,7 @@ use self::{
 };
 pub use self::{
     cases::{CaseFile, CaseRun},
+    check::PolicyCheck,
     workbench::{Unread, Workbench},
 };
 use crate::{
@@ -197,6 +199,22 @@ impl Simulations {
         turn: &LongTurn,
         options: &Options,
     ) -> Result<Sets, Refusal> {
+        let given = draft.clone();
+        let loaded = self.load_sets(ctx, draft, baseline, turn, options).await;
+        loaded.map_err(|failure| match failure {
+            SetsFailure::Draft(error) => not_drafted(&given, &error, options),
+            SetsFailure::Refused(refusal) => refusal,
+        })
+    }
+
+    async fn load_sets(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        draft: Draft,
+        baseline: Option<Baseline>,
+        turn: &LongTurn,
+        options: &Options,
+    ) -> Result<Sets, SetsFailure> {
         let live = self.policies.current_of(ctx.caller().org_id);
         let origins = match (draft.kept_base(), &draft.base) {
             (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
@@ -210,16 +228,14 @@ impl Simulations {
         let catalogue = self.catalogue.for_policies();
         let now = self.base.now();
         let dlp = self.screening.dlp();
-        let given = draft.clone();
-        let time = options.clone();
         let based = turn.run(move |stop| {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
-            let base = sets::based(&live, origins, ground, &bounds)
-                .map_err(|error| not_drafted(&given, &error, &time))?;
+            let base =
+                sets::based(&live, origins, ground, &bounds).map_err(SetsFailure::Draft)?;
             drop(detectors);
-            Ok::<_, Refusal>((live, base, catalogue, dlp))
+            Ok::<_, SetsFailure>((live, base, catalogue, dlp))
         });
         let (live, base, catalogue, dlp) = based.await??;
         let caller = ctx.caller().org_id;
@@ -230,7 +246,7 @@ impl Simulations {
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
             let candidate = sets::drafted(&draft, &base, Some(&org), now, &bounds)
-                .map_err(|error| not_drafted(&draft, &error, &options))?;
+                .map_err(SetsFailure::Draft)?;
             let baseline = match (baseline, kept) {
                 (_, Some(files)) => {
                     let set = kept_set(&live, files, ground, &bounds);
@@ -242,7 +258,7 @@ impl Simulations {
             };
             let mut named = live.named_principals();
             named.extend(candidate.named_principals());
-            Ok::<_, Refusal>((Sets { live, candidate, baseline, org: None }, named))
+            Ok::<_, SetsFailure>((Sets { live, candidate, baseline, org: None }, named))
         });
         let (sets, named) = loaded.await??;
         let org = self.policies.org_view(caller, &named).await?;
@@ -283,6 +299,19 @@ impl Simulations {
                 detached,
             })
             .await
+    }
+}
+
+/// Failure to load the sets of a request.
+enum SetsFailure {
+    /// The draft, or the set that it begins with, does not load.
+    Draft(DraftError),
+    Refused(Refusal),
+}
+
+impl From<Refusal> for SetsFailure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
 }
 

@@ -38,6 +38,7 @@ mod inputs;
 mod limits;
 mod ruling;
 mod shown;
+mod specimen;
 mod state;
 mod task;
 
@@ -50,6 +51,7 @@ pub use self::{
     limits::Limiter,
     ruling::{Asker, Ruling},
     shown::ShownCall,
+    specimen::Specimen,
     state::{CallState, STATES, StateKey, StateOwner},
     task::{LONGEST_TASK_ID, TaskCall, TaskOwner},
 };

@@ -39,6 +39,8 @@ thread_local! {
     static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
     /// Passes the turn on, if others wait for it.
     static PASS: Cell<Option<Box<dyn Fn()>>> = const { Cell::new(None) };
+    /// Cancelled once the waiter for what runs on this thread has left, where that ends it.
+    static LEFT: Cell<Option<CancellationToken>> = const { Cell::new(None) };
 }
 
 /// The poller of what runs on this thread now.
@@ -88,7 +90,8 @@ pub fn is_offloaded() -> bool {
 const MOST_STEPS: usize = 8 * LARGE;
 
 /// Returns true if work that took so many steps may go on here. Others have their turn first where a
-/// worker does it. Returns false on a serving thread for what takes long: it has to be offloaded.
+/// worker does it. Returns false on a serving thread for what takes long: it has to be offloaded; and on a
+/// worker for [awaited](Workers::run_awaited) work whose waiter has left.
 ///
 /// Work calls this between steps, and holds nothing meanwhile that others wait for.
 #[must_use]
@@ -102,8 +105,32 @@ pub fn goes_on(steps: usize) -> bool {
                 pass();
                 PASS.set(Some(pass));
             }
-            true
+            !is_left()
         }
+    }
+}
+
+/// Returns true if no one waits any more for what runs on this thread.
+fn is_left() -> bool {
+    let left = LEFT.take();
+    let is_left = left.as_ref().is_some_and(CancellationToken::is_cancelled);
+    LEFT.set(left);
+    is_left
+}
+
+/// Sets how the leaving of a waiter is known, until it is dropped, also by a panic.
+struct Awaited;
+
+impl Awaited {
+    fn new(left: CancellationToken) -> Self {
+        LEFT.set(Some(left));
+        Self
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        LEFT.set(None);
     }
 }
 
@@ -230,6 +257,24 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
             Some(pool) => pool.spawn(party, work).await.ok(),
             None => Some(work()),
         }
+    }
+
+    /// Does something in a turn of `party`'s, however little it is, for as long as it is awaited: once this
+    /// is dropped, [`goes_on`] tells the work to end. `None` when it panics.
+    pub async fn run_awaited<T: Send + 'static>(
+        &self,
+        party: K,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let Some(pool) = &self.0 else { return Some(work()) };
+        let left = CancellationToken::new();
+        let leaving = left.clone();
+        let _leaves = left.drop_guard();
+        let done = pool.spawn(party, move || {
+            let _awaited = Awaited::new(leaving);
+            work()
+        });
+        done.await.ok()
     }
 
     /// Does something large without a waiter.
@@ -451,6 +496,32 @@ mod tests {
         for work in long {
             assert_eq!(work.await.unwrap(), Some(()));
         }
+    }
+
+    #[tokio::test]
+    async fn awaited_work_is_told_to_end_when_its_waiter_leaves() {
+        let workers = Workers::<u8>::start();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (tell, told) = tokio::sync::oneshot::channel();
+        let waiting = workers.clone();
+        let waiter = tokio::spawn(async move {
+            let work = move || {
+                begun.send(goes_on(0)).unwrap();
+                while goes_on(usize::MAX) {
+                    thread::yield_now();
+                }
+                tell.send(()).unwrap();
+            };
+            waiting.run_awaited(1, work).await
+        });
+        assert!(begins.await.unwrap(), "its waiter is there");
+
+        waiter.abort();
+
+        told.await.unwrap();
+        let next = workers.run_awaited(1, || goes_on(usize::MAX)).await;
+        assert_eq!(next, Some(true), "the next work has a waiter of its own");
+        assert_eq!(workers.run(1, LARGE + 1, || goes_on(usize::MAX)).await, Some(true));
     }
 
     #[test]

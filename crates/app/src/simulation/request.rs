@@ -96,6 +96,19 @@ impl Simulation {
     }
 }
 
+impl Draft {
+    /// Reads the body of a check, which has `policies` and nothing else.
+    pub fn of_body(body: &Value) -> Result<Self, Refusal> {
+        let parse = || {
+            let mut members = Members::of(body, "")?;
+            let policies = members.object("policies")?;
+            members.end()?;
+            Self::read(policies.ok_or_else(|| violation("/policies", "is required"))?)
+        };
+        parse().map_err(|violation| refusal(vec![violation]))
+    }
+}
+
 /// A request that is not understood.
 pub(super) fn refusal(violations: Vec<Violation>) -> Refusal {
     let first = violations.first();

@@ -149,9 +149,23 @@ pub(super) fn kept_set(
     live.reload_within(files, catalogue, detectors, now, bounds).map(Arc::new)
 }
 
+/// The most errors of a draft that are told.
+const MAX_TOLD: usize = 100;
+
 /// The errors of a draft, the first hundred, each at its place of the request.
 pub(super) fn told_all(draft: &Draft, errors: &[PolicyError]) -> Vec<Violation> {
-    errors.iter().take(100).map(|error| to_violation(draft, error)).collect()
+    errors.iter().take(MAX_TOLD).map(|error| to_violation(draft, error)).collect()
+}
+
+/// The same with line and column in members of their own.
+pub(super) fn placed(draft: &Draft, mut errors: Vec<PolicyError>) -> Vec<PolicyError> {
+    errors.truncate(MAX_TOLD);
+    for error in &mut errors {
+        if let Some(place) = place_of(draft, error) {
+            error.path = place;
+        }
+    }
+    errors
 }
 
 /// An error of the files of an earlier set.
@@ -164,25 +178,31 @@ fn misfit(error: &PolicyError) -> Violation {
 
 /// An error of a draft, at the place of the request it stands in.
 fn to_violation(draft: &Draft, error: &PolicyError) -> Violation {
-    let PolicyError { path, line, column, message, .. } = error;
+    let PolicyError { line, column, message, .. } = error;
+    let Some(path) = place_of(draft, error) else { return misfit(error) };
+    let message = if error.path.starts_with(DRAFT) {
+        format!("line {line}, column {column}: {message}")
+    } else {
+        message.clone()
+    };
+    Violation { path, keyword: Some(error.code.to_owned()), message }
+}
+
+/// The place of the request that an error is about; `None` for one of an earlier set.
+fn place_of(draft: &Draft, error: &PolicyError) -> Option<String> {
     let id = error.policy.as_deref().unwrap_or_default();
-    let keyword = Some(error.code.to_owned());
-    let (path, message) = match (path.strip_prefix(DRAFT), path.as_str()) {
-        (Some(at), _) => {
-            let message = format!("line {line}, column {column}: {message}");
-            (format!("/policies/upsert/{at}/source"), message)
-        }
+    match (error.path.strip_prefix(DRAFT), error.path.as_str()) {
+        (Some(at), _) => Some(format!("/policies/upsert/{at}/source")),
         (None, "remove") => {
             let at = draft.remove.iter().position(|removed| removed == id).unwrap_or_default();
-            (format!("/policies/remove/{at}"), message.clone())
+            Some(format!("/policies/remove/{at}"))
         }
         (None, "set_status") => {
             let token = id.replace('~', "~0").replace('/', "~1");
-            (format!("/policies/set_status/{token}"), message.clone())
+            Some(format!("/policies/set_status/{token}"))
         }
-        (None, _) => return misfit(error),
-    };
-    Violation { path, keyword, message }
+        (None, _) => None,
+    }
 }
 
 impl Sets {
