@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 /// Pages that are taken; `LIST > START` is the first such link of that list.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "/console",
     "/console/events",
     "/console/events > /console/events/evt_",
@@ -21,6 +21,7 @@ const PAGES: [&str; 16] = [
     "/console/policies",
     "/console/policies > /console/policies/",
     "/console/workbench",
+    "/console/dlp",
     "/console/limits",
     "/console/providers",
     "/console/people",

@@ -52,7 +52,7 @@ mod long_work;
 mod low_priority;
 mod tenants;
 
-pub use portcullis_lanes::Workers;
+pub use portcullis_lanes::{LARGE, Workers};
 
 pub use self::{
     access::{
@@ -165,8 +165,8 @@ pub use self::{
     },
     session::Session,
     simulation::{
-        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay, Simulation,
-        Simulations, Subject, Unread, Who, Workbench,
+        Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay,
+        Simulation, Simulations, Subject, Unread, Who, Workbench,
         replay::explained::{EventExplanation, ExplainedEvent, ExplainedSet},
         report::SimulationReport,
     },

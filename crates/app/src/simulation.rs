@@ -232,8 +232,7 @@ impl Simulations {
             let detectors = dlp.engine().names();
             let ground = Ground { catalogue: &catalogue, detectors: &detectors, now };
             let bounds = DraftBounds { max_checks: MAX_CHECKS, stop: &|| stop.is_due() };
-            let base =
-                sets::based(&live, origins, ground, &bounds).map_err(SetsFailure::Draft)?;
+            let base = sets::based(&live, origins, ground, &bounds).map_err(SetsFailure::Draft)?;
             drop(detectors);
             Ok::<_, SetsFailure>((live, base, catalogue, dlp))
         });

@@ -7,6 +7,7 @@
 mod api;
 pub(crate) mod approvals;
 pub(crate) mod assets;
+pub(crate) mod dlp;
 pub(crate) mod events;
 mod guest;
 pub(crate) mod home;

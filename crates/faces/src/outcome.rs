@@ -11,7 +11,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use portcullis_app::{Answered, GovernanceView, ReplayedError, Stopped};
+use portcullis_app::{Answered, GovernanceView, LARGE, ReplayedError, Stopped};
 use portcullis_core::{
     audit::OutcomeStatus,
     json::Document,
@@ -144,6 +144,11 @@ impl Outcome {
     /// One resource that was made by the request.
     pub(crate) fn created(view: &impl Serialize) -> Self {
         Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Created))
+    }
+
+    /// The same, which takes as long to write as something of `bytes` bytes.
+    pub(crate) fn with_size(self, bytes: usize) -> Self {
+        Self { large: bytes > LARGE, ..self }
     }
 
     /// The same with the version of the resource, unquoted.

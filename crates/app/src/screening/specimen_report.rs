@@ -73,11 +73,7 @@ impl Screening {
     ///
     /// The key of its fingerprints and pseudonyms is of this scan alone: they cannot be compared with those
     /// of events and results, whose values could be guessed with them.
-    pub async fn inspect(
-        &self,
-        org: OrgId,
-        specimen: Specimen,
-    ) -> Result<SpecimenReport, Refusal> {
+    pub async fn inspect(&self, org: OrgId, specimen: Specimen) -> Result<SpecimenReport, Refusal> {
         let dlp = self.dlp();
         let direction = specimen.direction();
         let subject = Subject::of(FingerprintKey::new(random::bytes(&*self.base.random)));

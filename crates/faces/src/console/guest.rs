@@ -116,6 +116,7 @@ const PAGES: [(&str, &[PageEntry]); 4] = [
         &[
             ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
             ("/console/workbench", "Workbench", Some(Scope::PoliciesRead)),
+            ("/console/dlp", "DLP", Some(Scope::PoliciesRead)),
             ("/console/limits", "Limits", Some(Scope::Admin)),
         ],
     ),

@@ -36,6 +36,8 @@ struct WorkbenchPage {
     lines: Vec<DraftLine>,
     problem: Option<Problem>,
     report: Option<Json>,
+    /// Answer of a check.
+    check: Option<Json>,
     groups: Vec<ChangeGroup>,
 }
 
@@ -54,6 +56,12 @@ struct DraftLine {
     number: usize,
     text: String,
     errors: Vec<String>,
+}
+
+/// Answer to a draft.
+enum Asked {
+    Checked(Json),
+    Reported(Json),
 }
 
 /// Changes of one tool for one caller.
@@ -104,61 +112,56 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
     if asked == "download" {
         return send_file(draft.source);
     }
+    if asked == "check" {
+        let body = guest.json_body(&json!({ "policies": draft.policies() }));
+        let check = |caller, state| v1::policy_check::check(caller, state, RawQuery(None), body);
+        let checked = guest.ask(SCOPE, check).await.map(|reply| Asked::Checked(reply.data));
+        return page(&guest, draft, Some(checked)).await;
+    }
     let body = match draft.simulation(asked) {
         Ok(body) => guest.json_body(&body),
         Err(wrong) => {
             let refusal = portcullis_core::refusal::Refusal::bad_request(wrong);
-            let problem = Problem::or_reply(refusal.into()).map(|reply| reply.data);
+            let problem =
+                Problem::or_reply(refusal.into()).map(|reply| Asked::Reported(reply.data));
             return page(&guest, draft, Some(problem)).await;
         }
     };
     let simulate = |caller, state| v1::simulate::simulate(caller, state, RawQuery(None), body);
-    let report = guest.ask(SCOPE, simulate).await.map(|reply| reply.data);
+    let report = guest.ask(SCOPE, simulate).await.map(|reply| Asked::Reported(reply.data));
     page(&guest, draft, Some(report)).await
 }
 
 impl DraftForm {
-    /// The body with which a program would ask the same.
-    fn simulation(&self, asked: &str) -> Result<Value, String> {
+    /// The draft as a program would send it.
+    fn policies(&self) -> Value {
         let upsert = if self.source.trim().is_empty() {
             json!([])
         } else {
             json!([{ "source": self.source }])
         };
-        let policies = json!({ "upsert": upsert });
-        match asked {
-            "simulate" => {
-                let input: Value = serde_json::from_str(&self.input)
-                    .map_err(|error| format!("The input is not JSON: {error}."))?;
-                Ok(json!({
-                    "tool": self.tool, "input": input, "policies": policies, "baseline": "live",
-                    "options": { "include_shadow": true },
-                }))
-            }
-            "replay" => {
-                let calls = self.calls.parse::<u64>();
-                let calls = calls.map_err(|_| "The number of calls is no number.".to_owned())?;
-                Ok(json!({
-                    "replay": { "limit": calls }, "policies": policies, "baseline": "live",
-                }))
-            }
-            // A replay of one call loads the draft, and so finds what is wrong with it.
-            _ => Ok(json!({ "replay": { "limit": 1 }, "policies": policies })),
+        json!({ "upsert": upsert })
+    }
+
+    /// The body with which a program would simulate, or replay, the same.
+    fn simulation(&self, asked: &str) -> Result<Value, String> {
+        let policies = self.policies();
+        if asked == "simulate" {
+            let input: Value = serde_json::from_str(&self.input)
+                .map_err(|error| format!("The input is not JSON: {error}."))?;
+            Ok(json!({
+                "tool": self.tool, "input": input, "policies": policies, "baseline": "live",
+                "options": { "include_shadow": true },
+            }))
+        } else {
+            let calls = self.calls.parse::<u64>();
+            let calls = calls.map_err(|_| "The number of calls is no number.".to_owned())?;
+            Ok(json!({ "replay": { "limit": calls }, "policies": policies, "baseline": "live" }))
         }
     }
 
-    /// The lines with their errors.
-    fn lines(&self, problem: &Problem) -> Vec<DraftLine> {
-        let mut errors: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-        for violation in problem.details.items("/violations") {
-            let message = violation.text("/message");
-            let place = message.strip_prefix("line ").and_then(|rest| rest.split_once(','));
-            if let Some((line, rest)) = place
-                && let Ok(line) = line.parse()
-            {
-                errors.entry(line).or_default().push(rest.trim().to_owned());
-            }
-        }
+    /// The lines with these errors; none without errors.
+    fn lines(&self, mut errors: LineErrors) -> Vec<DraftLine> {
         if errors.is_empty() {
             return Vec::new();
         }
@@ -170,6 +173,34 @@ impl DraftForm {
         });
         lines.collect()
     }
+}
+
+/// Errors by the line that they stand in.
+type LineErrors = BTreeMap<usize, Vec<String>>;
+
+/// The errors of a check.
+fn checked_errors(check: &Json) -> LineErrors {
+    let mut errors = LineErrors::new();
+    for error in check.items("/errors") {
+        let message = format!("column {}: {}", error.text("/column"), error.text("/message"));
+        errors.entry(error.text("/line").parse().unwrap_or(1)).or_default().push(message);
+    }
+    errors
+}
+
+/// The errors in a refused simulation.
+fn refused_errors(problem: &Problem) -> LineErrors {
+    let mut errors = LineErrors::new();
+    for violation in problem.details.items("/violations") {
+        let message = violation.text("/message");
+        let place = message.strip_prefix("line ").and_then(|rest| rest.split_once(','));
+        if let Some((line, rest)) = place
+            && let Ok(line) = line.parse()
+        {
+            errors.entry(line).or_default().push(rest.trim().to_owned());
+        }
+    }
+    errors
 }
 
 /// A draft as a file of policies.
@@ -200,23 +231,29 @@ fn group_changes(report: &Json) -> Vec<ChangeGroup> {
     groups.into_iter().map(group).collect()
 }
 
-async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Json, Problem>>) -> Response {
+async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Asked, Problem>>) -> Response {
     let query = RawQuery(Some("limit=200".to_owned()));
     let list = |caller, state| v1::policies::list(caller, state, query);
     let listed = match guest.ask(SCOPE, list).await {
         Ok(reply) => reply,
         Err(problem) => return problem.page(guest),
     };
-    let (report, problem) = match asked {
-        None => (None, None),
-        Some(Ok(report)) => (Some(report), None),
-        Some(Err(problem)) => (None, Some(problem)),
+    let (check, report, problem) = match asked {
+        None => (None, None, None),
+        Some(Ok(Asked::Checked(check))) => (Some(check), None, None),
+        Some(Ok(Asked::Reported(report))) => (None, Some(report), None),
+        Some(Err(problem)) => (None, None, Some(problem)),
     };
-    let lines = problem.as_ref().map(|it| draft.lines(it)).unwrap_or_default();
+    let errors = match (&check, &problem) {
+        (Some(check), _) => checked_errors(check),
+        (None, Some(problem)) => refused_errors(problem),
+        (None, None) => LineErrors::new(),
+    };
+    let lines = draft.lines(errors);
     let groups = report.as_ref().map(group_changes).unwrap_or_default();
     let frame = guest.frame("Policy workbench", PATH);
     let set = listed.data.at("/policy_set");
     let policies = listed.items();
-    let page = WorkbenchPage { frame, set, policies, draft, lines, problem, report, groups };
+    let page = WorkbenchPage { frame, set, policies, draft, lines, problem, report, check, groups };
     render(StatusCode::OK, &page)
 }

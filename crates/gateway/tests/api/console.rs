@@ -5,8 +5,10 @@
 //! `GET /console/providers`, `GET /console/people`, `GET /console/tokens`,
 //! `POST /console/tokens/{id}/revoke`, `GET /console/sessions`, `POST /console/sessions/{id}/end`,
 //! `GET /console/clients`, `POST /console/clients/{id}/withdraw`, `GET /console/waiting`,
-//! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`.
+//! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`, `GET /console/dlp`,
+//! `POST /console/dlp`.
 
+mod dlp;
 mod looks;
 mod workbench;
 
@@ -21,7 +23,7 @@ use crate::{
 };
 
 /// Pages without a parameter, and whether a member sees them.
-const PAGES: [(&str, bool); 13] = [
+const PAGES: [(&str, bool); 14] = [
     ("/console", true),
     ("/console/events", true),
     ("/console/tools", true),
@@ -30,6 +32,7 @@ const PAGES: [(&str, bool); 13] = [
     ("/console/providers", true),
     ("/console/policies", false),
     ("/console/workbench", false),
+    ("/console/dlp", false),
     ("/console/approvals", true),
     ("/console/limits", false),
     ("/console/people", false),

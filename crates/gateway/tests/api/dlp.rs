@@ -4,6 +4,7 @@
 mod canary;
 mod commands;
 mod configured;
+mod scanned;
 
 use portcullis_testkit::{Answer, Script};
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ pub(crate) mod exports;
 mod invoke;
 mod mcps;
 mod policies;
+mod policies_check;
 mod policies_explain;
 mod policies_operated;
 mod policies_reload;

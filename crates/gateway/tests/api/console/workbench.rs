@@ -43,6 +43,16 @@ async fn a_draft_is_checked_simulated_replayed_and_downloaded_and_decides_nothin
         assert_eq!(is_file, ask == "download", "{ask}");
         assert!(is_file || !page.text.contains("<b>closed"), "{ask}: {}", page.text);
     }
+    let recorded = admin.open("/console/events?type=policy.simulated").await;
+    let times = recorded.text.matches("href=\"/console/events/evt_").count();
+    for source in [DRAFT, &wrong, ""] {
+        let fields = [("form_token", &*token), ("ask", "check"), ("source", source)];
+        admin.submit("/console/workbench", &fields).await;
+    }
+    let again = admin.open("/console/events?type=policy.simulated").await;
+    assert!(times > 0, "{}", recorded.text);
+    let same = again.text.matches("href=\"/console/events/evt_").count();
+    assert_eq!(same, times, "a check while somebody types is no event");
     let fields = [("form_token", &*stolen), ("source", DRAFT)];
     assert_eq!(member.submit("/console/workbench", &fields).await.status, 403);
     let fields = [("form_token", "AAAA"), ("source", DRAFT)];

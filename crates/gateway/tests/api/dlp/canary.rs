@@ -102,6 +102,17 @@ async fn look_back(scene: &Scene) -> Vec<Answer> {
     for asked in [one, unfit, json!({"replay": {}})] {
         answers.push(gateway.post(&who, "/v1/policies/simulate", &asked.to_string()).await.ok());
     }
+    let value = json!({TOKEN: CARD, "to": [EMAIL, OWN]});
+    for direction in ["input", "output"] {
+        let scan = json!({"value": value, "direction": direction}).to_string();
+        let scanned = gateway.post(&who, "/v1/dlp/scan", &scan).await.ok();
+        assert!(scanned.text.contains("github_token"), "{}", scanned.text);
+    }
+    for wrong in [json!({"text": TOKEN, "value": OWN}), json!({"text": OWN, "direction": TOKEN})] {
+        let refused = gateway.post(&who, "/v1/dlp/scan", &wrong.to_string()).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+        answers.push(refused);
+    }
     let export = gateway.post(&who, "/v1/audit/export", "{}").await.ok();
     let id = export.at("/data/id").as_str().expect("an id").to_owned();
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;

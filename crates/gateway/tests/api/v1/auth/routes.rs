@@ -38,7 +38,8 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         | ("POST", "/v1/providers/{slug}/connect" | "/v1/providers/{id}/refresh") => {
             Some("providers:write")
         }
-        ("GET", "/v1/policies" | "/v1/policies/{id}") | ("POST", "/v1/policies/simulate") => {
+        ("GET", "/v1/policies" | "/v1/policies/{id}")
+        | ("POST", "/v1/policies/simulate" | "/v1/policies/check" | "/v1/dlp/scan") => {
             Some("policies:read")
         }
         ("POST", "/v1/audit/export")
