@@ -78,6 +78,7 @@ struct ToolPage {
     action: String,
     fields: Vec<Field>,
     may_call: bool,
+    may_read_policies: bool,
     trial: Option<Trial>,
     /// The input as JSON, as it was sent or as an empty one.
     raw: String,
@@ -144,6 +145,7 @@ fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
         action: format!("{PATH}/{}", tool.text("/id")),
         fields: schema_form::fields(&schema.0, sent.as_ref()),
         may_call: guest.may(Scope::McpsInvoke),
+        may_read_policies: guest.may(Scope::PoliciesRead),
         tool,
         trial,
         raw,

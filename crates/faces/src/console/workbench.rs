@@ -18,7 +18,12 @@ use super::{
     json::Json,
     render,
 };
-use crate::{Gateway, form::Form, outcome::Outcome, v1};
+use crate::{
+    Gateway,
+    form::{Form, fields},
+    outcome::Outcome,
+    v1,
+};
 
 const PATH: &str = "/console/workbench";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -39,6 +44,8 @@ struct WorkbenchPage {
     /// Answer of a check.
     check: Option<Json>,
     groups: Vec<ChangeGroup>,
+    /// True if the person may ask as another principal.
+    may_ask_as: bool,
 }
 
 /// A draft and the call to ask about, as the page was sent.
@@ -46,6 +53,8 @@ struct WorkbenchPage {
 struct DraftForm {
     source: String,
     tool: String,
+    /// Id of the caller; empty for the person.
+    principal: String,
     input: String,
     calls: String,
 }
@@ -75,21 +84,37 @@ struct ChangeGroup {
 /// The workbench with an empty draft.
 #[utoipa::path(
     get, path = "/console/workbench", tag = "console", operation_id = "console_workbench",
+    params(
+        ("tool" = Option<String>, Query, description = "the tool to ask about"),
+        ("principal" = Option<String>, Query, description = "the caller to ask as; that takes `admin`"),
+    ),
     responses(
         (status = 200, description = "a page: the set in force and a draft", content_type = "text/html"),
         (status = 303, description = "to the login, if nobody is signed in"),
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Response {
-    let calls = USUAL_CALLS.to_string();
-    page(&guest, DraftForm { input: "{}".to_owned(), calls, ..DraftForm::default() }, None).await
+pub(crate) async fn show(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let given = fields(raw.as_deref());
+    let text = |name| given.get(name).unwrap_or_default().to_owned();
+    let draft = DraftForm {
+        tool: text("tool"),
+        principal: text("principal"),
+        input: "{}".to_owned(),
+        calls: USUAL_CALLS.to_string(),
+        ..DraftForm::default()
+    };
+    page(&guest, draft, None).await
 }
 
 /// Checks, simulates, replays or downloads a draft. Nothing is executed or put in force.
 #[utoipa::path(
     post, path = "/console/workbench", tag = "console", operation_id = "console_try_draft",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `source`, `ask` (`check`, `simulate`, `replay`, `download`), `tool`, `input`, `calls`"),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `source`, `ask` (`check`, `simulate`, `replay`, `download`), `tool`, `principal`, `input`, `calls`"),
     responses(
         (status = 200, description = "a page: what the draft would do, or its errors; the file with `download`", content_type = "text/html"),
         (status = 303, description = "to the login, if nobody is signed in"),
@@ -105,6 +130,7 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
     let draft = DraftForm {
         source: text("source"),
         tool: text("tool").trim().to_owned(),
+        principal: text("principal").trim().to_owned(),
         input: text("input"),
         calls: text("calls").trim().to_owned(),
     };
@@ -149,9 +175,10 @@ impl DraftForm {
         if asked == "simulate" {
             let input: Value = serde_json::from_str(&self.input)
                 .map_err(|error| format!("The input is not JSON: {error}."))?;
+            let principal = (!self.principal.is_empty()).then(|| json!({ "id": self.principal }));
             Ok(json!({
-                "tool": self.tool, "input": input, "policies": policies, "baseline": "live",
-                "options": { "include_shadow": true },
+                "tool": self.tool, "input": input, "principal": principal, "policies": policies,
+                "baseline": "live", "options": { "include_shadow": true },
             }))
         } else {
             let calls = self.calls.parse::<u64>();
@@ -254,6 +281,17 @@ async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Asked, Probl
     let frame = guest.frame("Policy workbench", PATH);
     let set = listed.data.at("/policy_set");
     let policies = listed.items();
-    let page = WorkbenchPage { frame, set, policies, draft, lines, problem, report, check, groups };
+    let page = WorkbenchPage {
+        frame,
+        set,
+        policies,
+        draft,
+        lines,
+        problem,
+        report,
+        check,
+        groups,
+        may_ask_as: guest.may(Scope::Admin),
+    };
     render(StatusCode::OK, &page)
 }

@@ -53,6 +53,11 @@ async fn a_draft_is_checked_simulated_replayed_and_downloaded_and_decides_nothin
     assert!(times > 0, "{}", recorded.text);
     let same = again.text.matches("href=\"/console/events/evt_").count();
     assert_eq!(same, times, "a check while somebody types is no event");
+    let tool_page = admin.open("/console/tools/up%3Aread").await;
+    let path = link(&tool_page, "/console/workbench?tool=");
+    assert!(admin.open(&path).await.text.contains("name=\"tool\" value=\"up:read\""), "{path}");
+    let shown = member.open("/console/tools/up%3Aread").await;
+    assert!(!shown.text.contains("/console/workbench"), "{}", shown.text);
     let fields = [("form_token", &*stolen), ("source", DRAFT)];
     assert_eq!(member.submit("/console/workbench", &fields).await.status, 403);
     let fields = [("form_token", "AAAA"), ("source", DRAFT)];
