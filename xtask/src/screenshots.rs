@@ -14,6 +14,7 @@ const PAGES: [&str; 17] = [
     "/console",
     "/console/events",
     "/console/events > /console/events/evt_",
+    "/console/log",
     "/console/approvals?status=pending",
     "/console/tools",
     "/console/tools > /console/tools/sample",

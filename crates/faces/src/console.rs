@@ -15,6 +15,7 @@ mod json;
 pub(crate) mod limits;
 pub(crate) mod lists;
 pub(crate) mod live;
+pub(crate) mod log;
 mod plot;
 pub(crate) mod policies;
 mod schema_form;

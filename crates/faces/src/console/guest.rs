@@ -100,6 +100,7 @@ const PAGES: [(&str, &[PageEntry]); 4] = [
         &[
             ("/console", "Home", None),
             ("/console/events", "Events", None),
+            ("/console/log", "Log", Some(Scope::AuditRead)),
             ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
         ],
     ),

@@ -9,6 +9,7 @@
 //! `POST /console/dlp`.
 
 mod dlp;
+mod log;
 mod looks;
 mod workbench;
 
@@ -26,6 +27,7 @@ use crate::{
 const PAGES: [(&str, bool); 14] = [
     ("/console", true),
     ("/console/events", true),
+    ("/console/log", false),
     ("/console/tools", true),
     ("/console/sessions", true),
     ("/console/clients", true),
@@ -155,6 +157,7 @@ async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
     for (name, kind) in [
         ("console.css", "text/css; charset=utf-8"),
         ("console.js", "text/javascript; charset=utf-8"),
+        ("log.js", "text/javascript; charset=utf-8"),
         ("proof.js", "text/javascript; charset=utf-8"),
         ("workbench.js", "text/javascript; charset=utf-8"),
         ("icon.svg", "image/svg+xml"),
