@@ -30,7 +30,7 @@ use std::{
 
 use portcullis_core::{
     id::{ApprovalId, PrincipalKind},
-    oauth::Origin,
+    oauth::{Origin, ReturnTo},
     principal::Scope,
     refusal::{Refusal, Violation},
     secret::Secret,
@@ -79,6 +79,14 @@ impl Connecting {
 
     fn public_url(&self) -> Result<&str, Refusal> {
         self.public_url.get().map(String::as_str).ok_or(Refusal::Internal)
+    }
+
+    /// The address, if it is a page of the gateway's own console: other paths of its host can be
+    /// those of other programs.
+    fn page_of_console(&self, text: &str) -> Option<ReturnTo> {
+        let pages = format!("{}/console/", self.public_url.get()?);
+        // Compared as it is kept, without `..` and other detours.
+        ReturnTo::kept(text).filter(|address| address.as_str().starts_with(&pages))
     }
 
     /// The address at which people learn how to decide about an approval, once it is known where

@@ -1,4 +1,4 @@
-//! Lists that are one table each: providers, people, tokens, sessions, clients; and tools that wait.
+//! Lists that are one table each: tokens, sessions, clients; and tools that wait.
 
 use std::sync::Arc;
 
@@ -39,6 +39,7 @@ struct TablePage {
     about: &'static str,
     /// Sentence in place of an empty list: what to do.
     empty: &'static str,
+    makes_tokens: bool,
     columns: Vec<&'static str>,
     rows: Vec<TableRow>,
     more: Option<String>,
@@ -51,49 +52,17 @@ struct ListPage {
     about: &'static str,
     empty: &'static str,
     columns: &'static [Column],
+    /// True if the page has the form that makes a token.
+    makes_tokens: bool,
     action: fn(&Json) -> Option<Action>,
 }
-
-const PROVIDERS: ListPage = ListPage {
-    path: "/console/providers",
-    title: "Providers",
-    about: "Connections to MCP servers. A state holds since the time beside it.",
-    empty: "No provider is connected. The operator declares providers in the configuration.",
-    columns: &[
-        Column::new("Provider", "/slug", Text),
-        Column::new("State", "/status", Badge),
-        Column::new("Tools", "/tools", Text),
-        Column::new("Credentials", "/auth/type", Text),
-        Column::new("Account", "/account/name", Text),
-        Column::new("Last error", "/last_error", Text),
-        Column::new("State since", "/updated_at", Time),
-        Column::new("Id", "/id", Code),
-    ],
-    action: |_| None,
-};
-
-const PEOPLE: ListPage = ListPage {
-    path: "/console/people",
-    title: "People",
-    about: "Users and service accounts of the org.",
-    empty: "There is nobody yet.",
-    columns: &[
-        Column::new("Name", "/name", Text),
-        Column::new("Kind", "/kind", Text),
-        Column::new("Role", "/role", Badge),
-        Column::new("Groups", "/groups", Text),
-        Column::new("Disabled", "/disabled_at", Time),
-        Column::new("Id", "/id", Code),
-        Column::new("Since", "/created_at", Time),
-    ],
-    action: |_| None,
-};
 
 const TOKENS: ListPage = ListPage {
     path: "/console/tokens",
     title: "Tokens",
     about: "Access and refresh tokens of the org. Their secrets are not kept.",
-    empty: "There is no token yet.",
+    empty: "There is no token yet. Make one for a service account below.",
+    makes_tokens: true,
     columns: &[
         Column::new("Principal", "/principal_name", Text),
         Column::new("Label", "/label", Text),
@@ -117,6 +86,7 @@ const SESSIONS: ListPage = ListPage {
     title: "Sessions",
     about: "Browsers that are signed in.",
     empty: "No browser is signed in.",
+    makes_tokens: false,
     columns: &[
         Column::new("Person", "/principal_id", Code),
         Column::new("Signed in by", "/method", Text),
@@ -139,6 +109,7 @@ const CLIENTS: ListPage = ListPage {
     title: "Clients",
     about: "MCP clients that people let act for them.",
     empty: "No client was let in. Point one at the address of this gateway followed by /mcp.",
+    makes_tokens: false,
     columns: &[
         Column::new("Client", "/client/name", Text),
         Column::new("Kind", "/client/kind", Badge),
@@ -172,6 +143,7 @@ fn shown(
         frame: guest.frame(page.title, page.path),
         about: page.about,
         empty: page.empty,
+        makes_tokens: page.makes_tokens,
         columns: page.columns.iter().map(|column| column.name).collect(),
         rows: reply.items().into_iter().map(row).collect(),
         more: more(page.path, filters, reply.next.as_deref()),
@@ -205,24 +177,6 @@ macro_rules! list_page {
 }
 
 list_page!(
-    providers,
-    "/console/providers",
-    "console_providers",
-    PROVIDERS,
-    Some(Scope::ProvidersRead),
-    v1::providers::list,
-    "GET /v1/providers"
-);
-list_page!(
-    people,
-    "/console/people",
-    "console_people",
-    PEOPLE,
-    Some(Scope::Admin),
-    v1::principals::list,
-    "GET /v1/principals"
-);
-list_page!(
     tokens,
     "/console/tokens",
     "console_tokens",
@@ -251,7 +205,7 @@ list_page!(
 );
 
 /// Does what a form asks for by an operation of the API, and goes back to the list.
-async fn act<F>(
+pub(super) async fn act<F>(
     guest: &Guest,
     form: &Form,
     scope: Option<Scope>,

@@ -75,12 +75,15 @@ impl Providers {
         let settings = provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
         let return_to = match return_to {
             Some(text) => {
-                Some(ReturnTo::parse(text, &self.connecting.return_to).ok_or_else(|| {
-                    wrong(
-                        "return_to",
-                        "has to be on an origin that the operator allows in `[connect]`",
-                    )
-                })?)
+                let own = || self.connecting.page_of_console(text);
+                Some(ReturnTo::parse(text, &self.connecting.return_to).or_else(own).ok_or_else(
+                    || {
+                        wrong(
+                            "return_to",
+                            "has to be on an origin that the operator allows in `[connect]`",
+                        )
+                    },
+                )?)
             }
             None => None,
         };

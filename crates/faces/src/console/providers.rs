@@ -1,0 +1,249 @@
+//! Connections to providers: their states, and forms that connect, confirm, refresh and end them.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::{
+    extract::{Path, RawQuery, State},
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use portcullis_core::principal::Scope;
+use serde_json::{Map, Value, json};
+
+use super::{
+    api::{ApiReply, Problem},
+    guest::{Frame, Guest},
+    json::Json,
+    lists::act,
+    render, see_other,
+    table::{Filters, more},
+};
+use crate::{
+    Gateway,
+    body::RequestBody,
+    form::Form,
+    html::forward,
+    outcome::Outcome,
+    segment::{Segment, segment},
+    v1,
+};
+
+const PATH: &str = "/console/providers";
+
+#[derive(Template)]
+#[template(path = "providers.html")]
+struct ProvidersPage {
+    frame: Frame,
+    providers: Vec<Json>,
+    more: Option<String>,
+    /// True if the person may connect for itself, and for the org.
+    may_write: bool,
+    is_admin: bool,
+}
+
+impl ProvidersPage {
+    /// Returns true if the person may change this connection.
+    fn may_change(&self, provider: &Json) -> bool {
+        self.may_write && (self.is_admin || !provider.is("/owner/type", "org"))
+    }
+}
+
+/// Connections, with what the person may do to each.
+#[utoipa::path(
+    get, path = "/console/providers", tag = "console", operation_id = "console_providers",
+    responses(
+        (status = 200, description = "a page; takes the filters of `GET /v1/providers`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `providers:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn list(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let filters = Filters::read(raw.as_deref());
+    let query = RawQuery(filters.query());
+    let scope = Some(Scope::ProvidersRead);
+    match guest.ask(scope, |caller, state| v1::providers::list(caller, state, query)).await {
+        Ok(reply) => {
+            let page = ProvidersPage {
+                frame: guest.frame("Providers", PATH),
+                more: more(PATH, &filters, reply.next.as_deref()),
+                providers: reply.items(),
+                may_write: guest.may(Scope::ProvidersWrite),
+                is_admin: guest.may(Scope::Admin),
+            };
+            render(StatusCode::OK, &page)
+        }
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "connected.html")]
+struct ConfirmPage {
+    frame: Frame,
+    slug: String,
+    /// `org` or `me`: owner of the connection that was begun.
+    owner: &'static str,
+    /// The code that the browser came back with.
+    code: String,
+    /// The reason that there is none.
+    error: String,
+}
+
+/// The page that a browser comes back to from the authorization of a provider: a button that
+/// confirms. Nothing is connected before it is pressed.
+#[utoipa::path(
+    get, path = "/console/providers/{slug}/connected", tag = "console", operation_id = "console_connected",
+    params(
+        ("slug" = String, Path, description = "what is being connected"),
+        ("confirm" = Option<String>, Query, description = "the code to confirm with"),
+        ("error" = Option<String>, Query, description = "why there is none"),
+    ),
+    responses(
+        (status = 200, description = "a page with a button that confirms", content_type = "text/html"),
+        (status = 303, description = "to the login, or to the list if there is nothing to confirm"),
+    )
+)]
+pub(crate) async fn connected(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+) -> Response {
+    let query = Filters::read(raw.as_deref());
+    let (code, error) = (query.text("confirm").to_owned(), query.text("error").to_owned());
+    if code.is_empty() && error.is_empty() {
+        return see_other(PATH);
+    }
+    let frame = guest.frame("Connect", PATH);
+    let slug = Json(Value::String(segment(path))).text("");
+    let owner = if query.is("owner", "org") { "org" } else { "me" };
+    render(StatusCode::OK, &ConfirmPage { frame, slug, owner, code, error })
+}
+
+/// Connects a provider, from the list or the page that the browser came back to.
+#[utoipa::path(
+    post, path = "/console/providers/connect", tag = "console", operation_id = "console_connect",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `slug`, `owner`, and `api_key` or `confirm`"),
+    responses(
+        (status = 200, description = "a page: that goes on to the authorization of the provider, or why nothing was connected", content_type = "text/html"),
+        (status = 303, description = "connected: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such provider", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn connect(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+    if let Err(foreign) = guest.check(&form) {
+        return Outcome::from(foreign).into_response();
+    }
+    match guest.connect(&form).await {
+        // Not a redirect: the authorization is elsewhere, where forms of this page may not lead.
+        Ok(reply) if reply.data.has("/authorization_url") => {
+            let address = reply.data.at("/authorization_url");
+            forward("Connect", address.0.as_str().unwrap_or(PATH))
+        }
+        Ok(_) => see_other(PATH),
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+impl Guest {
+    async fn connect(&self, form: &Form) -> Result<ApiReply, Problem> {
+        let slug = form.field("slug").unwrap_or_default().trim();
+        let mut members = Map::new();
+        for name in ["owner", "api_key", "confirm"] {
+            let text = form.field(name).unwrap_or_default().trim();
+            if !text.is_empty() {
+                members.insert(name.to_owned(), json!(text));
+            }
+        }
+        let is_begin = ["api_key", "confirm"].iter().all(|name| !members.contains_key(*name));
+        let Some(url) = self.gateway.app.providers.public_url().filter(|_| is_begin) else {
+            return self.ask_connect(slug, &members).await;
+        };
+        let mut returning = members.clone();
+        let owner = form.field("owner").unwrap_or("me");
+        let back = format!("{url}{PATH}/{slug}/connected?owner={owner}");
+        returning.insert("return_to".to_owned(), json!(back));
+        match self.ask_connect(slug, &returning).await {
+            // A provider without authorization sends no browser back.
+            Err(problem)
+                if problem
+                    .details
+                    .items("/violations")
+                    .iter()
+                    .any(|it| it.is("/path", "/return_to")) =>
+            {
+                self.ask_connect(slug, &members).await
+            }
+            other => other,
+        }
+    }
+
+    async fn ask_connect(
+        &self,
+        slug: &str,
+        members: &Map<String, Value>,
+    ) -> Result<ApiReply, Problem> {
+        let body = self.json_body(&Value::Object(members.clone()));
+        let path = Ok(Path(slug.to_owned()));
+        self.ask(Some(Scope::ProvidersWrite), |caller, state| {
+            v1::providers::connect(caller, state, path, RawQuery(None), body)
+        })
+        .await
+    }
+}
+
+/// Refreshes a connection, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/refresh", tag = "console", operation_id = "console_refresh_provider",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "refreshed: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+        (status = 409, description = "a page: connect it again, or there is nothing to refresh with", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn refresh(
+    guest: Guest,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    let allowance = crate::body::Allowance { bytes: 0, time: gateway.body_time };
+    let body =
+        RequestBody { headers: HeaderMap::new(), body: axum::body::Body::empty(), allowance };
+    act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
+        v1::providers::refresh(caller, state, path, RawQuery(None), body)
+    })
+    .await
+}
+
+/// Ends a connection, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/disconnect", tag = "console", operation_id = "console_disconnect",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "ended: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn disconnect(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
+        v1::providers::disconnect(caller, state, path, RawQuery(None))
+    })
+    .await
+}
