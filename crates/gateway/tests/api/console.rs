@@ -11,6 +11,7 @@
 mod dlp;
 mod log;
 mod looks;
+mod people;
 mod workbench;
 
 use portcullis_testkit::{Gateway, Hostile, Script};
