@@ -116,6 +116,30 @@ document.addEventListener("submit", (event) => {
   if (question && !window.confirm(question)) event.preventDefault();
 });
 
+// Rows that the last visit of this browser did not see are marked.
+const MOST_KEPT = 400;
+function markNew() {
+  const rows = [...document.querySelectorAll("table.lines tbody tr")];
+  const keyOf = (row) => row.querySelector("a[href]")?.getAttribute("href") ?? row.querySelector("code[title]")?.title;
+  const place = `looked at ${location.pathname}`;
+  try {
+    const kept = localStorage.getItem(place);
+    const known = new Set(JSON.parse(kept ?? "[]"));
+    for (const row of rows) {
+      const key = keyOf(row);
+      if (!key || known.has(key)) continue;
+      if (kept !== null) {
+        row.classList.add("new");
+        row.title = "new since the last visit of this browser";
+      }
+      known.add(key);
+    }
+    localStorage.setItem(place, JSON.stringify([...known].slice(-MOST_KEPT)));
+  } catch {
+    // A browser that keeps nothing marks nothing.
+  }
+}
+
 // Boxes that scroll are reached by the keyboard.
 function scrollByKeyboard() {
   for (const box of document.querySelectorAll(".scroll, pre, .prose")) {
@@ -125,6 +149,7 @@ function scrollByKeyboard() {
 
 localTimes(document);
 scrollByKeyboard();
+if (!location.search) markNew();
 window.addEventListener("resize", scrollByKeyboard);
 const parts = [...document.querySelectorAll("[data-refresh]")];
 if (parts.length > 0) keepFresh(parts);

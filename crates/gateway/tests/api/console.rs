@@ -9,6 +9,7 @@
 //! `POST /console/dlp`.
 
 mod dlp;
+mod empty;
 mod log;
 mod looks;
 mod people;
