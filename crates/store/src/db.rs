@@ -22,7 +22,7 @@ pub(crate) use self::{
     batch::{AnsweredKey, Batch, Losers},
     postgres::{LogWriter, insert_seals, opened_at_once},
     scope::{Scope, begin},
-    sqlite::{Log, LogConnection, read_id},
+    sqlite::{Log, LogConnection, index_entries, positions_of_event, read_id},
     unreadable::{Found, Readable},
 };
 pub use self::{

@@ -14,7 +14,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, RecordTexts, parse, read, row},
+    db::{Db, RecordTexts, parse, positions_of_event, read, row},
     error::StoreError,
 };
 
@@ -175,6 +175,16 @@ macro_rules! made_from {
 }
 use made_from;
 
+/// The SQL that narrows events `e` to the event `$2` by an index.
+macro_rules! is_at {
+    (sqlite) => {
+        concat!("e.position IN (", positions_of_event!(), ") AND ")
+    };
+    (postgres) => {
+        ""
+    };
+}
+
 /// Pruned events are hidden, also while the rows of a month still wait to be dropped.
 macro_rules! find_sql {
     ($dialect:ident) => {
@@ -186,7 +196,9 @@ FROM audit_events e
 LEFT JOIN audit_seals s ON ",
             seal_of_event!($dialect),
             "
-WHERE e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)
+WHERE ",
+            is_at!($dialect),
+            "e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)
     AND ($4 IS NULL OR e.token_id IN ",
             made_from!("$4"),
             ")
@@ -236,5 +248,32 @@ fn under(visibility: Visibility) -> Option<String> {
     match visibility {
         Visibility::All | Visibility::Own(_) => None,
         Visibility::Grant { token, .. } => Some(token.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, SqlitePool};
+
+    use super::*;
+    use crate::db::schema;
+
+    #[tokio::test]
+    async fn an_event_is_found_by_indexes_and_in_what_is_not_sealed_yet() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", find_sql!(sqlite)));
+        let plan: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+
+        for search in [
+            "SEARCH u USING INDEX audit_events_by_org (org_id=? AND position>?)",
+            "SEARCH i USING PRIMARY KEY (kind=? AND name=?)",
+            "SEARCH b USING INDEX audit_events_by_id (id=?)",
+        ] {
+            assert!(plan.iter().any(|step| step.3 == search), "{search}: {plan:?}");
+        }
+        assert!(!plan.iter().any(|step| step.3.starts_with("SCAN e")), "{plan:?}");
     }
 }

@@ -56,6 +56,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(37, "0037_policy_overrides"),
     migration!(38, "0038_audit_counts"),
     migration!(39, "0039_positions"),
+    migration!(40, "0040_ids_by_sealer"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

@@ -10,26 +10,56 @@ use super::{DELETE_EVENTS, Dialect, NewEvent, TextColumn};
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
 INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor, behalf,
-    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, core)
+    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, core,
+    by_sealer)
 VALUES ((SELECT 1 + MAX(
         COALESCE((SELECT MAX(position) FROM audit_events), 0),
         COALESCE((SELECT MAX(position) FROM audit_seals), 0),
         COALESCE((SELECT MAX(position) FROM audit_floor), 0)
-    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '')";
+    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 1)";
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
 const RAISE_FLOOR: &str = "
 UPDATE audit_floor
 SET position = MAX(position, COALESCE((SELECT MAX(position) FROM audit_events), 0))";
 
-/// Entries of `audit_index`: the sealer wrote up to three for an event.
-const DELETE_ENTRIES: &str = "
-DELETE FROM audit_index WHERE (kind, name, position) IN (
-    SELECT k.column1, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf ELSE e.request END,
-        e.position
-    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3)) k
-    WHERE e.org_id = $1 AND e.position <= $2
-)";
+/// The SQL for the entries of `audit_index` that the events of an org between two positions have: one
+/// for each name, of which an event has up to four. Kinds: 1 the actor, 2 on whose behalf, 3 the request,
+/// 4 the event itself.
+macro_rules! index_entries {
+    ($between:literal) => {
+        concat!(
+            "SELECT kind, name, position FROM (
+    SELECT k.column1 AS kind, e.position, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf
+        WHEN 3 THEN e.request ELSE CASE WHEN e.by_sealer IS NOT NULL THEN e.id END END AS name
+    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3), (4)) k
+    WHERE e.org_id = $1 AND ",
+            $between,
+            "
+) WHERE name IS NOT NULL"
+        )
+    };
+}
+pub(crate) use index_entries;
+
+/// The SQL for the positions of the event `$2` of the org `$1`: of one that is not sealed yet, of one
+/// that the sealer indexed, or of one of schema 39 and before.
+macro_rules! positions_of_event {
+    () => {
+        "SELECT u.position FROM audit_events u WHERE u.org_id = $1 AND u.position > COALESCE(
+    (SELECT h.last_position FROM audit_heads h WHERE h.org_id = $1), 0) AND u.id = $2
+UNION ALL SELECT i.position FROM audit_index i WHERE i.kind = 4 AND i.name = $2
+UNION ALL SELECT b.position FROM audit_events b WHERE b.id = $2 AND b.by_sealer IS NULL"
+    };
+}
+pub(crate) use positions_of_event;
+
+/// Entries that the sealer wrote.
+const DELETE_ENTRIES: &str = concat!(
+    "DELETE FROM audit_index WHERE (kind, name, position) IN (",
+    index_entries!("e.position <= $2"),
+    ")"
+);
 
 impl Dialect for SqliteConnection {
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {

@@ -1,5 +1,10 @@
 //! Reading the log: filters, pages, visibility.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
@@ -75,11 +80,36 @@ on_both! {
             });
         }
 
+        let committed = Arc::new(AtomicU32::new(0));
+        let mut finders = JoinSet::new();
+        for _ in 0..2 {
+            let store = Store::open(&db.settings).await.unwrap();
+            let committed = Arc::clone(&committed);
+            finders.spawn(async move {
+                let mut looked_at = 0;
+                loop {
+                    let known = committed.load(Ordering::SeqCst);
+                    for n in (0..known).rev().take(30) {
+                        let id = given::id("evt", n);
+                        let found = store.find_event(org, Visibility::All, id).await.unwrap();
+                        assert_eq!(found.map(|event| event.id), Some(id), "{n} of {known}");
+                        looked_at += 1;
+                    }
+                    if known == 200 {
+                        return looked_at;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+
         let of_actor = |n| NewEvent { actor_id: (n % 3 == 0).then_some(actor), ..event(org, n) };
         for first in (0..200).step_by(20) {
             append_all(&db.store, (first..first + 20).map(of_actor).collect()).await;
+            committed.store(first + 20, Ordering::SeqCst);
             db.store.seal(org, leaf).await.unwrap();
         }
+        assert!(finders.join_all().await.into_iter().all(|looked_at| looked_at >= 30));
 
         for (mut seen, step) in readers.join_all().await {
             seen.sort_unstable();
@@ -136,6 +166,33 @@ on_both! {
         assert_eq!(before.unwrap().seal, None);
         assert!(listed.is_empty());
         assert_eq!(after.unwrap().seal.unwrap().sequence, 0);
+    }
+
+    async fn a_sealing_that_is_cut_off_leaves_events_to_be_found_and_sealed(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        append_all(&db.store, (0..3).map(|n| event(org, n)).collect()).await;
+        // The tiles are written behind seals and index.
+        db.refuse_writes("audit_tiles").await;
+
+        let cut_off = db.store.seal(org, leaf).await;
+
+        assert!(cut_off.is_err());
+        db.allow_writes("audit_tiles").await;
+        if db.is_sqlite() {
+            let names = "SELECT COUNT(*) FROM audit_index";
+            assert_eq!(db.count(names).await, 0);
+        }
+        for n in 0..3 {
+            let id = given::id("evt", n);
+            let found = db.store.find_event(org, Visibility::All, id).await.unwrap();
+            assert_eq!(found.unwrap().seal, None);
+        }
+        assert_eq!(db.store.seal(org, leaf).await.unwrap(), 3);
+        for n in 0..3 {
+            let id = given::id("evt", n);
+            let found = db.store.find_event(org, Visibility::All, id).await.unwrap();
+            assert!(found.unwrap().seal.is_some());
+        }
     }
 
     async fn one_sees_what_one_did_or_had_done(db: Database) {

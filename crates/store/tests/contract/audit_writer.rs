@@ -55,7 +55,10 @@ on_both! {
         writer.append(event(org, 1), soon()).await.unwrap();
         writer.intent(intent(org, 1), soon()).await.unwrap();
 
-        let twin = writer.finish(event(org, 1), soon()).await;
+        // As another process that finds the intent closes it.
+        let again = Store::open(&db.settings).await.unwrap();
+        let (later, _more) = given::writer(&again);
+        let twin = later.finish(event(org, 1), soon()).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
         let left = db.store.abandoned_intents(10).await.unwrap();
@@ -64,6 +67,33 @@ on_both! {
         assert_eq!(db.store.abandoned_intents(10).await.unwrap().len(), 1);
         db.store.drop_intent(org, left[0].id).await.unwrap();
         assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
+    }
+
+    async fn an_event_is_finished_once_wherever_it_is_found(db: Database) {
+        let (org, writer, _tasks) = begun(&db.store).await;
+        for n in 1..=2 {
+            writer.intent(intent(org, n), soon()).await.unwrap();
+        }
+
+        writer.finish(event(org, 1), soon()).await.unwrap();
+        let unsealed = writer.finish(event(org, 1), soon()).await;
+        db.store.seal(org, given::leaf).await.unwrap();
+        let sealed = writer.finish(event(org, 1), soon()).await;
+        if db.is_sqlite() {
+            // As schema 39 and before committed it.
+            db.execute("UPDATE audit_events SET by_sealer = NULL; DELETE FROM audit_index").await;
+        }
+        let before = writer.finish(event(org, 1), soon()).await;
+        let (one, other) = tokio::join!(
+            writer.finish(event(org, 2), soon()),
+            writer.finish(event(org, 2), soon()),
+        );
+
+        for twin in [unsealed, sealed, before] {
+            assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+        }
+        assert_eq!([one, other].iter().filter(|done| done.is_ok()).count(), 1);
+        assert_eq!(db.store.seal(org, given::leaf).await.unwrap(), 1);
     }
 
     async fn an_intent_of_an_earlier_life_ends_with_its_event(db: Database) {

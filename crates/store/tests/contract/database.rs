@@ -157,6 +157,11 @@ impl Database {
         self.execute_text(format!("DROP TRIGGER refuse ON {table}; DROP FUNCTION refuse")).await;
     }
 
+    /// The number that a query of an SQLite database gives.
+    pub(crate) async fn count(&self, query: &'static str) -> i64 {
+        sqlx::query_scalar(query).fetch_one(&mut self.sqlite().await).await.unwrap()
+    }
+
     pub(crate) async fn execute_text(&self, statement: String) {
         let statement = AssertSqlSafe(statement);
         match &self.place {

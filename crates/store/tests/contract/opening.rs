@@ -1,6 +1,10 @@
 //! Opening a database: durability, schema versions, two processes on one file.
 
-use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync};
+use std::{fmt::Write as _, path::Path};
+
+use portcullis_core::id::{EventId, OrgId};
+use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync, Visibility};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, sqlite::SqliteConnectOptions};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -66,6 +70,84 @@ on_both! {
 
         assert_eq!(db.store.list_principals(org).await.unwrap().len(), 200);
     }
+}
+
+/// A file of schema 39 with this many events that are not sealed.
+async fn file_of_schema_39(path: &Path, events: u32) {
+    let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+    let mut conn = options.connect().await.unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files.filter(|file| name_of(file).as_str() < "0040").collect();
+    files.sort_unstable();
+    let mut script = "CREATE TABLE schema_migrations (version BIGINT NOT NULL PRIMARY KEY, \
+                      name TEXT NOT NULL);"
+        .to_owned();
+    for file in files {
+        let name = name_of(&file);
+        let version: u32 = name[..4].parse().unwrap();
+        script.push_str(&std::fs::read_to_string(&file).unwrap());
+        write!(script, "INSERT INTO schema_migrations VALUES ({version}, '{name}');").unwrap();
+    }
+    let org: OrgId = given::id("org", 1);
+    write!(
+        script,
+        "INSERT INTO orgs (id, name, plan, created_at) VALUES ('{org}', 'org 1', 'pro', 1);
+         INSERT INTO audit_heads (org_id, size, tree_size, last_position, last_recorded_at)
+         VALUES ('{org}', 0, 0, 0, 0);"
+    )
+    .unwrap();
+    for n in 0..events {
+        let id: EventId = given::id("evt", n);
+        write!(
+            script,
+            "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core)
+             VALUES ('{id}', '{org}', 'mcp.invocation', 1, 1, '{{\"n\":{n}}}');"
+        )
+        .unwrap();
+    }
+    sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn a_file_of_the_version_before_is_read_and_sealed_on() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("portcullis.db");
+    file_of_schema_39(&path, 4).await;
+    let org = given::id("org", 1);
+
+    let store = Store::open(&DatabaseSettings::new(DatabaseUrl::sqlite(path.clone()))).await;
+    let store = store.unwrap();
+    given::append_all(&store, vec![given::event(org, 4)]).await;
+    let find = async |n| {
+        let id = given::id("evt", n);
+        let found = store.find_event(org, Visibility::All, id).await.unwrap();
+        found.map(|event| (event.core, event.seal.map(|seal| seal.sequence)))
+    };
+
+    for n in 0..5 {
+        assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), None)));
+    }
+    assert_eq!(store.seal(org, given::leaf).await.unwrap(), 5);
+    for n in 0..5 {
+        assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), Some(i64::from(n)))));
+    }
+    assert_eq!(find(5).await, None);
+    let indexed = store.indexed_events(org, 0, 5).await.unwrap();
+    assert_eq!(indexed.iter().filter(|event| event.is_indexed).count(), 5);
+    store.close().await;
+    let mut conn = SqliteConnectOptions::new().filename(path).connect().await.unwrap();
+    let sound: String =
+        sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(sound, "ok");
+    let ids = "SELECT COUNT(*) FROM audit_index WHERE kind = 4";
+    let ids: i64 = sqlx::query_scalar(ids).fetch_one(&mut conn).await.unwrap();
+    assert_eq!(ids, 1, "those from before keep their index");
 }
 
 #[tokio::test]

@@ -44,7 +44,8 @@ const COLUMNS: [(&str, &str); 25] = [
 /// The columns of an event that are stored.
 const STORED: &str = "position, id, org_id, type, occurred_at, committed_at, payload_at, actor, \
                       behalf, request, actor_before, via_before, request_before, token_id, target, \
-                      decision, policy, dlp_result, outcome, packed, core, detached, salts";
+                      decision, policy, dlp_result, outcome, packed, core, detached, salts, \
+                      by_sealer";
 /// Brings rows of events back from the older database; to be followed by a condition.
 pub(super) fn return_events() -> String {
     format!(

@@ -148,8 +148,7 @@ async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
     }
     let place = "position = (SELECT position FROM as_it_was)";
     gateway.tamper(&format!("CREATE TABLE found_by AS SELECT * FROM audit_index WHERE {place}"));
-    for kind in ["actor", "request"] {
-        let kind_id = if kind == "actor" { 1 } else { 3 };
+    for (kind, kind_id) in [("actor", 1), ("request", 3), ("id", 4)] {
         gateway.tamper(&format!("DELETE FROM audit_index WHERE kind = {kind_id} AND {place}"));
 
         let told = live(&gateway, &[], 14, "is not in the index").await;

@@ -107,6 +107,7 @@ macro_rules! is_indexed {
     (sqlite) => {
         "NOT EXISTS (SELECT 1 FROM (
         SELECT 1 AS kind, e.actor AS name UNION ALL SELECT 2, e.behalf UNION ALL SELECT 3, e.request
+        UNION ALL SELECT 4, CASE WHEN e.by_sealer IS NOT NULL THEN e.id END
     ) n WHERE n.name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit_index i
         WHERE i.kind = n.kind AND i.name = n.name AND i.position = e.position))"
     };

@@ -11,7 +11,7 @@ use crate::{
         counts,
         tree::{self, number, size_of},
     },
-    db::{LogConnection, RecordTexts, read_id},
+    db::{LogConnection, RecordTexts, index_entries, read_id},
     error::StoreError,
 };
 
@@ -197,12 +197,7 @@ const INSERT_SEAL: &str = "
 INSERT INTO audit_seals (org_id, sequence, position, recorded_at, leaf_hash)
 VALUES (?, ?, ?, ?, ?)";
 
-/// A row for each name of an event, of which it has three.
-const INDEX: &str = "
-INSERT OR IGNORE INTO audit_index (kind, name, position)
-SELECT kind, name, position FROM (
-    SELECT k.column1 AS kind, e.position,
-        CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf ELSE e.request END AS name
-    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3)) k
-    WHERE e.org_id = ? AND e.position > ? AND e.position <= ?
-) WHERE name IS NOT NULL";
+const INDEX: &str = concat!(
+    "INSERT OR IGNORE INTO audit_index (kind, name, position) ",
+    index_entries!("e.position > $2 AND e.position <= $3")
+);

@@ -12,6 +12,7 @@ use super::{super::INSERT_EVENT, LogConnection, read_id};
 use crate::{
     db::{
         batch::{Batch, key_rows},
+        positions_of_event,
         rows::{NewEvent, NewIntent, TextColumn},
     },
     error::StoreError,
@@ -40,7 +41,9 @@ impl LogConnection {
             }
             insert_intents(open, node, &batch.intents, &mut rowids)?;
             insert_events(open, committed_at, &batch.events)?;
-            delete_intents(open, &batch.finished, &mut rowids)?;
+            for id in delete_intents(open, &batch.finished, &mut rowids)? {
+                refuse_twin(open, id, &batch.events)?;
+            }
             end_keys(open, batch)
         });
         if written.is_ok() {
@@ -136,21 +139,37 @@ fn bind_event(
     Ok(())
 }
 
+/// Removes the intents. Gives those of which it is not known that they were opened and are closed by
+/// this connection alone: their events may stand already.
 fn delete_intents(
     open: &Connection,
     ids: &[EventId],
     rowids: &mut IntentRowids,
-) -> Result<(), StoreError> {
-    if !ids.iter().all(|id| rowids.contains_key(id)) {
+) -> Result<Vec<EventId>, StoreError> {
+    let mut doubtful: Vec<_> = ids.iter().copied().filter(|id| !rowids.contains_key(id)).collect();
+    if !doubtful.is_empty() {
         *rowids = read_rowids(open)?;
     }
     let mut delete = open.prepare_cached(DELETE_INTENT)?;
     for id in ids {
-        if let Some(rowid) = rowids.remove(id) {
-            delete.execute((rowid, id.text().as_str()))?;
+        let removed = match rowids.remove(id) {
+            Some(rowid) => delete.execute((rowid, id.text().as_str()))?,
+            None => 0,
+        };
+        if removed == 0 {
+            doubtful.push(*id);
         }
     }
-    Ok(())
+    Ok(doubtful)
+}
+
+/// Fails if the event stands twice. No index is written with an event, so that no constraint tells.
+fn refuse_twin(open: &Connection, id: EventId, events: &[&NewEvent]) -> Result<(), StoreError> {
+    let Some(event) = events.iter().find(|event| event.id == id) else { return Ok(()) };
+    let (org_id, id) = (event.org_id.text(), id.text());
+    let names = (org_id.as_str(), id.as_str());
+    let count: i64 = open.prepare_cached(COUNT_EVENT)?.query_row(names, |row| row.get(0))?;
+    if count > 1 { Err(StoreError::Conflict("audit_events".to_owned())) } else { Ok(()) }
 }
 
 /// Intents that an earlier node left open, or that were written while the connection failed.
@@ -181,6 +200,12 @@ const INSERT_INTENT: &str =
 
 /// A place is used again once it is free: what lies there is removed only if it is the intent meant.
 const DELETE_INTENT: &str = "DELETE FROM audit_intents WHERE place = ? AND id = ?";
+
+const COUNT_EVENT: &str = concat!(
+    "SELECT COUNT(*) FROM audit_events WHERE position IN (",
+    positions_of_event!(),
+    ") AND id = $2"
+);
 
 const ANSWER_KEY: &str =
     "UPDATE idempotency_keys SET sealed = ?3 WHERE org_id = ?1 AND subject = ?2";
@@ -225,17 +250,39 @@ mod tests {
         for intents in [INSERT_INTENT, DELETE_INTENT] {
             assert_eq!(trees(&pool, intents).await, BTreeSet::from(["audit_intents".to_owned()]));
         }
-        // Those of actors, requests and payloads have an entry of events that keep a value there only.
+        // Of these, `audit_events_by_org` has an entry of every event, the others of those alone that keep
+        // a payload, or that were written before the sealer indexed them: see the next test.
         let of_events = [
             "audit_events",
             "audit_events_by_actor",
+            "audit_events_by_id",
             "audit_events_by_org",
             "audit_events_by_request",
             "audit_events_by_via",
             "audit_events_with_payload",
-            "sqlite_autoindex_audit_events_1",
         ];
         let of_events = BTreeSet::from(of_events.map(str::to_owned));
         assert_eq!(trees(&pool, INSERT_EVENT).await, of_events);
+    }
+
+    #[tokio::test]
+    async fn a_commit_of_events_grows_the_trees_of_events_and_of_orgs_alone() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+        let mut conn = pool.acquire().await.unwrap();
+        sqlx::raw_sql("PRAGMA foreign_keys = OFF").execute(&mut *conn).await.unwrap();
+        for n in 0..3 {
+            let mut insert = sqlx::query(INSERT_EVENT).bind(format!("evt_{n}")).bind("org_1");
+            insert = insert.bind("mcp.invocation").bind(1).bind(1).bind("usr_1").bind("usr_2");
+            for text in ["tok_1", "target", "allow", "policy", "passed", "success", "req_1"] {
+                insert = insert.bind(text);
+            }
+            insert.bind(vec![0_u8]).bind(None::<i64>).execute(&mut *conn).await.unwrap();
+        }
+
+        let grown = "SELECT name FROM dbstat WHERE name LIKE 'audit_%' AND ncell > 0 ORDER BY name";
+        let grown: Vec<String> = sqlx::query_scalar(grown).fetch_all(&mut *conn).await.unwrap();
+
+        assert_eq!(grown, ["audit_events", "audit_events_by_org", "audit_floor"]);
     }
 }
