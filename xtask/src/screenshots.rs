@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 /// Pages that are taken; `LIST > START` is the first such link of that list.
-const PAGES: [&str; 17] = [
+const PAGES: [&str; 18] = [
     "/console",
     "/console/events",
     "/console/events > /console/events/evt_",

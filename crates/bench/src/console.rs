@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use http::{
-    HeaderValue, Method, Request, StatusCode,
+    HeaderValue, Method, Request,
     header::{CONTENT_TYPE, COOKIE, HOST, ORIGIN},
 };
 use http_body_util::Full;

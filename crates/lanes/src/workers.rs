@@ -504,7 +504,7 @@ mod tests {
         let (begun, begins) = tokio::sync::oneshot::channel();
         let (tell, told) = tokio::sync::oneshot::channel();
         let waiting = workers.clone();
-        let waiter = tokio::spawn(async move {
+        let waiter = TaskTracker::new().spawn(async move {
             let work = move || {
                 begun.send(goes_on(0)).unwrap();
                 while goes_on(usize::MAX) {

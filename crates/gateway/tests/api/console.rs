@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Pages without a parameter, and whether a member sees them.
-const PAGES: [(&str, bool); 14] = [
+const PAGES: [(&str, bool); 15] = [
     ("/console", true),
     ("/console/events", true),
     ("/console/log", false),
