@@ -37,7 +37,7 @@ async function compare(part) {
   if (shown.size === 0n) return ["pending", "the log is empty: there is nothing to remember"];
   if (kept === null) {
     localStorage.setItem(place, part.dataset.note);
-    return ["pending", `remembered ${shown.size} events: the next visit of this browser compares`];
+    return ["kept", `remembered ${shown.size} events: the next visit of this browser compares`];
   }
   const old = parseNote(kept);
   const answer = await fetch(`${part.dataset.log}?since=${old.size}`);

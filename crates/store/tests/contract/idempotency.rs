@@ -109,8 +109,11 @@ on_both! {
         writer.append(event(org, 1), soon()).await.unwrap();
         writer.intent(keyed_intent(org, 1, "k"), soon()).await.unwrap();
 
+        // As another process that finds the intent closes it.
+        let again = Store::open(&db.settings).await.unwrap();
+        let (later, _more) = given::writer(&again);
         let end = KeyEnd::Answered(vec![1]);
-        let twin = writer.finish_keyed(event(org, 1), end, soon()).await;
+        let twin = later.finish_keyed(event(org, 1), end, soon()).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
         assert_eq!(find(&db.store, org, "k").await.unwrap().sealed, None);

@@ -99,7 +99,7 @@ async fn pseudonyms_of_a_scan_tell_nothing_about_those_of_the_org() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scan_needs_the_scope_of_policies() {
-    let (gateway, who) = serve_as("mcps:read,mcps:invoke", gateway().sample().policies(ALL));
+    let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway().sample().policies(ALL));
 
     let refused = scan(&gateway, &who, &json!({"text": "x"})).await;
 

@@ -3,7 +3,10 @@
 
 mod approvals;
 
-use std::{collections::HashMap, mem};
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+};
 
 use portcullis_core::id::{EventId, IdText, PrincipalId, RequestId, TokenId};
 use rusqlite::{CachedStatement, Connection, ToSql};
@@ -41,8 +44,9 @@ impl LogConnection {
             }
             insert_intents(open, node, &batch.intents, &mut rowids)?;
             insert_events(open, committed_at, &batch.events)?;
-            for id in delete_intents(open, &batch.finished, &mut rowids)? {
-                refuse_twin(open, id, &batch.events)?;
+            let closed = delete_intents(open, &batch.finished, &mut rowids)?;
+            for event in batch.events.iter().filter(|event| !closed.contains(&event.id)) {
+                refuse_twin(open, event)?;
             }
             end_keys(open, batch)
         });
@@ -139,15 +143,15 @@ fn bind_event(
     Ok(())
 }
 
-/// Removes the intents. Gives those of which it is not known that they were opened and are closed by
-/// this connection alone: their events may stand already.
+/// Removes the intents. Gives those that this connection opened and closes once: no event can stand for
+/// them yet.
 fn delete_intents(
     open: &Connection,
     ids: &[EventId],
     rowids: &mut IntentRowids,
-) -> Result<Vec<EventId>, StoreError> {
-    let mut doubtful: Vec<_> = ids.iter().copied().filter(|id| !rowids.contains_key(id)).collect();
-    if !doubtful.is_empty() {
+) -> Result<HashSet<EventId>, StoreError> {
+    let mut own: HashSet<_> = ids.iter().copied().filter(|id| rowids.contains_key(id)).collect();
+    if !ids.iter().all(|id| own.contains(id)) {
         *rowids = read_rowids(open)?;
     }
     let mut delete = open.prepare_cached(DELETE_INTENT)?;
@@ -157,16 +161,15 @@ fn delete_intents(
             None => 0,
         };
         if removed == 0 {
-            doubtful.push(*id);
+            own.remove(id);
         }
     }
-    Ok(doubtful)
+    Ok(own)
 }
 
-/// Fails if the event stands twice. No index is written with an event, so that no constraint tells.
-fn refuse_twin(open: &Connection, id: EventId, events: &[&NewEvent]) -> Result<(), StoreError> {
-    let Some(event) = events.iter().find(|event| event.id == id) else { return Ok(()) };
-    let (org_id, id) = (event.org_id.text(), id.text());
+/// Fails if the event stands twice. No index is written with an event, so no constraint tells.
+fn refuse_twin(open: &Connection, event: &NewEvent) -> Result<(), StoreError> {
+    let (org_id, id) = (event.org_id.text(), event.id.text());
     let names = (org_id.as_str(), id.as_str());
     let count: i64 = open.prepare_cached(COUNT_EVENT)?.query_row(names, |row| row.get(0))?;
     if count > 1 { Err(StoreError::Conflict("audit_events".to_owned())) } else { Ok(()) }
