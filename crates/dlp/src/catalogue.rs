@@ -10,6 +10,7 @@ mod contact;
 mod financial;
 mod health;
 mod ids;
+mod injection;
 mod network;
 mod secrets;
 

@@ -41,6 +41,8 @@ pub enum Category {
     Health,
     /// Characters that a reader cannot see although a model reads them.
     Hidden,
+    /// Orders to a model that stand in data.
+    Injection,
 }
 
 impl Action {
@@ -65,12 +67,13 @@ impl Category {
             | Category::Contact
             | Category::Network
             | Category::Health
-            | Category::Hidden => false,
+            | Category::Hidden
+            | Category::Injection => false,
         }
     }
 
     /// Every category, in the order of the documentation.
-    pub const ALL: [Category; 7] = [
+    pub const ALL: [Category; 8] = [
         Category::Secret,
         Category::Financial,
         Category::NationalId,
@@ -78,6 +81,7 @@ impl Category {
         Category::Network,
         Category::Health,
         Category::Hidden,
+        Category::Injection,
     ];
 
     /// Its name in settings and policies.
@@ -91,15 +95,16 @@ impl Category {
             Category::Network => "network",
             Category::Health => "health",
             Category::Hidden => "hidden",
+            Category::Injection => "injection",
         }
     }
 
-    /// Severity of a finding of this category: 1 for contact, network and hidden characters, 2 for
+    /// Severity of a finding of this category: 1 for contact, network, hidden characters and injections, 2 for
     /// national ids and health, 3 for financial, 4 for secrets. Policies read it as `max_severity`.
     #[must_use]
     pub fn severity(self) -> i64 {
         match self {
-            Category::Contact | Category::Network | Category::Hidden => 1,
+            Category::Contact | Category::Network | Category::Hidden | Category::Injection => 1,
             Category::NationalId | Category::Health => 2,
             Category::Financial => 3,
             Category::Secret => 4,
@@ -115,7 +120,9 @@ impl Category {
                 Direction::Output,
             ) => Action::Redact,
             (Category::Financial | Category::NationalId | Category::Hidden, Direction::Input)
-            | (Category::Contact | Category::Network | Category::Health, _) => Action::Flag,
+            | (Category::Contact | Category::Network | Category::Health | Category::Injection, _) => {
+                Action::Flag
+            }
         }
     }
 }

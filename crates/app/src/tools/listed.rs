@@ -1,12 +1,12 @@
 //! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
 //! trial, and pinned.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
-    tool::{PatternBudget, ProviderSlug, Tool, ToolDefinition},
+    tool::{PatternBudget, ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
@@ -33,13 +33,22 @@ impl Tools {
         let strict = provider.declared.strict_patterns;
         let looked = move || usable(&slug, &dlp, strict, list.tools);
         let looked = self.base.list_work(org, looked).await;
-        let (definitions, unusable) = looked.unwrap_or_else(|| {
+        let looked = looked.unwrap_or_else(|| {
             tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
-            (Vec::new(), Vec::new())
+            UsableTools::default()
         });
-        left_out.extend(unusable);
-        self.pinned(provider, org, definitions, left_out).await
+        left_out.extend(looked.left_out);
+        self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await
     }
+}
+
+/// Definitions of a list that can be used.
+#[derive(Default)]
+struct UsableTools {
+    definitions: Vec<ToolDefinition>,
+    /// Tools whose definitions likely hold instructions to a model.
+    steering: BTreeSet<ToolId>,
+    left_out: Vec<LeftOut>,
 }
 
 /// The definitions as DLP lets them be shown; a tool that cannot be shown or whose schema cannot
@@ -49,9 +58,8 @@ fn usable(
     dlp: &Arc<Dlp>,
     strict: bool,
     all: Vec<ToolDefinition>,
-) -> (Vec<ToolDefinition>, Vec<LeftOut>) {
-    let mut usable = Vec::with_capacity(all.len());
-    let mut left_out = Vec::new();
+) -> UsableTools {
+    let UsableTools { mut definitions, mut steering, mut left_out } = UsableTools::default();
     let mut patterns = PatternBudget::default();
     for definition in all {
         let version = definition.version();
@@ -78,9 +86,12 @@ fn usable(
         if cleared.version() != version {
             tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
         }
-        usable.push(cleared);
+        if dlp.engine().holds_instructions(&cleared.to_json()) {
+            steering.insert(ToolId::new(slug, &cleared.name));
+        }
+        definitions.push(cleared);
     }
-    (usable, left_out)
+    UsableTools { definitions, steering, left_out }
 }
 
 /// The first pattern of a tool that cannot be enforced, where all have to be.

@@ -1,7 +1,7 @@
 //! Pinning: a tool is called only with the definition that was accepted of it.
 //!
 //! The first definition that an upstream gives of a tool is accepted (`pin = "on"`), or waits
-//! (`pin = "review"`). Any other one waits from then on: the tool stays in the catalogue with the
+//! (`pin = "review"`, or DLP finds likely instructions to a model in it). Any other one waits from then on: the tool stays in the catalogue with the
 //! definition that was accepted, as `quarantined`, and calls of it are denied by `tool-pinning`
 //! until the operator accepts the new one (`portcullis tool accept`) or the upstream takes it back.
 //! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
@@ -66,6 +66,7 @@ impl Tools {
         provider: &Provider,
         org: Option<OrgId>,
         listed: Vec<ToolDefinition>,
+        steering: &BTreeSet<ToolId>,
         left_out: Vec<LeftOut>,
     ) -> Result<Vec<ToolDefinition>, StoreError> {
         let slug = provider.declared.slug.as_str();
@@ -77,7 +78,7 @@ impl Tools {
         };
         let Fitted { listed, surplus, forgotten } =
             capacity::make(provider, &pinned.pins, listed, now);
-        let listed = versions(&provider.declared.slug, listed);
+        let listed = versions(&provider.declared.slug, listed, steering);
         let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
         let mut sorted = sort(provider, pinned, listed, &left_out, texts);
         if !forgotten.is_empty() {
@@ -147,6 +148,8 @@ struct ListedDefinition {
     definition: ToolDefinition,
     version: String,
     place: usize,
+    /// True if it likely holds instructions to a model.
+    is_steering: bool,
 }
 
 /// Accepted definitions by tool.
@@ -156,12 +159,15 @@ type Texts = BTreeMap<ToolId, ToolDefinition>;
 fn versions(
     slug: &ProviderSlug,
     listed: Vec<ToolDefinition>,
+    steering: &BTreeSet<ToolId>,
 ) -> BTreeMap<ToolId, ListedDefinition> {
     let mut versions = BTreeMap::new();
     for (place, definition) in listed.into_iter().enumerate() {
         let version = definition.version();
         let tool = ToolId::new(slug, &definition.name);
-        versions.entry(tool).or_insert(ListedDefinition { definition, version, place });
+        let is_steering = steering.contains(&tool);
+        let listed = ListedDefinition { definition, version, place, is_steering };
+        versions.entry(tool).or_insert(listed);
     }
     versions
 }
@@ -253,6 +259,7 @@ impl Sorted {
                 old: Some(accepted.version.clone()),
                 new: listed.version,
                 members: members.unwrap_or_default(),
+                is_steering: listed.is_steering,
             });
         }
         self.held.insert(tool);
@@ -273,7 +280,7 @@ impl Sorted {
 
     /// A tool of which nothing was accepted yet.
     fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: ListedDefinition) {
-        if !self.review {
+        if !self.review && !listed.is_steering {
             self.first.push(listed.told(&tool));
             self.known.insert(tool, (Some(listed.version), None));
             self.shown.push(listed.definition);
@@ -281,8 +288,9 @@ impl Sorted {
         }
         self.wait(&tool, pin, &listed, None);
         if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
-            let (new, members) = (listed.version, Vec::new());
-            self.changed.push(Changed { tool, old: None, new, members });
+            let ListedDefinition { version: new, is_steering, .. } = listed;
+            let members = Vec::new();
+            self.changed.push(Changed { tool, old: None, new, members, is_steering });
         }
     }
 

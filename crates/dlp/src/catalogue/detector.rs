@@ -97,6 +97,12 @@ pub(crate) enum Shape {
         literals: &'static [&'static str],
         find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
     },
+    /// As `Around`, and wakes at the beginning of every text, which then is an empty literal.
+    Start {
+        /// Lower-case literals; found in any case.
+        literals: &'static [&'static str],
+        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+    },
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
     /// beginning of a token: given the text and the run, what is found.
     Run(fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>),
@@ -225,7 +231,8 @@ impl Detector {
         match self.shape {
             Shape::Pattern { literals, .. }
             | Shape::Beside { literals, .. }
-            | Shape::Around { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
+            | Shape::Around { literals, .. }
+            | Shape::Start { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
             Shape::Value { literals, .. } => {
                 literals.iter().flat_map(|word| words::spellings(word)).collect()
             }

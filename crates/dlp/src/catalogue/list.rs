@@ -1,6 +1,6 @@
 //! Every built-in detector.
 
-use super::{contact, detector::Detector, financial, health, ids, network, secrets};
+use super::{contact, detector::Detector, financial, health, ids, injection, network, secrets};
 use crate::vocabulary::Action;
 
 /// Default action for the findings of a detector, where it differs from its category's; policies
@@ -47,7 +47,7 @@ pub(crate) fn is_on_floor(name: &str) -> bool {
 
 /// Every built-in detector, in the order of the documentation.
 pub(crate) fn all() -> impl Iterator<Item = &'static Detector> {
-    let others: [&[Detector]; 3] = [contact::ALL, network::ALL, health::ALL];
+    let others: [&[Detector]; 4] = [contact::ALL, network::ALL, health::ALL, injection::ALL];
     let groups = secrets::ALL.iter().chain(financial::ALL).chain(ids::ALL).copied();
     groups.chain(others).flatten()
 }

@@ -67,6 +67,7 @@ const TITLES: &[(Category, &str)] = &[
     (Category::Health, "Health"),
     (Category::Contact, "Contact"),
     (Category::Network, "Network"),
+    (Category::Injection, "Instructions to a model"),
 ];
 
 fn line(detector: &Detector, page: &mut String) {
@@ -98,6 +99,7 @@ fn is_telling(detector: &Detector) -> bool {
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
+        | Shape::Start { .. }
         | Shape::Run(_)
         | Shape::Colons => 12,
     };
@@ -115,6 +117,7 @@ fn words(detector: &Detector) -> String {
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
+        | Shape::Start { .. }
         | Shape::Run(_)
         | Shape::Colons => detector.context,
     };

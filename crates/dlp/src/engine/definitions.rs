@@ -6,7 +6,7 @@ use crate::{
     engine::Engine,
     findings::{finding::Finding, fingerprint::FingerprintKey},
     limits::Unscannable,
-    vocabulary::{Action, Direction},
+    vocabulary::{Action, Category, Direction, Likelihood},
 };
 
 /// Reason that a tool cannot be shown.
@@ -51,6 +51,17 @@ impl Engine {
             (action(finding) == Action::Redact).then(|| self.default_mask(finding))
         };
         Ok(Some(self.redact_value(definition, &findings, mask)))
+    }
+
+    /// Returns true if a definition likely holds instructions to a model, or cannot be scanned for them.
+    #[must_use]
+    pub fn holds_instructions(&self, definition: &Value) -> bool {
+        let Ok(findings) = self.scan(definition, &FingerprintKey::new([0; 32])) else {
+            return true;
+        };
+        findings.iter().any(|finding| {
+            finding.category() == Category::Injection && finding.likelihood() >= Likelihood::Likely
+        })
     }
 }
 

@@ -71,6 +71,7 @@ fn degree(active: &Active) -> Option<usize> {
         | Shape::Digits { .. }
         | Shape::Number { .. }
         | Shape::Around { .. }
+        | Shape::Start { .. }
         | Shape::Run(_)
         | Shape::Colons => 1,
     })

@@ -141,6 +141,10 @@ impl<'a> MaskWalk<'a> {
             let first = marks.first().map(|mark| &mark.finding.detector);
             first.map_or_else(String::new, |it| replacement::placeholder(it).into_owned())
         };
+        let withheld = marks.iter().find(|mark| mark.mask == Mask::Withhold);
+        if let Some(withheld) = withheld {
+            return replacement::notice(&withheld.finding.detector).into_owned();
+        }
         if self.extent == Extent::Everything {
             return placeholder();
         }

@@ -21,6 +21,8 @@ pub enum Mask {
     /// `[email:bcdfghjkmnpqrstv]`: the same value has the same pseudonym within an org, and it
     /// cannot be computed from the value without the installation's key.
     Pseudonym,
+    /// `[WITHHELD:tool_steering]` in place of all of the text that the match stands in.
+    Withhold,
 }
 
 /// The most characters that may be kept.
@@ -34,9 +36,10 @@ impl std::str::FromStr for Mask {
         match (text, text.strip_prefix("keep_last=").map(kept)) {
             ("placeholder", _) => Ok(Mask::Placeholder),
             ("pseudonym", _) => Ok(Mask::Pseudonym),
+            ("withhold", _) => Ok(Mask::Withhold),
             (_, Some(Some(count))) => Ok(Mask::KeepLast(count)),
             (_, Some(None) | None) => Err(format!(
-                "`{text}` is no way to mask; write `placeholder`, `pseudonym` or `keep_last=N` \
+                "`{text}` is no way to mask; write `placeholder`, `pseudonym`, `withhold` or `keep_last=N` \
                  with N from 1 to {MAX_KEPT}"
             )),
         }
@@ -49,6 +52,7 @@ impl fmt::Display for Mask {
             Mask::Placeholder => f.write_str("placeholder"),
             Mask::KeepLast(count) => write!(f, "keep_last={count}"),
             Mask::Pseudonym => f.write_str("pseudonym"),
+            Mask::Withhold => f.write_str("withhold"),
         }
     }
 }
@@ -65,6 +69,11 @@ pub(crate) fn placeholder(detector: &str) -> Cow<'static, str> {
         return Cow::Borrowed("");
     }
     Cow::Owned(format!("[REDACTED:{detector}]"))
+}
+
+/// The notice in place of a text that is withheld.
+pub(crate) fn notice(detector: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("[WITHHELD:{detector}]"))
 }
 
 /// The placeholder of a value that matched as it stands.
@@ -86,6 +95,7 @@ pub(crate) fn of_value(
         (Mask::Pseudonym, Some(key)) => {
             of_pseudonym(detector, key.pseudonym(detector, &normal_form.apply(matched)))
         }
+        (Mask::Withhold, _) => notice(detector),
         (Mask::Placeholder, _) | (Mask::Pseudonym, None) => placeholder(detector),
     }
 }
@@ -141,6 +151,7 @@ fn is_placeholder(inside: &str) -> bool {
             Some((name, kept)) => is_name(name) && kept.len() <= usize::from(MAX_KEPT),
             None => is_name(name),
         },
+        Some(("WITHHELD", name)) => is_name(name),
         Some((name, pseudonym)) => is_name(name) && Pseudonym::is_one(pseudonym),
         None => false,
     }
@@ -152,7 +163,7 @@ mod tests {
 
     #[test]
     fn masks_are_written_as_they_are_read() {
-        for text in ["placeholder", "pseudonym", "keep_last=4"] {
+        for text in ["placeholder", "pseudonym", "withhold", "keep_last=4"] {
             assert_eq!(text.parse::<Mask>().unwrap().to_string(), text);
         }
         for text in ["keep_last=0", "keep_last=9", "keep_last", "hash", ""] {

@@ -214,6 +214,7 @@ fn layouts_of(detector: &Detector) -> Vec<Layout> {
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
+        | Shape::Start { .. }
         | Shape::Run(_)
         | Shape::Colons => Vec::new(),
     }
@@ -235,6 +236,7 @@ const fn grouping_of(detector: &Detector) -> Option<Grouping> {
         | Shape::At(_)
         | Shape::Digits { .. }
         | Shape::Around { .. }
+        | Shape::Start { .. }
         | Shape::Run(_)
         | Shape::Colons => None,
     }
@@ -249,6 +251,7 @@ impl Pattern {
             | Shape::Digits { .. }
             | Shape::Number { .. }
             | Shape::Around { .. }
+            | Shape::Start { .. }
             | Shape::Run(_)
             | Shape::Colons => return None,
         };

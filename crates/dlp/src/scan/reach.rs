@@ -55,6 +55,7 @@ impl Reach {
             Shape::At(_)
             | Shape::Digits { .. }
             | Shape::Around { .. }
+            | Shape::Start { .. }
             | Shape::Run(_)
             | Shape::Colons => Reach::Here,
         }

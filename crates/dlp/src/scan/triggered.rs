@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use crate::{
-    body::buffer::Body,
+    body::{
+        buffer::Body,
+        segment::{SegmentKind, small},
+    },
     catalogue::detector::ALONE_BITS,
     pace::{GLANCE, Meter},
     scan::{
@@ -39,6 +42,7 @@ impl Scanner {
         let Scratch { matches, run, meter, .. } = scratch;
         self.scan_at(body, first, range, meter, matches)
             + self.scan_digits(body, first, run, meter, matches)
+            + self.scan_starts(body, first, meter, matches)
             + self.scan_runs(body, runs, meter, matches)
             + self.scan_colons(body, first, meter, matches)
     }
@@ -75,6 +79,36 @@ impl Scanner {
                     let found = window.outside(&found);
                     let range = home.start + found.start..home.start + found.end;
                     matches.extend(active.weigh(*index, body, segment, range, 0));
+                }
+            }
+        }
+        work
+    }
+
+    /// Looks at the beginnings of texts that may hold a sentence.
+    fn scan_starts(
+        &self,
+        body: &Body,
+        first: usize,
+        meter: &Meter,
+        matches: &mut Vec<Match>,
+    ) -> usize {
+        let mut work = 0;
+        for (segment, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
+            let text = body.slice(home.range());
+            if home.kind != SegmentKind::Text || !may_be_sentence(text) {
+                continue;
+            }
+            if !meter.spend(GLANCE) {
+                return work;
+            }
+            work += 1;
+            let window = Window::around(text, &(0..0));
+            for (index, find) in &self.triggers.starts {
+                let Some(active) = self.active.get(usize::from(*index)) else { continue };
+                if let Some(found) = find(&window, 0..0) {
+                    let range = home.range().start + found.start..home.range().start + found.end;
+                    add_once(matches, active.weigh(*index, body, segment, range, 0));
                 }
             }
         }
@@ -215,6 +249,28 @@ impl Scanner {
             matches.extend(active.weigh(*index, body, segment, range.clone(), 0));
         }
     }
+}
+
+/// Adds a match unless one of the last is the same.
+pub(super) fn add_once(matches: &mut Vec<Match>, found: Option<Match>) {
+    const LAST: usize = 8;
+    let Some(found) = found else { return };
+    let is_same = |known: &Match| {
+        (known.active, known.segment) == (found.active, found.segment) && known.range == found.range
+    };
+    if !matches.iter().rev().take(LAST).any(is_same) {
+        matches.push(found);
+    }
+}
+
+/// Returns true if a text is long enough for an order and begins with a word and a space.
+fn may_be_sentence(text: &[u8]) -> bool {
+    const SHORTEST: usize = 24;
+    const WORD: usize = 20;
+    let first = text.get(..WORD).unwrap_or_default();
+    text.len() >= SHORTEST
+        && first.first().is_some_and(|byte| !byte.is_ascii_digit() && !matches!(byte, b'{' | b'<'))
+        && first.contains(&b' ')
 }
 
 /// The stretches of letters and digits in a run, which may also hold `+`, `/`, `-` and `_`.

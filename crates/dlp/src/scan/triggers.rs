@@ -35,6 +35,7 @@ pub(super) struct Triggers {
     /// A run with fewer digits wakes none of those.
     pub(super) least_digits: usize,
     pub(super) runs: Vec<(u16, FindRun)>,
+    pub(super) starts: Vec<(u16, FindRun)>,
     pub(super) colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits, by
     /// what follows it, and by whether a number may begin there.
@@ -61,6 +62,7 @@ impl Triggers {
                     self.add_layout(index, layout, detector.edges);
                 }
             }
+            Shape::Start { find, .. } => self.starts.push((index, *find)),
             Shape::Pattern { .. }
             | Shape::Beside { .. }
             | Shape::Around { .. }

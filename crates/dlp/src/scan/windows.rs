@@ -14,6 +14,7 @@ use crate::{
         found::Match,
         reach::Reach,
         scanner::{Scanner, Scratch},
+        triggered::add_once,
         window::{Stretch, Stretches, clip},
     },
     text::{window::Window, words},
@@ -49,7 +50,7 @@ impl Scanner {
                 if let Reach::Here = reach {
                     meter.wake(literal.start);
                     meter.spend(LOOK);
-                    matches.extend(self.around(body, *active, segment, &literal));
+                    add_once(matches, self.around(body, *active, segment, &literal));
                     continue;
                 }
                 let owner = self.active.get(usize::from(*active));
@@ -98,7 +99,8 @@ impl Scanner {
         literal: &Range<usize>,
     ) -> Option<Match> {
         let active = self.active.get(usize::from(index))?;
-        let (Shape::Around { find, .. } | Shape::Value { find, .. }) = active.detector()?.shape
+        let (Shape::Around { find, .. } | Shape::Start { find, .. } | Shape::Value { find, .. }) =
+            active.detector()?.shape
         else {
             return None;
         };

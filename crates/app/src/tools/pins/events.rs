@@ -31,12 +31,17 @@ const MOST_EVENTS: usize = 20;
 /// The most unusable tools that an event names.
 const MOST_NAMED: usize = 50;
 
+/// Reason that a definition waits although it is the first, or that it deserves a closer look.
+const STEERING: &str = "likely instructions in the definition";
+
 /// A tool whose definition is not the accepted one.
 pub(super) struct Changed {
     pub(super) tool: ToolId,
     pub(super) old: Option<String>,
     pub(super) new: String,
     pub(super) members: Vec<&'static str>,
+    /// True if it likely holds instructions to a model.
+    pub(super) is_steering: bool,
 }
 
 /// A tool that is listed with the same values as accepted, in another order.
@@ -109,10 +114,13 @@ impl Tools {
         self.base.tasks.spawn(async move {
             let (named, others) = all.split_at(all.len().min(MOST_EVENTS));
             for it in named {
-                let change = json!({
+                let mut change = json!({
                     "action": if it.old.is_some() { "quarantined" } else { "waits" },
                     "old_version": it.old, "new_version": it.new, "members": it.members,
                 });
+                if let Some(change) = change.as_object_mut().filter(|_| it.is_steering) {
+                    change.insert("reason".to_owned(), Value::from(STEERING));
+                }
                 let target = tool(&it.tool, Some(it.new.clone()));
                 if !teller.tell(org, EventType::ToolChanged, target, None, change).await {
                     return;

@@ -1,0 +1,152 @@
+//! Passages of a text that are read as a person reads them: sentences and their words, in lower case.
+
+use std::ops::Range;
+
+use crate::text::window::Window;
+
+/// Finder of the passage around a literal.
+pub(super) type Finder = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
+
+/// Bytes of a sentence before and behind the literal in it.
+const BACK: usize = 240;
+const AHEAD: usize = 420;
+
+/// Bytes of a passage of several sentences on either side.
+const WIDE: usize = 300;
+
+/// Beginning of a heading in Markdown, which no passage goes beyond.
+const HEADING: &[u8] = b"\n#";
+
+/// Words of a passage that are read.
+const WORDS: usize = 120;
+
+/// The sentence around a literal.
+pub(super) fn sentence(text: &[u8], literal: &Range<usize>) -> Range<usize> {
+    let floor = literal.start.saturating_sub(BACK);
+    let before = text.get(floor..literal.start).unwrap_or_default();
+    let begun = before.windows(2).rposition(ends_sentence).map_or(0, |at| at + 1);
+    let after = text.get(literal.end..text.len().min(literal.end + AHEAD)).unwrap_or_default();
+    let ended = after.windows(2).position(ends_sentence).map_or(after.len(), |at| at + 1);
+    trimmed(text, floor + begun..literal.end + ended)
+}
+
+/// The sentences around a literal.
+pub(super) fn passage(text: &[u8], literal: &Range<usize>) -> Range<usize> {
+    let start = literal.start.saturating_sub(WIDE);
+    let before = text.get(start..literal.start).unwrap_or_default();
+    let begun = memchr::memmem::rfind(before, HEADING).unwrap_or(0);
+    let after = text.get(literal.end..text.len().min(literal.end + WIDE)).unwrap_or_default();
+    let ended = memchr::memmem::find(after, HEADING).unwrap_or(after.len());
+    trimmed(text, start + begun..literal.end + ended)
+}
+
+/// A line feed, or a stop before space.
+fn ends_sentence(pair: &[u8]) -> bool {
+    matches!(pair, [_, b'\n'] | [b'.' | b'!' | b'?' | b';', b' ' | b'\t' | b'\r' | b'"'])
+}
+
+/// A range without space at its ends and without pieces of characters.
+fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let inside = text.get(range.clone()).unwrap_or_default();
+    let is_spare = |byte: &&u8| byte.is_ascii_whitespace() || (0x80..0xC0).contains(*byte);
+    let before = inside.iter().take_while(is_spare).count();
+    let rest = inside.get(before..).unwrap_or_default();
+    let after = rest.iter().rev().take_while(|byte| byte.is_ascii_whitespace()).count();
+    range.start + before..range.start + before + rest.len() - after
+}
+
+/// A passage in lower case.
+pub(super) struct Passage {
+    text: String,
+}
+
+impl Passage {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        Self { text: String::from_utf8_lossy(bytes).to_lowercase() }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The words, as far as they are read.
+    pub(super) fn words(&self) -> Vec<&str> {
+        let is_word = |char: char| char.is_alphanumeric() || matches!(char, '\'' | '’' | '_');
+        let words = self.text.split(|char| !is_word(char)).filter(|word| !word.is_empty());
+        words.take(WORDS).collect()
+    }
+
+    /// Returns true if one of these stands in it.
+    pub(super) fn has(&self, phrases: &[&str]) -> bool {
+        phrases.iter().any(|phrase| self.text.contains(phrase))
+    }
+
+    /// Number of these that stand in it.
+    pub(super) fn count(&self, phrases: &[&str]) -> usize {
+        phrases.iter().filter(|phrase| self.text.contains(**phrase)).count()
+    }
+}
+
+/// Returns true if a word is one of a class; `*` ends those that are beginnings of words.
+pub(super) fn is_in(word: &str, class: &[&str]) -> bool {
+    class.iter().any(|known| match known.strip_suffix('*') {
+        Some(stem) => word.starts_with(stem),
+        None => *known == word,
+    })
+}
+
+/// Returns true if one of some words is of a class.
+pub(super) fn any_in(words: &[&str], class: &[&str]) -> bool {
+    words.iter().any(|word| is_in(word, class))
+}
+
+/// Returns true if a sign that quotes stands before a place in a text, and another soon behind it.
+pub(super) fn is_quoted(text: &[u8], range: &Range<usize>) -> bool {
+    let before = text.get(..range.start).unwrap_or_default();
+    let opens = |signs: &[u8]| matches!(before, [.., sign] if signs.contains(sign));
+    let is_outer = before.len() < 2;
+    !is_outer
+        && (opens(b"\"'`") || before.ends_with("“".as_bytes()) || before.ends_with("«".as_bytes()))
+}
+
+/// Words that order something of a model.
+const ORDERS: &[&str] = &[
+    "ignore",
+    "disregard",
+    "forget ",
+    "override",
+    " must ",
+    "instead",
+    "immediately",
+    "reveal",
+    "send ",
+    "transfer",
+    "execute",
+    "delete",
+    "forward",
+    "exfiltrat",
+    "do not ",
+    "don't ",
+    "never ",
+    "always ",
+    "from now on",
+    "you are now",
+    "instruction",
+    "password",
+    "credential",
+    "bypass",
+    "unrestricted",
+    "call the ",
+    "without asking",
+    "grant ",
+    "api key",
+    "respond with",
+    "reply with",
+    "answer with",
+    "read ",
+];
+
+/// Number of words in a passage that order something of a model.
+pub(super) fn orders(passage: &Passage) -> usize {
+    passage.count(ORDERS)
+}
