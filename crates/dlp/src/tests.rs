@@ -12,6 +12,7 @@ mod embedded;
 mod examples;
 mod fuzz;
 mod growth;
+mod injections;
 mod named;
 mod numbers;
 mod places;

@@ -11,6 +11,7 @@ use crate::{
 mod links;
 mod overrides;
 mod passage;
+mod request_words;
 mod requests;
 mod roles;
 mod steering;
