@@ -7,7 +7,7 @@ const DEFINITIONS: &str = include_str!("injections/definitions.txt");
 const CLEAN: &str = include_str!("injections/clean.txt");
 
 /// Share of the texts with instructions that are found as likely, in percent.
-const LEAST: usize = 90;
+const LEAST: usize = 80;
 
 fn is_likely(value: &Value) -> bool {
     scan(value).iter().any(|finding| {
