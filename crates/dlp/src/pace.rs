@@ -15,6 +15,9 @@ const INTERVAL: usize = 64 << 10;
 /// Steps that a detector takes which looks around a literal or a sign by itself.
 pub(crate) const LOOK: usize = 1 << 10;
 
+/// Steps that it takes to read the sentences around a literal.
+pub(crate) const READ: usize = 4 << 10;
+
 /// Steps for each byte of a body, and those that any body may take. What people and programs write takes a
 /// small part of them; texts of nothing but signs and names take half.
 pub(crate) const STEPS_A_BYTE: u32 = 2 << 10;

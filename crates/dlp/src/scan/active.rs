@@ -164,6 +164,11 @@ impl Active {
         }
     }
 
+    /// Returns true if it reads the sentences around a literal.
+    pub(crate) fn reads(&self) -> bool {
+        self.category == Category::Injection
+    }
+
     /// Weighs the evidence for a candidate; `None` when there is too little.
     fn judge(
         &self,

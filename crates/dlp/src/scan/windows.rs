@@ -8,8 +8,9 @@ use crate::{
         segment::{SegmentKind, small},
     },
     catalogue::detector::Shape,
-    pace::LOOK,
+    pace::{LOOK, READ},
     scan::{
+        active::Active,
         cursor::Cursor,
         found::Match,
         reach::Reach,
@@ -47,13 +48,13 @@ impl Scanner {
                 recased.extend(recased::of(&body.text, segment, &home.range(), &literal, mark));
             }
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
+                let owner = self.active.get(usize::from(*active));
                 if let Reach::Here = reach {
                     meter.wake(literal.start);
-                    meter.spend(LOOK);
+                    meter.spend(if owner.is_some_and(Active::reads) { READ } else { LOOK });
                     add_once(matches, self.around(body, *active, segment, &literal));
                     continue;
                 }
-                let owner = self.active.get(usize::from(*active));
                 if !owner.is_some_and(|owner| owner.looks_at(home.kind))
                     || !reach.admits(&body.text, &literal)
                 {

@@ -1,6 +1,8 @@
 //! Passages of a text that are read as a person reads them: sentences and their words, in lower case.
 
-use std::ops::Range;
+use std::{ops::Range, sync::OnceLock};
+
+use regex::Regex;
 
 use crate::text::window::Window;
 
@@ -81,9 +83,37 @@ impl Passage {
         phrases.iter().any(|phrase| self.text.contains(phrase))
     }
 
+    /// Returns true if one of many stands in it.
+    pub(super) fn holds(&self, phrases: &Phrases) -> bool {
+        phrases.stand_in(&self.text)
+    }
+
     /// Number of these that stand in it.
     pub(super) fn count(&self, phrases: &[&str]) -> usize {
         phrases.iter().filter(|phrase| self.text.contains(**phrase)).count()
+    }
+}
+
+/// Many phrases, which one pass over a text looks for.
+pub(super) struct Phrases {
+    list: &'static [&'static str],
+    pattern: OnceLock<Option<Regex>>,
+}
+
+impl Phrases {
+    pub(super) const fn new(list: &'static [&'static str]) -> Self {
+        Self { list, pattern: OnceLock::new() }
+    }
+
+    fn stand_in(&self, text: &str) -> bool {
+        let compile = || {
+            let escaped: Vec<String> = self.list.iter().map(|it| regex::escape(it)).collect();
+            Regex::new(&escaped.join("|")).ok()
+        };
+        match self.pattern.get_or_init(compile) {
+            Some(pattern) => pattern.is_match(text),
+            None => self.list.iter().any(|phrase| text.contains(phrase)),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     instruction,
-    passage::{Passage, is_in, passage, sentence},
+    passage::{Passage, Phrases, is_in, passage, sentence},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -38,12 +38,13 @@ pub(super) const DETECTOR: Detector = instruction(
 ]);
 
 fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
+    let wide = passage(text, &literal);
+    Orders::of(&Passage::of(text.get(wide.clone())?))?;
     let own = sentence(text, &literal);
     if weigh(text, &own).is_some_and(|bits| bits >= 24) {
         return Some(own);
     }
-    let range = passage(text, &literal);
-    weigh(text, &range).map(|_| range)
+    weigh(text, &wide).map(|_| wide)
 }
 
 fn check(candidate: &Candidate<'_>) -> Option<i32> {
@@ -51,7 +52,7 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Places of secrets, and talks that are nobody else's.
-const SECRETS: &[&str] = &[
+static SECRETS: Phrases = Phrases::new(&[
     "~/.ssh",
     "id_rsa",
     "mcp.json",
@@ -86,10 +87,10 @@ const SECRETS: &[&str] = &[
     "cookies",
     "tokens",
     "config file",
-];
+]);
 
 /// Ways in which they are to travel.
-const CARRIED: &[&str] = &[
+static CARRIED: Phrases = Phrases::new(&[
     "pass its",
     "pass the",
     "pass them",
@@ -127,15 +128,15 @@ const CARRIED: &[&str] = &[
     "transmit",
     "submit",
     "base64",
-];
+]);
 
-const TAKEN: &[&str] = &[
+static TAKEN: Phrases = Phrases::new(&[
     "read ", "open ", "cat ", "load ", "fetch ", "retrieve", "collect", "gather", "access ",
     "extract", "copy", "dump", "include", "send ", "forward", "pass ", "append", "attach",
     "upload", "post ",
-];
+]);
 
-const FIRST: &[&str] = &[
+static FIRST: Phrases = Phrases::new(&[
     "before using",
     "before calling",
     "before invoking",
@@ -167,7 +168,7 @@ const FIRST: &[&str] = &[
     "when calling",
     "required before",
     "prerequisite",
-];
+]);
 
 /// Words that press.
 const URGENT: &[&str] = &[
@@ -189,16 +190,33 @@ const URGENT: &[&str] = &[
     "required",
 ];
 
+/// Kinds of orders in a passage.
+struct Orders {
+    /// Bits for what is kept from the user.
+    hidden: i32,
+    /// True if secrets are to be passed along.
+    carried: bool,
+    /// True if copies are to go to an address.
+    copied: bool,
+    address: bool,
+}
+
+impl Orders {
+    /// Reads those of a passage, if it has any.
+    fn of(passage: &Passage) -> Option<Self> {
+        let hidden = concealed(passage);
+        let carried = passage.holds(&SECRETS) && passage.holds(&CARRIED) && passage.holds(&TAKEN);
+        let address = passage.has(&["@", "http://", "https://"]);
+        let copied = address && passage.holds(&COPIED) && passage.has(ALWAYS);
+        (hidden > 0 || carried || copied).then_some(Self { hidden, carried, copied, address })
+    }
+}
+
 fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let passage = Passage::of(text.get(range.clone())?);
-    let words = passage.words();
-    let hidden = concealed(&passage, &words);
+    let Orders { hidden, carried, copied, address } = Orders::of(&passage)?;
     let worth = |holds: bool, bits: i32| if holds { bits } else { 0 };
-    let secret = passage.has(SECRETS);
-    let carried = secret && passage.has(CARRIED) && passage.has(TAKEN);
-    let first = passage.has(FIRST);
-    let address = passage.text().contains('@') || passage.has(&["http://", "https://"]);
-    let copied = address && passage.has(COPIED) && passage.has(ALWAYS);
+    let first = passage.holds(&FIRST);
     let urgent = passage.count(URGENT).min(2);
     let tagged = passage.has(&["<important>", "<critical>", "<secret>", "<hidden>"]);
     let bits = hidden
@@ -241,10 +259,13 @@ const TELL: &[&str] = &[
     "explain",
     "say",
     "acknowledge",
+    "let",
+    "make",
 ];
 
 /// Words that say how something is kept from the user.
-fn concealed(passage: &Passage, words: &[&str]) -> i32 {
+fn concealed(passage: &Passage) -> i32 {
+    let words = passage.words();
     let meant = [
         "user", "users", "anyone", "human", "humans", "customer", "owner", "them", "anybody",
         "person", "people", "nobody",
@@ -262,6 +283,7 @@ fn concealed(passage: &Passage, words: &[&str]) -> i32 {
         "anything",
         "what",
     ];
+    let knows = ["know", "aware", "notice", "suspect", "realize", "realise"];
     let mut best = 0;
     for (at, word) in words.iter().enumerate().filter(|(_, word)| is_in(word, TELL)) {
         let before = words.get(at.saturating_sub(3)..at).unwrap_or_default();
@@ -271,17 +293,19 @@ fn concealed(passage: &Passage, words: &[&str]) -> i32 {
         if !is_denied || !has(after, &meant) {
             continue;
         }
-        let names = has(after, &object);
+        let told = has(after, &knows);
+        let names = told || has(after, &object);
         let is_without = has(before, &["without"]);
         let bits = match (*word, is_without) {
+            ("let" | "make", _) if !told => 0,
             ("report" | "explain" | "say" | "acknowledge" | "warn" | "alert", _) if !names => 0,
             (_, false) if names => 22,
             (_, true | false) => 14,
         };
         best = best.max(bits);
     }
-    let foreign = passage.has(FOREIGN);
-    let kept = passage.has(KEPT);
+    let foreign = passage.holds(&FOREIGN);
+    let kept = passage.holds(&KEPT);
     best.max(if foreign || kept { 22 } else { 0 })
         + if best.max(i32::from(foreign || kept)) > 0 && super::passage::orders(passage) > 1 {
             4
@@ -291,7 +315,7 @@ fn concealed(passage: &Passage, words: &[&str]) -> i32 {
 }
 
 /// The same in other languages.
-const FOREIGN: &[&str] = &[
+static FOREIGN: Phrases = Phrases::new(&[
     "sag dem nutzer nichts",
     "sage dem nutzer nichts",
     "dem benutzer nichts",
@@ -319,10 +343,10 @@ const FOREIGN: &[&str] = &[
     "ユーザーに知らせ",
     "не говори пользовател",
     "не сообщай пользовател",
-];
+]);
 
 /// Words that say that the user is to know nothing.
-const KEPT: &[&str] = &[
+static KEPT: Phrases = Phrases::new(&[
     "keep this from the user",
     "keep this secret",
     "hide this from",
@@ -333,10 +357,10 @@ const KEPT: &[&str] = &[
     "without the user knowing",
     "without the user's knowledge",
     "without their knowledge",
-];
+]);
 
 /// Words that send a second copy, or send elsewhere.
-const COPIED: &[&str] = &[
+static COPIED: Phrases = Phrases::new(&[
     "bcc",
     "must be sent",
     "must go to",
@@ -353,6 +377,6 @@ const COPIED: &[&str] = &[
     "all payments",
     "all emails",
     "all mails",
-];
+]);
 
 const ALWAYS: &[&str] = &["always", "must", "every", "all ", "whenever", "never", "regardless"];
