@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     instruction,
-    passage::{Passage, any_in, is_in, is_quoted, sentence},
+    passage::{Passage, Phrases, any_in, is_in, is_quoted, sentence},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -221,8 +221,10 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
 fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let passage = Passage::of(text.get(range.clone())?);
     let words = passage.words();
-    let best =
-        dropped(&words).max(unspaced(&passage)).max(persona(&passage)).max(told_prompt(&passage));
+    let best = dropped(&words)
+        .max(unspaced(&passage))
+        .max(persona(&passage))
+        .max(told_prompt(&passage, &words));
     let about = if passage.has(ABOUT) { 12 } else { 0 };
     let quoted = if is_quoted(text, range) || passage.has(QUOTED) { 12 } else { 0 };
     (best > 0).then(|| best - about - quoted)
@@ -288,7 +290,7 @@ fn unspaced(passage: &Passage) -> i32 {
     if drops && earlier && instructions { 34 } else { 0 }
 }
 
-const FREED: &[&str] = &[
+static FREED: Phrases = Phrases::new(&[
     "unrestricted",
     "no longer",
     "jailbr",
@@ -316,50 +318,58 @@ const FREED: &[&str] = &[
     "senza restrizioni",
     "sem restrições",
     "zonder beperkingen",
-];
+]);
+
+/// Words with which a change of role begins.
+static TURNS: Phrases = Phrases::new(&[
+    "you are now",
+    "from now on",
+    "you will now act",
+    "du bist jetzt",
+    "ab sofort",
+    "désormais",
+    "a partir de ahora",
+    "a partir de agora",
+    "d'ora in poi",
+    "vanaf nu",
+]);
+
+/// Words for a model and its answers.
+static TO_MODEL: Phrases = Phrases::new(&[
+    "assistant",
+    " ai ",
+    "chatbot",
+    "language model",
+    "your answers",
+    "your replies",
+    "all your responses",
+    "every response",
+    "respond only",
+    "answer only",
+]);
+
+/// Words that announce other instructions.
+static NEW: Phrases = Phrases::new(&[
+    "new instructions:",
+    "new instruction:",
+    "your new task",
+    "real instructions",
+    "your real task",
+    "updated instructions:",
+    "system override",
+    "override code",
+]);
 
 /// A change of role.
 fn persona(passage: &Passage) -> i32 {
-    let begins = [
-        "you are now",
-        "from now on",
-        "you will now act",
-        "du bist jetzt",
-        "ab sofort",
-        "désormais",
-        "a partir de ahora",
-        "a partir de agora",
-        "d'ora in poi",
-        "vanaf nu",
-    ];
-    let is_turn = passage.has(&begins);
-    let to_model = passage.has(&[
-        "assistant",
-        " ai ",
-        "chatbot",
-        "language model",
-        "your answers",
-        "your replies",
-        "all your responses",
-        "every response",
-        "respond only",
-        "answer only",
-    ]);
-    let is_new = passage.has(&[
-        "new instructions:",
-        "new instruction:",
-        "your new task",
-        "real instructions",
-        "your real task",
-        "updated instructions:",
-        "system override",
-        "override code",
-    ]);
-    let freed = passage.has(FREED);
+    let is_turn = passage.holds(&TURNS);
+    let is_new = passage.holds(&NEW);
+    let freed = passage.holds(&FREED);
     match (is_turn, freed, is_new) {
         (true, true, _) => 28,
         (true, false, _)
-            if to_model && passage.has(&["must", "will", "only", "always", "obey", "never"]) =>
+            if passage.holds(&TO_MODEL)
+                && passage.has(&["must", "will", "only", "always", "obey", "never"]) =>
         {
             24
         }
@@ -376,8 +386,7 @@ fn persona(passage: &Passage) -> i32 {
 }
 
 /// An order to tell the system prompt.
-fn told_prompt(passage: &Passage) -> i32 {
-    let words = passage.words();
+fn told_prompt(passage: &Passage, words: &[&str]) -> i32 {
     let tells = [
         "reveal", "print", "repeat", "output", "leak", "disclose", "send", "include", "show",
         "display", "recite", "dump",

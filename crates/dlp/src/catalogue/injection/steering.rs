@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     instruction,
-    passage::{Passage, Phrases, is_in, passage, sentence},
+    passage::{Passage, Phrases, is_in, orders, passage, sentence},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -263,8 +263,24 @@ const TELL: &[&str] = &[
     "make",
 ];
 
-/// Words that say how something is kept from the user.
+static TOLD: Phrases = Phrases::new(TELL);
+
+/// Words that deny what follows them.
+const DENIALS: &[&str] = &["not", "don't", "don’t", "never", "without", "cannot", "avoid", "no"];
+
+/// Parts of those.
+static DENIED: Phrases = Phrases::new(&["not", "n't", "n’t", "never", "without", "avoid", "no "]);
+
+/// Bits for words that say how something is kept from the user.
 fn concealed(passage: &Passage) -> i32 {
+    let kept = passage.holds(&FOREIGN) || passage.holds(&KEPT);
+    let untold = if passage.holds(&TOLD) && passage.holds(&DENIED) { untold(passage) } else { 0 };
+    let best = untold.max(if kept { 22 } else { 0 });
+    if best > 0 && orders(passage) > 1 { best + 4 } else { best }
+}
+
+/// The same where somebody is not to be told.
+fn untold(passage: &Passage) -> i32 {
     let words = passage.words();
     let meant = [
         "user", "users", "anyone", "human", "humans", "customer", "owner", "them", "anybody",
@@ -289,7 +305,7 @@ fn concealed(passage: &Passage) -> i32 {
         let before = words.get(at.saturating_sub(3)..at).unwrap_or_default();
         let after = words.get(at + 1..words.len().min(at + 8)).unwrap_or_default();
         let has = |list: &[&str], class: &[&str]| list.iter().any(|word| is_in(word, class));
-        let is_denied = has(before, &["not", "don't", "never", "without", "cannot", "avoid", "no"]);
+        let is_denied = has(before, DENIALS);
         if !is_denied || !has(after, &meant) {
             continue;
         }
@@ -304,14 +320,7 @@ fn concealed(passage: &Passage) -> i32 {
         };
         best = best.max(bits);
     }
-    let foreign = passage.holds(&FOREIGN);
-    let kept = passage.holds(&KEPT);
-    best.max(if foreign || kept { 22 } else { 0 })
-        + if best.max(i32::from(foreign || kept)) > 0 && super::passage::orders(passage) > 1 {
-            4
-        } else {
-            0
-        }
+    best
 }
 
 /// The same in other languages.
