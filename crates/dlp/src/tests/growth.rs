@@ -154,8 +154,10 @@ fn a_text_beyond_its_steps_is_refused() {
 
 #[test]
 fn names_and_values_on_one_line_cost_by_their_length() {
+    // Those of instructions stand before no value; their steps are counted above.
     let names = engine().detectors().filter(|detector| {
-        matches!(detector.shape, Shape::Value { .. } | Shape::Around { .. } | Shape::Start { .. })
+        matches!(detector.shape, Shape::Value { .. } | Shape::Around { .. })
+            && detector.category != Category::Injection
     });
     let literals = names.flat_map(Detector::literals);
     let units = literals.zip(FORMS.iter().cycle()).map(|(it, form)| form.replace("LITERAL", &it));
