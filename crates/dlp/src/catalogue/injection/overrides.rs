@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    instruction,
+    instruction::instruction,
     passage::{Passage, Phrases, any_in, is_in, is_quoted, sentence},
 };
 use crate::{

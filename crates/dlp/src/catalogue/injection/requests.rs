@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    instruction,
+    instruction::instruction,
     passage::{Finder, Passage, is_in, is_quoted, sentence},
     request_words::{
         ALL, COURTESY, FRIENDS, FUNDS, MESSAGES, MINE, MONEY, PERSONAL, POWERS, READING, RIGHTS,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{
-    instruction,
+    instruction::instruction,
     passage::{Passage, Phrases, is_in, orders, passage, sentence},
 };
 use crate::{
