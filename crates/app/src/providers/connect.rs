@@ -84,6 +84,9 @@ impl Connecting {
     /// The address, if it is a page of the gateway's own console: other paths of its host can be
     /// those of other programs.
     fn page_of_console(&self, text: &str) -> Option<ReturnTo> {
+        if text.len() > ReturnTo::MAX_BYTES {
+            return None;
+        }
         let pages = format!("{}/console/", self.public_url.get()?);
         // Compared as it is kept, without `..` and other detours.
         ReturnTo::kept(text).filter(|address| address.as_str().starts_with(&pages))
@@ -297,5 +300,42 @@ fn only(request: &ConnectRequest, known: &[&str]) -> Result<(), Refusal> {
             Err(wrong(name, "means nothing here, for this provider works otherwise"))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_return_to_pages_of_the_own_console_alone() {
+        let connecting = Connecting::new(Vec::new(), 60, "Gateway".to_owned());
+        assert!(connecting.page_of_console("https://gw.example/console/x").is_none(), "too early");
+        connecting.found_at("https://gw.example/");
+
+        for page in [
+            "https://gw.example/console/providers/x/connected?y=1",
+            "https://GW.example:443/console/",
+        ] {
+            assert!(connecting.page_of_console(page).is_some(), "{page}");
+        }
+        for elsewhere in [
+            "https://gw.example/console",
+            "https://gw.example/consoles/x",
+            "https://gw.example/console/../mcp",
+            "https://gw.example/console/%2e%2e/mcp",
+            "https://gw.example/console\\..\\mcp",
+            "https://gw.example.evil.example/console/x",
+            "https://gw.example@evil.example/console/x",
+            "https://user@gw.example/console/x",
+            "https://gw.example\\@evil.example/console/x",
+            "https://gw.example:8443/console/x",
+            "http://gw.example/console/x",
+            "//gw.example/console/x",
+            "/console/x",
+            "javascript://gw.example/console/x",
+        ] {
+            assert!(connecting.page_of_console(elsewhere).is_none(), "{elsewhere}");
+        }
     }
 }

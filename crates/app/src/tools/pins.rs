@@ -1,9 +1,10 @@
 //! Pinning: a tool is called only with the definition that was accepted of it.
 //!
 //! The first definition that an upstream gives of a tool is accepted (`pin = "on"`), or waits
-//! (`pin = "review"`, or DLP finds likely instructions to a model in it). Any other one waits from then on: the tool stays in the catalogue with the
-//! definition that was accepted, as `quarantined`, and calls of it are denied by `tool-pinning`
-//! until the operator accepts the new one (`portcullis tool accept`) or the upstream takes it back.
+//! (`pin = "review"`, or DLP finds likely instructions to a model in it). Any other one waits from
+//! then on: the tool stays in the catalogue with the definition that was accepted, as `quarantined`,
+//! and calls of it are denied by `tool-pinning` until the operator accepts the new one
+//! (`portcullis tool accept`) or the upstream takes it back.
 //! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
 //! is limited for each provider ([`capacity`]): further tools that it lists stay out, so that a server
 //! which renames its tools neither fills the store nor makes a pin be forgotten.
