@@ -197,7 +197,7 @@ pub(crate) async fn export(guest: Guest, State(_): State<Arc<Gateway>>, form: Fo
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
-    let body = guest.json_body(&asked(&form));
+    let body = guest.json_body(&export_request(&form));
     let begun = guest.ask(Some(Scope::AuditExport), |caller, state| {
         v1::exports::create(caller, state, RawQuery(None), body)
     });
@@ -208,7 +208,7 @@ pub(crate) async fn export(guest: Guest, State(_): State<Arc<Gateway>>, form: Fo
 }
 
 /// The body that a program would send.
-fn asked(form: &Form) -> Value {
+fn export_request(form: &Form) -> Value {
     let mut members = Map::new();
     for name in ["format", "from", "to"] {
         let text = form.field(name).unwrap_or_default().trim();
@@ -294,9 +294,9 @@ mod tests {
         ]);
 
         let expected = json!({"from": "2026-11-01T00:00:00Z", "to": "2026-12-01T00:00:30Z"});
-        assert_eq!(asked(&form), expected);
+        assert_eq!(export_request(&form), expected);
         let other = Form::of([("from", "yesterday"), ("format", "csv")]);
-        assert_eq!(asked(&other), json!({"from": "yesterday", "format": "csv"}));
+        assert_eq!(export_request(&other), json!({"from": "yesterday", "format": "csv"}));
     }
 
     #[test]

@@ -68,7 +68,7 @@ struct DraftLine {
 }
 
 /// Answer to a draft.
-enum Asked {
+enum WorkbenchReport {
     Checked(Json),
     Reported(Json),
 }
@@ -141,20 +141,22 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
     if asked == "check" {
         let body = guest.json_body(&json!({ "policies": draft.policies() }));
         let check = |caller, state| v1::policy_check::check(caller, state, RawQuery(None), body);
-        let checked = guest.ask(SCOPE, check).await.map(|reply| Asked::Checked(reply.data));
+        let checked =
+            guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
         return page(&guest, draft, Some(checked)).await;
     }
     let body = match draft.simulation(asked) {
         Ok(body) => guest.json_body(&body),
         Err(wrong) => {
             let refusal = portcullis_core::refusal::Refusal::bad_request(wrong);
-            let problem =
-                Problem::or_reply(refusal.into()).map(|reply| Asked::Reported(reply.data));
+            let problem = Problem::or_reply(refusal.into())
+                .map(|reply| WorkbenchReport::Reported(reply.data));
             return page(&guest, draft, Some(problem)).await;
         }
     };
     let simulate = |caller, state| v1::simulate::simulate(caller, state, RawQuery(None), body);
-    let report = guest.ask(SCOPE, simulate).await.map(|reply| Asked::Reported(reply.data));
+    let report =
+        guest.ask(SCOPE, simulate).await.map(|reply| WorkbenchReport::Reported(reply.data));
     page(&guest, draft, Some(report)).await
 }
 
@@ -258,7 +260,11 @@ fn group_changes(report: &Json) -> Vec<ChangeGroup> {
     groups.into_iter().map(group).collect()
 }
 
-async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Asked, Problem>>) -> Response {
+async fn page(
+    guest: &Guest,
+    draft: DraftForm,
+    asked: Option<Result<WorkbenchReport, Problem>>,
+) -> Response {
     let query = RawQuery(Some("limit=200".to_owned()));
     let list = |caller, state| v1::policies::list(caller, state, query);
     let listed = match guest.ask(SCOPE, list).await {
@@ -267,8 +273,8 @@ async fn page(guest: &Guest, draft: DraftForm, asked: Option<Result<Asked, Probl
     };
     let (check, report, problem) = match asked {
         None => (None, None, None),
-        Some(Ok(Asked::Checked(check))) => (Some(check), None, None),
-        Some(Ok(Asked::Reported(report))) => (None, Some(report), None),
+        Some(Ok(WorkbenchReport::Checked(check))) => (Some(check), None, None),
+        Some(Ok(WorkbenchReport::Reported(report))) => (None, Some(report), None),
         Some(Err(problem)) => (None, None, Some(problem)),
     };
     let errors = match (&check, &problem) {

@@ -18,7 +18,7 @@ use crate::{
 
 /// Loads a draft as a simulation does, and tells its errors and warnings at their lines.
 ///
-/// No call is judged and nothing is recorded, so an editor may ask while somebody types.
+/// No call is judged and nothing is recorded, so an editor may ask at each pause of typing.
 #[utoipa::path(
     post, path = "/v1/policies/check", tag = "policies", operation_id = "check_policies",
     request_body = CheckRequest,

@@ -281,7 +281,7 @@ fn dropped(words: &[&str]) -> i32 {
         .unwrap_or(0)
 }
 
-/// The same where words stand without space.
+/// Phrases of languages whose words stand without space.
 fn unspaced(passage: &Passage) -> i32 {
     let drops = passage.has(&["忽略", "无视", "無視"]);
     let earlier =

@@ -119,7 +119,9 @@ impl Phrases {
 
 /// Returns true if a word is one of a class; `*` ends those that are beginnings of words.
 pub(super) fn is_in(word: &str, class: &[&str]) -> bool {
-    class.iter().any(|known| match known.strip_suffix('*') {
+    // Most differ in their first letter.
+    let alike = class.iter().filter(|known| known.as_bytes().first() == word.as_bytes().first());
+    alike.into_iter().any(|known| match known.strip_suffix('*') {
         Some(stem) => word.starts_with(stem),
         None => *known == word,
     })

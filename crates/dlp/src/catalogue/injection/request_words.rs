@@ -114,7 +114,7 @@ pub(super) const RUNNING: &[&str] = &[
     "format", "remove", "resched*", "change",
 ];
 
-/// What is worth something.
+/// Objects that are worth something.
 pub(super) const SECRETS: &[&str] = &[
     "passwor*", "credent*", "passcod*", "secret", "secrets", "tokens", "2fa", "otp", "pin", "ssn",
     "contras*", "senha*", "wachtwo*", "keys", "seed", "mot", "iban",

@@ -130,7 +130,7 @@ impl Order<'_> {
         self.is_any_of(&[MESSAGES]) || self.has(MESSAGES)
     }
 
-    /// What the objects are worth.
+    /// Evidence of the objects, in bits.
     fn objects(&self) -> i32 {
         worth(self.has(SECRETS), 8)
             + worth(self.has(PERSONAL), 6)
@@ -138,7 +138,7 @@ impl Order<'_> {
             + worth(self.has(FUNDS), 6)
     }
 
-    /// What those are worth whom it shall reach, and how much.
+    /// Evidence of recipients, amounts and ids, in bits.
     fn concrete(&self) -> i32 {
         let text = self.passage.text();
         let mail = text
@@ -157,7 +157,7 @@ impl Order<'_> {
             + worth(self.passage.has(QUOTES), 3)
     }
 
-    /// What speaks for it and against it.
+    /// Evidence of the words around verb and object, for and against, in bits.
     fn support(&self) -> i32 {
         let softly = self.words.iter().take(self.before).any(|word| is_in(word, SOFTLY));
         let yours = self.words.iter().any(|word| is_in(word, YOURS));
@@ -169,7 +169,7 @@ impl Order<'_> {
     }
 }
 
-/// What the text around an order is worth: all of it is the order, or it is quoted.
+/// Evidence of the text around an order, in bits: all of it is the order, or it is quoted.
 fn around(text: &[u8], range: &Range<usize>) -> i32 {
     let is_whole =
         text.len() <= range.len() + 24 || range.start < 3 && text.len() < 2 * range.len();

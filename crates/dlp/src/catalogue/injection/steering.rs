@@ -51,7 +51,7 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
     weigh(&candidate.text, &candidate.range)
 }
 
-/// Places of secrets, and talks that are nobody else's.
+/// Places of secrets and of private talks.
 static SECRETS: Phrases = Phrases::new(&[
     "~/.ssh",
     "id_rsa",
@@ -279,7 +279,7 @@ fn concealed(passage: &Passage) -> i32 {
     if best > 0 && orders(passage) > 1 { best + 4 } else { best }
 }
 
-/// The same where somebody is not to be told.
+/// Evidence of words that keep something from people, in bits.
 fn untold(passage: &Passage) -> i32 {
     let words = passage.words();
     let meant = [
