@@ -1,6 +1,6 @@
 //! Requests in data to act for the one who wrote them: an order, an object that is worth something, and whom it shall reach.
 
-use std::ops::Range;
+use std::{ops::Range, sync::LazyLock};
 
 use super::{
     instruction::instruction,
@@ -83,6 +83,9 @@ pub(super) const DETECTOR: Detector = Detector {
 const FIND: Finder = find;
 
 fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
+    if literal.is_empty() && !may_begin_order(text) {
+        return None;
+    }
     let range = sentence(text, &literal);
     weigh(text, &range).map(|_| range)
 }
@@ -186,6 +189,32 @@ fn before_verb(bytes: &[u8]) -> Option<usize> {
     let verb = words.get(at)?;
     [MONEY, RIGHTS, MESSAGES, READING, RUNNING].iter().any(|class| is_in(verb, class)).then_some(at)
 }
+
+/// Returns true if the first word of a text can begin an order. Most texts end here, before they are
+/// copied and split. A word with other letters than those of ASCII may.
+fn may_begin_order(text: &[u8]) -> bool {
+    let ends = |byte: &u8| {
+        !(byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_') || *byte >= 0x80)
+    };
+    let word = text.split(ends).find(|word| !word.is_empty()).unwrap_or_default();
+    if !word.is_ascii() {
+        return true;
+    }
+    let letter = word.first().map_or(usize::MAX, |it| usize::from(it.to_ascii_lowercase()));
+    let alike = FIRST_WORDS.get(letter.wrapping_sub(usize::from(b'a')));
+    alike.into_iter().flatten().any(|known| {
+        let stem = known.trim_end_matches('*').as_bytes();
+        word.get(..stem.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(stem))
+    })
+}
+
+/// Words that begin an order, by their first letter from a to z.
+static FIRST_WORDS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
+    let all = [COURTESY, MONEY, RIGHTS, MESSAGES, READING, RUNNING].concat();
+    let of =
+        |letter| all.iter().copied().filter(|it| it.as_bytes().first() == Some(&letter)).collect();
+    (b'a'..=b'z').map(of).collect()
+});
 
 /// Returns true if a text has an amount of money or of things.
 fn has_amount(text: &str) -> bool {
