@@ -40,8 +40,8 @@ pub(in crate::cli) enum Keys {
     Remove {
         #[command(flatten)]
         whom: Whom,
-        /// Id of the key, as `portcullis principal key list` shows it
-        #[arg(long, value_name = "ID")]
+        /// Id of the key, as `portcullis principal key list` shows it; it may begin with `-`
+        #[arg(long, value_name = "ID", allow_hyphen_values = true)]
         key: String,
     },
 }
