@@ -1,6 +1,7 @@
 // The pages of the console in Chromium, as people use them.
 //
 //   node console.mjs check    '{"login": "http://127.0.0.1:1/login/link?code=…", "paths": ["/console"], "approval": "/console/approvals/apr_…"}'
+//   node console.mjs try      '{"login": …, "approver": "http://127.0.0.1:1/login/link?code=…", "paths": ["/console/tools/up%3Apay"]}'
 //   node console.mjs pictures '{…, "folder": "target/screenshots"}'
 //
 // Signs in by the link, which goes on to the console, and prints a JSON object: the pages that were visited, and
@@ -29,7 +30,7 @@ const LOOKS = [
 ];
 
 const [mode, described] = process.argv.slice(2);
-const { login, paths, approval, folder } = JSON.parse(described);
+const { login, approver, paths, approval, folder } = JSON.parse(described);
 const { origin } = new URL(login);
 const faults = [];
 const fault = (where, what) => faults.push(`${where}: ${what}`);
@@ -62,9 +63,9 @@ async function open(options, where) {
   return { context, page };
 }
 
-async function signIn() {
+async function signIn(link) {
   const { context, page } = await open({ viewport: LOOKS[0].viewport }, "login");
-  await page.goto(login);
+  await page.goto(link);
   await page.getByRole("button", { name: "Log in", exact: true }).click();
   await page.waitForURL((url) => url.pathname.startsWith("/console"));
   const storageState = await context.storageState();
@@ -201,13 +202,45 @@ async function takePictures(storageState, visited) {
   }
 }
 
-const storageState = await signIn();
+// A person fills in the form of a tool, another one approves the call, and the page goes on.
+async function tryTool(storageState, path) {
+  const { context, page } = await open({ storageState, viewport: LOOKS[0].viewport }, "try");
+  const deciding = await open({ storageState: await signIn(approver) }, "approver");
+  await page.goto(origin + path);
+  const raw = page.locator("textarea[name=raw]");
+  const inStep = async (expected) => {
+    const shown = JSON.parse(await raw.inputValue());
+    if (JSON.stringify(shown) !== JSON.stringify(expected)) fault("try", `the JSON is ${JSON.stringify(shown)}`);
+  };
+  await page.locator("[name='in:/text']").fill("two\nlines");
+  await page.locator("[name='in:/count']").fill("12");
+  await page.getByLabel("name", { exact: true }).check();
+  await page.locator("[name='in:/to~@0']").fill("not this");
+  await page.getByLabel("id", { exact: true }).check();
+  await page.locator("[name='in:/to~@1']").fill("8");
+  await inStep({ text: "two\nlines", count: 12, to: 8 });
+  await page.getByText("Input as JSON").click();
+  await raw.fill('{"text": "two\\nlines", "count": 12, "to": 7}');
+  if ((await page.locator("[name='in:/to~@1']").inputValue()) !== "7") fault("try", "the field is not in step");
+  await page.locator("[data-form] button").click();
+  const waiting = await page.locator("[data-await]").getAttribute("data-await");
+  await deciding.page.goto(origin + waiting);
+  await deciding.page.locator("button[value=approve]").click();
+  await page.locator("#answer .badge[data-state=allow]").waitFor()
+    .catch(() => fault("try", "the approved call does not go on"));
+  await deciding.context.close();
+  await context.close();
+}
+
+const storageState = await signIn(login);
 const { context, page } = await open({ storageState }, "links");
 const visited = [];
 for (const path of paths) visited.push(await resolve(page, path));
 await context.close();
 if (mode === "pictures") {
   await takePictures(storageState, visited);
+} else if (mode === "try") {
+  await tryTool(storageState, visited[0]).catch(({ message }) => fault("try", message));
 } else {
   await checkPages(storageState, visited);
   await checkWithoutScript(storageState, visited);

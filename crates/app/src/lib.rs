@@ -155,6 +155,7 @@ pub use self::{
             Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected,
             NotRegistered, Owner, Registered, RotateError, UpstreamRevocation, rotate_secrets,
         },
+        looks::ConnectionTest,
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
     },

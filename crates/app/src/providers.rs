@@ -3,7 +3,7 @@
 pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod credentials;
-mod looks;
+pub(crate) mod looks;
 pub(crate) mod pin_changes;
 mod tool_lists;
 pub(crate) mod unreadable;

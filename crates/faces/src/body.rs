@@ -211,7 +211,11 @@ pub(crate) fn only_named<'a>(
     if violations.is_empty() {
         return Ok(());
     }
-    let message = format!("The body may hold {} only.", known.join(", "));
+    let message = if known.is_empty() {
+        "The body has to be empty.".to_owned()
+    } else {
+        format!("The body may hold {} only.", known.join(", "))
+    };
     Err(Refusal::InvalidRequest { message, parameter: None, violations })
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod people;
 mod plot;
 pub(crate) mod policies;
 pub(crate) mod providers;
+mod schema;
 mod schema_form;
 mod table;
 pub(crate) mod tools;

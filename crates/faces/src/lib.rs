@@ -8,6 +8,7 @@ mod approvals;
 mod authorization;
 mod body;
 mod caller;
+pub mod client_settings;
 pub mod connection;
 mod console;
 mod download;

@@ -107,6 +107,11 @@ impl Freshness {
         if elapsed < -SECOND { i64::MAX } else { elapsed }
     }
 
+    /// Returns true if the list is of a look that began a moment before `asked_at`, or after it.
+    pub(crate) fn looked_since(&self, asked_at: Timestamp) -> bool {
+        self.looked_at.load(Ordering::Acquire) + SECOND > asked_at.as_micros()
+    }
+
     /// Age of the list for a call at this moment.
     pub(crate) fn age(&self, now: Timestamp) -> Age {
         let elapsed = self.elapsed(now);
@@ -174,6 +179,16 @@ mod tests {
             freshness.took(BEGAN, ttl.map(Duration::from_secs));
             assert_eq!(freshness.stale_in(BEGAN), Duration::from_secs(wanted), "{ttl:?}");
         }
+    }
+
+    #[test]
+    fn a_test_shares_a_look_of_the_same_moment() {
+        let freshness = Freshness::default();
+        assert!(!freshness.looked_since(BEGAN));
+        freshness.took(BEGAN, None);
+
+        assert!(freshness.looked_since(BEGAN) && freshness.looked_since(BEGAN.plus_seconds(-5)));
+        assert!(!freshness.looked_since(BEGAN.plus_seconds(1)));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
+use portcullis_store::ProviderStatus;
 
-use super::Providers;
+use super::{Providers, view::ProviderView};
 use crate::{
+    Ctx,
     admission::Admission,
     catalogue::{
         Visible,
@@ -17,7 +19,49 @@ use crate::{
 /// The longest a call waits for a look.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Occasion of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Occasion {
+    /// A call finds the list too old.
+    OldList,
+    /// A person wants to know how the connection stands.
+    Test,
+}
+
+/// The end of a test of a connection.
+#[derive(Debug)]
+pub struct ConnectionTest {
+    pub provider: ProviderView,
+    /// The reason that the tools could not be listed.
+    pub failure: Option<Refusal>,
+    pub took: Duration,
+}
+
 impl Providers {
+    /// Asks a connection for its tools now, and tells how it stands. Tests of the same moment share one look.
+    ///
+    /// # Errors
+    /// A refusal if the caller may not see the connection. A server that fails is no error.
+    pub async fn test_connection(
+        self: &Arc<Self>,
+        ctx: &Ctx,
+        id: &str,
+    ) -> Result<ConnectionTest, Refusal> {
+        let unknown = || Refusal::not_found("provider", id);
+        let record = self.seen(ctx, id).await?;
+        let connection = self.connection_of(record).await?.ok_or_else(unknown)?;
+        let asked_at = self.base.clock.now();
+        let failure = if connection.status() == ProviderStatus::NeedsAuth {
+            Some(connection.unauthorized(Vec::new()))
+        } else {
+            self.wait_for_look(&connection, asked_at, Occasion::Test).await.err()
+        };
+        let took = self.base.clock.now().as_micros() - asked_at.as_micros();
+        let took = Duration::from_micros(u64::try_from(took).unwrap_or_default());
+        let provider = self.provider(ctx, id).await?;
+        Ok(ConnectionTest { provider, failure, took })
+    }
+
     /// The tool as its server has it now, if the list that it came from is too old for a call; then
     /// the call waited. Most calls find a list that is fresh, which costs one comparison.
     pub(crate) async fn refresh_tool_list(
@@ -65,7 +109,8 @@ impl Providers {
         resting.map_err(|error| connection.refusal(&error))?;
         // The look shows the credential of the call.
         self.ensure_credentials(connection, admission).await?;
-        admission.outside(self.wait_for_look(connection, asked_at)).await??;
+        let looking = self.wait_for_look(connection, asked_at, Occasion::OldList);
+        admission.outside(looking).await??;
         let id = tool.id.as_str();
         let unknown = || Refusal::not_found("mcp", id);
         let tool = self.catalogue.tool_through(connection, id).ok_or_else(unknown)?;
@@ -77,10 +122,11 @@ impl Providers {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         asked_at: Timestamp,
+        occasion: Occasion,
     ) -> Result<(), Refusal> {
         let this = Arc::clone(self);
         let way = Arc::clone(connection);
-        let looking = async move { this.look_once(&way, asked_at).await };
+        let looking = async move { this.look_once(&way, asked_at, occasion).await };
         let looking = self.base.workers.spawn(connection.org, &self.base.tasks, looking);
         let patience = PATIENCE.min(connection.server().call_timeout());
         match tokio::time::timeout(patience, looking).await {
@@ -99,11 +145,16 @@ impl Providers {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         asked_at: Timestamp,
+        occasion: Occasion,
     ) -> Result<(), Unlisted> {
         let freshness = connection.freshness();
         let mut last = freshness.turn.lock().await;
-        // The previous holder of the turn may have looked for this call as well.
-        if freshness.age(self.base.clock.now()) != Age::Old {
+        // The previous holder of the turn may have looked for this one as well.
+        let is_known = match occasion {
+            Occasion::OldList => freshness.age(self.base.clock.now()) != Age::Old,
+            Occasion::Test => freshness.looked_since(asked_at),
+        };
+        if is_known {
             return Ok(());
         }
         if let Some(why) = last.failed_since(asked_at) {

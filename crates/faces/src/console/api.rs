@@ -101,6 +101,12 @@ impl Guest {
         RequestBody { headers: HeaderMap::from_iter([json]), body: Body::from(bytes), allowance }
     }
 
+    /// An empty body.
+    pub(super) fn no_body(&self) -> RequestBody {
+        let allowance = Allowance { bytes: 0, time: self.gateway.body_time };
+        RequestBody { headers: HeaderMap::new(), body: Body::empty(), allowance }
+    }
+
     /// Returns true if the person may use what this scope opens.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.ctx.caller().scopes.contains(scope)

@@ -19,13 +19,14 @@ const STYLE: &str = include_str!("../../assets/console.css");
 const SCRIPT: &str = include_str!("../../assets/console.js");
 const PROOF: &str = include_str!("../../assets/proof.js");
 const WORKBENCH: &str = include_str!("../../assets/workbench.js");
+const TRY: &str = include_str!("../../assets/try.js");
 const LOG: &str = include_str!("../../assets/log.js");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
 /// Versions by content: an address with one always answers the same.
 static STYLE_VERSION: LazyLock<String> = LazyLock::new(|| version(STYLE));
 static SCRIPT_VERSION: LazyLock<String> =
-    LazyLock::new(|| version(&[SCRIPT, PROOF, WORKBENCH, LOG].concat()));
+    LazyLock::new(|| version(&[SCRIPT, PROOF, WORKBENCH, LOG, TRY].concat()));
 
 pub(super) fn style_version() -> &'static str {
     &STYLE_VERSION
@@ -43,7 +44,7 @@ fn version(text: &str) -> String {
 /// A part of the pages that is the same for everybody.
 #[utoipa::path(
     get, path = "/console/assets/{name}", tag = "console", operation_id = "console_asset",
-    params(("name" = String, Path, description = "`console.css`, `console.js`, `log.js`, `proof.js`, `workbench.js` or `icon.svg`")),
+    params(("name" = String, Path, description = "`console.css`, `console.js`, `log.js`, `proof.js`, `try.js`, `workbench.js` or `icon.svg`")),
     responses(
         (status = 200, description = "style sheet, script or icon", content_type = "text/css"),
         (status = 404, description = "no such part", content_type = "text/plain"),
@@ -56,6 +57,7 @@ pub(crate) async fn show(State(_): State<Arc<Gateway>>, path: Segment) -> Respon
         "console.js" => ("text/javascript; charset=utf-8", SCRIPT),
         "proof.js" => ("text/javascript; charset=utf-8", PROOF),
         "workbench.js" => ("text/javascript; charset=utf-8", WORKBENCH),
+        "try.js" => ("text/javascript; charset=utf-8", TRY),
         "log.js" => ("text/javascript; charset=utf-8", LOG),
         "icon.svg" => ("image/svg+xml", ICON),
         _ => {

@@ -24,6 +24,7 @@ use super::{
 use crate::{
     Gateway,
     caller::Caller,
+    client_settings::{ClientEntry, McpClient},
     form::Form,
     html::forward,
     outcome::Outcome,
@@ -39,10 +40,34 @@ struct TablePage {
     about: &'static str,
     /// Sentence in place of an empty list: what to do.
     empty: &'static str,
-    makes_tokens: bool,
+    below: Below,
     columns: Vec<&'static str>,
     rows: Vec<TableRow>,
     more: Option<String>,
+}
+
+/// The part of a page below its list.
+enum Below {
+    Nothing,
+    /// A form that makes a token of one of these service accounts.
+    TokenForm(Vec<Json>),
+    /// Settings with which clients use the gateway, and the address by which they do.
+    Settings(String, Vec<ShownSettings>),
+}
+
+/// Settings of one client.
+struct ShownSettings {
+    client: McpClient,
+    text: String,
+    link: Option<String>,
+}
+
+/// The kind of that part.
+#[derive(Clone, Copy)]
+enum Extra {
+    None,
+    TokenForm,
+    Settings,
 }
 
 /// A list of the console.
@@ -52,8 +77,7 @@ struct ListPage {
     about: &'static str,
     empty: &'static str,
     columns: &'static [Column],
-    /// True if the page has the form that makes a token.
-    makes_tokens: bool,
+    below: Extra,
     action: fn(&Json) -> Option<Action>,
 }
 
@@ -62,7 +86,6 @@ const TOKENS: ListPage = ListPage {
     title: "Tokens",
     about: "Access and refresh tokens of the org. Their secrets are not kept.",
     empty: "There is no token yet. Make one for a service account below.",
-    makes_tokens: true,
     columns: &[
         Column::new("Principal", "/principal_name", Text),
         Column::new("Label", "/label", Text),
@@ -72,6 +95,7 @@ const TOKENS: ListPage = ListPage {
         Column::new("Ends", "/expires_at", Time),
         Column::new("Id", "/id", Code),
     ],
+    below: Extra::TokenForm,
     action: |token| {
         token.is("/state", "live").then(|| Action {
             path: format!("/console/tokens/{}/revoke", token.text("/id")),
@@ -86,7 +110,6 @@ const SESSIONS: ListPage = ListPage {
     title: "Sessions",
     about: "Browsers that are signed in.",
     empty: "No browser is signed in.",
-    makes_tokens: false,
     columns: &[
         Column::new("Person", "/principal_id", Code),
         Column::new("Signed in by", "/method", Text),
@@ -95,6 +118,7 @@ const SESSIONS: ListPage = ListPage {
         Column::new("Last seen", "/last_seen_at", Time),
         Column::new("Id", "/id", Code),
     ],
+    below: Extra::None,
     action: |session| {
         Some(Action {
             path: format!("/console/sessions/{}/end", session.text("/id")),
@@ -108,8 +132,7 @@ const CLIENTS: ListPage = ListPage {
     path: "/console/clients",
     title: "Clients",
     about: "MCP clients that people let act for them.",
-    empty: "No client was let in. Point one at the address of this gateway followed by /mcp.",
-    makes_tokens: false,
+    empty: "No client was let in yet. Add the gateway to one by the settings below.",
     columns: &[
         Column::new("Client", "/client/name", Text),
         Column::new("Kind", "/client/kind", Badge),
@@ -119,6 +142,7 @@ const CLIENTS: ListPage = ListPage {
         Column::new("Person", "/principal_id", Code),
         Column::new("Allowed", "/renewed_at", Time),
     ],
+    below: Extra::Settings,
     action: |consent| {
         Some(Action {
             path: format!("/console/clients/{}/withdraw", consent.text("/id")),
@@ -133,6 +157,7 @@ fn shown(
     page: &ListPage,
     filters: &Filters,
     listed: Result<ApiReply, Problem>,
+    below: Below,
 ) -> Response {
     let reply = match listed {
         Ok(reply) => reply,
@@ -143,7 +168,7 @@ fn shown(
         frame: guest.frame(page.title, page.path),
         about: page.about,
         empty: page.empty,
-        makes_tokens: page.makes_tokens,
+        below,
         columns: page.columns.iter().map(|column| column.name).collect(),
         rows: reply.items().into_iter().map(row).collect(),
         more: more(page.path, filters, reply.next.as_deref()),
@@ -171,7 +196,8 @@ macro_rules! list_page {
             let filters = Filters::read(raw.as_deref());
             let query = RawQuery(filters.query());
             let listed = guest.ask($scope, |caller, state| $list(caller, state, query)).await;
-            shown(&guest, &$page, &filters, listed)
+            let below = guest.below(&$page).await;
+            shown(&guest, &$page, &filters, listed, below)
         }
     };
 }
@@ -203,6 +229,38 @@ list_page!(
     v1::consents::list,
     "GET /v1/consents"
 );
+
+impl Guest {
+    async fn below(&self, page: &ListPage) -> Below {
+        match page.below {
+            Extra::None => Below::Nothing,
+            Extra::TokenForm => Below::TokenForm(self.service_accounts().await),
+            Extra::Settings => self.client_settings(),
+        }
+    }
+
+    /// The first service accounts that are in use.
+    async fn service_accounts(&self) -> Vec<Json> {
+        let query = RawQuery(Some("role=service&disabled=false&limit=100".to_owned()));
+        let listed = self
+            .ask(Some(Scope::Admin), |caller, state| v1::principals::list(caller, state, query));
+        listed.await.map(|reply| reply.items()).unwrap_or_default()
+    }
+
+    /// Settings of the usual clients, which log people in where this gateway authorizes clients.
+    fn client_settings(&self) -> Below {
+        let app = &self.gateway.app;
+        let url = format!("{}/mcp", app.providers.public_url().unwrap_or("https://<this gateway>"));
+        let token = app.authorization.issuer().is_none().then_some("PORTCULLIS_TOKEN");
+        let entry = ClientEntry { name: "portcullis", url: &url, token };
+        let settings = McpClient::ALL.map(|client| ShownSettings {
+            client,
+            text: client.settings(&entry),
+            link: client.link(&entry),
+        });
+        Below::Settings(url, settings.into())
+    }
+}
 
 /// Does what a form asks for by an operation of the API, and goes back to the list.
 pub(super) async fn act<F>(

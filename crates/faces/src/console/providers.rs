@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
-    http::{HeaderMap, StatusCode},
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use portcullis_core::principal::Scope;
@@ -18,10 +18,10 @@ use super::{
     lists::act,
     render, see_other,
     table::{Filters, more},
+    tools,
 };
 use crate::{
     Gateway,
-    body::RequestBody,
     form::Form,
     html::forward,
     outcome::Outcome,
@@ -40,6 +40,8 @@ struct ProvidersPage {
     /// True if the person may connect for itself, and for the org.
     may_write: bool,
     is_admin: bool,
+    /// What came of a test.
+    tested: Option<Json>,
 }
 
 impl ProvidersPage {
@@ -63,21 +65,25 @@ pub(crate) async fn list(
     State(_): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
 ) -> Response {
-    let filters = Filters::read(raw.as_deref());
+    page(&guest, &Filters::read(raw.as_deref()), None).await
+}
+
+async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> Response {
     let query = RawQuery(filters.query());
     let scope = Some(Scope::ProvidersRead);
     match guest.ask(scope, |caller, state| v1::providers::list(caller, state, query)).await {
         Ok(reply) => {
             let page = ProvidersPage {
                 frame: guest.frame("Providers", PATH),
-                more: more(PATH, &filters, reply.next.as_deref()),
+                more: more(PATH, filters, reply.next.as_deref()),
                 providers: reply.items(),
                 may_write: guest.may(Scope::ProvidersWrite),
                 is_admin: guest.may(Scope::Admin),
+                tested,
             };
             render(StatusCode::OK, &page)
         }
-        Err(problem) => problem.page(&guest),
+        Err(problem) => problem.page(guest),
     }
 }
 
@@ -128,9 +134,9 @@ pub(crate) async fn connected(
 /// Connects a provider, from the list or the page that the browser came back to.
 #[utoipa::path(
     post, path = "/console/providers/connect", tag = "console", operation_id = "console_connect",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `slug`, `owner`, and `api_key` or `confirm`"),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `slug`, `owner`, and `api_key` or `confirm`; `tool` and `raw` of a call that waits for the connection"),
     responses(
-        (status = 200, description = "a page: that goes on to the authorization of the provider, or why nothing was connected", content_type = "text/html"),
+        (status = 200, description = "a page: that goes on to the authorization of the provider, why nothing was connected, or the answer to the call that waited", content_type = "text/html"),
         (status = 303, description = "connected: back to the list; or to the login"),
         (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
         (status = 404, description = "a page: no such provider", content_type = "text/html"),
@@ -146,7 +152,11 @@ pub(crate) async fn connect(guest: Guest, State(_): State<Arc<Gateway>>, form: F
             let address = reply.data.at("/authorization_url");
             forward("Connect", address.0.as_str().unwrap_or(PATH))
         }
-        Ok(_) => see_other(PATH),
+        Ok(_) => match form.field("tool") {
+            // A call that waited for the connection goes on.
+            Some(tool) => tools::call_from(&guest, tool, &form).await,
+            None => see_other(PATH),
+        },
         Err(problem) => problem.page(&guest),
     }
 }
@@ -198,6 +208,37 @@ impl Guest {
     }
 }
 
+/// Asks a provider for its tools now, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/test", tag = "console", operation_id = "console_test_provider",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 200, description = "a page: the list, and what came of the test", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 400, description = "no page of this session sent the form", body = crate::answer::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn test(
+    guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    path: Segment,
+    form: Form,
+) -> Response {
+    if let Err(foreign) = guest.check(&form) {
+        return Outcome::from(foreign).into_response();
+    }
+    let body = guest.no_body();
+    let tested = guest.ask(Some(Scope::ProvidersWrite), |caller, state| {
+        v1::providers::test(caller, state, path, RawQuery(None), body)
+    });
+    match tested.await {
+        Ok(reply) => page(&guest, &Filters::default(), Some(reply.data)).await,
+        Err(problem) => problem.page(&guest),
+    }
+}
+
 /// Refreshes a connection, from the list.
 #[utoipa::path(
     post, path = "/console/providers/{id}/refresh", tag = "console", operation_id = "console_refresh_provider",
@@ -212,13 +253,11 @@ impl Guest {
 )]
 pub(crate) async fn refresh(
     guest: Guest,
-    State(gateway): State<Arc<Gateway>>,
+    State(_): State<Arc<Gateway>>,
     path: Segment,
     form: Form,
 ) -> Response {
-    let allowance = crate::body::Allowance { bytes: 0, time: gateway.body_time };
-    let body =
-        RequestBody { headers: HeaderMap::new(), body: axum::body::Body::empty(), allowance };
+    let body = guest.no_body();
     act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
         v1::providers::refresh(caller, state, path, RawQuery(None), body)
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::{
-    extract::{RawQuery, State},
+    extract::{Path, RawQuery, State},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -15,7 +15,8 @@ use super::{
     guest::{Frame, Guest},
     json::Json,
     render,
-    schema_form::{self, Field},
+    schema::{self, SchemaRow},
+    schema_form::{self, Kind, Part},
     table::{Filters, more},
     trial::Trial,
 };
@@ -76,12 +77,30 @@ struct ToolPage {
     tool: Json,
     /// The address that the form is sent to.
     action: String,
-    fields: Vec<Field>,
+    parts: Vec<Part>,
+    schemas: Vec<ReadableSchema>,
     may_call: bool,
     may_read_policies: bool,
     trial: Option<Trial>,
+    /// The connection that the call lacks, if the person may make it.
+    connection: Option<MissingConnection>,
     /// The input as JSON, as it was sent or as an empty one.
     raw: String,
+}
+
+/// A schema of a tool, as people read it.
+struct ReadableSchema {
+    name: &'static str,
+    rows: Vec<SchemaRow>,
+    json: String,
+}
+
+/// A connection that a person is asked to make anew.
+struct MissingConnection {
+    slug: String,
+    /// `org` or `me`: its owner.
+    owner: &'static str,
+    takes_key: bool,
 }
 
 /// One tool: its definition as accepted, who may call it, and a form to try it.
@@ -96,7 +115,7 @@ struct ToolPage {
 )]
 pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segment) -> Response {
     match read(&guest, &segment(path)).await {
-        Ok(tool) => page(&guest, tool, None),
+        Ok(tool) => page(&guest, tool, None).await,
         Err(problem) => problem.page(&guest),
     }
 }
@@ -122,13 +141,18 @@ pub(crate) async fn call(
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
-    let id = segment(path);
-    let tool = match read(&guest, &id).await {
-        Ok(tool) => tool,
-        Err(problem) => return problem.page(&guest),
-    };
-    let trial = Trial::run(&guest, &id, &tool, &form).await;
-    page(&guest, tool, Some(trial))
+    call_from(&guest, &segment(path), &form).await
+}
+
+/// Calls a tool with the input of a form that was checked, and shows what came of it.
+pub(super) async fn call_from(guest: &Guest, id: &str, form: &Form) -> Response {
+    match read(guest, id).await {
+        Ok(tool) => {
+            let trial = Trial::run(guest, id, &tool, form).await;
+            page(guest, tool, Some(trial)).await
+        }
+        Err(problem) => problem.page(guest),
+    }
 }
 
 async fn read(guest: &Guest, id: &str) -> Result<Json, Problem> {
@@ -136,19 +160,49 @@ async fn read(guest: &Guest, id: &str) -> Result<Json, Problem> {
     Ok(guest.ask(Some(Scope::McpsRead), read).await?.data)
 }
 
-fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
+async fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
     let sent = trial.as_ref().and_then(Trial::input);
     let raw = trial.as_ref().map_or_else(|| "{}".to_owned(), |trial| trial.raw.clone());
-    let schema = tool.at("/input_schema");
+    let problem = trial.as_ref().and_then(|trial| trial.problem.as_ref());
+    let connection = match problem.filter(|problem| problem.details.has("/connect")) {
+        Some(problem) => guest.missing_connection(problem).await,
+        None => None,
+    };
+    let schemas = [("Input", "/input_schema"), ("Output", "/output_schema")];
+    let schemas = schemas.into_iter().filter(|(_, pointer)| tool.has(pointer));
     let page = ToolPage {
         frame: guest.frame(tool.text("/id"), PATH),
         action: format!("{PATH}/{}", tool.text("/id")),
-        fields: schema_form::fields(&schema.0, sent.as_ref()),
+        parts: schema_form::parts(&tool.at("/input_schema").0, sent.as_ref()),
+        schemas: schemas
+            .map(|(name, pointer)| ReadableSchema {
+                name,
+                rows: schema::rows(&tool.at(pointer).0),
+                json: tool.pretty(pointer),
+            })
+            .collect(),
         may_call: guest.may(Scope::McpsInvoke),
         may_read_policies: guest.may(Scope::PoliciesRead),
+        connection,
         tool,
         trial,
         raw,
     };
     render(StatusCode::OK, &page)
+}
+
+impl Guest {
+    /// The connection that a refused call lacks; `None` if the person may not make it.
+    async fn missing_connection(&self, problem: &Problem) -> Option<MissingConnection> {
+        let id = Ok(Path(problem.details.text("/provider_id")));
+        let read = |caller, state| v1::providers::get(caller, state, id, RawQuery(None));
+        let provider = self.ask(Some(Scope::ProvidersRead), read).await.ok()?.data;
+        let of_org = provider.is("/owner/type", "org");
+        let may_connect = self.may(Scope::ProvidersWrite) && (!of_org || self.may(Scope::Admin));
+        may_connect.then(|| MissingConnection {
+            slug: provider.text("/slug"),
+            owner: if of_org { "org" } else { "me" },
+            takes_key: !provider.is("/auth/type", "oauth2"),
+        })
+    }
 }

@@ -9,13 +9,20 @@ use serde_json::Value;
 use super::{api::Problem, guest::Guest, json::Json, schema_form};
 use crate::{body, form::Form, outcome::Outcome};
 
+/// Lines to be copied.
+#[derive(Debug)]
+pub(super) struct Snippet {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+}
+
 /// A call and how it ended.
 #[derive(Debug)]
 pub(super) struct Trial {
     /// The input as JSON, as it was sent.
     pub(super) raw: String,
-    /// The same call as a command.
-    pub(super) command: String,
+    /// The same call from programs.
+    pub(super) snippets: Vec<Snippet>,
     /// The result; nothing if the call was refused.
     pub(super) result: Option<Json>,
     pub(super) problem: Option<Problem>,
@@ -36,18 +43,18 @@ impl Trial {
             Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
         };
         let raw = escaped(&raw.unwrap_or_else(|_| "{}".to_owned()));
-        let command = command(guest, id, &raw);
+        let snippets = snippets(guest, id, &raw);
         match Problem::or_reply(outcome) {
             Ok(reply) => Self {
                 raw,
-                command,
+                snippets,
                 result: Some(reply.data),
                 problem: None,
                 governance: reply.governance,
             },
             Err(problem) => {
                 let governance = problem.governance.clone();
-                Self { raw, command, result: None, problem: Some(problem), governance }
+                Self { raw, snippets, result: None, problem: Some(problem), governance }
             }
         }
     }
@@ -103,16 +110,46 @@ pub(super) fn escaped(text: &str) -> String {
     shown
 }
 
-/// The call as a command of a shell; the token is the caller's own.
-fn command(guest: &Guest, id: &str, raw: &str) -> String {
+/// The call by `curl` and by the SDKs of MCP; the token is the caller's own.
+fn snippets(guest: &Guest, id: &str, raw: &str) -> Vec<Snippet> {
     let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
-    let body = format!("{{\"input\": {}}}", escaped(input.as_deref().unwrap_or("{}")));
-    let quoted = body.replace('\'', "'\\''");
-    format!(
+    let input = escaped(input.as_deref().unwrap_or("{}"));
+    let quoted = format!("{{\"input\": {input}}}").replace('\'', "'\\''");
+    let (slug, tool) = id.split_once(':').unwrap_or((id, ""));
+    // Text of JSON is text of both languages, in its quotation marks.
+    let (as_text, tool) = (Value::from(&*input).to_string(), Value::from(tool).to_string());
+    let curl = format!(
         "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
          -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"
-    )
+    );
+    let python = format!(
+        "import asyncio, json, os\n\n\
+         from mcp import Client\n\
+         from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client\n\n\n\
+         async def main():\n    \
+             headers = {{\"Authorization\": \"Bearer \" + os.environ[\"TOKEN\"]}}\n    \
+             async with create_mcp_http_client(headers=headers) as http:\n        \
+                 transport = streamable_http_client(\"{url}/mcp/{slug}\", http_client=http)\n        \
+                 async with Client(transport) as client:\n            \
+                     arguments = json.loads({as_text})\n            \
+                     print(await client.call_tool({tool}, arguments))\n\n\n\
+         asyncio.run(main())"
+    );
+    let typescript = format!(
+        "import {{ Client, StreamableHTTPClientTransport }} from \"@modelcontextprotocol/client\";\n\n\
+         const headers = {{ Authorization: `Bearer ${{process.env.TOKEN}}` }};\n\
+         const address = new URL(\"{url}/mcp/{slug}\");\n\
+         const client = new Client({{ name: \"example\", version: \"1.0.0\" }});\n\
+         await client.connect(new StreamableHTTPClientTransport(address, {{ requestInit: {{ headers }} }}));\n\
+         console.log(await client.callTool({{ name: {tool}, arguments: {input} }}));\n\
+         await client.close();"
+    );
+    vec![
+        Snippet { name: "curl", text: curl },
+        Snippet { name: "Python", text: python },
+        Snippet { name: "TypeScript", text: typescript },
+    ]
 }
 
 #[cfg(test)]

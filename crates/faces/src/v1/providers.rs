@@ -240,6 +240,58 @@ pub(crate) async fn refresh(
     Ok(Outcome::data(&Provider::of(&view)))
 }
 
+/// Asks a provider for its tools now, and tells how its connection stands.
+#[utoipa::path(
+    post, path = "/v1/providers/{id}/test", tag = "providers", operation_id = "test_provider",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    responses(
+        (status = 200, description = "what came of it, also when the provider failed", body = One<TestedProvider>),
+        (status = 400, description = "the body is not empty", body = ErrorAnswer),
+        (status = 403, description = "the token lacks `providers:write`", body = ErrorAnswer),
+        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
+        (status = 503, description = "the gateway cannot read what it remembers", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn test(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    path: Segment,
+    RawQuery(raw): RawQuery,
+    request: RequestBody,
+) -> Result<Outcome, Outcome> {
+    Query::parse(raw.as_deref(), &[])?;
+    let members = request.optional_object().await?;
+    body::only(&members, &[])?;
+    let test = gateway.app.providers.test_connection(&ctx, &segment(path)).await?;
+    let failure = test.failure.as_ref();
+    Ok(Outcome::data(&TestedProvider {
+        provider: Provider::of(&test.provider),
+        reached: failure.is_none(),
+        took_ms: u64::try_from(test.took.as_millis()).unwrap_or(u64::MAX),
+        error: failure
+            .map(|refusal| TestFailure { code: refusal.code(), message: refusal.to_string() }),
+    }))
+}
+
+/// A connection that was tested.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TestedProvider<'a> {
+    provider: Provider<'a>,
+    /// True if the provider listed its tools.
+    reached: bool,
+    /// Milliseconds until it had, or had failed.
+    took_ms: u64,
+    error: Option<TestFailure>,
+}
+
+/// The reason that a provider did not list its tools, in the words of a call's error.
+#[derive(Serialize, ToSchema)]
+struct TestFailure {
+    #[schema(example = "upstream_timeout")]
+    code: &'static str,
+    message: String,
+}
+
 /// A connection to a provider.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Provider<'a> {

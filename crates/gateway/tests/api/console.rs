@@ -13,6 +13,7 @@ mod empty;
 mod log;
 mod looks;
 mod people;
+mod trying;
 mod workbench;
 
 use portcullis_testkit::{Gateway, Hostile, Script};
@@ -161,6 +162,7 @@ async fn a_page_shows_what_the_role_may_see_and_lets_nothing_foreign_in() {
         ("console.js", "text/javascript; charset=utf-8"),
         ("log.js", "text/javascript; charset=utf-8"),
         ("proof.js", "text/javascript; charset=utf-8"),
+        ("try.js", "text/javascript; charset=utf-8"),
         ("workbench.js", "text/javascript; charset=utf-8"),
         ("icon.svg", "image/svg+xml"),
     ] {

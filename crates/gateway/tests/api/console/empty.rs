@@ -25,7 +25,7 @@ async fn the_pages_of_an_empty_org_say_what_to_do_next() {
         ("/console/limits", "Callers that are get 429"),
         ("/console/people?role=service", "Make a user or a service account below."),
         ("/console/tokens", "Make one for a service account below."),
-        ("/console/clients", "Point one at the address of this gateway"),
+        ("/console/clients", "Add the gateway to one by the settings below."),
     ] {
         let page = admin.open(path).await;
 

@@ -45,10 +45,10 @@ impl Site {
 }
 
 /// Faults that `console.mjs` finds.
-async fn check(input: &Value) -> Vec<String> {
+pub(super) async fn run_browser(mode: &str, input: &Value) -> Vec<String> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/servers/console.mjs");
     let output = Command::new("node")
-        .args([script, "check", &input.to_string()])
+        .args([script, mode, &input.to_string()])
         .env("PORTCULLIS_TEST_SERVERS", servers())
         .stdin(Stdio::null())
         .kill_on_drop(true)
@@ -87,7 +87,8 @@ async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
     let paths: Vec<&str> = PAGES.iter().map(|(path, _)| *path).chain(OTHERS).collect();
 
     let login = format!("{}/login/link?code={code}", site.gateway.url());
-    let faults = check(&json!({"login": login, "paths": paths, "approval": approval})).await;
+    let faults =
+        run_browser("check", &json!({"login": login, "paths": paths, "approval": approval})).await;
 
     assert!(faults.is_empty(), "{faults:#?}");
 }

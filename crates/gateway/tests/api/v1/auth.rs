@@ -171,7 +171,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
             // What changes connections is walked in `connect/oauth.rs`.
             "/v1/providers/{id}" if method == Method::DELETE => continue,
-            "/v1/providers/{id}" => &provider,
+            "/v1/providers/{id}" | "/v1/providers/{id}/test" => &provider,
             "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof" => &event,
             "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file" => &export,
             // What waits for people is walked in `approvals/deciding.rs` and `admin/tools.rs`.
@@ -197,6 +197,8 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
         let ask = |who: &Principal| {
             let request = gateway.request_of(who, method.clone(), &path);
             let body = match method {
+                // Tests of connections take no body.
+                Method::POST if path.ends_with("/test") => "",
                 Method::POST => "{\"input\": {}}",
                 Method::PATCH => "{}",
                 _ => "",

@@ -1,5 +1,5 @@
 //! `POST /v1/providers/{slug}/connect`, `GET /oauth/callback`, `DELETE /v1/providers/{id}`,
-//! `POST /v1/providers/{id}/refresh`.
+//! `POST /v1/providers/{id}/refresh`, `POST /v1/providers/{id}/test`.
 
 mod attacks;
 mod canary;

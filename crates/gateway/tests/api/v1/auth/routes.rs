@@ -35,9 +35,12 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
         ("DELETE", "/v1/providers/{id}")
-        | ("POST", "/v1/providers/{slug}/connect" | "/v1/providers/{id}/refresh") => {
-            Some("providers:write")
-        }
+        | (
+            "POST",
+            "/v1/providers/{slug}/connect"
+            | "/v1/providers/{id}/refresh"
+            | "/v1/providers/{id}/test",
+        ) => Some("providers:write"),
         ("GET", "/v1/policies" | "/v1/policies/{id}")
         | ("POST", "/v1/policies/simulate" | "/v1/policies/check" | "/v1/dlp/scan") => {
             Some("policies:read")
