@@ -142,7 +142,11 @@ pub(crate) async fn connected(
         (status = 404, description = "a page: no such provider", content_type = "text/html"),
     )
 )]
-pub(crate) async fn connect(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+pub(crate) async fn connect(
+    mut guest: Guest,
+    State(_): State<Arc<Gateway>>,
+    form: Form,
+) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
@@ -153,9 +157,9 @@ pub(crate) async fn connect(guest: Guest, State(_): State<Arc<Gateway>>, form: F
             forward("Connect", address.0.as_str().unwrap_or(PATH))
         }
         Ok(_) => match form.field("tool") {
-            // A call that waited for the connection goes on.
-            Some(tool) => tools::call_from(&guest, tool, &form).await,
-            None => see_other(PATH),
+            // A call that waited for the connection goes on, by what the person reaches now.
+            Some(tool) if guest.look_again().await => tools::call_from(&guest, tool, &form).await,
+            Some(_) | None => see_other(PATH),
         },
         Err(problem) => problem.page(&guest),
     }
