@@ -147,6 +147,9 @@ function scrollByKeyboard() {
   }
 }
 
+// Of a navigation that scrolls, the link of this page is seen.
+document.querySelector("nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
+
 localTimes(document);
 scrollByKeyboard();
 if (!location.search) markNew();

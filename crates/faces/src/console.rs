@@ -22,6 +22,7 @@ pub(crate) mod policies;
 pub(crate) mod providers;
 mod schema;
 mod schema_form;
+mod stages;
 mod table;
 pub(crate) mod tools;
 mod trial;

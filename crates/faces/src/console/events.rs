@@ -15,6 +15,7 @@ use super::{
     guest::{Frame, Guest},
     json::Json,
     render,
+    stages::{self, FoundPlaces, Stage},
     table::{Filters, more},
     trial::escaped,
 };
@@ -77,6 +78,9 @@ struct EventPage {
     frame: Frame,
     event: Json,
     is_call: bool,
+    stages: Vec<Stage>,
+    /// Findings where they were, in the arguments and in the answer.
+    places: Vec<FoundPlaces>,
     may_explain: bool,
     explanation: Option<Result<Json, Problem>>,
     /// The leaf as JSON, which the page hashes; empty while the event is not sealed.
@@ -127,7 +131,10 @@ pub(crate) async fn show(
     let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
     let keys: Vec<_> = keys.iter().map(|key| key.verifier.to_string()).collect();
     let keys = keys.join("\n");
-    let page = EventPage { frame, event, is_call, may_explain, explanation, leaf, keys };
+    let stages = if is_call { stages::of(&event) } else { Vec::new() };
+    let places = stages::places_of(&event);
+    let page =
+        EventPage { frame, event, is_call, stages, places, may_explain, explanation, leaf, keys };
     render(StatusCode::OK, &page)
 }
 

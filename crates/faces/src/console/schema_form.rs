@@ -280,7 +280,7 @@ fn value(field: &Field, sent: &str) -> Result<Value, String> {
 }
 
 /// Puts a value where a pointer says, in objects that are made for it.
-fn put(object: &mut Value, pointer: &str, value: Value) {
+pub(super) fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
     let tokens: Vec<String> = pointer
         .split('/')

@@ -92,6 +92,18 @@ pub(super) struct TableRow {
     pub(super) action: Option<Action>,
 }
 
+impl Cell {
+    /// The page of what the text is the id of.
+    pub(super) fn href(&self) -> Option<String> {
+        let (kind, _) = self.text.split_once('_')?;
+        match kind {
+            "usr" | "sa" => Some(format!("/console/events?actor={}", self.text)),
+            "evt" => Some(format!("/console/events/{}", self.text)),
+            _ => None,
+        }
+    }
+}
+
 impl TableRow {
     pub(super) fn of(item: &Json, columns: &[Column], action: Option<Action>) -> Self {
         let cell = |column: &Column| match column.look {
