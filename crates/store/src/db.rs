@@ -22,7 +22,10 @@ pub(crate) use self::{
     batch::{AnsweredKey, Batch, Losers},
     postgres::{LogWriter, insert_seals, opened_at_once},
     scope::{Scope, begin},
-    sqlite::{Log, LogConnection, index_entries, positions_of_event, read_id},
+    sqlite::{
+        Log, LogConnection, index_entries, positions_of_events, read_id, sealed_upto,
+        waiting_events,
+    },
     unreadable::{Found, Readable},
 };
 pub use self::{
@@ -262,12 +265,9 @@ pub(crate) trait Dialect {
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
 
-    /// Deletes the org's events up to this position, with their entries in indexes.
-    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error>;
+    /// Deletes the first events of the org, which have these positions, with their entries in indexes.
+    async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error>;
 }
-
-/// Deletes the events of an org up to a position.
-const DELETE_EVENTS: &str = "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2";
 
 /// The seal of one event.
 #[derive(Debug, Clone, Copy)]

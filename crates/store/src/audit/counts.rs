@@ -91,7 +91,7 @@ pub(super) async fn count_events(
     after: i64,
     last: i64,
 ) -> Result<(), StoreError> {
-    sqlx::query(ADD).bind(org).bind(after).bind(last).execute(tx).await?;
+    sqlx::query(ADD_BY_POSITION).bind(org).bind(after).bind(last).execute(tx).await?;
     Ok(())
 }
 
@@ -171,8 +171,12 @@ impl Store {
     }
 }
 
-/// An event counts as up to four kinds, one for each row of `k`.
-pub(super) const ADD: &str = "
+/// An event counts as up to four kinds, one for each row of `k`. The events of the org `$1` are those
+/// between two positions, or, where no index has the positions of an org, between two places of its log.
+macro_rules! add_sql {
+    ($from:literal, $between:literal) => {
+        concat!(
+            "
 INSERT INTO audit_counts (org_id, minute, kind, number)
 SELECT org_id, minute, kind, COUNT(*) FROM (
     SELECT e.org_id, e.committed_at / 60000000 AS minute,
@@ -202,11 +206,26 @@ SELECT org_id, minute, kind, COUNT(*) FROM (
                 WHEN e.committed_at - e.occurred_at <= 10000000 THEN 11
                 ELSE 12 END END
         END AS kind
-    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3), (4)) k
-    WHERE e.org_id = $1 AND e.position > $2 AND e.position <= $3 AND e.type = 'mcp.invocation'
+    FROM ",
+            $from,
+            " CROSS JOIN (VALUES (1), (2), (3), (4)) k
+    WHERE ",
+            $between,
+            " AND e.type = 'mcp.invocation'
 ) counted WHERE kind IS NOT NULL
 GROUP BY org_id, minute, kind
-ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number";
+ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number"
+        )
+    };
+}
+
+const ADD_BY_POSITION: &str =
+    add_sql!("audit_events e", "e.org_id = $1 AND e.position > $2 AND e.position <= $3");
+
+pub(super) const ADD_BY_PLACE: &str = add_sql!(
+    "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",
+    "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
+);
 
 const BY_STEP: &str = "
 SELECT minute / $4 AS step, kind, CAST(SUM(number) AS BIGINT) AS number FROM audit_counts

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::{
     Store,
     audit::holds::held,
-    db::{Dialect, NewEvent, RecordTexts, change, row},
+    db::{Db, Dialect, NewEvent, RecordTexts, change, row, sealed_upto, waiting_events},
     error::StoreError,
 };
 
@@ -91,9 +91,13 @@ impl Store {
     where
         F: Fn(&Erased) -> NewEvent + Send,
     {
+        let select = match &self.db {
+            Db::Sqlite { .. } => SELECT_IN_SQLITE,
+            Db::Postgres(_) => SELECT_IN_POSTGRES,
+        };
         let step = change!(self, org, |tx| {
             tx.announce_writer().await?;
-            let rows: Vec<ErasableRow> = sqlx::query_as(SELECT)
+            let rows: Vec<ErasableRow> = sqlx::query_as(select)
                 .bind(org.to_string())
                 .bind(after)
                 .bind(selection.event.map(|id| id.to_string()))
@@ -132,10 +136,14 @@ impl Store {
     where
         F: Fn(u64) -> NewEvent + Send,
     {
+        let old = match &self.db {
+            Db::Sqlite { .. } => OLD_PAYLOADS_IN_SQLITE,
+            Db::Postgres(_) => OLD_PAYLOADS_IN_POSTGRES,
+        };
         let members = PAYLOADS.map(str::to_owned);
         let gone = change!(self, org, |tx| {
             tx.announce_writer().await?;
-            let rows: Vec<ErasableRow> = sqlx::query_as(OLD_PAYLOADS)
+            let rows: Vec<ErasableRow> = sqlx::query_as(old)
                 .bind(org.to_string())
                 .bind(before.as_micros())
                 .bind(BATCH)
@@ -214,20 +222,86 @@ fn write(members: &Members, column: &'static str) -> Result<String, StoreError> 
     serde_json::to_string(members).map_err(|_| StoreError::Corrupt(column))
 }
 
-const SELECT: &str = concat!(
-    "SELECT e.position, e.packed, e.core, e.detached, e.salts, ",
-    held!(),
-    " AS held FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 \
-     AND ($3 IS NULL OR e.id = $3) AND ($4 IS NULL OR e.actor_id = $4 OR e.via = $4) \
-     AND ($5 IS NULL OR e.committed_at >= $5) AND ($6 IS NULL OR e.committed_at < $6) \
-     ORDER BY e.position LIMIT $7"
+/// The SQL for the events that are selected, of those that `$from` says how to find; they are read in
+/// the order of `$place`.
+macro_rules! select_sql {
+    ($from:expr, $place:literal) => {
+        concat!(
+            "SELECT e.position, e.packed, e.core, e.detached, e.salts, ",
+            held!(),
+            " AS held FROM ",
+            $from,
+            " AND e.org_id = $1 AND e.position > $2 \
+             AND ($3 IS NULL OR e.id = $3) AND ($4 IS NULL OR e.actor_id = $4 OR e.via = $4) \
+             AND ($5 IS NULL OR e.committed_at >= $5) AND ($6 IS NULL OR e.committed_at < $6) \
+             ORDER BY ",
+            $place,
+            " LIMIT $7"
+        )
+    };
+}
+
+const SELECT_IN_POSTGRES: &str = select_sql!("audit_events e WHERE TRUE", "e.position");
+
+/// What has a place stands in front of what has none.
+const SELECT_IN_SQLITE: &str = concat!(
+    "SELECT * FROM (",
+    select_sql!(
+        "audit_seals s JOIN audit_events e ON e.position = s.position \
+         WHERE s.org_id = $1 AND s.sequence > COALESCE(\
+         (SELECT a.sequence FROM audit_seals a WHERE a.position = $2 AND a.org_id = $1), -1)",
+        "s.sequence"
+    ),
+    ") UNION ALL SELECT * FROM (",
+    select_sql!(
+        concat!(
+            "audit_events e WHERE e.position IN (SELECT w.position FROM (",
+            waiting_events!(),
+            ") w WHERE w.org_id = $1) AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)"
+        ),
+        "e.position"
+    ),
+    ") ORDER BY position LIMIT $7"
 );
 
-const OLD_PAYLOADS: &str = concat!(
-    "SELECT e.position, e.packed, e.core, e.detached, e.salts, 0 AS held FROM audit_events e \
-     WHERE e.org_id = $1 AND e.payload_at < $2 AND ",
-    held!(),
-    " = 0 ORDER BY e.payload_at LIMIT $3"
+/// The SQL for the oldest events with payloads from before `$2` that no hold covers, of those that
+/// `$from` says how to find, in the order of `$moment`.
+macro_rules! old_payloads {
+    ($from:expr, $moment:literal) => {
+        concat!(
+            "SELECT e.position, e.packed, e.core, e.detached, e.salts, 0 AS held FROM ",
+            $from,
+            " AND e.org_id = $1 AND e.payload_at < $2 AND ",
+            held!(),
+            " = 0 ORDER BY ",
+            $moment,
+            " LIMIT $3"
+        )
+    };
+}
+
+const OLD_PAYLOADS_IN_POSTGRES: &str = old_payloads!("audit_events e WHERE TRUE", "e.payload_at");
+
+/// Those of schema 40 and before have an index of their own, and those at the end of the table have none.
+const OLD_PAYLOADS_IN_SQLITE: &str = concat!(
+    "SELECT * FROM (",
+    old_payloads!("audit_events e WHERE e.by_sealer IS NOT 2", "e.payload_at"),
+    ") UNION ALL SELECT * FROM (",
+    old_payloads!(
+        "audit_index i CROSS JOIN audit_events e ON e.position = i.position WHERE i.kind = 5 \
+         AND i.name > $1 || ' ' AND i.name < $1 || printf(' %016d', $2)",
+        "i.name"
+    ),
+    ") UNION ALL SELECT * FROM (",
+    old_payloads!(
+        concat!(
+            "audit_events e WHERE e.by_sealer = 2 AND e.position > ",
+            sealed_upto!(),
+            " AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)"
+        ),
+        "e.position"
+    ),
+    ") LIMIT $3"
 );
 
 const UPDATE: &str = "
@@ -237,7 +311,34 @@ WHERE position = $1";
 
 #[cfg(test)]
 mod tests {
+    use sqlx::{AssertSqlSafe, SqlitePool};
+
     use super::*;
+    use crate::db::schema;
+
+    #[tokio::test]
+    async fn events_are_selected_by_their_places_and_payloads_by_their_moments() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+        let places = "audit_seals_1 (org_id=? AND sequence>?)";
+        let end = "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)";
+        let moments = "SEARCH i USING PRIMARY KEY (kind=? AND name>? AND name<?)";
+        let before = "audit_events_with_payload (org_id=? AND payload_at<?)";
+
+        for (select, searches) in
+            [(SELECT_IN_SQLITE, [places, end]), (OLD_PAYLOADS_IN_SQLITE, [moments, before])]
+        {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
+            let plan: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+
+            for search in searches {
+                assert!(plan.iter().any(|step| step.3.contains(search)), "{search}: {plan:?}");
+            }
+            let scans = plan.iter().any(|step| step.3 == "SCAN e" || step.3 == "SCAN s");
+            assert!(!scans, "{plan:?}");
+        }
+    }
 
     fn texts(detached: &str, salts: &str) -> RecordTexts {
         let core = "{}".to_owned();

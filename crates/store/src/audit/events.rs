@@ -14,7 +14,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, RecordTexts, parse, positions_of_event, read, row},
+    db::{Db, RecordTexts, parse, positions_of_events, read, row},
     error::StoreError,
 };
 
@@ -178,7 +178,7 @@ use made_from;
 /// The SQL that narrows events `e` to the event `$2` by an index.
 macro_rules! is_at {
     (sqlite) => {
-        concat!("e.position IN (", positions_of_event!(), ") AND ")
+        concat!("e.position IN (", positions_of_events!("= $2"), ") AND ")
     };
     (postgres) => {
         ""
@@ -268,7 +268,7 @@ mod tests {
             sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
 
         for search in [
-            "SEARCH u USING INDEX audit_events_by_org (org_id=? AND position>?)",
+            "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)",
             "SEARCH i USING PRIMARY KEY (kind=? AND name=?)",
             "SEARCH b USING INDEX audit_events_by_id (id=?)",
         ] {

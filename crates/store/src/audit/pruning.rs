@@ -7,7 +7,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use crate::{
     Store,
     audit::{checkpoints::HeadRow, holds::held},
-    db::{Db, Dialect, Found, NewEvent, change, events_of_seals, read, row},
+    db::{Db, Dialect, Found, NewEvent, change, events_of_seals, read, row, sealed_upto},
     error::StoreError,
 };
 
@@ -44,8 +44,12 @@ impl Store {
         payloads: Timestamp,
         events: Timestamp,
     ) -> Result<Vec<OrgId>, StoreError> {
+        let old = match &self.db {
+            Db::Sqlite { .. } => old_logs!(sqlite),
+            Db::Postgres(_) => old_logs!(postgres),
+        };
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(OLD_LOGS)
+            sqlx::query_as(old)
                 .bind(payloads.as_micros())
                 .bind(events.as_micros())
                 .fetch_all(&mut *conn)
@@ -103,7 +107,8 @@ impl Store {
                 .execute(&mut *tx)
                 .await?;
             // Events are sealed in the order of their positions.
-            tx.delete_events(&org, last.position).await?;
+            let positions: Vec<_> = free.iter().map(|row| row.position).collect();
+            tx.delete_events(&org, &positions).await?;
             let event = tell(&pruned);
             tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
             Some(pruned)
@@ -125,14 +130,42 @@ impl Store {
     }
 }
 
-const OLD_LOGS: &str = "
+macro_rules! old_logs {
+    ($dialect:ident) => {
+        concat!(
+            "
 SELECT o.id AS org_id FROM orgs o
-WHERE EXISTS (SELECT 1 FROM audit_events e
-        WHERE e.org_id = o.id AND e.payload_at IS NOT NULL AND e.payload_at < $1)
+WHERE ",
+            old_payload!($dialect),
+            "
     OR EXISTS (SELECT 1 FROM audit_seals s
         WHERE s.org_id = o.id AND s.recorded_at < $2 AND s.sequence =
             COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = o.id), 0))
-ORDER BY o.id";
+ORDER BY o.id"
+        )
+    };
+}
+use old_logs;
+
+/// The SQL for whether the org `o` has a payload from before `$1`.
+macro_rules! old_payload {
+    (sqlite) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM audit_index i
+        WHERE i.kind = 5 AND i.name > o.id || ' ' AND i.name < o.id || printf(' %016d', $1))
+    OR EXISTS (SELECT 1 FROM audit_events e
+        WHERE e.org_id = o.id AND e.payload_at < $1 AND e.by_sealer IS NOT 2)
+    OR o.id IN (SELECT e.org_id FROM audit_events e WHERE e.payload_at < $1 AND e.position > ",
+            sealed_upto!(),
+            ")"
+        )
+    };
+    (postgres) => {
+        "EXISTS (SELECT 1 FROM audit_events e
+        WHERE e.org_id = o.id AND e.payload_at IS NOT NULL AND e.payload_at < $1)"
+    };
+}
+use old_payload;
 
 macro_rules! old_sql {
     ($dialect:ident) => {

@@ -7,6 +7,7 @@
 mod growth;
 mod postgres;
 mod sqlite;
+mod tail;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
@@ -19,7 +20,7 @@ use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_o
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, Found, LogConnection, change, read},
+    db::{Db, Dialect, Found, LogConnection, change, read, waiting_events},
     error::StoreError,
 };
 
@@ -256,13 +257,15 @@ impl Store {
     /// The orgs that have something to seal. Looks at every org: see [`Self::committed_since`].
     #[boxed]
     pub async fn orgs_with_unsealed(&self) -> Result<Vec<OrgId>, StoreError> {
+        let unsealed = match &self.db {
+            Db::Sqlite { log, .. } => {
+                log.act(LogConnection::follow).await?;
+                UNSEALED_IN_SQLITE
+            }
+            Db::Postgres(_) => UNSEALED_IN_POSTGRES,
+        };
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT h.org_id FROM audit_heads h WHERE EXISTS (SELECT 1 FROM audit_events e \
-                 WHERE e.org_id = h.org_id AND e.position > h.last_position) ORDER BY h.org_id",
-            )
-            .fetch_all(&mut *conn)
-            .await?
+            sqlx::query_as(unsealed).fetch_all(&mut *conn).await?
         });
         Ok(self.readable(rows))
     }
@@ -367,3 +370,13 @@ impl Store {
         Ok(())
     }
 }
+
+const UNSEALED_IN_POSTGRES: &str = "
+SELECT h.org_id FROM audit_heads h WHERE EXISTS (SELECT 1 FROM audit_events e
+    WHERE e.org_id = h.org_id AND e.position > h.last_position) ORDER BY h.org_id";
+
+const UNSEALED_IN_SQLITE: &str = concat!(
+    "SELECT DISTINCT h.org_id FROM (",
+    waiting_events!(),
+    ") w JOIN audit_heads h ON h.org_id = w.org_id WHERE w.position > h.last_position ORDER BY h.org_id"
+);

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{DELETE_EVENTS, Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
+use super::{Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
 use crate::error::StoreError;
 
 /// `SHOW` of each, as a session of this role gets it.
@@ -85,8 +85,10 @@ impl Dialect for PgConnection {
         Ok(())
     }
 
-    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error> {
-        sqlx::query(DELETE_EVENTS).bind(org_id).bind(upto).execute(&mut *self).await?;
+    async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error> {
+        let delete = "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2";
+        let last = positions.last().copied();
+        sqlx::query(delete).bind(org_id).bind(last).execute(&mut *self).await?;
         Ok(())
     }
 }

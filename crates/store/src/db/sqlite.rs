@@ -5,7 +5,7 @@ mod log;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection, read_id};
-use super::{DELETE_EVENTS, Dialect, NewEvent, TextColumn};
+use super::{Dialect, NewEvent, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
@@ -15,51 +15,77 @@ INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at,
 VALUES ((SELECT 1 + MAX(
         COALESCE((SELECT MAX(position) FROM audit_events), 0),
         COALESCE((SELECT MAX(position) FROM audit_seals), 0),
-        COALESCE((SELECT MAX(position) FROM audit_floor), 0)
-    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 1)";
+        COALESCE((SELECT MAX(MAX(position, sealed)) FROM audit_floor), 0)
+    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)";
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
 const RAISE_FLOOR: &str = "
 UPDATE audit_floor
 SET position = MAX(position, COALESCE((SELECT MAX(position) FROM audit_events), 0))";
 
-/// The SQL for the entries of `audit_index` that the events of an org between two positions have: one
-/// for each name, of which an event has up to four. Kinds: 1 the actor, 2 on whose behalf, 3 the request,
-/// 4 the event itself.
+/// The events of a JSON array of positions; a trigger deletes their entries in the index of the sealer.
+const DELETE_AT: &str = "
+DELETE FROM audit_events WHERE org_id = $1 AND position IN (SELECT value FROM json_each($2))";
+
+/// The SQL for the entries of `audit_index` that these events `e` have: one for each name, of which an
+/// event has up to five. Kinds: 1 the actor, 2 on whose behalf, 3 the request, 4 the event itself, 5 the
+/// org and the moment of a payload.
 macro_rules! index_entries {
-    ($between:literal) => {
+    ($from:expr, $which:expr) => {
         concat!(
             "SELECT kind, name, position FROM (
     SELECT k.column1 AS kind, e.position, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf
-        WHEN 3 THEN e.request ELSE CASE WHEN e.by_sealer IS NOT NULL THEN e.id END END AS name
-    FROM audit_events e CROSS JOIN (VALUES (1), (2), (3), (4)) k
-    WHERE e.org_id = $1 AND ",
-            $between,
+        WHEN 3 THEN e.request
+        WHEN 4 THEN CASE WHEN e.by_sealer IS NOT NULL THEN e.id END
+        ELSE CASE WHEN e.by_sealer = 2 AND e.payload_at IS NOT NULL
+            THEN e.org_id || printf(' %016d', e.payload_at) END END AS name
+    FROM ",
+            $from,
+            " CROSS JOIN (VALUES (1), (2), (3), (4), (5)) k
+    WHERE ",
+            $which,
             "
 ) WHERE name IS NOT NULL"
         )
     };
 }
-pub(crate) use index_entries;
 
-/// The SQL for the positions of the event `$2` of the org `$1`: of one that is not sealed yet, of one
-/// that the sealer indexed, or of one of schema 39 and before.
-macro_rules! positions_of_event {
+/// The SQL for the position up to which every event has its place, or is noted as one that waits for long.
+macro_rules! sealed_upto {
     () => {
-        "SELECT u.position FROM audit_events u WHERE u.org_id = $1 AND u.position > COALESCE(
-    (SELECT h.last_position FROM audit_heads h WHERE h.org_id = $1), 0) AND u.id = $2
-UNION ALL SELECT i.position FROM audit_index i WHERE i.kind = 4 AND i.name = $2
-UNION ALL SELECT b.position FROM audit_events b WHERE b.id = $2 AND b.by_sealer IS NULL"
+        "(SELECT COALESCE(MAX(sealed), 0) FROM audit_floor)"
     };
 }
-pub(crate) use positions_of_event;
 
-/// Entries that the sealer wrote.
-const DELETE_ENTRIES: &str = concat!(
-    "DELETE FROM audit_index WHERE (kind, name, position) IN (",
-    index_entries!("e.position <= $2"),
-    ")"
-);
+/// The SQL for the positions of events by their ids, to be compared as `$ids` says: of those at the end of
+/// the table, of those that the sealer indexed, and of those of schema 39 and before.
+macro_rules! positions_of_events {
+    ($ids:literal) => {
+        concat!(
+            "SELECT u.position FROM audit_events u WHERE u.position > ",
+            $crate::db::sealed_upto!(),
+            " AND u.id ",
+            $ids,
+            " UNION ALL SELECT i.position FROM audit_index i WHERE i.kind = 4 AND i.name ",
+            $ids,
+            " UNION ALL SELECT b.position FROM audit_events b WHERE b.by_sealer IS NULL AND b.id ",
+            $ids
+        )
+    };
+}
+
+/// The SQL for positions and orgs of the events that may have no place yet: those at the end of the table,
+/// and those that are noted.
+macro_rules! waiting_events {
+    () => {
+        concat!(
+            "SELECT u.position, u.org_id FROM audit_events u WHERE u.position > ",
+            $crate::db::sealed_upto!(),
+            " UNION ALL SELECT i.position, i.name FROM audit_index i WHERE i.kind = 6"
+        )
+    };
+}
+pub(crate) use {index_entries, positions_of_events, sealed_upto, waiting_events};
 
 impl Dialect for SqliteConnection {
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {
@@ -97,11 +123,10 @@ impl Dialect for SqliteConnection {
         Ok(())
     }
 
-    async fn delete_events(&mut self, org_id: &str, upto: i64) -> Result<(), sqlx::Error> {
+    async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error> {
         sqlx::query(RAISE_FLOOR).execute(&mut *self).await?;
-        for delete in [DELETE_ENTRIES, DELETE_EVENTS] {
-            sqlx::query(delete).bind(org_id).bind(upto).execute(&mut *self).await?;
-        }
+        let positions = serde_json::Value::from(positions).to_string();
+        sqlx::query(DELETE_AT).bind(org_id).bind(positions).execute(&mut *self).await?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
 };
-use portcullis_store::{EventRecord, Store, StoreError, UnsealedEvent};
+use portcullis_store::{EventRecord, Store, StoreError, UnsealedEvent, Visibility};
 use tokio::task::JoinSet;
 
 use crate::{
@@ -79,6 +79,59 @@ on_both! {
 
         assert_eq!(sealed, Err(StoreError::Corrupt("audit_events.packed")));
         assert_eq!(db.store.sealed_size(org).await.unwrap(), 0);
+    }
+
+    // A log that cannot be sealed waits, however many events of others are sealed meanwhile.
+    async fn a_log_that_cannot_be_sealed_holds_up_no_other(db: Database) {
+        let stuck = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        for n in 0..3 {
+            writer.append(event(stuck, n), soon()).await.unwrap();
+        }
+        let bytes = if db.is_sqlite() { "x'01ff'" } else { "'\x01ff'" };
+        let first: EventId = given::id("evt", 0);
+        db.execute("CREATE TABLE sound AS SELECT id, packed FROM audit_events").await;
+        db.execute_text(format!("UPDATE audit_events SET packed = {bytes} WHERE id = '{first}'")).await;
+
+        for round in 1..=3 {
+            let events = (0..7_000).map(|n| event(other, 10_000 * round + n));
+            append_all(&db.store, events.collect()).await;
+            assert_eq!(db.store.seal(other, leaf).await.unwrap(), 7_000);
+        }
+
+        assert_eq!(db.store.orgs_with_unsealed().await.unwrap(), [stuck]);
+        for n in 0..3 {
+            let id = given::id("evt", n);
+            let found = db.store.find_event(stuck, Visibility::All, id).await.unwrap();
+            assert_eq!(found.map(|event| event.seal), Some(None));
+            let twin = writer.append(event(stuck, n), soon()).await;
+            assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
+        }
+        if db.is_sqlite() {
+            db.execute("CREATE TABLE is_short (events INTEGER CHECK (events < 16384))").await;
+            db.execute(
+                "INSERT INTO is_short SELECT COUNT(*) FROM audit_events \
+                 WHERE position > (SELECT sealed FROM audit_floor)",
+            )
+            .await;
+        }
+        writer.append(event(stuck, 3), soon()).await.unwrap();
+        db.execute(
+            "UPDATE audit_events SET packed = (SELECT s.packed FROM sound s \
+             WHERE s.id = audit_events.id) WHERE id IN (SELECT id FROM sound)",
+        )
+        .await;
+        assert_eq!(db.store.seal(stuck, leaf).await.unwrap(), 4);
+        assert!(db.store.orgs_with_unsealed().await.unwrap().is_empty());
+        let log = whole_log(&db.store, stuck).await;
+        let ids: Vec<EventId> = log.iter().map(|event| event.id).collect();
+        assert_eq!(ids, [0, 1, 2, 3].map(|n| given::id("evt", n)));
+        assert_sound(stuck, &log);
+        if db.is_sqlite() {
+            db.execute("CREATE TABLE none_waits (kind INTEGER CHECK (kind < 6))").await;
+            db.execute("INSERT INTO none_waits SELECT kind FROM audit_index").await;
+        }
     }
 
     async fn an_org_that_does_not_exist_has_nothing_to_seal(db: Database) {

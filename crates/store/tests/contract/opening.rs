@@ -2,7 +2,10 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use portcullis_core::id::{EventId, OrgId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId},
+};
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync, Visibility};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, sqlite::SqliteConnectOptions};
 use tokio::task::JoinSet;
@@ -72,13 +75,14 @@ on_both! {
     }
 }
 
-/// A file of schema 39 with this many events that are not sealed.
-async fn file_of_schema_39(path: &Path, events: u32) {
+/// A file of this schema, 39 or 40, with this many events that are not sealed.
+async fn file_of_schema(schema: u32, path: &Path, events: u32) {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut conn = options.connect().await.unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files.filter(|file| name_of(file).as_str() < "0040").collect();
+    let mut files: Vec<_> =
+        files.filter(|file| name_of(file) < format!("{:04}", schema + 1)).collect();
     files.sort_unstable();
     let mut script = "CREATE TABLE schema_migrations (version BIGINT NOT NULL PRIMARY KEY, \
                       name TEXT NOT NULL);"
@@ -97,12 +101,14 @@ async fn file_of_schema_39(path: &Path, events: u32) {
          VALUES ('{org}', 0, 0, 0, 0);"
     )
     .unwrap();
+    let marked = if schema == 40 { "by_sealer = 1, payload_at = 1" } else { "payload_at = 1" };
     for n in 0..events {
         let id: EventId = given::id("evt", n);
         write!(
             script,
-            "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core)
-             VALUES ('{id}', '{org}', 'mcp.invocation', 1, 1, '{{\"n\":{n}}}');"
+            "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core, detached)
+             VALUES ('{id}', '{org}', 'mcp.invocation', 1, 1, '{{\"n\":{n}}}', '{{\"input\":1}}');
+             UPDATE audit_events SET {marked} WHERE id = '{id}';"
         )
         .unwrap();
     }
@@ -115,39 +121,55 @@ fn name_of(file: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_file_of_the_version_before_is_read_and_sealed_on() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let path = folder.path().join("portcullis.db");
-    file_of_schema_39(&path, 4).await;
-    let org = given::id("org", 1);
+async fn a_file_of_a_version_before_is_read_sealed_on_and_pruned() {
+    for (schema, indexed_ids) in [(39, 1), (40, 5)] {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("portcullis.db");
+        file_of_schema(schema, &path, 4).await;
+        let org = given::id("org", 1);
 
-    let store = Store::open(&DatabaseSettings::new(DatabaseUrl::sqlite(path.clone()))).await;
-    let store = store.unwrap();
-    given::append_all(&store, vec![given::event(org, 4)]).await;
-    let find = async |n| {
-        let id = given::id("evt", n);
-        let found = store.find_event(org, Visibility::All, id).await.unwrap();
-        found.map(|event| (event.core, event.seal.map(|seal| seal.sequence)))
-    };
+        let store = Store::open(&DatabaseSettings::new(DatabaseUrl::sqlite(path.clone()))).await;
+        let store = store.unwrap();
+        given::append_all(&store, vec![given::event(org, 4)]).await;
+        let find = async |n| {
+            let id = given::id("evt", n);
+            let found = store.find_event(org, Visibility::All, id).await.unwrap();
+            found.map(|event| (event.core, event.seal.map(|seal| seal.sequence)))
+        };
 
-    for n in 0..5 {
-        assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), None)));
+        for n in 0..5 {
+            assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), None)), "{schema}");
+        }
+        assert_eq!(store.orgs_with_unsealed().await.unwrap(), [org], "{schema}");
+        assert_eq!(store.seal(org, given::leaf).await.unwrap(), 5, "{schema}");
+        for n in 0..5 {
+            assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), Some(i64::from(n)))));
+        }
+        assert_eq!(find(5).await, None);
+        let indexed = store.indexed_events(org, 0, 5).await.unwrap();
+        assert_eq!(indexed.iter().filter(|event| event.is_indexed).count(), 5, "{schema}");
+        // Those from before keep their indexes.
+        let ids = "SELECT COUNT(*) FROM audit_index WHERE kind = 4";
+        assert_eq!(number(&path, ids).await, indexed_ids, "{schema}");
+        assert_eq!(store.orgs_to_prune(given::NOW, Timestamp::default()).await.unwrap(), [org]);
+        let told = |_| given::event(org, 10);
+        assert_eq!(store.let_payloads_go(org, given::NOW, told).await.unwrap(), 4, "{schema}");
+        let pruned = store.prune(org, given::NOW, |_| given::event(org, 11)).await.unwrap();
+        assert_eq!(pruned.map(|pruned| pruned.events()), Some(4), "{schema}");
+        assert_eq!(find(3).await, None);
+        let entries = "SELECT COUNT(*) FROM audit_index WHERE kind = 4";
+        assert_eq!(number(&path, entries).await, 1, "{schema}");
+        store.close().await;
+        let sound = "SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'";
+        assert_eq!(number(&path, sound).await, 1, "{schema}");
     }
-    assert_eq!(store.seal(org, given::leaf).await.unwrap(), 5);
-    for n in 0..5 {
-        assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), Some(i64::from(n)))));
-    }
-    assert_eq!(find(5).await, None);
-    let indexed = store.indexed_events(org, 0, 5).await.unwrap();
-    assert_eq!(indexed.iter().filter(|event| event.is_indexed).count(), 5);
-    store.close().await;
+}
+
+async fn number(path: &Path, sql: &'static str) -> i64 {
     let mut conn = SqliteConnectOptions::new().filename(path).connect().await.unwrap();
-    let sound: String =
-        sqlx::query_scalar("PRAGMA integrity_check").fetch_one(&mut conn).await.unwrap();
-    assert_eq!(sound, "ok");
-    let ids = "SELECT COUNT(*) FROM audit_index WHERE kind = 4";
-    let ids: i64 = sqlx::query_scalar(ids).fetch_one(&mut conn).await.unwrap();
-    assert_eq!(ids, 1, "those from before keep their index");
+    let found = sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    found
 }
 
 #[tokio::test]

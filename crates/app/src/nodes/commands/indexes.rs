@@ -45,7 +45,7 @@ pub(super) enum IndexFault {
         column: &'static str,
     },
     #[error(
-        "event {id} at place {sequence} is not in the index of actors and requests; filters hide it"
+        "event {id} at place {sequence} is not in the index of events; filters or retention pass over it"
     )]
     Unlisted {
         /// Its id, as the record has it.
@@ -244,6 +244,10 @@ impl Walk {
             self.recorded_at = Some(event.recorded_at);
             self.removals.compare(event, &record)?;
             compare_payload(event, &record)?;
+            if !event.is_indexed {
+                let id = text_at(&record, "/id").unwrap_or_default().to_owned();
+                return Err(IndexFault::Unlisted { id, sequence: event.sequence });
+            }
             self.found.events += 1;
         }
         Ok(())
@@ -289,10 +293,6 @@ fn compare_columns(
         if value.as_deref() != said(pointer) {
             return Err(wrong(column));
         }
-    }
-    if !event.is_indexed {
-        let id = said("/id").unwrap_or_default().to_owned();
-        return Err(IndexFault::Unlisted { id, sequence: event.sequence });
     }
     let occurred_at = Timestamp::from_micros(event.occurred_at).to_string();
     if said("/occurred_at") != Some(&occurred_at) {

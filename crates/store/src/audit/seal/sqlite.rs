@@ -4,7 +4,10 @@
 use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
+use super::{
+    Growth, Head, Standing, Unsealed, UnsealedEvent,
+    tail::{self, Waiting},
+};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, StoredCheckpoint},
@@ -51,13 +54,24 @@ impl LogConnection {
     ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
         // A single read transaction: otherwise each statement takes and releases the locks of the file.
         let open = self.open()?.unchecked_transaction()?;
+        let read: Vec<_> = orgs.iter().map(|org| standing(&open, *org)).collect();
+        let mut waiting = Waiting::default();
+        for (org, standing) in orgs.iter().zip(&read) {
+            if let Ok(Some(Standing { head, .. })) = standing
+                && head.tree_size == head.size
+            {
+                waiting.add(*org, head.last_position);
+            }
+        }
+        waiting.read(&open, horizon, most)?;
         let mut all = Vec::new();
         let mut rows = 0;
-        for org in orgs {
+        for (org, standing) in orgs.iter().zip(read) {
             if rows >= most {
                 break;
             }
-            let standing = standing(&open, *org, horizon, most);
+            let positions = waiting.take(*org);
+            let standing = standing.and_then(|it| with_rows(&open, *org, it, &positions));
             rows += standing.iter().flatten().map(|it| it.rows.len()).sum::<usize>();
             all.push(standing);
         }
@@ -66,7 +80,17 @@ impl LogConnection {
 
     /// Writes all of them in one transaction. Which of the logs were still as they had been read.
     pub(crate) fn grow(&mut self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
-        self.change(|open| growths.iter().map(|growth| grow(open, growth)).collect())
+        self.change(|open| {
+            let grown = growths.iter().map(|growth| grow(open, growth));
+            let grown = grown.collect::<Result<_, StoreError>>()?;
+            tail::follow(open)?;
+            Ok(grown)
+        })
+    }
+
+    /// Lets look-ups of events without a place pass over those that have theirs.
+    pub(crate) fn follow(&mut self) -> Result<(), StoreError> {
+        self.change(tail::follow)
     }
 }
 
@@ -75,12 +99,8 @@ fn last_position(open: &Connection) -> Result<i64, rusqlite::Error> {
     open.prepare_cached(sql)?.query_row((), |row| row.get(0))
 }
 
-fn standing(
-    open: &Connection,
-    org: OrgId,
-    horizon: i64,
-    most: usize,
-) -> Result<Option<Standing>, StoreError> {
+/// The head of the log and the edge of its tree, without events.
+fn standing(open: &Connection, org: OrgId) -> Result<Option<Standing>, StoreError> {
     let id = org.to_string();
     let signed = signed(open, &id)?;
     let head = open.prepare_cached(HEAD)?.query_row([&id], |row| {
@@ -92,10 +112,8 @@ fn standing(
         })
     });
     let Some(head) = head.optional()? else { return Ok(None) };
-    let mut rows = Vec::new();
     let mut edge = Tiles::default();
     if head.tree_size == head.size {
-        rows = unsealed(open, org, head.last_position, horizon, most)?;
         let mut select = open.prepare_cached(tree::TILE)?;
         for tile in Standing::edge_of(head.size)? {
             let place = (&id, i64::from(tile.level), number(tile.index));
@@ -104,7 +122,7 @@ fn standing(
             }
         }
     }
-    Ok(Some(Standing { signed, head, rows, edge }))
+    Ok(Some(Standing { signed, head, rows: Vec::new(), edge }))
 }
 
 fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, StoreError> {
@@ -120,20 +138,31 @@ fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, Stor
     }))
 }
 
-/// The first events of the org behind `after` up to `horizon`, in the order of their positions.
+/// The same with the events of the org at these positions.
+fn with_rows(
+    open: &Connection,
+    org: OrgId,
+    standing: Option<Standing>,
+    positions: &[i64],
+) -> Result<Option<Standing>, StoreError> {
+    let Some(standing) = standing else { return Ok(None) };
+    Ok(Some(Standing { rows: unsealed(open, org, positions)?, ..standing }))
+}
+
+/// The events of the org at these positions.
 fn unsealed(
     open: &Connection,
     org_id: OrgId,
-    after: i64,
-    horizon: i64,
-    most: usize,
+    positions: &[i64],
 ) -> Result<Vec<Unsealed>, StoreError> {
     let mut select = open.prepare_cached(UNSEALED)?;
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let mut rows = select.query((org_id.to_string(), after, horizon, most))?;
-    let mut events = Vec::new();
-    while let Some(row) = rows.next()? {
-        events.push(read(org_id, row)?);
+    let org = org_id.to_string();
+    let mut events = Vec::with_capacity(positions.len());
+    for position in positions {
+        let mut rows = select.query((&org, position))?;
+        while let Some(row) = rows.next()? {
+            events.push(read(org_id, row)?);
+        }
     }
     Ok(events)
 }
@@ -164,9 +193,10 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
     for (seal, sequence) in growth.seals.iter().zip(first..) {
         insert.execute((&org, sequence, seal.position, seal.recorded_at, seal.leaf_hash))?;
     }
-    open.prepare_cached(INDEX)?.execute((&org, growth.head.last_position, growth.last_position))?;
-    let counted = (&org, growth.head.last_position, growth.last_position);
-    open.prepare_cached(counts::ADD)?.execute(counted)?;
+    let places = (&org, first, first + count);
+    open.prepare_cached(INDEX)?.execute(places)?;
+    open.prepare_cached(counts::ADD_BY_PLACE)?.execute(places)?;
+    tail::forget(open, &org, growth.last_position)?;
     let mut put = open.prepare_cached(tree::PUT)?;
     for (tile, hashes) in &growth.tiles {
         put.execute((&org, i64::from(tile.level), number(tile.index), hashes))?;
@@ -185,8 +215,7 @@ const HEAD: &str = "
 SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads WHERE org_id = ?";
 
 const UNSEALED: &str = "
-SELECT position, id, committed_at, packed, core FROM audit_events
-WHERE org_id = ? AND position > ? AND position <= ? ORDER BY position LIMIT ?";
+SELECT position, id, committed_at, packed, core FROM audit_events WHERE org_id = ? AND position = ?";
 
 const MOVE_HEAD: &str = "
 UPDATE audit_heads SET size = size + ?3, tree_size = tree_size + ?3, last_position = ?4,
@@ -199,5 +228,8 @@ VALUES (?, ?, ?, ?, ?)";
 
 const INDEX: &str = concat!(
     "INSERT OR IGNORE INTO audit_index (kind, name, position) ",
-    index_entries!("e.position > $2 AND e.position <= $3")
+    index_entries!(
+        "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",
+        "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
+    )
 );

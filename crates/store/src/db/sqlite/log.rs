@@ -31,7 +31,7 @@ const CACHE_KIB: i64 = 8 * 1024;
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// Statements that stay prepared.
-const STATEMENTS: usize = 32;
+const STATEMENTS: usize = 48;
 
 /// The turn to write, and the connection of the log. Clones share them.
 #[derive(Debug, Clone)]

@@ -1,0 +1,139 @@
+//! The end of the table of events on SQLite, where those stand that have no place in a log yet.
+//!
+//! No index is written with an event: look-ups by org or id read the events behind a position that follows
+//! what is sealed. A log that cannot be sealed holds up no other: of the events that it keeps waiting, those
+//! far behind are noted in the index of the sealer instead.
+
+use std::collections::HashMap;
+
+use portcullis_core::id::OrgId;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::{
+    db::{index_entries, sealed_upto},
+    error::StoreError,
+};
+
+/// Events that look-ups read at the end of the table at most, until the next seal: those of some seconds.
+const LONGEST: i64 = 16_384;
+
+/// Events of logs that have no place yet.
+#[derive(Default)]
+pub(super) struct Waiting(HashMap<String, WaitingLog>);
+
+struct WaitingLog {
+    /// Position of the last event that has its place.
+    sealed: i64,
+    positions: Vec<i64>,
+}
+
+impl Waiting {
+    /// Adds a log whose events up to the position `sealed` have their places.
+    pub(super) fn add(&mut self, org: OrgId, sealed: i64) {
+        self.0.insert(org.to_string(), WaitingLog { sealed, positions: Vec::new() });
+    }
+
+    /// Reads the positions of the first events of each log, `most` of each, up to `horizon`.
+    pub(super) fn read(
+        &mut self,
+        open: &Connection,
+        horizon: i64,
+        most: usize,
+    ) -> Result<(), StoreError> {
+        let mut noted = open.prepare_cached(NOTED)?;
+        let mut full = 0;
+        for (org, log) in &mut self.0 {
+            let limit = i64::try_from(most).unwrap_or(i64::MAX);
+            let positions = noted.query_map((org, log.sealed, horizon, limit), |row| row.get(0))?;
+            log.positions = positions.collect::<Result<_, _>>()?;
+            full += usize::from(log.positions.len() >= most);
+        }
+        let mut tail = open.prepare_cached(TAIL)?;
+        let mut rows = tail.query([horizon])?;
+        while full < self.0.len()
+            && let Some(row) = rows.next()?
+        {
+            // An event whose org cannot be read is in no log.
+            let Ok(org) = row.get_ref(1)?.as_str() else { continue };
+            let Some(log) = self.0.get_mut(org) else { continue };
+            let position = row.get(0)?;
+            if position > log.sealed && log.positions.len() < most {
+                log.positions.push(position);
+                full += usize::from(log.positions.len() >= most);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the positions of a log.
+    pub(super) fn take(&mut self, org: OrgId) -> Vec<i64> {
+        self.0.remove(&org.to_string()).map(|log| log.positions).unwrap_or_default()
+    }
+}
+
+/// Lets look-ups begin behind the events that have their places. A crash in front of it leaves more to
+/// read, and nothing unread.
+pub(super) fn follow(open: &Connection) -> Result<(), StoreError> {
+    open.prepare_cached(FOLLOW)?.execute(())?;
+    let last = open.prepare_cached(LAST_OF_LONG)?.query_row([LONGEST], |row| row.get::<_, i64>(0));
+    let Some(last) = last.optional()? else { return Ok(()) };
+    let upto = last - LONGEST / 2;
+    for note in [INDEX_WAITING, NOTE_WAITING, PASS_WAITING] {
+        open.prepare_cached(note)?.execute([upto])?;
+    }
+    Ok(())
+}
+
+/// Removes the notes of events of the org up to this position, which have their places now.
+pub(super) fn forget(open: &Connection, org: &str, upto: i64) -> Result<(), StoreError> {
+    let forget = "DELETE FROM audit_index WHERE kind = 6 AND name = ? AND position <= ?";
+    open.prepare_cached(forget)?.execute((org, upto))?;
+    Ok(())
+}
+
+const NOTED: &str = "
+SELECT position FROM audit_index
+WHERE kind = 6 AND name = ? AND position > ? AND position <= ? ORDER BY position LIMIT ?";
+
+const TAIL: &str = concat!(
+    "SELECT position, org_id FROM audit_events WHERE position <= ? AND position > ",
+    sealed_upto!(),
+    " ORDER BY position"
+);
+
+const FOLLOW: &str = "
+UPDATE audit_floor SET sealed = MAX(sealed, COALESCE(
+    (SELECT e.position - 1 FROM audit_events e WHERE e.position > audit_floor.sealed
+        AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)
+        ORDER BY e.position LIMIT 1),
+    (SELECT MAX(position) FROM audit_events), 0))";
+
+/// The last position, if look-ups read more than so many events.
+const LAST_OF_LONG: &str = concat!(
+    "SELECT last FROM (SELECT MAX(position) AS last FROM audit_events) WHERE last > ? + ",
+    sealed_upto!()
+);
+
+/// The SQL for the events `e` without a place, up to the position `$1`.
+macro_rules! waiting_upto {
+    () => {
+        concat!(
+            "e.position <= $1 AND e.position > ",
+            sealed_upto!(),
+            " AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)"
+        )
+    };
+}
+
+const INDEX_WAITING: &str = concat!(
+    "INSERT OR IGNORE INTO audit_index (kind, name, position) ",
+    index_entries!("audit_events e", waiting_upto!())
+);
+
+const NOTE_WAITING: &str = concat!(
+    "INSERT OR IGNORE INTO audit_index (kind, name, position)
+SELECT 6, e.org_id, e.position FROM audit_events e WHERE ",
+    waiting_upto!()
+);
+
+const PASS_WAITING: &str = "UPDATE audit_floor SET sealed = MAX(sealed, $1)";
