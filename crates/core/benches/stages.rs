@@ -318,7 +318,7 @@ fn written(event: &Event) -> (String, usize) {
     let mut row = event.core_json();
     let core = row.len();
     event.detached.write_values(&mut row);
-    event.detached.write_salts(&mut row);
+    event.detached.write_seed(&mut row);
     (row, core)
 }
 

@@ -22,6 +22,7 @@ mod commitment;
 mod csv;
 mod event;
 mod held;
+mod kept;
 mod leaf;
 mod ocsf;
 mod record;
@@ -37,6 +38,7 @@ pub use self::{
     csv::{CSV_COLUMNS, CsvLines},
     event::{Event, EventParts, RecordedEvent},
     held::{LEAF, uncommitted},
+    kept::{RestoredRecord, restore},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,

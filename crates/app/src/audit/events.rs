@@ -59,11 +59,11 @@ pub(crate) fn row_of_parts(event: &EventParts<'_>) -> NewEvent {
 
 /// The record of an event and its erasable part.
 fn record_of(event: &EventParts<'_>) -> EventTexts {
-    let core = event.core_json();
+    let core = event.kept_json();
     let mut texts = EventTexts::with_capacity(core.len() + event.detached.written_len());
     texts.write(TextColumn::Core, |out| out.push_str(&core));
     texts.write(TextColumn::Detached, |out| event.detached.write_values(out));
-    texts.write(TextColumn::Salts, |out| event.detached.write_salts(out));
+    texts.write(TextColumn::Salts, |out| event.detached.write_seed(out));
     texts
 }
 

@@ -212,12 +212,14 @@ fn target(kind: &'static str, id: &str) -> Target {
 fn row(event: &Event) -> NewEvent {
     let governance = event.governance.as_ref();
     let target = event.target.as_ref().and_then(|target| target.id.as_deref());
+    let mut seed = String::new();
+    event.detached.write_seed(&mut seed);
     let given = [
         (TextColumn::Target, target),
         (TextColumn::Policy, governance.and_then(|it| it.policy.as_deref())),
-        (TextColumn::Core, Some(&*event.core_json())),
+        (TextColumn::Core, Some(&*event.parts().kept_json())),
         (TextColumn::Detached, Some(&*event.detached.values_json())),
-        (TextColumn::Salts, Some(&*event.detached.salts_json())),
+        (TextColumn::Salts, Some(&*seed)),
     ];
     let given = given.into_iter().filter_map(|(column, text)| Some((column, text?)));
     let texts = given.fold(EventTexts::default(), |row, (column, text)| row.with(column, text));

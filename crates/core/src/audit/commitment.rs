@@ -3,7 +3,7 @@
 use std::{fmt, ops::Range};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::{Serialize, Serializer};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
 use crate::{
@@ -12,6 +12,8 @@ use crate::{
     random::{self, Random},
 };
 
+/// A salt, or the seed of the salts of an event.
+type Salt = [u8; 32];
 /// Bytes of a salt in base64.
 const SALT: usize = 44;
 /// Members for which room is made at once: no call has more.
@@ -19,24 +21,31 @@ const MEMBERS: usize = 8;
 
 /// Personal data and payload: hashed with a salt into the log, kept beside it or not at all.
 ///
-/// Values are held as the canonical text that was hashed, digests and salts as they are written, so
-/// that nothing is written twice. Members are ordered by name, as the canonical form wants them.
+/// Values are held as the canonical text that is hashed, so that nothing is written twice. Each salt is the
+/// SHA-256 of its member's name and a seed, which is random: none leads to another. What is kept of an event
+/// has the seed, and the commitments to values that are not kept; the others follow ([`restore`]). Members
+/// are ordered by name, as the canonical form wants them.
 #[derive(Clone, Default)]
 pub struct Detached {
     members: Vec<DetachedMember>,
     /// Kept values, one behind the other.
     kept: String,
+    /// Drawn with the first member.
+    seed: Option<Salt>,
 }
 
-/// One member. What is not kept is only committed to.
 #[derive(Clone)]
 struct DetachedMember {
     name: &'static str,
-    /// As it is recorded: `sha256:` and hexadecimal digits.
-    digest: String,
-    /// In base64.
-    salt: [u8; SALT],
-    kept: Option<Range<usize>>,
+    value: MemberValue,
+}
+
+#[derive(Clone)]
+enum MemberValue {
+    /// Its place among the kept values.
+    Kept(Range<usize>),
+    /// The commitment as it is recorded: `sha256:` and hexadecimal digits.
+    Committed(String),
 }
 
 impl Detached {
@@ -143,12 +152,13 @@ impl Detached {
         kept: Option<Range<usize>>,
         source: &dyn Random,
     ) {
-        let bytes = random::bytes::<32>(source);
-        let digest = json::sha256(&[&bytes, text.as_bytes()]);
-        let mut salt = [0; SALT];
-        // It is as long as the text of 32 bytes.
-        let _ = STANDARD.encode_slice(bytes, &mut salt);
-        let member = DetachedMember { name, digest, salt, kept };
+        let seed = self.seed.get_or_insert_with(|| random::bytes(source));
+        // A value that is nothing looks like one that is not kept.
+        let value = match kept.filter(|_| text != NOTHING) {
+            Some(place) => MemberValue::Kept(place),
+            None => MemberValue::Committed(commitment_to(seed, name, text)),
+        };
+        let member = DetachedMember { name, value };
         if self.members.is_empty() {
             self.members.reserve(MEMBERS);
         }
@@ -170,22 +180,25 @@ impl Detached {
     /// `sha256:…` by member: hashed into the log.
     #[must_use]
     pub const fn commitments(&self) -> Commitments<'_> {
-        Commitments(self)
+        Commitments { detached: self, with_kept: true }
+    }
+
+    /// Of these, the commitments to values that are not kept.
+    pub(super) const fn bare_commitments(&self) -> Commitments<'_> {
+        Commitments { detached: self, with_kept: false }
     }
 
     /// Writes the values that are kept, by member, as JSON; `null` where only the commitment is.
     pub fn write_values(&self, out: &mut String) {
-        self.write(out, |member, out| out.push_str(self.kept_of(member).unwrap_or("null")));
+        self.write(out, |member, out| out.push_str(self.kept_of(member).unwrap_or(NOTHING)));
     }
 
-    /// Writes the salts in base64, by member, as JSON: a holder of value and salt can check the
-    /// commitment.
-    pub fn write_salts(&self, out: &mut String) {
-        self.write(out, |member, out| {
-            out.push('"');
-            out.push_str(ascii(&member.salt));
-            out.push('"');
-        });
+    /// Writes the seed of the salts as JSON: a text in base64, or an empty object without members.
+    pub fn write_seed(&self, out: &mut String) {
+        match &self.seed {
+            Some(seed) if !self.members.is_empty() => write_base64(seed, out),
+            Some(_) | None => out.push_str("{}"),
+        }
     }
 
     /// The values, as [`Self::write_values`] writes them.
@@ -196,32 +209,35 @@ impl Detached {
         out
     }
 
-    /// The salts, as [`Self::write_salts`] writes them.
+    /// The salts in base64, by member, as JSON: a holder of value and salt can check the commitment.
     #[must_use]
     pub fn salts_json(&self) -> String {
         let mut out = String::new();
-        self.write_salts(&mut out);
+        let seed = self.seed.unwrap_or_default();
+        self.write(&mut out, |member, out| write_base64(&salt_of(&seed, member.name), out));
         out
     }
 
-    /// Bytes that commitments, values and salts take together, at most.
+    /// Bytes that values and seed take together, at most.
     #[must_use]
     pub fn written_len(&self) -> usize {
         let names: usize = self.members.iter().map(|member| member.name.len()).sum();
-        let one = 64 + SALT + "\"sha256:\",\"\",null".len() + 3 * "\"\":".len();
-        self.kept.len() + 3 * names + one * self.members.len() + 3 * "{}".len()
+        let one = "\"\":null,".len();
+        self.kept.len() + names + one * self.members.len() + "{}".len() + SALT + "\"\"".len()
     }
 
     /// Returns true if a payload is kept, not only committed to.
     #[must_use]
     pub fn has_payload(&self) -> bool {
         let payload = |member: &&DetachedMember| matches!(member.name, "input" | "output");
-        let kept = |member| self.kept_of(member).is_some_and(|text| text != "null");
-        self.members.iter().filter(payload).any(kept)
+        self.members.iter().filter(payload).any(|member| self.kept_of(member).is_some())
     }
 
     fn kept_of(&self, member: &DetachedMember) -> Option<&str> {
-        self.kept.get(member.kept.clone()?)
+        match &member.value {
+            MemberValue::Kept(place) => self.kept.get(place.clone()),
+            MemberValue::Committed(_) => None,
+        }
     }
 
     /// Writes an object with something of each member. Their names need no escaping.
@@ -240,9 +256,24 @@ impl Detached {
     }
 }
 
-/// Digits as a text.
-fn ascii(digits: &[u8]) -> &str {
-    str::from_utf8(digits).unwrap_or_default()
+/// What is written in the place of a value that is not kept.
+pub(super) const NOTHING: &str = "null";
+
+/// Salt of a member. Names are not secret, so the seed makes it.
+pub(super) fn salt_of(seed: &Salt, name: &str) -> Salt {
+    json::digest(&[name.as_bytes(), seed])
+}
+
+/// Commitment to the canonical text of a member's value.
+pub(super) fn commitment_to(seed: &Salt, name: &str, text: &str) -> String {
+    json::sha256(&[&salt_of(seed, name), text.as_bytes()])
+}
+
+/// Writes a salt or a seed as a text in base64.
+pub(super) fn write_base64(salt: &Salt, out: &mut String) {
+    out.push('"');
+    STANDARD.encode_string(salt, out);
+    out.push('"');
 }
 
 /// Names alone: what is personal is printed by nothing.
@@ -254,11 +285,27 @@ impl fmt::Debug for Detached {
 
 /// Commitments to the members of [`Detached`], as they are recorded.
 #[derive(Debug)]
-pub struct Commitments<'a>(&'a Detached);
+pub struct Commitments<'a> {
+    detached: &'a Detached,
+    /// False for those alone whose values are not kept.
+    with_kept: bool,
+}
 
 impl Serialize for Commitments<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.members.iter().map(|member| (member.name, &member.digest)))
+        let seed = self.detached.seed.unwrap_or_default();
+        let mut map = to.serialize_map(None)?;
+        for member in &self.detached.members {
+            match &member.value {
+                MemberValue::Committed(digest) => map.serialize_entry(member.name, digest)?,
+                MemberValue::Kept(_) if !self.with_kept => {}
+                MemberValue::Kept(_) => {
+                    let text = self.detached.kept_of(member).unwrap_or(NOTHING);
+                    map.serialize_entry(member.name, &commitment_to(&seed, member.name, text))?;
+                }
+            }
+        }
+        map.end()
     }
 }
 
@@ -282,12 +329,15 @@ mod tests {
         detached.commit("input", &json!({"limit": 10}), &Sevens);
 
         let commitments = json!(detached.commitments());
-        let opened = json::sha256(&[&[7; 32], b"\"alice\""]);
+        let salt = |name: &str| json::digest(&[name.as_bytes(), &[7; 32]]);
+        let opened = json::sha256(&[&salt("actor_name"), b"\"alice\""]);
         assert_eq!(commitments["actor_name"], json!(opened));
         assert!(commitments.get("user_agent").is_none());
         let values = json!({"actor_name": "alice", "input": null, "label": "al\"ice's\n"});
         assert_eq!(parsed(&detached.values_json()), values);
-        assert_eq!(parsed(&detached.salts_json())["input"], json!(STANDARD.encode([7; 32])));
+        let salts = parsed(&detached.salts_json());
+        assert_eq!(salts["input"], json!(STANDARD.encode(salt("input"))));
+        assert_ne!(salts["input"], salts["label"]);
         assert!(!detached.has_payload());
     }
 

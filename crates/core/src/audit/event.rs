@@ -91,9 +91,20 @@ impl EventParts<'_> {
     /// [`super::leaf_bytes`] adds when the event is sealed.
     #[must_use]
     pub fn core_json(&self) -> String {
+        self.record(self.detached.commitments())
+    }
+
+    /// The same without the commitments that follow from the values that are kept beside it:
+    /// [`super::restore`] adds them.
+    #[must_use]
+    pub fn kept_json(&self) -> String {
+        self.record(self.detached.bare_commitments())
+    }
+
+    fn record(&self, commitments: Commitments<'_>) -> String {
         let core = RecordedEvent {
             actor: self.actor,
-            commitments: self.detached.commitments(),
+            commitments,
             count: self.count,
             governance: self.governance,
             id: self.id,
@@ -146,7 +157,7 @@ mod tests {
     use crate::{
         audit::{
             ActorClient, Credential, DlpFinding, DlpResult, OutcomeStatus, RecordedDecision,
-            UsedApproval,
+            UsedApproval, restore,
         },
         authorization::ClientKind,
         json,
@@ -251,6 +262,25 @@ mod tests {
 
             let read: serde_json::Value = serde_json::from_str(&record).unwrap();
             prop_assert_eq!(json::canonical(&read), record);
+        }
+
+        #[test]
+        fn a_record_follows_from_what_is_kept_of_it(event in events()) {
+            let mut seed = String::new();
+            event.detached.write_seed(&mut seed);
+            let kept = event.parts().kept_json();
+
+            let restored = restore(&kept, &event.detached.values_json(), &seed);
+
+            let record = event.core_json();
+            prop_assert!(kept.len() <= record.len());
+            if event.detached.values_json() == "{}" {
+                prop_assert_eq!((kept, seed.as_str()), (record, "{}"));
+            } else {
+                let restored = restored.unwrap();
+                prop_assert_eq!(restored.core, record);
+                prop_assert_eq!(restored.salts, event.detached.salts_json());
+            }
         }
     }
 }

@@ -1,10 +1,13 @@
 //! The texts of an event as they are kept: one frame of zstd (RFC 8878), compressed with a dictionary.
 //!
 //! A packed record is one byte, the number of its dictionary, and the frame. The frame holds the record, the
-//! erasable part and its salts, each as JSON in a line of its own: canonical JSON has no line breaks.
+//! erasable part and its salts, each as JSON in a line of its own: canonical JSON has no line breaks. In the
+//! place of the salts stands their seed until something is erased; then the record is without what follows
+//! from the others ([`restore`]).
 
 use std::{borrow::Cow, cell::RefCell, io, sync::LazyLock};
 
+use portcullis_core::audit::{RestoredRecord, restore};
 use zstd::{
     bulk::{Compressor, Decompressor},
     dict::{DecoderDictionary, EncoderDictionary},
@@ -69,7 +72,19 @@ impl RecordTexts {
         let mut lines = text.split('\n').map(str::to_owned);
         let core = lines.next().unwrap_or_default();
         let mut line = || lines.next().filter(|line| !line.is_empty());
-        Ok(Self { core, detached: line(), salts: line() })
+        let texts = Self { core, detached: line(), salts: line() };
+        if texts.salts.as_deref().is_some_and(|salts| salts.starts_with('"')) {
+            texts.restored().ok_or(StoreError::Corrupt("audit_events.packed"))
+        } else {
+            Ok(texts)
+        }
+    }
+
+    /// The record in full of one that was kept with the seed of its salts.
+    fn restored(self) -> Option<Self> {
+        let RestoredRecord { core, salts } =
+            restore(&self.core, self.detached.as_deref()?, self.salts.as_deref()?)?;
+        Some(Self { core, detached: self.detached, salts: Some(salts) })
     }
 
     /// The packed record.
@@ -138,7 +153,7 @@ mod tests {
         fn any_texts_are_read_back(
             core in "[^\n]{0,200}",
             detached in proptest::option::of("[^\n]{1,200}"),
-            salts in proptest::option::of("[^\n]{1,200}"),
+            salts in proptest::option::of("[^\n\"][^\n]{0,199}"),
         ) {
             let texts = texts(&core, detached.as_deref(), salts.as_deref());
 
@@ -172,6 +187,23 @@ mod tests {
     /// Bits of the head of a frame that say nothing of its content.
     fn is_no_content(place: usize) -> bool {
         (1..=6).contains(&place)
+    }
+
+    #[test]
+    fn a_record_with_a_seed_is_read_in_full_and_packed_without_the_seed_again() {
+        let seed = "\"BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=\"";
+        let kept = texts(r#"{"commitments":{},"id":"evt_1"}"#, Some(r#"{"a":1}"#), Some(seed));
+
+        let read = RecordTexts::unpack(&kept.pack()).unwrap();
+        let again = read.pack();
+
+        assert!(read.core.starts_with(r#"{"commitments":{"a":"sha256:"#), "{}", read.core);
+        assert!(read.salts.as_deref().unwrap().starts_with(r#"{"a":""#), "{:?}", read.salts);
+        assert!(!unpacked(&again).unwrap().contains(seed));
+        assert_eq!(RecordTexts::unpack(&again), Ok(read));
+        let foreign = texts("{}", Some(r#"{"a":1}"#), Some(seed)).pack();
+        let refused = RecordTexts::unpack(&foreign);
+        assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")));
     }
 
     #[test]

@@ -68,11 +68,12 @@ pub enum TextColumn {
     /// To what: a tool id, a provider id, a policy name.
     Target,
     Policy,
-    /// The part that is hashed, as JSON, without sequence and time of recording.
+    /// The part that is hashed, as JSON, without sequence and time of recording; with a seed, without the
+    /// commitments that follow from the erasable part.
     Core,
     /// The erasable part, as JSON.
     Detached,
-    /// The salts of the erasable part, as JSON.
+    /// The salts of the erasable part, as JSON, or their seed.
     Salts,
 }
 

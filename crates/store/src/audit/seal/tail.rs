@@ -110,8 +110,9 @@ UPDATE audit_floor SET sealed = MAX(sealed, COALESCE(
 
 /// The last position, if look-ups read more than so many events.
 const LAST_OF_LONG: &str = concat!(
-    "SELECT last FROM (SELECT MAX(position) AS last FROM audit_events) WHERE last > ? + ",
-    sealed_upto!()
+    "SELECT position FROM audit_events WHERE position > ? + ",
+    sealed_upto!(),
+    " ORDER BY position DESC LIMIT 1"
 );
 
 /// The SQL for the events `e` without a place, up to the position `$1`.
@@ -137,3 +138,43 @@ SELECT 6, e.org_id, e.position FROM audit_events e WHERE ",
 );
 
 const PASS_WAITING: &str = "UPDATE audit_floor SET sealed = MAX(sealed, $1)";
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, SqlitePool};
+
+    use super::*;
+    use crate::{
+        audit::{
+            counts,
+            seal::{UNSEALED_IN_SQLITE, sqlite},
+        },
+        db::schema,
+    };
+
+    #[tokio::test]
+    async fn a_seal_reads_the_end_of_the_table_and_the_places_it_gives() {
+        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
+        schema::migrate_sqlite(&pool).await.unwrap();
+
+        for sql in [
+            NOTED,
+            TAIL,
+            FOLLOW,
+            LAST_OF_LONG,
+            INDEX_WAITING,
+            NOTE_WAITING,
+            sqlite::INDEX,
+            counts::ADD_BY_PLACE,
+            UNSEALED_IN_SQLITE,
+        ] {
+            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+            let plan: Vec<(i64, i64, i64, String)> =
+                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+
+            let whole = ["SCAN e", "SCAN i", "SCAN s", "SCAN u", "SCAN audit_events"];
+            let scans = plan.iter().any(|step| whole.contains(&step.3.as_str()));
+            assert!(!scans, "{sql}: {plan:?}");
+        }
+    }
+}
