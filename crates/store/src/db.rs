@@ -23,7 +23,7 @@ pub(crate) use self::{
     postgres::{LogWriter, insert_seals, opened_at_once},
     scope::{Scope, begin},
     sqlite::{
-        Log, LogConnection, index_entries, positions_of_events, read_id, sealed_upto,
+        Log, LogConnection, index_entries, is_ended, positions_of_events, read_id, sealed_upto,
         waiting_events,
     },
     unreadable::{Found, Readable},
@@ -264,6 +264,9 @@ pub(crate) trait Dialect {
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
+
+    /// Removes the intents whose events stand, with the copies of what was erasable in them.
+    async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error>;
 
     /// Deletes the first events of the org, which have these positions, with their entries in indexes.
     async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error>;

@@ -20,6 +20,10 @@ use tokio::{
 /// The longest a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The number of calls without an outcome, in SQL: on SQLite the intents of others are removed later.
+pub(crate) const OPEN_INTENTS: &str = "SELECT count(*) FROM audit_intents i \
+    WHERE NOT EXISTS (SELECT 1 FROM audit_events e WHERE e.id = i.id)";
+
 /// Every scope a service account can have.
 pub(crate) const ALL_SCOPES: &str = "mcps:read mcps:invoke providers:read providers:write \
                                      policies:read audit:read audit:export approvals:read approvals:decide \

@@ -8,7 +8,7 @@ use tokio::{net::TcpStream, task::JoinSet, time::timeout};
 
 use crate::{
     gateway,
-    given::{PATIENCE, connect, rest, serve, serve_as},
+    given::{OPEN_INTENTS, PATIENCE, connect, rest, serve, serve_as},
 };
 
 /// Begins a call that takes `seconds` and waits until it is under way.
@@ -23,7 +23,7 @@ async fn slow_call(gateway: &Gateway, who: &Principal, seconds: u32) -> JoinSet<
         }
     });
     let begun = async {
-        while gateway.ask("SELECT count(*) FROM audit_intents") == "0" {
+        while gateway.ask(OPEN_INTENTS) == "0" {
             tokio::task::yield_now().await;
         }
     };

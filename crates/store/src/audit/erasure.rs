@@ -97,6 +97,7 @@ impl Store {
         };
         let step = change!(self, org, |tx| {
             tx.announce_writer().await?;
+            tx.remove_ended_intents().await?;
             let rows: Vec<ErasableRow> = sqlx::query_as(select)
                 .bind(org.to_string())
                 .bind(after)
@@ -143,6 +144,7 @@ impl Store {
         let members = PAYLOADS.map(str::to_owned);
         let gone = change!(self, org, |tx| {
             tx.announce_writer().await?;
+            tx.remove_ended_intents().await?;
             let rows: Vec<ErasableRow> = sqlx::query_as(old)
                 .bind(org.to_string())
                 .bind(before.as_micros())

@@ -10,7 +10,10 @@ use serde_json::value::RawValue;
 
 use crate::{
     Store,
-    db::{Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, parse, row},
+    db::{
+        Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, is_ended, parse,
+        row,
+    },
     error::StoreError,
 };
 
@@ -106,11 +109,7 @@ impl Store {
     ) -> Result<Vec<Found<IntentRow>>, StoreError> {
         Ok(match &self.db {
             Db::Sqlite { readers, .. } => {
-                sqlx::query_as("SELECT * FROM audit_intents ORDER BY id LIMIT $1 OFFSET $2")
-                    .bind(i64::from(limit))
-                    .bind(skipped)
-                    .fetch_all(readers)
-                    .await?
+                sqlx::query_as(OPEN).bind(i64::from(limit)).bind(skipped).fetch_all(readers).await?
             }
             Db::Postgres(pool) => {
                 let mut tx = begin(pool, Scope::Installation).await?;
@@ -133,6 +132,13 @@ impl Store {
         Ok(())
     }
 }
+
+/// Intents whose events stand are removed later.
+const OPEN: &str = concat!(
+    "SELECT * FROM audit_intents WHERE NOT ",
+    is_ended!(),
+    " ORDER BY id LIMIT $1 OFFSET $2"
+);
 
 const ABANDONED: &str = concat!(
     "SELECT * FROM audit_intents WHERE NOT EXISTS ",

@@ -81,6 +81,8 @@ impl Store {
         let org = org.to_string();
         let pruned = change!(self, scope, |tx| {
             tx.announce_writer().await?;
+            // Whether an intent has ended is told by its event.
+            tx.remove_ended_intents().await?;
             let rows: Vec<OldRow> = sqlx::query_as(old)
                 .bind(&org)
                 .bind(first)

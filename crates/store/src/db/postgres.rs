@@ -85,6 +85,11 @@ impl Dialect for PgConnection {
         Ok(())
     }
 
+    async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error> {
+        // They go with the commits of their events.
+        Ok(())
+    }
+
     async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error> {
         let delete = "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2";
         let last = positions.last().copied();

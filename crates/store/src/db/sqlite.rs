@@ -85,7 +85,20 @@ macro_rules! waiting_events {
         )
     };
 }
-pub(crate) use {index_entries, positions_of_events, sealed_upto, waiting_events};
+/// The SQL for whether the event of a row of `audit_intents` stands.
+macro_rules! is_ended {
+    () => {
+        concat!(
+            "EXISTS (SELECT 1 FROM audit_events e WHERE e.id = audit_intents.id AND e.position IN (",
+            $crate::db::positions_of_events!("= audit_intents.id"),
+            "))"
+        )
+    };
+}
+pub(crate) use {index_entries, is_ended, positions_of_events, sealed_upto, waiting_events};
+
+/// Intents that nothing has removed yet since their events were committed.
+const REMOVE_ENDED: &str = concat!("DELETE FROM audit_intents WHERE ", is_ended!());
 
 impl Dialect for SqliteConnection {
     async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {
@@ -120,6 +133,11 @@ impl Dialect for SqliteConnection {
         for row in rows {
             bind_event(sqlx::query(INSERT_EVENT), committed_at, row).execute(&mut *self).await?;
         }
+        Ok(())
+    }
+
+    async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error> {
+        sqlx::query(REMOVE_ENDED).execute(&mut *self).await?;
         Ok(())
     }
 

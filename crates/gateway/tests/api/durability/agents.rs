@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::serve_as,
+    given::{OPEN_INTENTS, serve_as},
     mcp::{modern, progress::message_of},
     scene::tool,
 };
@@ -71,5 +71,5 @@ async fn nothing_is_answered_over_mcp_without_its_event_however_often_the_node_d
         assert_eq!(event.status, 200, "answered without event: {id}");
         assert_eq!(event.at("/data/integrity/sealed"), true, "{}", event.text);
     }
-    assert_eq!(gateway.ask("SELECT count(*) FROM audit_intents"), "0", "no call is left open");
+    assert_eq!(gateway.ask(OPEN_INTENTS), "0", "no call is left open");
 }

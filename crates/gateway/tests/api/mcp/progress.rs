@@ -11,7 +11,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 use super::{clients::script, error, modern, own, raw};
 use crate::{
     gateway,
-    given::{PATIENCE, serve_as},
+    given::{OPEN_INTENTS, PATIENCE, serve_as},
     scene::{Scene, list, scene_under, scene_with, tool},
 };
 
@@ -352,7 +352,7 @@ async fn whoever_closes_at_any_stage_leaves_one_event_for_each_call_and_frees_it
     drop(events);
 
     assert_free(&scene).await;
-    let open = async { while scene.gateway.ask("SELECT count(*) FROM audit_intents") != "0" {} };
+    let open = async { while scene.gateway.ask(OPEN_INTENTS) != "0" {} };
     timeout(Duration::from_secs(30), open).await.expect("every intent has its outcome");
     let dispatched = scene.upstream.count("work");
     let recorded = list(&scene.gateway, &scene.who, "target=up:work").await;

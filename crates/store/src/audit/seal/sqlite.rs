@@ -80,7 +80,8 @@ impl LogConnection {
 
     /// Writes all of them in one transaction. Which of the logs were still as they had been read.
     pub(crate) fn grow(&mut self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
-        self.change(|open| {
+        self.change_intents(|open, intents| {
+            intents.remove_ended(open)?;
             let grown = growths.iter().map(|growth| grow(open, growth));
             let grown = grown.collect::<Result<_, StoreError>>()?;
             tail::follow(open)?;

@@ -15,7 +15,7 @@ use tokio::{
     time::timeout,
 };
 
-use self::batch::IntentRowids;
+use self::batch::KnownIntents;
 use crate::{
     db::{Durability, durability, parse},
     error::StoreError,
@@ -55,7 +55,7 @@ impl Log {
             wait,
             open: None,
             closed: false,
-            rowids: IntentRowids::new(),
+            intents: KnownIntents::default(),
         };
         Self { connection: Arc::new(Mutex::new(connection)), wait }
     }
@@ -108,7 +108,7 @@ pub(crate) struct LogConnection {
     wait: Duration,
     open: Option<Connection>,
     closed: bool,
-    rowids: IntentRowids,
+    intents: KnownIntents,
 }
 
 impl LogConnection {

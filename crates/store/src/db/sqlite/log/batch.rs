@@ -11,11 +11,14 @@ use std::{
 use portcullis_core::id::{EventId, IdText, PrincipalId, RequestId, TokenId};
 use rusqlite::{CachedStatement, Connection, ToSql};
 
-use super::{super::INSERT_EVENT, LogConnection, read_id};
+use super::{
+    super::{INSERT_EVENT, REMOVE_ENDED},
+    LogConnection, read_id,
+};
 use crate::{
     db::{
         batch::{Batch, key_rows},
-        positions_of_events,
+        is_ended, positions_of_events,
         rows::{NewEvent, NewIntent, TextColumn},
     },
     error::StoreError,
@@ -30,8 +33,7 @@ impl LogConnection {
         committed_at: i64,
         batch: &mut Batch<'_>,
     ) -> Result<(), StoreError> {
-        let mut rowids = mem::take(&mut self.rowids);
-        let written = self.change(|open| {
+        self.change_intents(|open, known| {
             if !batch.keyed.is_empty() {
                 let won = insert_keys(open, committed_at, batch)?;
                 batch.keep_winners(&won);
@@ -42,14 +44,23 @@ impl LogConnection {
             if !batch.approved.is_empty() {
                 approvals::take_uses(open, committed_at, batch)?;
             }
-            insert_intents(open, node, &batch.intents, &mut rowids)?;
+            insert_intents(open, node, &batch.intents, known)?;
             insert_events(open, committed_at, &batch.events)?;
-            let closed = delete_intents(open, &batch.finished, &mut rowids)?;
+            let closed = end_intents(open, &batch.finished, known)?;
             refuse_twins(open, batch.events.iter().filter(|event| !closed.contains(&event.id)))?;
             end_keys(open, batch)
-        });
+        })
+    }
+
+    /// Runs `write` in a transaction that may write, with the intents in the table, and commits it.
+    pub(crate) fn change_intents<R>(
+        &mut self,
+        write: impl FnOnce(&Connection, &mut KnownIntents) -> Result<R, StoreError>,
+    ) -> Result<R, StoreError> {
+        let mut known = mem::take(&mut self.intents);
+        let written = self.change(|open| write(open, &mut known));
         if written.is_ok() {
-            self.rowids = rowids;
+            self.intents = known;
         }
         // Otherwise it is unknown which of them stand: the table is asked when one is missing.
         written
@@ -62,25 +73,49 @@ fn insert_keys(open: &Connection, now: i64, batch: &Batch<'_>) -> Result<Vec<Str
     Ok(won.collect::<Result<_, _>>()?)
 }
 
-/// Rowids of open intents that were written through this connection.
-pub(super) type IntentRowids = HashMap<EventId, i64>;
+/// Intents in the table, as far as this connection knows.
+#[derive(Debug, Default)]
+pub(crate) struct KnownIntents {
+    /// Rowids of those that are open.
+    open: HashMap<EventId, i64>,
+    /// Those whose events stand. The next intents or the next seal take them along: removing them with their
+    /// events would write a page of a second tree.
+    ended: Vec<(EventId, i64)>,
+    /// False until those that a connection before left behind were removed.
+    is_swept: bool,
+}
+
+impl KnownIntents {
+    /// Removes the intents whose events stand.
+    pub(crate) fn remove_ended(&mut self, open: &Connection) -> Result<(), StoreError> {
+        if !self.is_swept {
+            open.prepare_cached(REMOVE_ENDED)?.execute(())?;
+            self.is_swept = true;
+        }
+        for (id, rowid) in self.ended.drain(..) {
+            open.prepare_cached(DELETE_INTENT)?.execute((rowid, id.text().as_str()))?;
+        }
+        Ok(())
+    }
+}
 
 fn insert_intents(
     open: &Connection,
     node: &str,
     rows: &[&NewIntent],
-    rowids: &mut IntentRowids,
+    known: &mut KnownIntents,
 ) -> Result<(), StoreError> {
     if rows.is_empty() {
         return Ok(());
     }
+    known.remove_ended(open)?;
     let mut insert = open.prepare_cached(INSERT_INTENT)?;
     for row in rows {
         let id = row.id.text();
         let org_id = row.org_id.text();
         let opened_at = row.opened_at.as_micros();
         insert.execute((id.as_str(), org_id.as_str(), node, opened_at, row.record.packed()))?;
-        rowids.insert(row.id, open.last_insert_rowid());
+        known.open.insert(row.id, open.last_insert_rowid());
     }
     Ok(())
 }
@@ -141,26 +176,32 @@ fn bind_event(
     Ok(())
 }
 
-/// Removes the intents. Gives those that this connection opened and closes once: no event can stand for
-/// them yet.
-fn delete_intents(
+/// Notes that the intents have ended, and removes those of other connections. Gives those that this
+/// connection opened and closes once: no event can stand for them yet.
+fn end_intents(
     open: &Connection,
     ids: &[EventId],
-    rowids: &mut IntentRowids,
+    known: &mut KnownIntents,
 ) -> Result<HashSet<EventId>, StoreError> {
-    let mut own: HashSet<_> = ids.iter().copied().filter(|id| rowids.contains_key(id)).collect();
-    if !ids.iter().all(|id| own.contains(id)) {
-        *rowids = read_rowids(open)?;
-    }
-    let mut delete = open.prepare_cached(DELETE_INTENT)?;
+    let mut own = HashSet::new();
+    let mut others = Vec::new();
     for id in ids {
-        let removed = match rowids.remove(id) {
-            Some(rowid) => delete.execute((rowid, id.text().as_str()))?,
-            None => 0,
+        let Some(rowid) = known.open.remove(id) else {
+            others.push(*id);
+            continue;
         };
-        if removed == 0 {
-            own.remove(id);
+        // Another process may have closed it.
+        if open.prepare_cached(FIND_INTENT)?.exists((rowid, id.text().as_str()))? {
+            known.ended.push((*id, rowid));
+            own.insert(*id);
         }
+    }
+    if !others.is_empty() {
+        known.open = read_open(open)?;
+    }
+    for id in others {
+        open.prepare_cached(DELETE_OTHER)?.execute([id.text().as_str()])?;
+        own.remove(&id);
     }
     Ok(own)
 }
@@ -180,10 +221,10 @@ fn refuse_twins<'a>(
 }
 
 /// Intents that an earlier node left open, or that were written while the connection failed.
-fn read_rowids(open: &Connection) -> Result<IntentRowids, StoreError> {
-    let mut select = open.prepare_cached("SELECT place, id FROM audit_intents")?;
+fn read_open(open: &Connection) -> Result<HashMap<EventId, i64>, StoreError> {
+    let mut select = open.prepare_cached(OPEN_INTENTS)?;
     let mut rows = select.query(())?;
-    let mut rowids = IntentRowids::new();
+    let mut rowids = HashMap::new();
     while let Some(row) = rows.next()? {
         // One whose id cannot be read cannot be closed; the others are closed.
         let Ok(id) = read_id(row, 1, "audit_intents.id") else { continue };
@@ -207,6 +248,12 @@ const INSERT_INTENT: &str =
 
 /// A place is used again once it is free: what lies there is removed only if it is the intent meant.
 const DELETE_INTENT: &str = "DELETE FROM audit_intents WHERE place = ? AND id = ?";
+
+const FIND_INTENT: &str = "SELECT 1 FROM audit_intents WHERE place = ? AND id = ?";
+
+const DELETE_OTHER: &str = "DELETE FROM audit_intents WHERE id = ?";
+
+const OPEN_INTENTS: &str = concat!("SELECT place, id FROM audit_intents WHERE NOT ", is_ended!());
 
 const TWINS: &str = concat!(
     "SELECT 1 FROM audit_events WHERE position IN (",
