@@ -5,6 +5,7 @@ mod anchors;
 mod columns;
 mod configured;
 mod cursor;
+mod doubt;
 mod evidence;
 pub(super) mod found;
 mod glued;

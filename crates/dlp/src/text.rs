@@ -7,6 +7,7 @@ pub(super) mod groups;
 pub(super) mod hidden;
 pub(super) mod labels;
 pub(super) mod layouts;
+pub(super) mod log_lines;
 pub(super) mod marks;
 pub(super) mod number;
 pub(super) mod prefixes;

@@ -10,12 +10,15 @@ mod documents;
 mod east;
 mod east_asia;
 mod further;
+mod mistyped;
 mod north;
 mod south;
 mod south_and_middle_east;
 mod uk_ie;
 mod us;
 mod west;
+
+pub(super) use crate::catalogue::ids::mistyped::NAME as MISTYPED_NUMBER;
 
 /// By region.
 pub(super) const ALL: &[&[Detector]] = &[
@@ -33,4 +36,5 @@ pub(super) const ALL: &[&[Detector]] = &[
     south_and_middle_east::ALL,
     americas::ALL,
     further::ALL,
+    mistyped::ALL,
 ];

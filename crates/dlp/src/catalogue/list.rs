@@ -6,7 +6,12 @@ use crate::vocabulary::Action;
 /// Default action for the findings of a detector, where it differs from its category's; policies
 /// and settings override it.
 pub(crate) fn usual_action(name: &str) -> Option<Action> {
-    (name == financial::CARD_NUMBER_ALONE).then_some(Action::Flag)
+    (name == financial::CARD_NUMBER_ALONE || reports_doubts(name)).then_some(Action::Flag)
+}
+
+/// Returns true for the detector of numbers that others turned down.
+pub(crate) fn reports_doubts(name: &str) -> bool {
+    name == ids::MISTYPED_NUMBER
 }
 
 /// Private keys, and tokens of clouds and of code hosts: what is acted on whatever the settings say.

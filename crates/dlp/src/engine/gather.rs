@@ -90,6 +90,7 @@ impl Gather<'_> {
         if matches.is_empty() {
             return Findings::default();
         }
+        self.scanner.drop_doubts(matches);
         drop_contained(self.scanner, matches);
         exactness::keep_most_exact(self.scanner, matches);
         groups.list.reserve(matches.len());

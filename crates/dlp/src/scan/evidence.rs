@@ -5,7 +5,14 @@ use std::ops::Range;
 use crate::{
     body::{buffer::Body, memo::ContextMemo},
     catalogue::detector::{Candidate, Detector, Edges, NormalForm},
-    text::{labels, prefixes, window::Window, words},
+    text::{
+        labels,
+        log_lines::{self, Naming},
+        prefixes,
+        window::Window,
+        words,
+    },
+    vocabulary::Category,
 };
 
 /// Evidence that a key against a match takes away, in bits.
@@ -26,7 +33,11 @@ pub(crate) fn bits(
         if is_loose { check_loosely(detector, candidate) } else { (detector.check)(candidate) };
     let shape = detector.bits + checked?;
     let memo = memo_of(detector, body, segment);
-    if memo.above || stands_near(detector, body, memo, candidate) {
+    if memo.above {
+        return Some(shape + detector.context_bits);
+    }
+    let is_near = stands_near(detector, body, memo, candidate);
+    if is_near && detector.against.is_empty() {
         return Some(shape + detector.context_bits);
     }
     let head = if detector.shape.is_named() {
@@ -35,7 +46,7 @@ pub(crate) fn bits(
         head_above(detector, body, segment, candidate)
     };
     let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
-    let weight = if names(detector.context) {
+    let weight = if names(detector.context) || is_near && !names(detector.against) {
         detector.context_bits
     } else if memo.against || names(detector.against) {
         -AGAINST_BITS
@@ -111,12 +122,22 @@ fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMem
         let stands = |words: &[&str]| {
             !words.is_empty() && place.is_some_and(|place| stands_above(body, place, words))
         };
-        let above = stands(detector.context);
+        let above =
+            stands(detector.context) && !place.is_some_and(|it| is_other(detector, body, it));
         let against = !above && stands(detector.against);
         ContextMemo { who, segment, place, above, against, clear: (0, 0) }
     };
     body.memo.set(memo);
     memo
+}
+
+/// Returns true if the nearest key says with its last word that its value is another: `server_version`.
+fn is_other(detector: &Detector, body: &Body, place: u32) -> bool {
+    let mut keys = body.keys_above(place);
+    !detector.against.is_empty()
+        && keys.next().is_some_and(|key| {
+            words::ends_name(key, detector.against) && !words::ends_name(key, detector.context)
+        })
 }
 
 /// Returns true if a context word stands near. Looks only at what no match before has shown to be
@@ -138,7 +159,22 @@ fn stands_near(
     let (from, to) = memo.clear;
     let (from, unknown) = if from <= start && start <= to { (from, to) } else { (start, start) };
     if words::might_begin(text, text.inside(&(unknown..end)), words) {
-        return words::stands_near(text, range, words);
+        return match log_lines::start_of_line(text, range.start) {
+            Some(before) => {
+                let naming = match detector.category {
+                    Category::Contact => Naming::Sign,
+                    Category::Secret
+                    | Category::Financial
+                    | Category::NationalId
+                    | Category::Network
+                    | Category::Health
+                    | Category::Hidden
+                    | Category::Injection => Naming::Word,
+                };
+                log_lines::names(before, candidate.matched(), words, naming)
+            }
+            None => words::stands_near(text, range, words),
+        };
     }
     body.memo.set(ContextMemo { clear: (from, end.max(unknown)), ..memo });
     false

@@ -95,7 +95,7 @@ impl Scanner {
         let part = window.range.start - home.start..window.range.end - home.start;
         let mut weigh = |found: Range<usize>, more: i32| {
             let range = home.start + found.start..home.start + found.end;
-            matches.extend(active.weigh(window.active, body, window.segment, range, more));
+            matches.extend(self.weigh_or_doubt(window.active, body, window.segment, range, more));
         };
         match (&active.pattern, window.key.clone()) {
             (Some(pattern), Some(key)) => {

@@ -39,6 +39,7 @@ struct Plan {
     triggers: Triggers,
     restless: Vec<u16>,
     hidden: Option<u16>,
+    doubt: Option<u16>,
     problems: Vec<String>,
 }
 
@@ -64,6 +65,9 @@ impl Plan {
     fn add_built_in(&mut self, settings: &Settings) {
         for detector in list::all().filter(|found| settings.is_enabled(found.name)) {
             let index = self.index();
+            if list::reports_doubts(detector.name) {
+                self.doubt = Some(index);
+            }
             let active = Active::built_in(detector, settings.min_likelihood(detector.name));
             self.claim(detector.literals(), index, active.reach);
             self.claim_marks(detector, active.reach);
@@ -120,7 +124,7 @@ impl Plan {
     }
 
     fn compile(self) -> Result<Scanner, Vec<String>> {
-        let Self { literals, active, triggers, restless, hidden, problems } = self;
+        let Self { literals, active, triggers, restless, hidden, doubt, problems } = self;
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -136,7 +140,7 @@ impl Plan {
         let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
         let glued = Glued::new(marked.map(|(text, owners)| (text, wakes_mark(owners))));
         let prefilter = Literals::new(literals);
-        Ok(Scanner { prefilter, wakes, marks, active, glued, triggers, restless, hidden })
+        Ok(Scanner { prefilter, wakes, marks, active, glued, triggers, restless, hidden, doubt })
     }
 }
 

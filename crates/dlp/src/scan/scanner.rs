@@ -29,6 +29,8 @@ pub(crate) struct Scanner {
     /// Those without a literal: they look at everything.
     pub(super) restless: Vec<u16>,
     pub(super) hidden: Option<u16>,
+    /// The detector that reports numbers with a wrong check digit.
+    pub(super) doubt: Option<u16>,
 }
 
 /// Working memory of a scan, used again for the next one.

@@ -148,9 +148,8 @@ impl Scanner {
                     window
                 });
                 for range in find(&window, nearby) {
-                    let Some(active) = self.active.get(usize::from(*index)) else { continue };
                     let range = window.outside(&range);
-                    matches.extend(active.weigh(*index, body, segment, range, 0));
+                    matches.extend(self.weigh_or_doubt(*index, body, segment, range, 0));
                 }
             }
             meter.spend(run.total);

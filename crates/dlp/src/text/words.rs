@@ -54,12 +54,34 @@ pub(crate) fn ends_at(text: &[u8], end: usize) -> bool {
 /// Returns true if a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`,
 /// but not in `classname`.
 pub(crate) fn names(text: &[u8], words: &[&str]) -> bool {
+    ends(text, words).next().is_some()
+}
+
+/// End of the last of the words that a text holds.
+pub(crate) fn last_end(text: &[u8], words: &[&str]) -> Option<usize> {
+    ends(text, words).max()
+}
+
+/// Returns true if one of the words is the last of a name that says something: `ssn` in `customerSsn`, `ssn_2`
+/// and `ssn_number`.
+pub(crate) fn ends_name(name: &[u8], words: &[&str]) -> bool {
+    const SAY_NOTHING: [&[u8]; 6] = [b"", b"s", b"no", b"nr", b"num", b"number"];
+    let rest = last_end(name, words).and_then(|end| name.get(end..));
+    let says_nothing = |word: &[u8]| SAY_NOTHING.iter().any(|it| word.eq_ignore_ascii_case(it));
+    let is_joint = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphabetic();
+    rest.is_some_and(|rest| rest.split(is_joint).all(says_nothing))
+}
+
+/// Ends of the words that a text holds, for one word at each place.
+fn ends(text: &[u8], words: &[&str]) -> impl Iterator<Item = usize> {
     let initials = Initials::of(words);
-    let may_begin = text.iter().enumerate().filter(|(_, byte)| initials.hold(**byte));
-    may_begin.map(|(at, _)| at).any(|at| {
-        let rest = text.get(at..).unwrap_or_default();
-        begins_at(text, at)
-            && words.iter().any(|word| names_at(rest, word) && !is_noise(text, at, word))
+    let may_begin = text.iter().enumerate().filter(move |(_, byte)| initials.hold(**byte));
+    may_begin.filter_map(move |(at, _)| {
+        let rest = text.get(at..).filter(|_| begins_at(text, at))?;
+        let mut ends = words
+            .iter()
+            .filter_map(|word| names_at(rest, word).filter(|_| !is_noise(text, at, word)));
+        ends.next().map(|length| at + length)
     })
 }
 
@@ -120,21 +142,18 @@ impl Initials {
     }
 }
 
-/// A space in the word stands for any joint, or for none.
-fn names_at(rest: &[u8], word: &str) -> bool {
+/// Length of a word that a text begins with. A space in the word stands for any joint, or for none.
+fn names_at(rest: &[u8], word: &str) -> Option<usize> {
     let mut at = 0;
     for expected in word.chars() {
         match rest.get(at) {
             Some(b' ' | b'_' | b'-' | b'.' | b'/') if expected == ' ' => at += 1,
             Some(_) if expected == ' ' => {}
-            Some(_) => match letter_length(rest.get(at..).unwrap_or_default(), expected) {
-                Some(length) => at += length,
-                None => return false,
-            },
-            None => return false,
+            Some(_) => at += letter_length(rest.get(at..).unwrap_or_default(), expected)?,
+            None => return None,
         }
     }
-    word.ends_with(|last: char| !last.is_ascii()) || ends_word(rest, at)
+    (word.ends_with(|last: char| !last.is_ascii()) || ends_word(rest, at)).then_some(at)
 }
 
 /// Length of a letter that a text begins with, in any case.
@@ -198,6 +217,16 @@ mod tests {
             "",
         ] {
             assert!(!names(text.as_bytes(), &["ssn"]), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_word_of_a_name_is_known() {
+        for name in ["ssn", "customerSsn", "ssn_2", "ssns", "ssnNumber", "the ssn no."] {
+            assert!(ends_name(name.as_bytes(), &["ssn"]), "{name}");
+        }
+        for name in ["ssn_hash", "ssnId", "ssn number of", "", "names"] {
+            assert!(!ends_name(name.as_bytes(), &["ssn"]), "{name}");
         }
     }
 

@@ -284,7 +284,8 @@ fn dialled(candidate: &Candidate<'_>) -> Option<i32> {
         _ => is_grouped_alone(candidate),
     };
     let is_other = candidate.key.is_some_and(|key| words::names(key, OTHERS))
-        || member(candidate).is_some_and(|name| !words::names(name, WORDS))
+        || member(candidate)
+            .is_some_and(|name| !words::names(name, WORDS) || words::ends_name(name, OTHERS))
         || before.ends_with(b"/");
     (different > 2 && !is_known && !is_other).then_some(0)
 }
