@@ -6,6 +6,9 @@ mod instruction;
 mod links;
 mod overrides;
 mod passage;
+mod poison;
+#[rustfmt::skip]
+mod poison_words;
 mod request_words;
 mod requests;
 mod roles;
@@ -17,6 +20,7 @@ pub(super) const ALL: &[Detector] = &[
     roles::DETECTOR,
     veiled::DETECTOR,
     steering::DETECTOR,
+    poison::DETECTOR,
     requests::DETECTOR,
     links::DETECTOR,
 ];

@@ -178,6 +178,7 @@ const RULES: &[&str] = &[
     "context",
     "messages",
     "conversation",
+    "directions",
     "regeln",
     "regole",
     "regras",

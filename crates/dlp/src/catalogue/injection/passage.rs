@@ -42,6 +42,17 @@ pub(super) fn passage(text: &[u8], literal: &Range<usize>) -> Range<usize> {
     trimmed(text, start + begun..literal.end + ended)
 }
 
+/// The sentences of a text.
+pub(super) fn sentences(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let length = rest.windows(2).position(ends_sentence).map_or(rest.len(), |end| end + 1);
+        at += length;
+        Some(trimmed(text, at - length..at))
+    })
+}
+
 /// A line feed, or a stop before space.
 fn ends_sentence(pair: &[u8]) -> bool {
     matches!(pair, [_, b'\n'] | [b'.' | b'!' | b'?' | b';', b' ' | b'\t' | b'\r' | b'"'])
@@ -105,12 +116,14 @@ impl Phrases {
         Self { list, pattern: OnceLock::new() }
     }
 
+    /// The pattern of all phrases of some lists.
+    pub(super) fn joined(lists: &[&Self]) -> Option<Regex> {
+        let phrases = lists.iter().flat_map(|it| it.list).map(|it| regex::escape(it));
+        Regex::new(&phrases.collect::<Vec<_>>().join("|")).ok()
+    }
+
     fn stand_in(&self, text: &str) -> bool {
-        let compile = || {
-            let escaped: Vec<String> = self.list.iter().map(|it| regex::escape(it)).collect();
-            Regex::new(&escaped.join("|")).ok()
-        };
-        match self.pattern.get_or_init(compile) {
+        match self.pattern.get_or_init(|| Self::joined(&[self])) {
             Some(pattern) => pattern.is_match(text),
             None => self.list.iter().any(|phrase| text.contains(phrase)),
         }

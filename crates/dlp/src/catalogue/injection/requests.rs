@@ -183,6 +183,10 @@ const QUOTES: &[&str] = &[" '", " \"", " “"];
 
 /// Number of words before the verb of an order.
 fn before_verb(bytes: &[u8]) -> Option<usize> {
+    // Badges, links and cells of tables are no orders, whatever their addresses hold.
+    if matches!(bytes.first(), Some(b'[' | b'|' | b'!' | b'`')) {
+        return None;
+    }
     let begin = Passage::of(bytes.get(..bytes.len().min(120))?);
     let words = begin.words();
     let at = words.iter().take(12).position(|word| !is_in(word, COURTESY))?;

@@ -71,6 +71,7 @@ pub(super) const DETECTOR: Detector = instruction(
     "`<|im_start|>` begins a turn and `<|im_end|>` ends it.",
     "<system>linux</system>",
     "### System requirements\n\nA processor and a disk.",
+    "### Users\n\nDelete the guest and always use the credentials of the admin.",
     "\nUser: ada\nSystem: Debian",
 ]);
 
@@ -78,6 +79,11 @@ pub(super) const DETECTOR: Detector = instruction(
 const AHEAD: usize = 320;
 
 fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
+    let is_letter = |at: usize| text.get(at).is_some_and(u8::is_ascii_alphabetic);
+    // `### Users` is a heading.
+    if literal.end.checked_sub(1).is_some_and(is_letter) && is_letter(literal.end) {
+        return None;
+    }
     let end = text.len().min(literal.end + AHEAD);
     let rest = text.get(literal.end..end)?;
     let ended = memchr::memmem::find(rest, b"\n\n\n").unwrap_or(rest.len());
