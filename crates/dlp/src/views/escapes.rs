@@ -35,8 +35,8 @@ pub(super) fn entity(rest: &[u8]) -> Option<Step> {
     Some((length + 2, named(name).ok()?))
 }
 
-/// `\u0040`, `\u{40}`, `\U00000040`, `\x40` and `\/` as they stand in text that was escaped once
-/// more, and the end of a line that goes on in the next one.
+/// `\u0040`, `\u{40}`, `\U00000040`, `\x40`, `\100` and `\/` as they stand in text that was escaped once
+/// more, `\_` of Markdown, and the end of a line that goes on in the next one.
 pub(super) fn backslash(rest: &[u8]) -> Option<Step> {
     match rest.get(1)? {
         b'u' if rest.get(2) == Some(&b'{') => {
@@ -47,7 +47,13 @@ pub(super) fn backslash(rest: &[u8]) -> Option<Step> {
         b'u' => utf16(rest),
         b'U' => Some((10, Some(unit(rest.get(2..10)?)?))),
         b'x' => character(rest, b"\\x"),
-        b'/' => Some((2, Some('/'))),
+        mark @ (b'/' | b'_') => Some((2, Some(char::from(*mark)))),
+        b'0' | b'1' => {
+            let digits = std::str::from_utf8(rest.get(1..4)?).ok()?;
+            let code =
+                u8::from_str_radix(digits, 8).ok().filter(|code| (0x20..0x7F).contains(code))?;
+            Some((4, Some(char::from(code))))
+        }
         b'\n' => Some((2, None)),
         b'\r' if rest.get(2) == Some(&b'\n') => Some((3, None)),
         _ => None,

@@ -144,6 +144,7 @@ mod tests {
             "ada&commat;example&period;org",
             "ada\\u0040example.org",
             "ada\\x40example.org",
+            "ada\\100example.org",
             "ada\\u{40}example.org",
             "ada\\U00000040example.org",
             "ada%u0040example.org",
