@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     body::{buffer::Body, memo::ContextMemo},
-    catalogue::detector::{Candidate, Detector, Edges, NormalForm},
+    catalogue::detector::{Candidate, Detector, Edges, NormalForm, Shape},
     text::{
         labels,
         log_lines::{self, Naming},
@@ -48,7 +48,7 @@ pub(crate) fn bits(
     let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
     let weight = if names(detector.context) || is_near && !names(detector.against) {
         detector.context_bits
-    } else if memo.against || names(detector.against) {
+    } else if memo.against || names(detector.against) || is_counter(detector, candidate) {
         -AGAINST_BITS
     } else {
         0
@@ -129,6 +129,14 @@ fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMem
     };
     body.memo.set(memo);
     memo
+}
+
+/// Returns true for digits in the line of a log that look like a telephone number, with no word for one.
+fn is_counter(detector: &Detector, candidate: &Candidate<'_>) -> bool {
+    let Candidate { text, range, .. } = candidate;
+    detector.category == Category::Contact
+        && matches!(detector.shape, Shape::Number { .. })
+        && log_lines::start_of_line(text, range.start).is_some()
 }
 
 /// Returns true if the nearest key says with its last word that its value is another: `server_version`.

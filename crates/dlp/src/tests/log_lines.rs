@@ -16,6 +16,7 @@ fn a_number_in_a_line_of_a_log_is_nothing_by_itself() {
         "2026-03-01T10:22:01Z card cache: evicted 4565881380083909 bytes",
         "2015-10-18 18:01:57,119 INFO Job: size of containertokens_dob is 1\n2015-10-18 18:01:57,120 INFO x",
         "INFO passport.js: strategy google user 219068343",
+        "2026-03-01T10:22:01Z stats: 415-555-0132 of 0412 345 678 done",
         "1780387014476 sms batch 82736450 queued",
     ] {
         assert_eq!(detectors(line), [""; 0], "{line}");
