@@ -9,7 +9,7 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Store,
-    db::{Db, change, database_clock, parse, read, row},
+    db::{Db, change, database_clock, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -59,10 +59,7 @@ impl Store {
             Db::Postgres(_) => CHANGES_POSTGRES,
         };
         let row: ChangesRow = read!(self, installation, |conn| {
-            sqlx::query_as(changes)
-                .bind(since.map_or(i64::MAX, |mark| mark.from))
-                .fetch_one(&mut *conn)
-                .await?
+            one!(conn, changes => since.map_or(i64::MAX, |mark| mark.from))
         });
         let rows: Vec<(i64, String)> = match &row.changes {
             Some(rows) => serde_json::from_str(rows)
@@ -84,7 +81,7 @@ impl Store {
     pub async fn forget_access_changes(&self) -> Result<(), StoreError> {
         if let Db::Postgres(_) = &self.db {
             change!(self, installation, |tx| {
-                sqlx::query(FORGET).bind(KEPT).execute(&mut *tx).await?;
+                run!(tx, FORGET => KEPT);
             });
         }
         Ok(())

@@ -19,7 +19,7 @@ use serde_json::json;
 use self::rows::{GlanceRow, RowWithoutInput, StoredRow};
 use crate::{
     Store,
-    db::{Db, Found, Readable as _, change, read, text_list},
+    db::{Db, Found, Readable as _, all, change, find, one, read, run, text_list},
     error::StoreError,
 };
 
@@ -101,13 +101,7 @@ impl Store {
         org: OrgId,
         id: ApprovalId,
     ) -> Result<Option<StoredApproval>, StoreError> {
-        let row: Option<StoredRow> = read!(self, org, |conn| {
-            sqlx::query_as(FIND)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<StoredRow> = read!(self, org, |conn| find!(conn, FIND => org, id));
         row.map(StoredRow::read).transpose()
     }
 
@@ -120,14 +114,8 @@ impl Store {
         digest: &str,
         now: Timestamp,
     ) -> Result<Option<StoredApproval>, StoreError> {
-        let row: Option<StoredRow> = read!(self, org, |conn| {
-            sqlx::query_as(FIND_OF_CALL)
-                .bind(org.to_string())
-                .bind(digest)
-                .bind(now.as_micros())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<StoredRow> =
+            read!(self, org, |conn| find!(conn, FIND_OF_CALL => org, digest, now));
         row.map(StoredRow::read).transpose()
     }
 
@@ -140,15 +128,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<u32, StoreError> {
         let count: i64 = read!(self, org, |conn| {
-            sqlx::query_scalar(
-                "SELECT COUNT(*) FROM approvals WHERE org_id = $1 AND principal_id = $2 \
-                 AND status = 'pending' AND expires_at > $3",
+            one!(
+                conn, scalar "SELECT COUNT(*) FROM approvals WHERE org_id = $1 AND principal_id = $2 \
+                 AND status = 'pending' AND expires_at > $3"
+                => org, principal, now
             )
-            .bind(org.to_string())
-            .bind(principal.to_string())
-            .bind(now.as_micros())
-            .fetch_one(&mut *conn)
-            .await?
         });
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -157,13 +141,11 @@ impl Store {
     #[boxed]
     pub async fn pending_approvals(&self, now: Timestamp) -> Result<PendingApprovals, StoreError> {
         let (count, oldest): (i64, Option<i64>) = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT COUNT(*), MIN(created_at) FROM approvals \
-                 WHERE status = 'pending' AND expires_at > $1",
+            one!(
+                conn, "SELECT COUNT(*), MIN(created_at) FROM approvals \
+                 WHERE status = 'pending' AND expires_at > $1"
+                => now
             )
-            .bind(now.as_micros())
-            .fetch_one(&mut *conn)
-            .await?
         });
         let count = u64::try_from(count).unwrap_or(0);
         Ok(PendingApprovals { count, oldest: oldest.map(Timestamp::from_micros) })
@@ -180,15 +162,8 @@ impl Store {
     ) -> Result<Vec<StoredApproval>, StoreError> {
         let list = if filter.status.is_some_and(Status::is_open) { LIST_OPEN } else { LIST };
         let rows: Vec<Found<StoredRow>> = read!(self, org, |conn| {
-            sqlx::query_as(list)
-                .bind(org.to_string())
-                .bind(filter.status.map(Status::as_str))
-                .bind(filter.now.as_micros())
-                .bind(filter.requester.map(|id| id.to_string()))
-                .bind(after.map(|id| id.to_string()))
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, list => org, filter.status.map(Status::as_str), filter.now,
+                filter.requester, after, limit)
         });
         Ok(self.readable(rows))
     }
@@ -205,15 +180,8 @@ impl Store {
         let open = filter.status.is_some_and(Status::is_open);
         let list = if open { GLANCE_OPEN } else { GLANCE };
         let rows: Vec<Found<GlanceRow>> = read!(self, org, |conn| {
-            sqlx::query_as(list)
-                .bind(org.to_string())
-                .bind(filter.status.map(Status::as_str))
-                .bind(filter.now.as_micros())
-                .bind(filter.requester.map(|id| id.to_string()))
-                .bind(after.map(|id| id.to_string()))
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, list => org, filter.status.map(Status::as_str), filter.now,
+                filter.requester, after, limit)
         });
         Ok(self.readable(rows))
     }
@@ -237,18 +205,14 @@ impl Store {
         match parts {
             ApprovalParts::All => {
                 let find = if sqlite { AMONG_SQLITE } else { AMONG_POSTGRES };
-                let rows: Vec<Found<StoredRow>> = read!(self, org, |conn| {
-                    let find = sqlx::query_as(find).bind(org.to_string()).bind(&ids);
-                    find.fetch_all(&mut *conn).await?
-                });
+                let rows: Vec<Found<StoredRow>> =
+                    read!(self, org, |conn| all!(conn, find => org, &ids));
                 Ok(self.readable(rows))
             }
             ApprovalParts::WithoutInput => {
                 let find = if sqlite { LIGHT_SQLITE } else { LIGHT_POSTGRES };
-                let rows: Vec<Found<RowWithoutInput>> = read!(self, org, |conn| {
-                    let find = sqlx::query_as(find).bind(org.to_string()).bind(&ids);
-                    find.fetch_all(&mut *conn).await?
-                });
+                let rows: Vec<Found<RowWithoutInput>> =
+                    read!(self, org, |conn| all!(conn, find => org, &ids));
                 Ok(self.readable(rows))
             }
         }
@@ -265,14 +229,8 @@ impl Store {
     ) -> Result<Vec<StoredApproval>, StoreError> {
         let mut skipped = 0_i64;
         loop {
-            let rows: Vec<Found<RowWithoutInput>> = read!(self, installation, |conn| {
-                sqlx::query_as(OPEN)
-                    .bind(due.map(Timestamp::as_micros))
-                    .bind(i64::from(limit))
-                    .bind(skipped)
-                    .fetch_all(&mut *conn)
-                    .await?
-            });
+            let rows: Vec<Found<RowWithoutInput>> =
+                read!(self, installation, |conn| all!(conn, OPEN => due, limit, skipped));
             let found = rows.len();
             let open = self.readable(rows);
             // Those that cannot be read stay, and keep no others from being found.
@@ -289,14 +247,7 @@ impl Store {
     pub async fn forget_approvals(&self, before: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         loop {
-            let gone = change!(self, installation, |tx| {
-                sqlx::query(FORGET)
-                    .bind(before.as_micros())
-                    .bind(BATCH)
-                    .execute(&mut *tx)
-                    .await?
-                    .rows_affected()
-            });
+            let gone = change!(self, installation, |tx| run!(tx, FORGET => before, BATCH));
             forgotten += gone;
             if gone < u64::try_from(BATCH).unwrap_or(0) {
                 return Ok(forgotten);
@@ -310,21 +261,13 @@ impl Store {
     pub async fn forget_surplus_approvals(&self, most: ApprovalLimits) -> Result<u64, StoreError> {
         let count = i64::from(most.count);
         let bytes = i64::try_from(most.bytes).unwrap_or(i64::MAX);
-        let crowded: Vec<String> = read!(self, installation, |conn| {
-            sqlx::query_scalar(CROWDED).bind(count).bind(bytes).fetch_all(&mut *conn).await?
-        });
+        let crowded: Vec<String> =
+            read!(self, installation, |conn| all!(conn, scalar CROWDED => count, bytes));
         let mut forgotten = 0;
         for org in crowded {
             loop {
                 let gone = change!(self, installation, |tx| {
-                    sqlx::query(FORGET_SURPLUS)
-                        .bind(&org)
-                        .bind(count)
-                        .bind(bytes)
-                        .bind(BATCH)
-                        .execute(&mut *tx)
-                        .await?
-                        .rows_affected()
+                    run!(tx, FORGET_SURPLUS => &org, count, bytes, BATCH)
                 });
                 forgotten += gone;
                 if gone < u64::try_from(BATCH).unwrap_or(0) {

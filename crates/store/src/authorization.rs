@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use self::consents::{Consent, ConsentPage};
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
 };
@@ -116,15 +116,8 @@ impl Store {
         };
         let asked = serde_json::json!(asked).to_string();
         change!(self, code.org_id, |tx| {
-            sqlx::query(INSERT)
-                .bind(code.hash.as_slice())
-                .bind(code.org_id.to_string())
-                .bind(code.principal_id.to_string())
-                .bind(code.grant_id.to_string())
-                .bind(&asked)
-                .bind(code.expires_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, INSERT => code.hash.as_slice(), code.org_id, code.principal_id,
+                code.grant_id, &asked, code.expires_at);
         });
         Ok(())
     }
@@ -136,10 +129,7 @@ impl Store {
         hash: &[u8; 32],
     ) -> Result<Option<AuthorizationCode>, StoreError> {
         let row: Option<CodeRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM authorization_codes WHERE hash = $1")
-                .bind(hash.as_slice())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM authorization_codes WHERE hash = $1" => hash.as_slice())
         });
         row.map(CodeRow::read).transpose()
     }
@@ -148,11 +138,7 @@ impl Store {
     #[boxed]
     pub async fn forget_codes(&self, before: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM authorization_codes WHERE expires_at < $1")
-                .bind(before.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM authorization_codes WHERE expires_at < $1" => before)
         });
         Ok(forgotten)
     }

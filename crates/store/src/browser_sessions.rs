@@ -16,7 +16,7 @@ use serde_json::json;
 pub use self::links::LoginLink;
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     tokens::Assertion,
@@ -120,32 +120,17 @@ impl Store {
         };
         change!(self, session.org_id, |tx| {
             for assertion in assertions {
-                let first = sqlx::query(crate::tokens::REMEMBER)
-                    .bind(assertion.digest.as_slice())
-                    .bind(assertion.expires_at.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
-                if first.rows_affected() == 0 {
+                let first = run!(tx, crate::tokens::REMEMBER => assertion.digest.as_slice(),
+                    assertion.expires_at);
+                if first == 0 {
                     return Ok(false);
                 }
             }
-            sqlx::query(OPEN)
-                .bind(session.org_id.to_string())
-                .bind(session.id.to_string())
-                .bind(session.principal_id.to_string())
-                .bind(hash.as_slice())
-                .bind(session.method.name())
-                .bind(trust)
-                .bind(session.issuer.as_deref())
-                .bind(session.login.as_ref().map(LoginRecord::text))
-                .bind(session.acr.as_deref())
-                .bind(json!(session.amr).to_string())
-                .bind(session.auth_time.as_micros())
-                .bind(session.created_at.as_micros())
-                .bind(session.last_seen_at.as_micros())
-                .bind(session.ends_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, OPEN => session.org_id, session.id, session.principal_id, hash.as_slice(),
+                session.method.name(), trust, session.issuer.as_deref(),
+                session.login.as_ref().map(LoginRecord::text), session.acr.as_deref(),
+                json!(session.amr).to_string(), session.auth_time, session.created_at,
+                session.last_seen_at, session.ends_at);
         });
         Ok(true)
     }
@@ -158,10 +143,7 @@ impl Store {
         hash: &[u8; 32],
     ) -> Result<Option<BrowserSession>, StoreError> {
         let row: Option<SessionRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM browser_sessions WHERE hash = $1")
-                .bind(hash.as_slice())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM browser_sessions WHERE hash = $1" => hash.as_slice())
         });
         row.map(SessionRow::read).transpose()
     }
@@ -174,11 +156,7 @@ impl Store {
         id: SessionId,
     ) -> Result<Option<BrowserSession>, StoreError> {
         let row: Option<SessionRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM browser_sessions WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM browser_sessions WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(SessionRow::read).transpose()
     }
@@ -192,14 +170,7 @@ impl Store {
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let rows: Vec<Found<SessionRow>> = read!(self, org, |conn| {
-            sqlx::query_as(LIST)
-                .bind(org.to_string())
-                .bind(after)
-                .bind(page.principal_id.map(|id| id.to_string()))
-                .bind(page.now.as_micros())
-                .bind(i64::from(page.limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, LIST => org, after, page.principal_id, page.now, page.limit)
         });
         Ok(self.readable(rows))
     }
@@ -215,13 +186,7 @@ impl Store {
         ends_at: Timestamp,
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
-            sqlx::query(TOUCH)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(seen.as_micros())
-                .bind(ends_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, TOUCH => org, id, seen, ends_at);
         });
         Ok(())
     }
@@ -234,15 +199,7 @@ impl Store {
         id: SessionId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let ended = change!(self, org, |tx| {
-            sqlx::query(END)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
-        });
+        let ended = change!(self, org, |tx| run!(tx, END => org, id, now));
         Ok(ended > 0)
     }
 
@@ -250,11 +207,7 @@ impl Store {
     #[boxed]
     pub async fn forget_sessions(&self, before: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM browser_sessions WHERE ends_at < $1")
-                .bind(before.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM browser_sessions WHERE ends_at < $1" => before)
         });
         Ok(forgotten)
     }

@@ -15,6 +15,7 @@ mod rows;
 pub(crate) mod schema;
 mod scope;
 mod sqlite;
+mod statement;
 mod unreadable;
 
 pub(crate) use self::{
@@ -26,6 +27,7 @@ pub(crate) use self::{
         Log, LogConnection, index_entries, is_ended, positions_of_events, read_id, sealed_upto,
         waiting_events,
     },
+    statement::{Value, all, bound, find, one, rows, run},
     unreadable::{Found, Readable},
 };
 pub use self::{
@@ -135,7 +137,7 @@ impl Store {
     #[boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self, installation, |conn| {
-            sqlx::query("SELECT 1").execute(&mut *conn).await?;
+            run!(conn, "SELECT 1");
         });
         Ok(())
     }
@@ -147,13 +149,11 @@ impl Store {
     pub async fn probe(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             tx.lock_log_for_writing().await?;
-            sqlx::query(
-                "INSERT INTO probes (id, probed_at) VALUES (1, $1) \
-                 ON CONFLICT (id) DO UPDATE SET probed_at = $1",
-            )
-            .bind(now.as_micros())
-            .execute(&mut *tx)
-            .await?;
+            run!(
+                tx, "INSERT INTO probes (id, probed_at) VALUES (1, $1) \
+                 ON CONFLICT (id) DO UPDATE SET probed_at = $1"
+                => now
+            );
         });
         if let (Db::Postgres(pool), Sync::PowerLoss) = (&self.db, self.sync) {
             let mut session = begin(pool, Scope::Installation).await?;

@@ -12,7 +12,9 @@ use utoipa::ToSchema;
 
 use crate::{
     Store,
-    db::{Db, Dialect, NewKey, Scope, begin, change, database_clock, parse, read, row},
+    db::{
+        Db, Dialect, NewKey, Scope, begin, change, database_clock, find, one, parse, read, row, run,
+    },
     error::StoreError,
 };
 
@@ -207,38 +209,18 @@ impl Store {
         Ok(change!(self, export.org_id, |tx| {
             tx.lock_exports(&org).await?;
             if let Some(key) = key {
-                let taken = sqlx::query(TAKE_KEY)
-                    .bind(&org)
-                    .bind(&key.digest)
-                    .bind(&key.fingerprint)
-                    .bind(export.id.to_string())
-                    .bind(key.request_id.to_string())
-                    .bind(key.expires_at.as_micros())
-                    .bind(export.created_at.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
-                if taken.rows_affected() == 0 {
+                let taken = run!(tx, TAKE_KEY => &org, &key.digest, &key.fingerprint, export.id,
+                    key.request_id, key.expires_at, export.created_at);
+                if taken == 0 {
                     return Ok(ExportBegan::KeyTaken);
                 }
             }
-            let kept: KeptRow = sqlx::query_as(KEPT)
-                .bind(&org)
-                .bind(export.created_at.as_micros())
-                .fetch_one(&mut *tx)
-                .await?;
+            let kept: KeptRow = one!(tx, KEPT => &org, export.created_at);
             if let Some(no) = kept.refusal(quota) {
                 return Ok(no);
             }
-            sqlx::query(INSERT)
-                .bind(export.id.to_string())
-                .bind(&org)
-                .bind(export.principal_id.to_string())
-                .bind(&export.node)
-                .bind(&export.request)
-                .bind(export.created_at.as_micros())
-                .bind(export.expires_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, INSERT => export.id, &org, export.principal_id, &export.node,
+                &export.request, export.created_at, export.expires_at);
             ExportBegan::Begun
         }))
     }
@@ -250,13 +232,7 @@ impl Store {
         org: OrgId,
         id: ExportId,
     ) -> Result<Option<ExportRecord>, StoreError> {
-        let row: Option<ExportRow> = read!(self, org, |conn| {
-            sqlx::query_as(FIND)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<ExportRow> = read!(self, org, |conn| find!(conn, FIND => org, id));
         row.map(ExportRow::read).transpose()
     }
 
@@ -268,14 +244,7 @@ impl Store {
         id: ExportId,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        let bytes: i64 = read!(self, org, |conn| {
-            sqlx::query_scalar(BESIDE)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(now.as_micros())
-                .fetch_one(&mut *conn)
-                .await?
-        });
+        let bytes: i64 = read!(self, org, |conn| one!(conn, scalar BESIDE => org, id, now));
         Ok(bytes.unsigned_abs())
     }
 
@@ -290,20 +259,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE exports SET scanned = $3, total = $4, beat_at = $5, bytes = $6 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(scanned)
-            .bind(total)
-            .bind(now.as_micros())
-            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
-                == 1
+            run!(
+                tx, "UPDATE exports SET scanned = $3, total = $4, beat_at = $5, bytes = $6 \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
+                => org, id, scanned, total, now, i64::try_from(bytes).unwrap_or(i64::MAX)
+            ) == 1
         }))
     }
 
@@ -317,18 +277,11 @@ impl Store {
         bytes: u64,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE exports SET status = 'ready', result = $3, scanned = total, bytes = $4 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(result)
-            .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
-                == 1
+            run!(
+                tx, "UPDATE exports SET status = 'ready', result = $3, scanned = total, bytes = $4 \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
+                => org, id, result, i64::try_from(bytes).unwrap_or(i64::MAX)
+            ) == 1
         }))
     }
 
@@ -341,17 +294,11 @@ impl Store {
         error: &str,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE exports SET status = 'failed', error = $3 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(error)
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
-                == 1
+            run!(
+                tx, "UPDATE exports SET status = 'failed', error = $3 \
+                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
+                => org, id, error
+            ) == 1
         }))
     }
 
@@ -359,15 +306,11 @@ impl Store {
     #[boxed]
     pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
-            sqlx::query(
-                "UPDATE exports SET status = 'failed', error = $2 \
-                 WHERE node = $1 AND status = 'pending'",
+            run!(
+                tx, "UPDATE exports SET status = 'failed', error = $2 \
+                 WHERE node = $1 AND status = 'pending'"
+                => node, error
             )
-            .bind(node)
-            .bind(error)
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         }))
     }
 
@@ -379,9 +322,9 @@ impl Store {
             Db::Sqlite { .. } => Ok(0),
             Db::Postgres(pool) => {
                 let mut tx = begin(pool, Scope::Installation).await?;
-                let failed = sqlx::query(ABANDON).bind(error).execute(&mut *tx).await?;
+                let failed = run!(tx, ABANDON => error);
                 tx.commit().await.map_err(StoreError::of_commit)?;
-                Ok(failed.rows_affected())
+                Ok(failed)
             }
         }
     }
@@ -394,15 +337,11 @@ impl Store {
         error: &str,
     ) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
-            sqlx::query(
-                "UPDATE exports SET status = 'failed', error = $2 \
-                 WHERE beat_at < $1 AND status = 'pending'",
+            run!(
+                tx, "UPDATE exports SET status = 'failed', error = $2 \
+                 WHERE beat_at < $1 AND status = 'pending'"
+                => since, error
             )
-            .bind(since.as_micros())
-            .bind(error)
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         }))
     }
 
@@ -414,10 +353,7 @@ impl Store {
         id: ExportId,
     ) -> Result<Option<(ExportStatus, Timestamp)>, StoreError> {
         let found: Option<(String, i64)> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT status, expires_at FROM exports WHERE id = $1")
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT status, expires_at FROM exports WHERE id = $1" => id)
         });
         let Some((status, expires_at)) = found else { return Ok(None) };
         Ok(Some((parse(&status, "exports.status")?, Timestamp::from_micros(expires_at))))
@@ -427,11 +363,7 @@ impl Store {
     #[boxed]
     pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
         Ok(change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'")
-                .bind(before.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'" => before)
         }))
     }
 }

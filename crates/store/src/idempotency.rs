@@ -11,7 +11,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{change, find, parse, read, row, run},
     error::StoreError,
 };
 
@@ -51,15 +51,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<KnownKey>, StoreError> {
         let row: Option<KeyRow> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
-                 WHERE org_id = $1 AND digest = $2 AND expires_at > $3",
+            find!(
+                conn, "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
+                 WHERE org_id = $1 AND digest = $2 AND expires_at > $3"
+                => org, digest, now
             )
-            .bind(org.to_string())
-            .bind(digest)
-            .bind(now.as_micros())
-            .fetch_optional(&mut *conn)
-            .await?
         });
         let known = row.map(|row| {
             Ok(KnownKey {
@@ -78,16 +74,12 @@ impl Store {
         let mut forgotten = 0;
         loop {
             let gone = change!(self, installation, |tx| {
-                sqlx::query(
-                    "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
+                run!(
+                    tx, "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
                      (SELECT org_id, digest FROM idempotency_keys WHERE expires_at <= $1 \
-                      ORDER BY expires_at LIMIT $2)",
+                     ORDER BY expires_at LIMIT $2)"
+                    => now, BATCH
                 )
-                .bind(now.as_micros())
-                .bind(BATCH)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
             });
             forgotten += gone;
             if gone < u64::try_from(BATCH).unwrap_or(0) {

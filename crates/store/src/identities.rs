@@ -4,7 +4,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Principal, Store,
-    db::{Dialect, NewEvent, Readable as _, change, read},
+    db::{Dialect, NewEvent, Readable as _, change, find, read, run},
     error::StoreError,
     principals::{PrincipalRow, insert},
 };
@@ -28,13 +28,7 @@ impl Store {
         identity: Identity<'_>,
     ) -> Result<Option<Principal>, StoreError> {
         let row: Option<PrincipalRow> = read!(self, org, |conn| {
-            sqlx::query_as(FIND)
-                .bind(org.to_string())
-                .bind(identity.issuer)
-                .bind(identity.claim)
-                .bind(identity.subject)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, FIND => org, identity.issuer, identity.claim, identity.subject)
         });
         row.map(PrincipalRow::read).transpose()
     }
@@ -48,15 +42,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
-            sqlx::query(INSERT)
-                .bind(principal.org_id.to_string())
-                .bind(identity.issuer)
-                .bind(identity.claim)
-                .bind(identity.subject)
-                .bind(principal.id.to_string())
-                .bind(principal.created_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, INSERT => principal.org_id, identity.issuer, identity.claim,
+                identity.subject, principal.id, principal.created_at);
         });
         Ok(())
     }
@@ -77,16 +64,9 @@ impl Store {
         change!(self, principal.org_id, |tx| {
             // Two subjects do not both become this principal.
             tx.lock_tokens(&org).await?;
-            let linked = sqlx::query(LINK)
-                .bind(&org)
-                .bind(identity.issuer)
-                .bind(identity.claim)
-                .bind(identity.subject)
-                .bind(principal.id.to_string())
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?;
-            if linked.rows_affected() == 0 {
+            let linked = run!(tx, LINK => &org, identity.issuer, identity.claim, identity.subject,
+                principal.id, now);
+            if linked == 0 {
                 return Ok(false);
             }
             tx.announce_writer().await?;

@@ -11,7 +11,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, read, row},
+    db::{Db, find, one, read, row},
     error::StoreError,
 };
 
@@ -70,13 +70,7 @@ impl Store {
         org: OrgId,
         principal: PrincipalId,
     ) -> Result<Option<LoginRecord>, StoreError> {
-        let row: Option<LoginRow> = read!(self, org, |conn| {
-            sqlx::query_as(LAST)
-                .bind(org.to_string())
-                .bind(principal.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<LoginRow> = read!(self, org, |conn| find!(conn, LAST => org, principal));
         row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
     }
 
@@ -95,12 +89,8 @@ impl Store {
         let found: BTreeSet<String> = read!(self, org, |conn| {
             let mut unnamed = BTreeSet::new();
             for group in groups {
-                let named: bool = sqlx::query_scalar(named)
-                    .bind(org.to_string())
-                    .bind(group)
-                    .bind(serde_json::json!(group).to_string())
-                    .fetch_one(&mut *conn)
-                    .await?;
+                let named: bool = one!(conn, scalar named => org, group,
+                    serde_json::json!(group).to_string());
                 if !named {
                     unnamed.insert(group.clone());
                 }

@@ -18,7 +18,7 @@ use sqlx::{
 
 use crate::{
     Store,
-    db::{Db, Scope, begin, database_clock, opened_at_once, row},
+    db::{Db, Scope, begin, database_clock, one, opened_at_once, row, run},
     error::StoreError,
     settings::{DatabaseSettings, Target},
 };
@@ -143,9 +143,9 @@ impl Store {
             Db::Postgres(pool) => {
                 // What a node left open may be of any org.
                 let mut tx = begin(pool, Scope::Installation).await?;
-                let gone = sqlx::query(FORGET).execute(&mut *tx).await?;
+                let gone = run!(tx, FORGET);
                 tx.commit().await.map_err(StoreError::of_commit)?;
-                Ok(gone.rows_affected())
+                Ok(gone)
             }
         }
     }
@@ -157,7 +157,7 @@ impl Store {
             Db::Sqlite { .. } => Ok(false),
             Db::Postgres(pool) => {
                 let mut tx = begin(pool, Scope::Installation).await?;
-                Ok(sqlx::query_scalar(HAS_DEAD).fetch_one(&mut *tx).await?)
+                Ok(one!(tx, scalar HAS_DEAD))
             }
         }
     }

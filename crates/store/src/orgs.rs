@@ -5,7 +5,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId, principal::Plan};
 
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
 };
 
@@ -72,26 +72,17 @@ impl Store {
     pub async fn create_org(&self, org: &Org) -> Result<(), StoreError> {
         let (requests, invocations) = limits(org.plan);
         change!(self, org.id, |tx| {
-            sqlx::query(
-                "INSERT INTO orgs (id, name, plan, plan_requests, plan_invocations, created_at, \
-                 disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            )
-            .bind(org.id.to_string())
-            .bind(&org.name)
-            .bind(org.plan.name())
-            .bind(requests)
-            .bind(invocations)
-            .bind(org.created_at.as_micros())
-            .bind(org.disabled_at.map(Timestamp::as_micros))
-            .execute(&mut *tx)
-            .await?;
-            sqlx::query(
-                "INSERT INTO audit_heads (org_id, size, last_position, last_recorded_at) \
-                 VALUES ($1, 0, 0, 0)",
-            )
-            .bind(org.id.to_string())
-            .execute(&mut *tx)
-            .await?;
+            run!(
+                tx, "INSERT INTO orgs (id, name, plan, plan_requests, plan_invocations, created_at, \
+                 disabled_at) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+                => org.id, &org.name, org.plan.name(), requests, invocations, org.created_at,
+                org.disabled_at
+            );
+            run!(
+                tx, "INSERT INTO audit_heads (org_id, size, last_position, last_recorded_at) \
+                 VALUES ($1, 0, 0, 0)"
+                => org.id
+            );
         });
         Ok(())
     }
@@ -99,12 +90,8 @@ impl Store {
     /// The org with this id.
     #[boxed]
     pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
-        let row: Option<OrgRow> = read!(self, id, |conn| {
-            sqlx::query_as("SELECT * FROM orgs WHERE id = $1")
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<OrgRow> =
+            read!(self, id, |conn| find!(conn, "SELECT * FROM orgs WHERE id = $1" => id));
         row.map(OrgRow::read).transpose()
     }
 
@@ -112,10 +99,7 @@ impl Store {
     #[boxed]
     pub async fn find_org_by_name(&self, name: &str) -> Result<Option<Org>, StoreError> {
         let row: Option<OrgRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM orgs WHERE name = $1")
-                .bind(name)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM orgs WHERE name = $1" => name)
         });
         row.map(OrgRow::read).transpose()
     }
@@ -123,9 +107,8 @@ impl Store {
     /// Every org, by id; for the operator, who stands above the tenants.
     #[boxed]
     pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
-        let rows: Vec<Found<OrgRow>> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM orgs ORDER BY id").fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<OrgRow>> =
+            read!(self, installation, |conn| all!(conn, "SELECT * FROM orgs ORDER BY id"));
         Ok(self.readable(rows))
     }
 
@@ -134,16 +117,10 @@ impl Store {
     pub async fn set_plan(&self, id: OrgId, plan: Plan) -> Result<bool, StoreError> {
         let (requests, invocations) = limits(plan);
         let changed = change!(self, id, |tx| {
-            sqlx::query(
-                "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1",
+            run!(
+                tx, "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1" =>
+                id, plan.name(), requests, invocations
             )
-            .bind(id.to_string())
-            .bind(plan.name())
-            .bind(requests)
-            .bind(invocations)
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         });
         Ok(changed > 0)
     }
@@ -153,12 +130,8 @@ impl Store {
     #[boxed]
     pub async fn disable_org(&self, id: OrgId, now: Timestamp) -> Result<bool, StoreError> {
         let changed = change!(self, id, |tx| {
-            sqlx::query("UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1")
-                .bind(id.to_string())
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1" =>
+                id, now)
         });
         Ok(changed > 0)
     }
@@ -167,11 +140,7 @@ impl Store {
     #[boxed]
     pub async fn enable_org(&self, id: OrgId) -> Result<bool, StoreError> {
         let changed = change!(self, id, |tx| {
-            sqlx::query("UPDATE orgs SET disabled_at = NULL WHERE id = $1")
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "UPDATE orgs SET disabled_at = NULL WHERE id = $1" => id)
         });
         Ok(changed > 0)
     }

@@ -17,7 +17,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 use self::rows::{ChangeRow, PinRow, scope_text};
 use crate::{
     Store,
-    db::{Found, UnreadableRow, change, read, row},
+    db::{Found, UnreadableRow, all, change, find, read, row, run},
     error::StoreError,
 };
 
@@ -115,13 +115,8 @@ impl Store {
         let end = format!("{provider};");
         loop {
             let rows: Vec<Found<PinRow>> = read!(self, org, |conn| {
-                sqlx::query_as(OF_PROVIDER)
-                    .bind(scope_text(org))
-                    .bind(&after)
-                    .bind(&end)
-                    .bind(i64::try_from(PAGE).unwrap_or(i64::MAX))
-                    .fetch_all(&mut *conn)
-                    .await?
+                all!(conn, OF_PROVIDER => scope_text(org), &after, &end,
+                    i64::try_from(PAGE).unwrap_or(i64::MAX))
             });
             let found = rows.len();
             let pins = self.readable(rows);
@@ -145,14 +140,8 @@ impl Store {
     ) -> Result<Vec<Pin>, StoreError> {
         let (tool, org) =
             after.map_or(("", String::new()), |(tool, org)| (tool.as_str(), scope_text(org)));
-        let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(ALL)
-                .bind(tool)
-                .bind(&org)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<Found<PinRow>> =
+            read!(self, installation, |conn| all!(conn, ALL => tool, &org, limit));
         Ok(self.readable(rows))
     }
 
@@ -160,9 +149,8 @@ impl Store {
     /// for a shared provider.
     #[boxed]
     pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(OF_TOOL).bind(tool.as_str()).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<PinRow>> =
+            read!(self, installation, |conn| all!(conn, OF_TOOL => tool.as_str()));
         Ok(self.readable(rows))
     }
 
@@ -174,13 +162,7 @@ impl Store {
         tool: &ToolId,
     ) -> Result<Accepted, StoreError> {
         let row: Result<Option<TextRow>, StoreError> = async {
-            Ok(read!(self, org, |conn| {
-                sqlx::query_as(TEXTS)
-                    .bind(scope_text(org))
-                    .bind(tool.as_str())
-                    .fetch_optional(&mut *conn)
-                    .await?
-            }))
+            Ok(read!(self, org, |conn| find!(conn, TEXTS => scope_text(org), tool.as_str())))
         }
         .await;
         match row {
@@ -204,11 +186,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for tool in tools {
-                sqlx::query(FORGET)
-                    .bind(scope_text(org))
-                    .bind(tool.as_str())
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, FORGET => scope_text(org), tool.as_str());
             }
         });
         Ok(())
@@ -218,13 +196,11 @@ impl Store {
     #[boxed]
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
         let rows: Vec<Found<ChangeRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
-                 WHERE changed_at >= $1 ORDER BY changed_at",
+            all!(
+                conn, "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
+                 WHERE changed_at >= $1 ORDER BY changed_at"
+                => since
             )
-            .bind(since.as_micros())
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -261,14 +237,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for tool in tools {
-                sqlx::query(statement)
-                    .bind(scope_text(org))
-                    .bind(tool.tool.as_str())
-                    .bind(&tool.version)
-                    .bind(&tool.text)
-                    .bind(now.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, statement => scope_text(org), tool.tool.as_str(), &tool.version,
+                    &tool.text, now);
             }
         });
         Ok(())
@@ -284,16 +254,12 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for tool in tools {
-                sqlx::query(
-                    "UPDATE tool_pins SET found_version = NULL, found_definition = NULL, \
+                run!(
+                    tx, "UPDATE tool_pins SET found_version = NULL, found_definition = NULL, \
                      found_at = NULL, told_version = NULL, changed_at = $3 \
-                     WHERE org_id = $1 AND tool_id = $2 AND version IS NOT NULL",
-                )
-                .bind(scope_text(org))
-                .bind(tool.as_str())
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?;
+                     WHERE org_id = $1 AND tool_id = $2 AND version IS NOT NULL"
+                    => scope_text(org), tool.as_str(), now
+                );
             }
         });
         Ok(())
@@ -308,15 +274,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for (tool, version) in tools {
-                sqlx::query(
-                    "UPDATE tool_pins SET told_version = found_version \
-                     WHERE org_id = $1 AND tool_id = $2 AND found_version = $3",
-                )
-                .bind(scope_text(org))
-                .bind(tool.as_str())
-                .bind(version)
-                .execute(&mut *tx)
-                .await?;
+                run!(
+                    tx, "UPDATE tool_pins SET told_version = found_version \
+                     WHERE org_id = $1 AND tool_id = $2 AND found_version = $3"
+                    => scope_text(org), tool.as_str(), version
+                );
             }
         });
         Ok(())
@@ -332,19 +294,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE tool_pins SET version = found_version, definition = found_definition, \
+            run!(
+                tx, "UPDATE tool_pins SET version = found_version, definition = found_definition, \
                  pinned_at = $4, found_version = NULL, found_definition = NULL, found_at = NULL, \
                  told_version = NULL, changed_at = $4 \
-                 WHERE org_id = $1 AND tool_id = $2 AND found_version = $3",
+                 WHERE org_id = $1 AND tool_id = $2 AND found_version = $3"
+                => scope_text(org), tool.as_str(), version, now
             )
-            .bind(scope_text(org))
-            .bind(tool.as_str())
-            .bind(version)
-            .bind(now.as_micros())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         });
         Ok(changed > 0)
     }

@@ -6,7 +6,7 @@ use portcullis_core::clock::Timestamp;
 
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{change, find, read, row, run},
     error::StoreError,
 };
 
@@ -75,17 +75,12 @@ impl Store {
             self.keep_policies(some, now).await?;
         }
         change!(self, installation, |tx| {
-            sqlx::query(
-                "INSERT INTO policy_sets (version, members, files, kept_at) \
+            run!(
+                tx, "INSERT INTO policy_sets (version, members, files, kept_at) \
                  VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (version) DO UPDATE SET kept_at = EXCLUDED.kept_at",
-            )
-            .bind(set.version)
-            .bind(&members)
-            .bind(&set.files)
-            .bind(now.as_micros())
-            .execute(&mut *tx)
-            .await?;
+                 ON CONFLICT (version) DO UPDATE SET kept_at = EXCLUDED.kept_at"
+                => set.version, &members, &set.files, now
+            );
         });
         Ok(())
     }
@@ -97,16 +92,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             for policy in policies {
-                sqlx::query(
-                    "INSERT INTO policy_versions (id, version, record, kept_at) \
-                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING",
-                )
-                .bind(&policy.id)
-                .bind(&policy.version)
-                .bind(&policy.record)
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?;
+                run!(
+                    tx, "INSERT INTO policy_versions (id, version, record, kept_at) \
+                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING"
+                    => &policy.id, &policy.version, &policy.record, now
+                );
             }
         });
         Ok(())
@@ -116,11 +106,10 @@ impl Store {
     #[boxed]
     pub async fn last_policy_set(&self) -> Result<Option<LastPolicySet>, StoreError> {
         let row: Option<LastRow> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1",
+            find!(
+                conn,
+                "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1"
             )
-            .fetch_optional(&mut *conn)
-            .await?
         });
         let Some(LastRow { version, members }) = row else { return Ok(None) };
         Ok(Some(LastPolicySet { version, members: members_of(&members)? }))
@@ -134,11 +123,10 @@ impl Store {
         version: &str,
     ) -> Result<Option<String>, StoreError> {
         Ok(read!(self, installation, |conn| {
-            sqlx::query_scalar("SELECT record FROM policy_versions WHERE id = $1 AND version = $2")
-                .bind(id)
-                .bind(version)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(
+                conn, scalar "SELECT record FROM policy_versions WHERE id = $1 AND version = $2" =>
+                id, version
+            )
         }))
     }
 
@@ -149,10 +137,7 @@ impl Store {
         version: &str,
     ) -> Result<Option<KeptPolicySet>, StoreError> {
         let row: Option<SetRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT members, files FROM policy_sets WHERE version = $1")
-                .bind(version)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT members, files FROM policy_sets WHERE version = $1" => version)
         });
         let Some(SetRow { members, files }) = row else { return Ok(None) };
         let members = members_of(&members)?;

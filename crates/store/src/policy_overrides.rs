@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Dialect, Found, NewEvent, Readable, change, parse, read, row},
+    db::{Dialect, Found, NewEvent, Readable, all, change, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -78,30 +78,17 @@ impl Store {
         change!(self, new.org_id, |tx| {
             // The lock keeps another one from being added between the count and the insertion.
             tx.lock_tokens(&org).await?;
-            sqlx::query("DELETE FROM policy_overrides WHERE org_id = $1 AND (until_at <= $2 OR policy_id = $3)")
-                .bind(&org)
-                .bind(new.set_at.as_micros())
-                .bind(&new.policy_id)
-                .execute(&mut *tx)
-                .await?;
+            run!(
+                tx, "DELETE FROM policy_overrides WHERE org_id = $1 AND (until_at <= $2 OR policy_id = $3)" =>
+                &org, new.set_at, &new.policy_id
+            );
             let others: i64 =
-                sqlx::query_scalar("SELECT COUNT(*) FROM policy_overrides WHERE org_id = $1")
-                    .bind(&org)
-                    .fetch_one(&mut *tx)
-                    .await?;
+                one!(tx, scalar "SELECT COUNT(*) FROM policy_overrides WHERE org_id = $1" => &org);
             if usize::try_from(others).unwrap_or(usize::MAX) >= MAX_POLICY_OVERRIDES {
                 return Ok(OverrideSet::Full);
             }
-            sqlx::query(SET)
-                .bind(&org)
-                .bind(&new.policy_id)
-                .bind(&new.version)
-                .bind(&new.reason)
-                .bind(new.set_by.to_string())
-                .bind(new.set_at.as_micros())
-                .bind(new.until.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, SET => &org, &new.policy_id, &new.version, &new.reason, new.set_by,
+                new.set_at, new.until);
             tx.announce_writer().await?;
             tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
         });
@@ -119,16 +106,12 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let now = event.occurred_at.as_micros();
         change!(self, org, |tx| {
-            let removed = sqlx::query(
-                "DELETE FROM policy_overrides \
-                 WHERE org_id = $1 AND policy_id = $2 AND until_at > $3",
-            )
-            .bind(org.to_string())
-            .bind(policy)
-            .bind(now)
-            .execute(&mut *tx)
-            .await?;
-            if removed.rows_affected() == 0 {
+            let removed = run!(
+                tx, "DELETE FROM policy_overrides \
+                 WHERE org_id = $1 AND policy_id = $2 AND until_at > $3"
+                => org, policy, now
+            );
+            if removed == 0 {
                 return Ok(false);
             }
             tx.announce_writer().await?;
@@ -143,9 +126,8 @@ impl Store {
         &self,
         now: Timestamp,
     ) -> Result<Vec<PolicyOverride>, StoreError> {
-        let rows: Vec<Found<OverrideRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(IN_FORCE).bind(now.as_micros()).bind(MOST).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<OverrideRow>> =
+            read!(self, installation, |conn| all!(conn, IN_FORCE => now, MOST));
         Ok(self.readable(rows))
     }
 }

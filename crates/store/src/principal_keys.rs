@@ -9,7 +9,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Dialect, Found, Readable, change, parse, read, row},
+    db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     principals::{Principal, PrincipalRow},
 };
@@ -72,25 +72,15 @@ impl Store {
         change!(self, new.org_id, |tx| {
             // No other request adds a key between the count and the insertion.
             tx.lock_tokens(&org).await?;
-            let known: Vec<String> = sqlx::query_scalar(THUMBPRINTS)
-                .bind(&org)
-                .bind(&principal)
-                .fetch_all(&mut *tx)
-                .await?;
+            let known: Vec<String> = all!(tx, scalar THUMBPRINTS => &org, &principal);
             if known.iter().any(|it| it == new.key.thumbprint()) {
                 return Ok(KeyAdded::Known);
             }
             if known.len() >= MAX_PRINCIPAL_KEYS {
                 return Ok(KeyAdded::Full);
             }
-            sqlx::query(ADD)
-                .bind(&org)
-                .bind(&principal)
-                .bind(new.key.thumbprint())
-                .bind(new.key.jwk().to_string())
-                .bind(new.created_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, ADD => &org, &principal, new.key.thumbprint(), new.key.jwk().to_string(),
+                new.created_at);
         });
         Ok(KeyAdded::Done)
     }
@@ -102,13 +92,7 @@ impl Store {
         org: OrgId,
         principal: PrincipalId,
     ) -> Result<Vec<PrincipalKey>, StoreError> {
-        let rows: Vec<Found<KeyRow>> = read!(self, org, |conn| {
-            sqlx::query_as(LIST)
-                .bind(org.to_string())
-                .bind(principal.to_string())
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<Found<KeyRow>> = read!(self, org, |conn| all!(conn, LIST => org, principal));
         Ok(self.readable(rows))
     }
 
@@ -124,23 +108,11 @@ impl Store {
     ) -> Result<Option<u64>, StoreError> {
         let revoked = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
-            let removed = sqlx::query(REMOVE)
-                .bind(org.to_string())
-                .bind(principal.to_string())
-                .bind(thumbprint)
-                .execute(&mut *tx)
-                .await?;
-            if removed.rows_affected() == 0 {
+            let removed = run!(tx, REMOVE => org, principal, thumbprint);
+            if removed == 0 {
                 return Ok(None);
             }
-            sqlx::query(REVOKE)
-                .bind(org.to_string())
-                .bind(principal.to_string())
-                .bind(thumbprint)
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, REVOKE => org, principal, thumbprint, now)
         });
         Ok(Some(revoked))
     }
@@ -150,10 +122,7 @@ impl Store {
     #[boxed]
     pub async fn find_key_owner(&self, id: PrincipalId) -> Result<Option<Principal>, StoreError> {
         let row: Option<PrincipalRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM principals WHERE id = $1")
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM principals WHERE id = $1" => id)
         });
         row.map(PrincipalRow::read).transpose()
     }

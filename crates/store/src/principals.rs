@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::{
     Store,
-    db::{Db, Found, Readable, change, parse, read, row, text_list},
+    db::{Db, Found, Readable, all, change, find, parse, read, row, run, text_list},
     error::StoreError,
 };
 
@@ -114,17 +114,11 @@ pub(crate) fn listed(role: Role) -> ScopeSet {
 macro_rules! insert {
     ($tx:ident, $principal:expr) => {{
         let principal: &$crate::Principal = $principal;
-        sqlx::query($crate::principals::INSERT)
-            .bind(principal.id.to_string())
-            .bind(principal.org_id.to_string())
-            .bind(&principal.name)
-            .bind(principal.role.name())
-            .bind($crate::principals::listed(principal.role).to_string())
-            .bind(serde_json::json!(principal.groups).to_string())
-            .bind(principal.created_at.as_micros())
-            .bind(principal.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
-            .execute(&mut *$tx)
-            .await?;
+        $crate::db::run!($tx, $crate::principals::INSERT => principal.id, principal.org_id,
+            &principal.name, principal.role.name(),
+            $crate::principals::listed(principal.role).to_string(),
+            serde_json::json!(principal.groups).to_string(), principal.created_at,
+            principal.disabled_at);
     }};
 }
 
@@ -149,11 +143,7 @@ impl Store {
         id: PrincipalId,
     ) -> Result<Option<Principal>, StoreError> {
         let row: Option<PrincipalRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM principals WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(PrincipalRow::read).transpose()
     }
@@ -166,11 +156,7 @@ impl Store {
         name: &str,
     ) -> Result<Option<Principal>, StoreError> {
         let row: Option<PrincipalRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 AND name = $2")
-                .bind(org.to_string())
-                .bind(name)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM principals WHERE org_id = $1 AND name = $2" => org, name)
         });
         row.map(PrincipalRow::read).transpose()
     }
@@ -179,10 +165,7 @@ impl Store {
     #[boxed]
     pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
         let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM principals WHERE org_id = $1 ORDER BY id")
-                .bind(org.to_string())
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, "SELECT * FROM principals WHERE org_id = $1 ORDER BY id" => org)
         });
         Ok(self.readable(rows))
     }
@@ -199,9 +182,7 @@ impl Store {
             Db::Postgres(_) => among!(postgres),
         };
         let ids = json!(ids).to_string();
-        let found: Vec<String> = read!(self, org, |conn| {
-            sqlx::query_scalar(find).bind(org.to_string()).bind(&ids).fetch_all(&mut *conn).await?
-        });
+        let found: Vec<String> = read!(self, org, |conn| all!(conn, scalar find => org, &ids));
         found.iter().map(|id| parse(id, "principals.id")).collect()
     }
 
@@ -214,16 +195,10 @@ impl Store {
         role: Role,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2",
+            run!(
+                tx, "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2" =>
+                org, id, role.name(), listed(role).to_string()
             )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(role.name())
-            .bind(listed(role).to_string())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         });
         Ok(changed > 0)
     }
@@ -239,13 +214,8 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let groups = json!(groups).to_string();
         let changed = change!(self, org, |tx| {
-            sqlx::query("UPDATE principals SET groups = $3 WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(&groups)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "UPDATE principals SET groups = $3 WHERE org_id = $1 AND id = $2" => org, id,
+                &groups)
         });
         Ok(changed > 0)
     }
@@ -255,12 +225,8 @@ impl Store {
     #[boxed]
     pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query("UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2" =>
+                org, id)
         });
         Ok(changed > 0)
     }
@@ -275,16 +241,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE principals SET disabled_at = COALESCE(disabled_at, $3) \
-                 WHERE org_id = $1 AND id = $2",
+            run!(
+                tx, "UPDATE principals SET disabled_at = COALESCE(disabled_at, $3) \
+                 WHERE org_id = $1 AND id = $2"
+                => org, id, now
             )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(now.as_micros())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         });
         Ok(changed > 0)
     }

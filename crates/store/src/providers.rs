@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -233,16 +233,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<ProviderRecord, StoreError> {
         let row: ProviderRow = change!(self, provider.org_id, |tx| {
-            sqlx::query_as(UPSERT)
-                .bind(provider.id.to_string())
-                .bind(provider.org_id.to_string())
-                .bind(provider.owner.to_text())
-                .bind(provider.slug.as_str())
-                .bind(&provider.name)
-                .bind(&provider.auth_type)
-                .bind(now.as_micros())
-                .fetch_one(&mut *tx)
-                .await?
+            one!(tx, UPSERT => provider.id, provider.org_id, provider.owner.to_text(),
+                provider.slug.as_str(), &provider.name, &provider.auth_type, now)
         });
         row.read()
     }
@@ -252,17 +244,12 @@ impl Store {
     #[boxed]
     pub async fn has_provider(&self, provider: &NewProvider) -> Result<bool, StoreError> {
         let known: Option<i64> = read!(self, provider.org_id, |conn| {
-            sqlx::query_scalar(
-                "SELECT CAST(1 AS BIGINT) FROM providers WHERE org_id = $1 AND owner = $2 \
-                 AND slug = $3 AND name = $4 AND auth_type = $5",
+            find!(
+                conn, scalar "SELECT CAST(1 AS BIGINT) FROM providers WHERE org_id = $1 AND owner = $2 \
+                 AND slug = $3 AND name = $4 AND auth_type = $5"
+                => provider.org_id, provider.owner.to_text(), provider.slug.as_str(),
+                &provider.name, &provider.auth_type
             )
-            .bind(provider.org_id.to_string())
-            .bind(provider.owner.to_text())
-            .bind(provider.slug.as_str())
-            .bind(&provider.name)
-            .bind(&provider.auth_type)
-            .fetch_optional(&mut *conn)
-            .await?
         });
         Ok(known.is_some())
     }
@@ -272,10 +259,10 @@ impl Store {
     #[boxed]
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
         let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id")
-                .bind(org.to_string())
-                .fetch_all(&mut *conn)
-                .await?
+            all!(
+                conn, "SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id" =>
+                org
+            )
         });
         Ok(self.readable(rows))
     }
@@ -288,11 +275,7 @@ impl Store {
         id: ProviderId,
     ) -> Result<Option<ProviderRecord>, StoreError> {
         let row: Option<ProviderRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM providers WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM providers WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(ProviderRow::read).transpose()
     }
@@ -307,16 +290,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query(UPDATE)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(update.status.as_str())
-                .bind(update.last_error.as_deref())
-                .bind(update.tools.map(i64::from))
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, UPDATE => org, id, update.status.as_str(), update.last_error.as_deref(),
+                update.tools.map(i64::from), now)
         });
         Ok(changed > 0)
     }

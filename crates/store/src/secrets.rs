@@ -5,7 +5,7 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
 };
 
@@ -53,27 +53,18 @@ impl Readable for SecretRow {
 macro_rules! put_secret {
     ($tx:ident, $secret:expr) => {{
         let secret: &$crate::secrets::SealedSecret = $secret;
-        sqlx::query($crate::secrets::PUT)
-            .bind(&secret.org_id)
-            .bind(&secret.kind)
-            .bind(&secret.row_id)
-            .bind(&secret.field)
-            .bind(&secret.key_id)
-            .bind(secret.sealed.as_slice())
-            .execute(&mut *$tx)
-            .await?
+        $crate::db::run!($tx, $crate::secrets::PUT => &secret.org_id, &secret.kind,
+            &secret.row_id, &secret.field, &secret.key_id, secret.sealed.as_slice())
     }};
 }
 
 /// Deletes all secrets of a thing within a transaction.
 macro_rules! drop_secrets {
     ($tx:ident, $org:expr, $kind:expr, $row:expr) => {
-        sqlx::query("DELETE FROM secrets WHERE org_id = $1 AND kind = $2 AND row_id = $3")
-            .bind($org)
-            .bind($kind)
-            .bind($row)
-            .execute(&mut *$tx)
-            .await?
+        $crate::db::run!(
+            $tx, "DELETE FROM secrets WHERE org_id = $1 AND kind = $2 AND row_id = $3" => $org,
+            $kind, $row
+        )
     };
 }
 
@@ -109,16 +100,11 @@ impl Store {
         field: &str,
     ) -> Result<Option<SealedSecret>, StoreError> {
         let found: Option<SecretRow> = read!(self, owner(org)?, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM secrets \
-                 WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4",
+            find!(
+                conn, "SELECT * FROM secrets \
+                 WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4"
+                => org, kind, row, field
             )
-            .bind(org)
-            .bind(kind)
-            .bind(row)
-            .bind(field)
-            .fetch_optional(&mut *conn)
-            .await?
         });
         Ok(found.map(Into::into))
     }
@@ -128,9 +114,7 @@ impl Store {
     #[boxed]
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let found: Vec<(String, i64)> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, "SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
         });
         Ok(found.into_iter().map(|(key, count)| (key, count.unsigned_abs())).collect())
     }
@@ -143,11 +127,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<SealedSecret>, StoreError> {
         let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM secrets WHERE key_id = $1 LIMIT $2")
-                .bind(key_id)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, "SELECT * FROM secrets WHERE key_id = $1 LIMIT $2" => key_id, limit)
         });
         Ok(self.readable(found))
     }
@@ -163,19 +143,13 @@ impl Store {
     ) -> Result<Vec<SealedSecret>, StoreError> {
         let place = |part: fn(&SealedSecret) -> &str| after.map(part).unwrap_or_default();
         let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM secrets WHERE key_id <> $1 \
+            all!(
+                conn, "SELECT * FROM secrets WHERE key_id <> $1 \
                  AND (org_id, kind, row_id, field) > ($2, $3, $4, $5) \
-                 ORDER BY org_id, kind, row_id, field LIMIT $6",
+                 ORDER BY org_id, kind, row_id, field LIMIT $6"
+                => key_id, place(|it| &it.org_id), place(|it| &it.kind), place(|it| &it.row_id),
+                place(|it| &it.field), limit
             )
-            .bind(key_id)
-            .bind(place(|it| &it.org_id))
-            .bind(place(|it| &it.kind))
-            .bind(place(|it| &it.row_id))
-            .bind(place(|it| &it.field))
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(found))
     }
@@ -188,20 +162,12 @@ impl Store {
         new: &SealedSecret,
     ) -> Result<bool, StoreError> {
         let swapped = change!(self, owner(&old.org_id)?, |tx| {
-            sqlx::query(
-                "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
-                 AND row_id = $3 AND field = $4 AND sealed = $5",
+            run!(
+                tx, "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
+                 AND row_id = $3 AND field = $4 AND sealed = $5"
+                => &old.org_id, &old.kind, &old.row_id, &old.field, old.sealed.as_slice(),
+                &new.key_id, new.sealed.as_slice()
             )
-            .bind(&old.org_id)
-            .bind(&old.kind)
-            .bind(&old.row_id)
-            .bind(&old.field)
-            .bind(old.sealed.as_slice())
-            .bind(&new.key_id)
-            .bind(new.sealed.as_slice())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
         });
         Ok(swapped > 0)
     }

@@ -5,7 +5,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Store,
-    db::{Db, Found, Readable, change, parse, read, row},
+    db::{Db, Found, Readable, all, change, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -41,10 +41,8 @@ impl Store {
     /// The logs of which `sink` has not everything.
     #[boxed]
     pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
-        let rows: Vec<Found<BehindRow>> = read!(self, installation, |conn| sqlx::query_as(BEHIND)
-            .bind(sink)
-            .fetch_all(&mut *conn)
-            .await?);
+        let rows: Vec<Found<BehindRow>> = read!(self, installation, |conn| all!(conn, BEHIND =>
+            sink));
         Ok(self.readable(rows))
     }
 
@@ -56,25 +54,19 @@ impl Store {
             Db::Sqlite { .. } => "SELECT COALESCE(MAX(position), 0) FROM audit_seals",
             Db::Postgres(_) => "SELECT COALESCE(MAX(last_position), 0) FROM audit_heads",
         };
-        Ok(read!(self, installation, |conn| {
-            sqlx::query_scalar(sql).fetch_one(&mut *conn).await?
-        }))
+        Ok(read!(self, installation, |conn| one!(conn, scalar sql)))
     }
 
     /// The sink has everything of the org before `next`. It never goes back.
     #[boxed]
     pub async fn advance_sink(&self, sink: &str, org: OrgId, next: i64) -> Result<(), StoreError> {
         change!(self, org, |tx| {
-            sqlx::query(
-                "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
+            run!(
+                tx, "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
                  ON CONFLICT (sink, org_id) DO UPDATE SET next_sequence = $3 \
-                 WHERE sink_cursors.next_sequence < $3",
-            )
-            .bind(sink)
-            .bind(org.to_string())
-            .bind(next)
-            .execute(&mut *tx)
-            .await?;
+                 WHERE sink_cursors.next_sequence < $3"
+                => sink, org, next
+            );
         });
         Ok(())
     }
@@ -89,19 +81,12 @@ impl Store {
         ends_at: Timestamp,
     ) -> Result<bool, StoreError> {
         Ok(change!(self, installation, |tx| {
-            sqlx::query(
-                "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
+            run!(
+                tx, "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
                  ON CONFLICT (sink) DO UPDATE SET node = $2, ends_at = $4 \
-                 WHERE sink_leases.node = $2 OR sink_leases.ends_at <= $3",
-            )
-            .bind(sink)
-            .bind(node)
-            .bind(now.as_micros())
-            .bind(ends_at.as_micros())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected()
-                == 1
+                 WHERE sink_leases.node = $2 OR sink_leases.ends_at <= $3"
+                => sink, node, now, ends_at
+            ) == 1
         }))
     }
 
@@ -109,11 +94,7 @@ impl Store {
     #[boxed]
     pub async fn release_sink(&self, sink: &str, node: &str) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM sink_leases WHERE sink = $1 AND node = $2")
-                .bind(sink)
-                .bind(node)
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, "DELETE FROM sink_leases WHERE sink = $1 AND node = $2" => sink, node);
         });
         Ok(())
     }

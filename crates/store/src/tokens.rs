@@ -28,7 +28,7 @@ pub use self::{
 use crate::{
     Store,
     authorization::granted,
-    db::{Db, Found, Readable, change, parse, parse_some, read, row},
+    db::{Db, Found, Readable, all, change, find, parse, parse_some, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     orgs::{Org, plan_of},
@@ -295,9 +295,8 @@ impl Store {
             Db::Sqlite { .. } => known_tokens!(sqlite, "t.hash = $1"),
             Db::Postgres(_) => known_tokens!(postgres, "t.hash = $1"),
         };
-        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(find).bind(hash.as_bytes().as_slice()).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<KnownRow>> =
+            read!(self, installation, |conn| all!(conn, find => hash.as_bytes().as_slice()));
         Ok(self.readable(rows).pop())
     }
 
@@ -314,9 +313,7 @@ impl Store {
             }
         };
         let ids = json!(ids).to_string();
-        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(find).bind(&ids).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| all!(conn, find => &ids));
         Ok(self.readable(rows))
     }
 
@@ -328,11 +325,7 @@ impl Store {
         id: TokenId,
     ) -> Result<Option<TokenRecord>, StoreError> {
         let row: Option<TokenRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM tokens WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM tokens WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(TokenRow::read).transpose()
     }
@@ -345,19 +338,9 @@ impl Store {
         page: TokenPage,
     ) -> Result<Vec<TokenRecord>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<Found<TokenRow>> = read!(self, org, |conn| {
-            let query = match page.principal_id {
-                Some(principal) => sqlx::query_as(LIST_OF_PRINCIPAL)
-                    .bind(org.to_string())
-                    .bind(after)
-                    .bind(i64::from(page.limit))
-                    .bind(principal.to_string()),
-                None => sqlx::query_as(LIST)
-                    .bind(org.to_string())
-                    .bind(after)
-                    .bind(i64::from(page.limit)),
-            };
-            query.fetch_all(&mut *conn).await?
+        let rows: Vec<Found<TokenRow>> = read!(self, org, |conn| match page.principal_id {
+            None => all!(conn, LIST => org, after, page.limit),
+            Some(principal) => all!(conn, LIST_OF_PRINCIPAL => org, after, page.limit, principal),
         });
         Ok(self.readable(rows))
     }
@@ -374,7 +357,7 @@ impl Store {
             let seen: Vec<_> = seen.iter().map(|(id, at)| (id, at.as_micros())).collect();
             let seen = json!(seen).to_string();
             change!(self, installation, |tx| {
-                sqlx::query(touch).bind(&seen).execute(&mut *tx).await?;
+                run!(tx, touch => &seen);
             });
         }
         Ok(())

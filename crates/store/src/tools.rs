@@ -9,7 +9,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, change, read, text_list},
+    db::{Db, change, find, one, read, run, text_list},
     error::StoreError,
 };
 
@@ -50,27 +50,15 @@ impl Store {
         };
         change!(self, org, |tx| {
             for (tool, version) in versions {
-                let first: i64 = sqlx::query_scalar(
-                    "INSERT INTO tool_versions (org_id, tool_id, version, seen_at) \
+                let first: i64 = one!(
+                    tx, scalar "INSERT INTO tool_versions (org_id, tool_id, version, seen_at) \
                      VALUES ($1, $2, $3, $4) ON CONFLICT (org_id, tool_id, version) \
-                     DO UPDATE SET seen_at = tool_versions.seen_at RETURNING seen_at",
-                )
-                .bind(&scope)
-                .bind(tool.as_str())
-                .bind(version)
-                .bind(now.as_micros())
-                .fetch_one(&mut *tx)
-                .await?;
+                     DO UPDATE SET seen_at = tool_versions.seen_at RETURNING seen_at"
+                    => &scope, tool.as_str(), version, now
+                );
                 seen.push(Timestamp::from_micros(first));
             }
-            sqlx::query(forget)
-                .bind(&scope)
-                .bind(&from)
-                .bind(&to)
-                .bind(&here)
-                .bind(i64::from(most))
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, forget => &scope, &from, &to, &here, most);
         });
         Ok(seen)
     }
@@ -86,32 +74,19 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let scope = org.to_string();
         Ok(change!(self, org, |tx| {
-            let before: Option<Option<String>> =
-                sqlx::query_scalar("SELECT tool_list FROM providers WHERE org_id = $1 AND id = $2")
-                    .bind(&scope)
-                    .bind(id.to_string())
-                    .fetch_optional(&mut *tx)
-                    .await?;
+            let before: Option<Option<String>> = find!(
+                tx, scalar "SELECT tool_list FROM providers WHERE org_id = $1 AND id = $2" =>
+                &scope, id
+            );
             let Some(before) = before else { return Ok(false) };
-            sqlx::query(KEEP)
-                .bind(&scope)
-                .bind(list.digest)
-                .bind(list.definitions)
-                .execute(&mut *tx)
-                .await?;
-            let changed = sqlx::query(
-                "UPDATE providers SET tool_list = $3, tools = $4 \
-                 WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)",
-            )
-            .bind(&scope)
-            .bind(id.to_string())
-            .bind(list.digest)
-            .bind(i64::from(list.tools))
-            .execute(&mut *tx)
-            .await?
-            .rows_affected();
+            run!(tx, KEEP => &scope, list.digest, list.definitions);
+            let changed = run!(
+                tx, "UPDATE providers SET tool_list = $3, tools = $4 \
+                 WHERE org_id = $1 AND id = $2 AND (tool_list IS NULL OR tool_list <> $3)"
+                => &scope, id, list.digest, list.tools
+            );
             if let Some(before) = before.filter(|before| before != list.digest) {
-                sqlx::query(FORGET_LIST).bind(&scope).bind(before).execute(&mut *tx).await?;
+                run!(tx, FORGET_LIST => &scope, before);
             }
             changed > 0
         }))
@@ -125,13 +100,10 @@ impl Store {
         digest: &str,
     ) -> Result<Option<String>, StoreError> {
         let found = read!(self, org, |conn| {
-            sqlx::query_scalar(
-                "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2",
+            find!(
+                conn, scalar "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2" =>
+                org, digest
             )
-            .bind(org.to_string())
-            .bind(digest)
-            .fetch_optional(&mut *conn)
-            .await?
         });
         Ok(found)
     }

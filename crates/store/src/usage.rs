@@ -5,7 +5,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{change, one, read, row, run},
     error::StoreError,
 };
 
@@ -41,13 +41,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             for (org, usage) in used {
-                sqlx::query(ADD)
-                    .bind(org.to_string())
-                    .bind(day_of(now))
-                    .bind(whole(usage.requests))
-                    .bind(whole(usage.invocations))
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, ADD => *org, day_of(now), whole(usage.requests), whole(usage.invocations));
             }
         });
         Ok(())
@@ -56,13 +50,7 @@ impl Store {
     /// Usage of the org from the day of this moment on.
     #[boxed]
     pub async fn usage_since(&self, org: OrgId, since: Timestamp) -> Result<Usage, StoreError> {
-        let row: UsageRow = read!(self, org, |conn| {
-            sqlx::query_as(SINCE)
-                .bind(org.to_string())
-                .bind(day_of(since))
-                .fetch_one(&mut *conn)
-                .await?
-        });
+        let row: UsageRow = read!(self, org, |conn| one!(conn, SINCE => org, day_of(since)));
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
         Ok(Usage { requests: count(row.requests), invocations: count(row.invocations) })
     }
@@ -71,10 +59,7 @@ impl Store {
     #[boxed]
     pub async fn forget_usage(&self, now: Timestamp) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM org_usage WHERE day < $1")
-                .bind(day_of(now) - KEPT_DAYS)
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, "DELETE FROM org_usage WHERE day < $1" => day_of(now) - KEPT_DAYS);
         });
         Ok(())
     }

@@ -10,7 +10,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Dialect, Found, Readable, change, parse, read, row},
+    db::{Dialect, Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -81,20 +81,9 @@ impl Store {
     pub async fn keep_consent(&self, consent: &Consent) -> Result<ConsentId, StoreError> {
         let client = serde_json::json!(consent.client).to_string();
         let id: String = change!(self, consent.org_id, |tx| {
-            sqlx::query_scalar(KEEP)
-                .bind(consent.org_id.to_string())
-                .bind(consent.id.to_string())
-                .bind(consent.principal_id.to_string())
-                .bind(&consent.client.id)
-                .bind(consent.face.path())
-                .bind(&client)
-                .bind(consent.scopes.to_string())
-                .bind(&consent.returns_to)
-                .bind(i64::from(consent.remembered))
-                .bind(consent.created_at.as_micros())
-                .bind(consent.renewed_at.as_micros())
-                .fetch_one(&mut *tx)
-                .await?
+            one!(tx, scalar KEEP => consent.org_id, consent.id, consent.principal_id,
+                &consent.client.id, consent.face.path(), &client, consent.scopes,
+                &consent.returns_to, consent.remembered, consent.created_at, consent.renewed_at)
         });
         parse(&id, "consents.id")
     }
@@ -109,13 +98,7 @@ impl Store {
         face: &Face,
     ) -> Result<Option<Consent>, StoreError> {
         let row: Option<ConsentRow> = read!(self, org, |conn| {
-            sqlx::query_as(FIND_OF_CLIENT)
-                .bind(org.to_string())
-                .bind(principal.to_string())
-                .bind(&client.id)
-                .bind(face.path())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, FIND_OF_CLIENT => org, principal, &client.id, face.path())
         });
         row.map(ConsentRow::read).transpose()
     }
@@ -128,11 +111,7 @@ impl Store {
         id: ConsentId,
     ) -> Result<Option<Consent>, StoreError> {
         let row: Option<ConsentRow> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM consents WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM consents WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(ConsentRow::read).transpose()
     }
@@ -146,15 +125,8 @@ impl Store {
     ) -> Result<Vec<Consent>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<Found<ConsentRow>> = read!(self, org, |conn| {
-            sqlx::query_as(LIST)
-                .bind(org.to_string())
-                .bind(after)
-                .bind(principal)
-                .bind(i64::from(page.limit))
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<Found<ConsentRow>> =
+            read!(self, org, |conn| all!(conn, LIST => org, after, principal, page.limit));
         Ok(self.readable(rows))
     }
 
@@ -169,17 +141,8 @@ impl Store {
     ) -> Result<usize, StoreError> {
         let revoked: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
-            sqlx::query("DELETE FROM consents WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?;
-            sqlx::query_scalar(REVOKE)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(now.as_micros())
-                .fetch_all(&mut *tx)
-                .await?
+            run!(tx, "DELETE FROM consents WHERE org_id = $1 AND id = $2" => org, id);
+            all!(tx, scalar REVOKE => org, id, now)
         });
         Ok(revoked.len())
     }

@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{change, parse, read, row},
+    db::{change, find, parse, read, row, run},
     error::StoreError,
 };
 
@@ -41,13 +41,7 @@ impl Store {
         hash: &[u8; 32],
     ) -> Result<(), StoreError> {
         change!(self, link.org_id, |tx| {
-            sqlx::query(INSERT)
-                .bind(link.org_id.to_string())
-                .bind(hash.as_slice())
-                .bind(link.principal_id.to_string())
-                .bind(link.expires_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, INSERT => link.org_id, hash.as_slice(), link.principal_id, link.expires_at);
         });
         Ok(())
     }
@@ -61,11 +55,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<LoginLink>, StoreError> {
         let row: Option<LinkRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM login_links WHERE hash = $1 AND expires_at > $2")
-                .bind(hash.as_slice())
-                .bind(now.as_micros())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM login_links WHERE hash = $1 AND expires_at > $2" =>
+                hash.as_slice(), now)
         });
         row.map(LinkRow::read).transpose()
     }
@@ -78,13 +69,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<LoginLink>, StoreError> {
         let row: Option<LinkRow> = change!(self, installation, |tx| {
-            sqlx::query_as(
-                "DELETE FROM login_links WHERE hash = $1 AND expires_at > $2 RETURNING *",
-            )
-            .bind(hash.as_slice())
-            .bind(now.as_micros())
-            .fetch_optional(&mut *tx)
-            .await?
+            find!(tx, "DELETE FROM login_links WHERE hash = $1 AND expires_at > $2 RETURNING *" =>
+                hash.as_slice(), now)
         });
         row.map(LinkRow::read).transpose()
     }
@@ -93,11 +79,7 @@ impl Store {
     #[boxed]
     pub async fn forget_login_links(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM login_links WHERE expires_at <= $1")
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM login_links WHERE expires_at <= $1" => now)
         });
         Ok(forgotten)
     }

@@ -17,7 +17,7 @@ const HEADS: &str = "SELECT org_id, size, tree_size FROM audit_heads ORDER BY or
 /// The logs as the tiles of a connection have them, each with the size of its tree.
 macro_rules! logs {
     ($conn:ident) => {{
-        let heads: Vec<HeadRow> = sqlx::query_as(HEADS).fetch_all(&mut *$conn).await?;
+        let heads: Vec<HeadRow> = $crate::db::all!($conn, HEADS);
         let mut logs = Vec::with_capacity(heads.len());
         for head in heads {
             let plan = Plan::root(size_of(head.tree_size)?);

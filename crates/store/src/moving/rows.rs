@@ -6,7 +6,10 @@ use sqlx::{
 };
 
 use super::{MovedTable, MovingError};
-use crate::error::StoreError;
+use crate::{
+    db::{all, one, run},
+    error::StoreError,
+};
 
 /// Every table that holds something to move, each behind those it refers to.
 pub(super) const TABLES: [&str; 42] = [
@@ -99,7 +102,7 @@ pub(super) async fn refuse_unless_empty(target: &mut PgConnection) -> Result<(),
     sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *target).await?;
     for table in TABLES {
         let any = AssertSqlSafe(format!("SELECT EXISTS (SELECT 1 FROM {table})"));
-        if sqlx::query_scalar(any).fetch_one(&mut *target).await? {
+        if one!(target, scalar any) {
             return Err(MovingError::NotEmpty(table));
         }
     }
@@ -116,8 +119,7 @@ pub(super) async fn copy(
     let mut columns = columns(source, table).await?;
     let wanted = "SELECT column_name::text FROM information_schema.columns \
                   WHERE table_schema = current_schema() AND table_name = $1";
-    let wanted: Vec<String> =
-        sqlx::query_scalar(wanted).bind(table).fetch_all(&mut *target).await?;
+    let wanted: Vec<String> = all!(target, scalar wanted => table);
     // The place of a row in the file means nothing elsewhere.
     columns.retain(|column| wanted.contains(&column.name));
     let names = columns.iter().map(|it| format!("\"{}\"", it.name)).collect::<Vec<_>>().join(", ");
@@ -146,12 +148,11 @@ pub(super) async fn copy(
 
 /// Lets positions go on behind the last one.
 pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> {
-    sqlx::query(
+    run!(
+        target,
         "SELECT setval('audit_events_position_seq', MAX(position)) FROM audit_events \
-         HAVING MAX(position) IS NOT NULL",
-    )
-    .execute(&mut *target)
-    .await?;
+         HAVING MAX(position) IS NOT NULL"
+    );
     Ok(())
 }
 
@@ -163,8 +164,8 @@ pub(super) async fn check(
 ) -> Result<(), MovingError> {
     let count = format!("SELECT COUNT(*) FROM {}", table.name);
     let count = || AssertSqlSafe(count.as_str());
-    let wanted: i64 = sqlx::query_scalar(count()).fetch_one(&mut *source).await?;
-    let found: i64 = sqlx::query_scalar(count()).fetch_one(&mut *target).await?;
+    let wanted: i64 = one!(source, scalar count());
+    let found: i64 = one!(target, scalar count());
     let wanted = wanted.unsigned_abs();
     let found = found.unsigned_abs();
     if wanted == found && wanted == table.rows {
@@ -179,8 +180,7 @@ async fn columns(
 ) -> Result<Vec<Column>, MovingError> {
     // Those that are made of others, too.
     let columns = "SELECT name, type FROM pragma_table_xinfo($1)";
-    let rows: Vec<(String, String)> =
-        sqlx::query_as(columns).bind(table).fetch_all(&mut *source).await?;
+    let rows: Vec<(String, String)> = all!(source, columns => table);
     let column = |(name, kind): (String, String)| {
         let kind = match kind.as_str() {
             "INTEGER" => Kind::Integer,
@@ -208,10 +208,10 @@ pub(super) async fn make_months(
 ) -> Result<(), MovingError> {
     let months = "SELECT MIN(occurred_at) FROM audit_events \
                   GROUP BY strftime('%Y-%m', occurred_at / 1000000, 'unixepoch')";
-    let months: Vec<i64> = sqlx::query_scalar(months).fetch_all(&mut *source).await?;
+    let months: Vec<i64> = all!(source, scalar months);
     for month in months {
         let make = "SELECT audit_make_month(to_timestamp($1 / 1000000) AT TIME ZONE 'UTC')";
-        sqlx::query(make).bind(month).execute(&mut *target).await?;
+        run!(target, make => month);
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use super::rows::{scope, scope_text};
 use crate::{
     Store,
-    db::{Found, Readable, change, read, row},
+    db::{Found, Readable, all, change, read, row, run},
     error::StoreError,
 };
 
@@ -51,15 +51,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let noted = i64::try_from(tools).unwrap_or(i64::MAX);
         change!(self, org, |tx| {
-            let note = match tools {
-                0 => sqlx::query(FITS).bind(scope_text(org)).bind(provider),
-                _ => sqlx::query(NOTE_SURPLUS)
-                    .bind(scope_text(org))
-                    .bind(provider)
-                    .bind(noted)
-                    .bind(now.as_micros()),
-            };
-            note.execute(&mut *tx).await?;
+            match tools {
+                0 => run!(tx, FITS => scope_text(org), provider),
+                _ => run!(tx, NOTE_SURPLUS => scope_text(org), provider, noted, now),
+            }
         });
         Ok(())
     }
@@ -68,9 +63,7 @@ impl Store {
     #[boxed]
     pub async fn surplus(&self) -> Result<Vec<Surplus>, StoreError> {
         let rows: Vec<Found<SurplusRow>> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM tool_surplus ORDER BY provider, org_id")
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, "SELECT * FROM tool_surplus ORDER BY provider, org_id")
         });
         Ok(self.readable(rows))
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Found, read},
+    db::{Found, all, read},
     error::StoreError,
 };
 
@@ -26,15 +26,8 @@ impl Store {
         let tool = after.map_or("", |(tool, _)| tool.as_str());
         let owner = after.map_or_else(String::new, |(_, owner)| scope_text(owner));
         // What every org shares is outside the scope of any.
-        let rows: Vec<Found<PinRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(WAITING)
-                .bind(org.to_string())
-                .bind(tool)
-                .bind(&owner)
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<Found<PinRow>> =
+            read!(self, installation, |conn| all!(conn, WAITING => org, tool, &owner, limit));
         Ok(self.readable(rows))
     }
 }

@@ -65,32 +65,16 @@ macro_rules! change_within {
         let org = before.org_id.to_string();
         if keeps_admin {
             // Two admins who demote each other at the same moment wait for each other here.
-            sqlx::query("UPDATE orgs SET plan = plan WHERE id = $1")
-                .bind(&org)
-                .execute(&mut *$tx)
-                .await?;
+            $crate::db::run!($tx, "UPDATE orgs SET plan = plan WHERE id = $1" => &org);
         }
-        let changed = sqlx::query($crate::principals::changes::CHANGE)
-            .bind(&org)
-            .bind(before.id.to_string())
-            .bind(&after.name)
-            .bind(after.role.name())
-            .bind($crate::principals::listed(after.role).to_string())
-            .bind(serde_json::json!(after.groups).to_string())
-            .bind(after.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
-            .bind(&before.name)
-            .bind(before.role.name())
-            .bind($crate::principals::listed(before.role).to_string())
-            .bind(serde_json::json!(before.groups).to_string())
-            .bind(before.disabled_at.map(portcullis_core::clock::Timestamp::as_micros))
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected();
+        let changed = $crate::db::run!($tx, $crate::principals::changes::CHANGE => &org,
+            before.id, &after.name, after.role.name(),
+            $crate::principals::listed(after.role).to_string(),
+            serde_json::json!(after.groups).to_string(), after.disabled_at, &before.name,
+            before.role.name(), $crate::principals::listed(before.role).to_string(),
+            serde_json::json!(before.groups).to_string(), before.disabled_at);
         let other: Option<i32> = if changed > 0 && keeps_admin {
-            sqlx::query_scalar($crate::principals::changes::OTHER_ADMIN)
-                .bind(&org)
-                .fetch_optional(&mut *$tx)
-                .await?
+            $crate::db::find!($tx, scalar $crate::principals::changes::OTHER_ADMIN => &org)
         } else {
             Some(1)
         };

@@ -6,7 +6,7 @@ use portcullis_core::id::{OrgId, PrincipalId};
 use super::{Principal, PrincipalRow};
 use crate::{
     Store,
-    db::{Found, read},
+    db::{Found, all, read},
     error::StoreError,
 };
 
@@ -31,14 +31,8 @@ impl Store {
     ) -> Result<Vec<Principal>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
-            sqlx::query_as(PAGE)
-                .bind(org.to_string())
-                .bind(&after)
-                .bind(page.role.as_deref().unwrap_or_default())
-                .bind(page.disabled.map_or(-1, i64::from))
-                .bind(i64::from(page.limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, PAGE => org, &after, page.role.as_deref().unwrap_or_default(),
+                page.disabled.map_or(-1, i64::from), page.limit)
         });
         Ok(self.readable(rows))
     }

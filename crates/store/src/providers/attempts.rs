@@ -9,7 +9,7 @@ use portcullis_core::{
 use super::ProviderOwner;
 use crate::{
     Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -90,17 +90,9 @@ impl Store {
     #[boxed]
     pub async fn begin_attempt(&self, attempt: &NewAttempt) -> Result<(), StoreError> {
         change!(self, attempt.org_id, |tx| {
-            sqlx::query(BEGIN)
-                .bind(&attempt.id)
-                .bind(attempt.org_id.to_string())
-                .bind(attempt.provider_id.to_string())
-                .bind(&attempt.slug)
-                .bind(attempt.owner.to_text())
-                .bind(attempt.principal_id.to_string())
-                .bind(attempt.state_hash.as_slice())
-                .bind(attempt.expires_at.as_micros())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, BEGIN => &attempt.id, attempt.org_id, attempt.provider_id, &attempt.slug,
+                attempt.owner.to_text(), attempt.principal_id, attempt.state_hash.as_slice(),
+                attempt.expires_at);
             put_secret!(tx, &attempt.secret);
         });
         Ok(())
@@ -115,11 +107,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<Attempt>, StoreError> {
         let row: Option<AttemptRow> = change!(self, installation, |tx| {
-            sqlx::query_as(CALL_BACK)
-                .bind(state_hash.as_slice())
-                .bind(now.as_micros())
-                .fetch_optional(&mut *tx)
-                .await?
+            find!(tx, CALL_BACK => state_hash.as_slice(), now)
         });
         row.map(AttemptRow::read).transpose()
     }
@@ -133,16 +121,11 @@ impl Store {
         secret: &SealedSecret,
     ) -> Result<bool, StoreError> {
         let granted = change!(self, attempt.org_id, |tx| {
-            let granted = sqlx::query(
-                "UPDATE connect_attempts SET confirm_hash = $3 WHERE org_id = $1 AND id = $2 \
-                 AND confirm_hash IS NULL",
-            )
-            .bind(attempt.org_id.to_string())
-            .bind(&attempt.id)
-            .bind(confirm_hash.as_slice())
-            .execute(&mut *tx)
-            .await?
-            .rows_affected();
+            let granted = run!(
+                tx, "UPDATE connect_attempts SET confirm_hash = $3 WHERE org_id = $1 AND id = $2 \
+                 AND confirm_hash IS NULL"
+                => attempt.org_id, &attempt.id, confirm_hash.as_slice()
+            );
             if granted > 0 {
                 put_secret!(tx, secret);
             }
@@ -161,16 +144,11 @@ impl Store {
         owner: ProviderOwner,
     ) -> Result<Vec<Attempt>, StoreError> {
         let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
-                 AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC",
+            all!(
+                conn, "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
+                 AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC"
+                => org, principal, slug, owner.to_text()
             )
-            .bind(org.to_string())
-            .bind(principal.to_string())
-            .bind(slug)
-            .bind(owner.to_text())
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -183,11 +161,8 @@ impl Store {
         provider: ProviderId,
     ) -> Result<Vec<Attempt>, StoreError> {
         let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
-            sqlx::query_as("SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2")
-                .bind(org.to_string())
-                .bind(provider.to_string())
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, "SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2" =>
+                org, provider)
         });
         Ok(self.readable(rows))
     }
@@ -196,14 +171,11 @@ impl Store {
     #[boxed]
     pub async fn count_wrong_code(&self, attempt: &Attempt) -> Result<u32, StoreError> {
         let tries: Option<i64> = change!(self, attempt.org_id, |tx| {
-            sqlx::query_scalar(
-                "UPDATE connect_attempts SET tries = tries + 1 WHERE org_id = $1 AND id = $2 \
-                 RETURNING tries",
+            find!(
+                tx, scalar "UPDATE connect_attempts SET tries = tries + 1 WHERE org_id = $1 AND id = $2 \
+                 RETURNING tries"
+                => attempt.org_id, &attempt.id
             )
-            .bind(attempt.org_id.to_string())
-            .bind(&attempt.id)
-            .fetch_optional(&mut *tx)
-            .await?
         });
         Ok(u32::try_from(tries.unwrap_or(0)).unwrap_or(u32::MAX))
     }
@@ -214,12 +186,8 @@ impl Store {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {
             drop_secrets!(tx, &org, ATTEMPT, &attempt.id);
-            sqlx::query("DELETE FROM connect_attempts WHERE org_id = $1 AND id = $2")
-                .bind(&org)
-                .bind(&attempt.id)
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM connect_attempts WHERE org_id = $1 AND id = $2" => &org,
+                &attempt.id)
         });
         Ok(ended > 0)
     }
@@ -232,14 +200,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Attempt>, StoreError> {
         let rows: Vec<Found<AttemptRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
-                 ORDER BY expires_at LIMIT $2",
+            all!(
+                conn, "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
+                 ORDER BY expires_at LIMIT $2"
+                => now, limit
             )
-            .bind(now.as_micros())
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -251,14 +216,7 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<bool, StoreError> {
-        let forgotten = change!(self, org, |tx| {
-            sqlx::query(FORGET_PENDING)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
-        });
+        let forgotten = change!(self, org, |tx| run!(tx, FORGET_PENDING => org, id));
         Ok(forgotten > 0)
     }
 }

@@ -5,7 +5,7 @@ use portcullis_core::clock::Timestamp;
 
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{all, change, find, read, row, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -48,11 +48,8 @@ impl Store {
         redirect_uri: &str,
     ) -> Result<Option<OAuthClient>, StoreError> {
         let row: Option<ClientRow> = read!(self, installation, |conn| {
-            sqlx::query_as("SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2")
-                .bind(issuer)
-                .bind(redirect_uri)
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, "SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2" =>
+                issuer, redirect_uri)
         });
         Ok(row.map(|row| OAuthClient {
             issuer: row.issuer,
@@ -73,16 +70,8 @@ impl Store {
         secret: Option<&SealedSecret>,
     ) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
-            sqlx::query(KEEP)
-                .bind(&client.issuer)
-                .bind(&client.redirect_uri)
-                .bind(&client.id)
-                .bind(&client.client_id)
-                .bind(&client.method)
-                .bind(client.registered_at.as_micros())
-                .bind(client.expires_at.map(Timestamp::as_micros))
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, KEEP => &client.issuer, &client.redirect_uri, &client.id, &client.client_id,
+                &client.method, client.registered_at, client.expires_at);
             if let Some(secret) = secret {
                 put_secret!(tx, secret);
             }
@@ -98,8 +87,7 @@ impl Store {
         client_id: &str,
     ) -> Result<bool, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            let rows: Vec<(String,)> =
-                sqlx::query_as(FORGET).bind(issuer).bind(client_id).fetch_all(&mut *tx).await?;
+            let rows: Vec<(String,)> = all!(tx, FORGET => issuer, client_id);
             for (row,) in &rows {
                 drop_secrets!(tx, "", CLIENT, row);
             }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
     Store,
-    db::{Db, Dialect, Found, NewEvent, Readable as _, change, read},
+    db::{Db, Dialect, Found, NewEvent, Readable as _, all, change, find, read, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -63,16 +63,7 @@ impl Store {
         };
         let (slug, id) = page.after.unwrap_or_default();
         let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
-            sqlx::query_as(PAGE)
-                .bind(org.to_string())
-                .bind(all)
-                .bind(first.as_str())
-                .bind(second.as_str())
-                .bind(slug)
-                .bind(id)
-                .bind(i64::from(page.limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, PAGE => org, all, first.as_str(), second.as_str(), slug, id, page.limit)
         });
         Ok(self.readable(rows))
     }
@@ -102,9 +93,8 @@ impl Store {
         };
         let owners: Vec<_> = owners.iter().map(|(org, owner)| (org, owner.to_text())).collect();
         let owners = json!(owners).to_string();
-        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(find).bind(&owners).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<ProviderRow>> =
+            read!(self, installation, |conn| all!(conn, find => &owners));
         Ok(self.readable(rows))
     }
 
@@ -130,20 +120,11 @@ impl Store {
     ) -> Result<Option<ProviderRecord>, StoreError> {
         let row: Option<ProviderRow> = change!(self, org, |tx| {
             let account = new.account.as_ref();
-            let row: Option<ProviderRow> = sqlx::query_as(KEEP)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(new.grant.audience.as_deref())
-                .bind(new.grant.scopes.join(" "))
-                .bind(new.grant.expires_at.map(Timestamp::as_micros))
-                .bind(i64::from(new.grant.refreshable))
-                .bind(new.grant.refreshed_at.map(Timestamp::as_micros))
-                .bind(new.grant.refresh_due_at.map(Timestamp::as_micros))
-                .bind(account.and_then(|account| account.id.as_deref()))
-                .bind(account.and_then(|account| account.name.as_deref()))
-                .bind(now.as_micros())
-                .fetch_optional(&mut *tx)
-                .await?;
+            let row: Option<ProviderRow> = find!(tx, KEEP => org, id,
+                new.grant.audience.as_deref(), new.grant.scopes.join(" "), new.grant.expires_at,
+                new.grant.refreshable, new.grant.refreshed_at, new.grant.refresh_due_at,
+                account.and_then(|account| account.id.as_deref()),
+                account.and_then(|account| account.name.as_deref()), now);
             if row.is_some() {
                 put_secret!(tx, &new.secret);
             }
@@ -165,16 +146,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            sqlx::query(SET_STATUS)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(revision)
-                .bind(status.as_str())
-                .bind(why)
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, SET_STATUS => org, id, revision, status.as_str(), why, now)
         });
         Ok(changed > 0)
     }
@@ -191,12 +163,9 @@ impl Store {
         let owner = org.to_string();
         let id = id.to_string();
         change!(self, org, |tx| {
-            let removed = sqlx::query("DELETE FROM providers WHERE org_id = $1 AND id = $2")
-                .bind(&owner)
-                .bind(&id)
-                .execute(&mut *tx)
-                .await?;
-            if removed.rows_affected() == 0 {
+            let removed = run!(tx, "DELETE FROM providers WHERE org_id = $1 AND id = $2" =>
+                &owner, &id);
+            if removed == 0 {
                 return Ok(false);
             }
             drop_secrets!(tx, &owner, CONNECTION, &id);
@@ -218,16 +187,12 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let now = event.occurred_at.as_micros();
         change!(self, org, |tx| {
-            let hidden = sqlx::query(
-                "UPDATE providers SET removed_at = $3 \
-                 WHERE org_id = $1 AND id = $2 AND removed_at IS NULL",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(now)
-            .execute(&mut *tx)
-            .await?;
-            if hidden.rows_affected() == 0 {
+            let hidden = run!(
+                tx, "UPDATE providers SET removed_at = $3 \
+                 WHERE org_id = $1 AND id = $2 AND removed_at IS NULL"
+                => org, id, now
+            );
+            if hidden == 0 {
                 return Ok(false);
             }
             tx.announce_writer().await?;
@@ -246,12 +211,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<String>, StoreError> {
         let known: Vec<(String, Option<i64>)> = read!(self, installation, |conn| {
-            sqlx::query_as(
+            all!(
+                conn,
                 "SELECT slug, MIN(missing_since) FROM providers WHERE revision > 0 \
-                 GROUP BY slug, missing_since IS NULL",
+                 GROUP BY slug, missing_since IS NULL"
             )
-            .fetch_all(&mut *conn)
-            .await?
         });
         let mut gone = Vec::new();
         let mut back = Vec::new();
@@ -267,13 +231,10 @@ impl Store {
         }
         change!(self, installation, |tx| {
             for slug in &gone {
-                sqlx::query(GONE).bind(slug).bind(now.as_micros()).execute(&mut *tx).await?;
+                run!(tx, GONE => slug, now);
             }
             for slug in &back {
-                sqlx::query("UPDATE providers SET missing_since = NULL WHERE slug = $1")
-                    .bind(slug)
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, "UPDATE providers SET missing_since = NULL WHERE slug = $1" => slug);
             }
         });
         Ok(gone)
@@ -287,14 +248,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
         let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id \
-                 LIMIT $2",
+            all!(
+                conn, "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id \
+                 LIMIT $2"
+                => since, limit
             )
-            .bind(since.as_micros())
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -309,16 +267,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
-                 updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(new.to_string())
-            .bind(now.as_micros())
-            .execute(&mut *tx)
-            .await?;
+            run!(
+                tx, "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
+                 updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL"
+                => org, id, new, now
+            );
         });
         Ok(())
     }

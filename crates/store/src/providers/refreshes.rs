@@ -9,7 +9,7 @@ use portcullis_core::{
 use super::{ProviderRecord, ProviderRow};
 use crate::{
     Store,
-    db::{Found, change, read},
+    db::{Found, all, change, read, run},
     error::StoreError,
 };
 
@@ -21,13 +21,8 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(DUE)
-                .bind(now.as_micros())
-                .bind(i64::from(limit))
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<Found<ProviderRow>> =
+            read!(self, installation, |conn| all!(conn, DUE => now, limit));
         Ok(self.readable(rows))
     }
 
@@ -44,18 +39,8 @@ impl Store {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
-        let leased = change!(self, org, |tx| {
-            sqlx::query(LEASE)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(revision)
-                .bind(holder)
-                .bind(now.as_micros())
-                .bind(until.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
-        });
+        let leased =
+            change!(self, org, |tx| run!(tx, LEASE => org, id, revision, holder, now, until));
         Ok(leased > 0)
     }
 
@@ -69,17 +54,12 @@ impl Store {
         next: Option<Timestamp>,
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
-            sqlx::query(
-                "UPDATE providers SET refresh_failures = refresh_failures + 1, \
+            run!(
+                tx, "UPDATE providers SET refresh_failures = refresh_failures + 1, \
                  refresh_due_at = $4, lease_holder = NULL, leased_until = NULL \
-                 WHERE org_id = $1 AND id = $2 AND revision = $3",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(revision)
-            .bind(next.map(Timestamp::as_micros))
-            .execute(&mut *tx)
-            .await?;
+                 WHERE org_id = $1 AND id = $2 AND revision = $3"
+                => org, id, revision, next
+            );
         });
         Ok(())
     }

@@ -14,7 +14,10 @@ use sqlx::AssertSqlSafe;
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Store,
-    db::{Db, Dialect, Found, NewEvent, Readable, change, parse, read, row, text_list},
+    db::{
+        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, read, row, run,
+        text_list,
+    },
     error::StoreError,
 };
 
@@ -174,19 +177,10 @@ macro_rules! statements {
 /// many rows were written. Of one that goes, this finds out whether it is as it was read.
 macro_rules! written {
     ($tx:ident, $before:ident, $group:ident) => {
-        sqlx::query(if $before.is_some() { UPDATE } else { INSERT })
-            .bind($group.org_id.to_string())
-            .bind($group.id.to_string())
-            .bind($before.map_or(-1, |before| before.revision))
-            .bind($group.revision)
-            .bind(&$group.attributes.display_name)
-            .bind(key(&$group.attributes.display_name))
-            .bind(&$group.attributes.external_id)
-            .bind($group.created_at.as_micros())
-            .bind($group.changed_at.as_micros())
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected()
+        $crate::db::run!($tx, if $before.is_some() { UPDATE } else { INSERT } => $group.org_id,
+            $group.id, $before.map_or(-1, |before| before.revision), $group.revision,
+            &$group.attributes.display_name, key(&$group.attributes.display_name),
+            &$group.attributes.external_id, $group.created_at, $group.changed_at)
     };
 }
 
@@ -246,11 +240,7 @@ impl Store {
     ) -> Result<Vec<ScimMember>, StoreError> {
         let groups = json!(groups).to_string();
         let rows: Vec<Found<MemberRow>> = read!(self, org, |conn| {
-            sqlx::query_as(self.group_statements().members)
-                .bind(org.to_string())
-                .bind(&groups)
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, self.group_statements().members => org, &groups)
         });
         Ok(self.readable(rows))
     }
@@ -279,31 +269,25 @@ impl Store {
                 return Ok(ScimWritten::Stale);
             }
             let remove = json!(removed).to_string();
-            sqlx::query(sql.remove).bind(&org).bind(&id).bind(&remove).execute(&mut *tx).await?;
+            run!(tx, sql.remove => &org, &id, &remove);
             let add = json!(added).to_string();
-            let add =
-                sqlx::query(sql.add).bind(&org).bind(&id).bind(&add).execute(&mut *tx).await?;
-            if usize::try_from(add.rows_affected()) != Ok(added.len()) {
+            let add = run!(tx, sql.add => &org, &id, &add);
+            if usize::try_from(add) != Ok(added.len()) {
                 return Ok(ScimWritten::UnknownMember);
             }
-            let members: i64 =
-                sqlx::query_scalar(COUNT).bind(&org).bind(&id).fetch_one(&mut *tx).await?;
-            let crowded: Option<i32> = sqlx::query_scalar(sql.crowded)
-                .bind(&org)
-                .bind(&touched)
-                .bind(i64::from(MAX_GROUPS_OF_USER))
-                .fetch_optional(&mut *tx)
-                .await?;
+            let members: i64 = one!(tx, scalar COUNT => &org, &id);
+            let crowded: Option<i32> = find!(tx, scalar sql.crowded => &org, &touched,
+                MAX_GROUPS_OF_USER);
             if usize::try_from(members).is_ok_and(|it| it > MAX_MEMBERS) || crowded.is_some() {
                 return Ok(ScimWritten::Full);
             }
-            sqlx::query(sql.refresh).bind(&org).bind(&touched).execute(&mut *tx).await?;
+            run!(tx, sql.refresh => &org, &touched);
             if renamed {
-                sqlx::query(sql.refresh_members).bind(&org).bind(&id).execute(&mut *tx).await?;
+                run!(tx, sql.refresh_members => &org, &id);
             }
             if after.is_none() {
-                let deleted = sqlx::query(DELETE).bind(&org).bind(&id).execute(&mut *tx).await?;
-                if deleted.rows_affected() == 0 {
+                let deleted = run!(tx, DELETE => &org, &id);
+                if deleted == 0 {
                     return Ok(ScimWritten::Stale);
                 }
             }

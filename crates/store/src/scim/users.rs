@@ -12,7 +12,7 @@ use sqlx::AssertSqlSafe;
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Changed, LastAdmin, Principal, PrincipalChange, Store,
-    db::{Dialect, Found, NewEvent, Readable, change, read, row},
+    db::{Dialect, Found, NewEvent, Readable, change, read, row, run},
     error::StoreError,
     principals::{PrincipalRow, change_within, insert},
 };
@@ -116,22 +116,12 @@ impl ScimUserFilter {
 /// many rows were written.
 macro_rules! written {
     ($tx:ident, $before:ident, $after:ident) => {
-        sqlx::query(if $before.is_some() { UPDATE } else { INSERT })
-            .bind($after.principal.org_id.to_string())
-            .bind($after.principal.id.to_string())
-            .bind(key(&$after.attributes.user_name))
-            .bind(&$after.attributes.external_id)
-            .bind($after.attributes.display_name.as_deref().map(key))
-            .bind(serde_json::json!($after.attributes).to_string())
-            .bind($after.created_at.as_micros())
-            .bind($after.changed_at.as_micros())
-            .bind($after.deactivated_at.map(Timestamp::as_micros))
-            .bind($after.deleted_at.map(Timestamp::as_micros))
-            .bind($after.revision)
-            .bind($before.map_or(-1, |before| before.revision))
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected()
+        $crate::db::run!($tx, if $before.is_some() { UPDATE } else { INSERT } =>
+            $after.principal.org_id, $after.principal.id, key(&$after.attributes.user_name),
+            &$after.attributes.external_id, $after.attributes.display_name.as_deref().map(key),
+            serde_json::json!($after.attributes).to_string(), $after.created_at,
+            $after.changed_at, $after.deactivated_at, $after.deleted_at, $after.revision,
+            $before.map_or(-1, |before| before.revision))
     };
 }
 
@@ -252,11 +242,11 @@ impl Store {
             }
             let left: &[&str] = if after.deleted_at.is_some() { &LEAVE } else { &[] };
             for leave in left {
-                sqlx::query(*leave).bind(&org).bind(&id).execute(&mut *tx).await?;
+                run!(tx, *leave => &org, &id);
             }
             if let Some(ended) = ended {
                 for end in END_ACCESS {
-                    sqlx::query(end).bind(&org).bind(&id).bind(ended).execute(&mut *tx).await?;
+                    run!(tx, end => &org, &id, ended);
                 }
             }
             tx.announce_writer().await?;

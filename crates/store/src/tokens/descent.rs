@@ -3,7 +3,11 @@
 use async_recursion::async_recursion as boxed;
 use portcullis_core::id::{OrgId, TokenId};
 
-use crate::{Store, db::read, error::StoreError};
+use crate::{
+    Store,
+    db::{find, read},
+    error::StoreError,
+};
 
 impl Store {
     /// Returns true if the org's token `id` is of the grant of `ancestor`, or was narrowed or
@@ -15,14 +19,8 @@ impl Store {
         id: TokenId,
         ancestor: TokenId,
     ) -> Result<bool, StoreError> {
-        let found: Option<i32> = read!(self, org, |conn| {
-            sqlx::query_scalar(DESCENDS)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(ancestor.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let found: Option<i32> =
+            read!(self, org, |conn| find!(conn, scalar DESCENDS => org, id, ancestor));
         Ok(found.is_some())
     }
 }

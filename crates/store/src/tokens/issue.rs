@@ -8,7 +8,7 @@ use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::Token
 use super::TokenRecord;
 use crate::{
     Store,
-    db::{Db, Dialect, change},
+    db::{Db, Dialect, all, change, find, run},
     error::StoreError,
     logins::LoginRecord,
 };
@@ -75,30 +75,14 @@ macro_rules! insert {
             portcullis_core::principal::AuthMethod::Operator
             | portcullis_core::principal::AuthMethod::Token => None,
         };
-        sqlx::query($crate::tokens::issue::INSERT)
-            .bind(record.id.to_string())
-            .bind(record.kind.as_str())
-            .bind(hash.as_bytes().as_slice())
-            .bind(record.org_id.to_string())
-            .bind(record.principal_id.to_string())
-            .bind(record.via.map(|id| id.to_string()))
-            .bind(record.grant_id.to_string())
-            .bind(record.parent_id.map(|id| id.to_string()))
-            .bind(record.via_token_id.map(|id| id.to_string()))
-            .bind(record.scopes.to_string())
-            .bind(record.label.as_deref())
-            .bind(record.method.name())
-            .bind(trust)
-            .bind(record.issued_at.as_micros())
-            .bind(record.expires_at.as_micros())
-            .bind(record.revoked_at.map(portcullis_core::clock::Timestamp::as_micros))
-            .bind(record.last_used_at.map(portcullis_core::clock::Timestamp::as_micros))
-            .bind(record.allowed_cidrs.as_ref().map(ToString::to_string))
-            .bind(i64::from(record.exchange_only))
-            .bind(record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()))
-            .bind(record.dpop_jkt.map(|key| key.to_string()))
-            .execute(&mut *$tx)
-            .await?;
+        $crate::db::run!($tx, $crate::tokens::issue::INSERT => record.id, record.kind.as_str(),
+            hash.as_bytes().as_slice(), record.org_id, record.principal_id, record.via,
+            record.grant_id, record.parent_id, record.via_token_id, record.scopes,
+            record.label.as_deref(), record.method.name(), trust, record.issued_at,
+            record.expires_at, record.revoked_at, record.last_used_at,
+            record.allowed_cidrs.as_ref().map(ToString::to_string), record.exchange_only,
+            record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()),
+            record.dpop_jkt);
     }};
 }
 
@@ -107,26 +91,15 @@ macro_rules! insert_refresh {
     ($tx:ident, $new:expr) => {{
         let $crate::tokens::NewRefresh { token, grant_ends_at, access_seconds } = $new;
         $crate::tokens::issue::insert!($tx, token);
-        sqlx::query($crate::tokens::issue::INSERT_REFRESH)
-            .bind(token.record.id.to_string())
-            .bind(token.record.org_id.to_string())
-            .bind(token.record.grant_id.to_string())
-            .bind(grant_ends_at.as_micros())
-            .bind(access_seconds)
-            .execute(&mut *$tx)
-            .await?;
+        $crate::db::run!($tx, $crate::tokens::issue::INSERT_REFRESH => token.record.id,
+            token.record.org_id, token.record.grant_id, grant_ends_at, access_seconds);
     }};
 }
 
 /// Uses up an authorization code within a transaction of either database; 0 if it was used before.
 macro_rules! spend {
     ($tx:ident, $code:expr, $now:expr) => {
-        sqlx::query(SPEND_CODE)
-            .bind($code.as_slice())
-            .bind($now.as_micros())
-            .execute(&mut *$tx)
-            .await?
-            .rows_affected()
+        $crate::db::run!($tx, SPEND_CODE => $code.as_slice(), $now)
     };
 }
 
@@ -137,20 +110,11 @@ macro_rules! insert_granted {
         let given: Option<i32> = match &consent {
             None => Some(1),
             Some(consent) => {
-                sqlx::query_scalar(IS_GIVEN)
-                    .bind($record.org_id.to_string())
-                    .bind(consent)
-                    .fetch_optional(&mut *$tx)
-                    .await?
+                $crate::db::find!($tx, scalar IS_GIVEN => $record.org_id, consent)
             }
         };
-        sqlx::query(INSERT_GRANTED)
-            .bind($record.org_id.to_string())
-            .bind($record.grant_id.to_string())
-            .bind(consent)
-            .bind(serde_json::json!($granted).to_string())
-            .execute(&mut *$tx)
-            .await?;
+        $crate::db::run!($tx, INSERT_GRANTED => $record.org_id, $record.grant_id, consent,
+            serde_json::json!($granted).to_string());
         given.is_some()
     }};
 }
@@ -177,22 +141,14 @@ impl Store {
         change!(self, record.org_id, |tx| {
             tx.lock_tokens(&record.org_id.to_string()).await?;
             for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
-                let live: Option<i32> = sqlx::query_scalar(IS_LIVE)
-                    .bind(record.org_id.to_string())
-                    .bind(parent.to_string())
-                    .fetch_optional(&mut *tx)
-                    .await?;
+                let live: Option<i32> = find!(tx, scalar IS_LIVE => record.org_id, parent);
                 if live.is_none() {
                     return Ok(Issued::ParentRevoked);
                 }
             }
             for assertion in issue.assertions {
-                let first = sqlx::query(REMEMBER)
-                    .bind(assertion.digest.as_slice())
-                    .bind(assertion.expires_at.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
-                if first.rows_affected() == 0 {
+                let first = run!(tx, REMEMBER => assertion.digest.as_slice(), assertion.expires_at);
+                if first == 0 {
                     return Ok(Issued::Replayed);
                 }
             }
@@ -208,14 +164,8 @@ impl Store {
             }
             insert!(tx, issue.access);
             if let Some(login) = issue.login {
-                sqlx::query(INSERT_LOGIN)
-                    .bind(record.org_id.to_string())
-                    .bind(record.grant_id.to_string())
-                    .bind(record.principal_id.to_string())
-                    .bind(login.text())
-                    .bind(login.said_at.as_micros())
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, INSERT_LOGIN => record.org_id, record.grant_id, record.principal_id,
+                    login.text(), login.said_at);
             }
             if let Some(refresh) = issue.refresh {
                 insert_refresh!(tx, refresh);
@@ -228,12 +178,7 @@ impl Store {
     #[boxed]
     pub async fn use_assertion(&self, assertion: Assertion) -> Result<bool, StoreError> {
         let first = change!(self, installation, |tx| {
-            sqlx::query(REMEMBER)
-                .bind(assertion.digest.as_slice())
-                .bind(assertion.expires_at.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, REMEMBER => assertion.digest.as_slice(), assertion.expires_at)
         });
         Ok(first > 0)
     }
@@ -251,9 +196,8 @@ impl Store {
         // All nodes lock them in one order.
         rows.sort_unstable();
         let rows = serde_json::json!(rows).to_string();
-        let first: Vec<Vec<u8>> = change!(self, installation, |tx| {
-            sqlx::query_scalar(remember).bind(&rows).fetch_all(&mut *tx).await?
-        });
+        let first: Vec<Vec<u8>> =
+            change!(self, installation, |tx| all!(tx, scalar remember => &rows));
         let mut first: BTreeSet<Vec<u8>> = first.into_iter().collect();
         Ok(assertions.iter().map(|it| first.remove(it.digest.as_slice())).collect())
     }
@@ -262,11 +206,7 @@ impl Store {
     #[boxed]
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            sqlx::query("DELETE FROM used_assertions WHERE expires_at < $1")
-                .bind(now.as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, "DELETE FROM used_assertions WHERE expires_at < $1" => now)
         });
         Ok(forgotten)
     }

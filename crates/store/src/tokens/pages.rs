@@ -10,7 +10,7 @@ use portcullis_core::{
 use super::{TokenRecord, TokenRow};
 use crate::{
     Store,
-    db::{Found, Readable, read, row},
+    db::{Found, Readable, all, read, row},
     error::StoreError,
 };
 
@@ -111,16 +111,8 @@ impl Store {
         let after = query.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
         let rows: Vec<Found<ListedRow>> = read!(self, org, |conn| {
-            sqlx::query_as(PAGE)
-                .bind(org.to_string())
-                .bind(&after)
-                .bind(&principal)
-                .bind(query.kind.map_or("", TokenKind::as_str))
-                .bind(query.state.map_or("", ListedState::as_str))
-                .bind(query.now.as_micros())
-                .bind(i64::from(query.limit))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, PAGE => org, &after, &principal, query.kind.map_or("", TokenKind::as_str),
+                query.state.map_or("", ListedState::as_str), query.now, query.limit)
         });
         Ok(self.readable(rows))
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Dialect, change, parse, read, row},
+    db::{Dialect, change, find, one, parse, read, row, run},
     error::StoreError,
 };
 
@@ -95,10 +95,7 @@ impl Store {
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
         let row: Option<StateRow> = read!(self, known.token.org_id, |conn| {
-            sqlx::query_as(STATE)
-                .bind(hash.as_bytes().as_slice())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, STATE => hash.as_bytes().as_slice())
         });
         Ok(row.map(|row| KnownRefresh {
             known,
@@ -112,14 +109,11 @@ impl Store {
     #[boxed]
     pub async fn is_spent(&self, org: OrgId, id: TokenId) -> Result<bool, StoreError> {
         let spent: Option<i32> = read!(self, org, |conn| {
-            sqlx::query_scalar(
-                "SELECT 1 FROM refreshes \
-                 WHERE org_id = $1 AND token_id = $2 AND spent_at IS NOT NULL",
+            find!(
+                conn, scalar "SELECT 1 FROM refreshes \
+                 WHERE org_id = $1 AND token_id = $2 AND spent_at IS NOT NULL"
+                => org, id
             )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .fetch_optional(&mut *conn)
-            .await?
         });
         Ok(spent.is_some())
     }
@@ -131,18 +125,12 @@ impl Store {
         let org = rotation.access.record.org_id.to_string();
         let pair = change!(self, rotation.access.record.org_id, |tx| {
             tx.lock_tokens(&org).await?;
-            let row: StateRow = sqlx::query_as(STATE).bind(hash).fetch_one(&mut *tx).await?;
+            let row: StateRow = one!(tx, STATE => hash);
             match row.state().presented(rotation.now) {
                 Presented::Fresh => {
-                    sqlx::query(SPEND)
-                        .bind(&row.token_id)
-                        .bind(rotation.now.as_micros())
-                        .bind(rotation.access.record.id.to_string())
-                        .bind(rotation.refresh.token.record.id.to_string())
-                        .bind(rotation.sealed)
-                        .execute(&mut *tx)
-                        .await?;
-                    sqlx::query(FORGET_PREVIOUS).bind(&row.token_id).execute(&mut *tx).await?;
+                    run!(tx, SPEND => &row.token_id, rotation.now, rotation.access.record.id,
+                        rotation.refresh.token.record.id, rotation.sealed);
+                    run!(tx, FORGET_PREVIOUS => &row.token_id);
                     insert!(tx, rotation.access);
                     insert_refresh!(tx, rotation.refresh);
                     None
@@ -180,11 +168,7 @@ impl Store {
     #[boxed]
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
         let forgotten = change!(self, installation, |tx| {
-            sqlx::query(FORGET_SEALED)
-                .bind(now.plus_seconds(-CLIENT_RETRY_SECONDS).as_micros())
-                .execute(&mut *tx)
-                .await?
-                .rows_affected()
+            run!(tx, FORGET_SEALED => now.plus_seconds(-CLIENT_RETRY_SECONDS).as_micros())
         });
         Ok(forgotten)
     }

@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Dialect, change, parse, read},
+    db::{Dialect, all, change, find, parse, read},
     error::StoreError,
 };
 
@@ -27,20 +27,11 @@ impl Store {
         let revoked: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
             let known: Option<i32> =
-                sqlx::query_scalar("SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2")
-                    .bind(org.to_string())
-                    .bind(&id)
-                    .fetch_optional(&mut *tx)
-                    .await?;
+                find!(tx, scalar "SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2" => org, &id);
             if known.is_none() {
                 return Ok(None);
             }
-            sqlx::query_scalar(REVOKE)
-                .bind(org.to_string())
-                .bind(&id)
-                .bind(now.as_micros())
-                .fetch_all(&mut *tx)
-                .await?
+            all!(tx, scalar REVOKE => org, &id, now)
         });
         Ok(Some(revoked.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
     }
@@ -57,13 +48,10 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let first: Option<String> = read!(self, org, |conn| {
-            sqlx::query_scalar(
-                "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 ORDER BY id LIMIT 1",
+            find!(
+                conn, scalar "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 ORDER BY id LIMIT 1" =>
+                org, grant
             )
-            .bind(org.to_string())
-            .bind(grant.to_string())
-            .fetch_optional(&mut *conn)
-            .await?
         });
         if let Some(first) = first {
             self.revoke_token(org, parse(&first, "tokens.id")?, now).await?;
