@@ -14,6 +14,7 @@ mod import;
 mod keys;
 mod login_link;
 mod migrate;
+mod of_org;
 mod orgs;
 mod output;
 mod policy;
@@ -257,10 +258,7 @@ impl Installation {
         if let Ok(id) = named.parse() {
             return Ok(Some(id));
         }
-        let office = self.office().await?;
-        let found = office.shell.org(named).await;
-        office.close().await;
-        Ok(Some(found?.id))
+        self.with_office(async |office| Ok(Some(office.shell.org(named).await?.id))).await
     }
 
     /// Warns of a node that decides by other policies than those of the folder.
@@ -274,6 +272,17 @@ impl Installation {
     /// the wrong folder would make another.
     async fn office(&self) -> Result<Office, Failure> {
         self.office_of(self.config()?).await
+    }
+
+    /// Acts in the office of the installation, and closes it whatever comes of that.
+    async fn with_office<T>(
+        &self,
+        act: impl AsyncFnOnce(&Office) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let office = self.office().await?;
+        let done = act(&office).await;
+        office.close().await;
+        done
     }
 
     async fn office_of(&self, config: Config) -> Result<Office, Failure> {

@@ -1,14 +1,19 @@
 //! `portcullis approval`.
 
-use axum::http::Method;
 use clap::{Args, Subcommand, ValueEnum};
 use portcullis_core::{
     approval::{Status, Vote},
     id::ApprovalId,
 };
+use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, remote::body};
+use super::{
+    Failure,
+    of_org::{OfOrg, values},
+    remote::{RemoteGateway, body},
+};
+use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(super) enum Approvals {
@@ -17,21 +22,15 @@ pub(super) enum Approvals {
         /// Only those with this status at this moment
         #[arg(long, value_enum)]
         status: Option<NamedStatus>,
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// Show one approval in full: the call that it is bound to, and what was decided
     Show {
         /// Its id: `apr_…`
         approval: ApprovalId,
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// Say yes to the call; it runs when its caller makes it again
     ///
@@ -51,11 +50,8 @@ pub(super) struct Decision {
     /// The reason, which is recorded and shown to requester and approvers
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 /// A status on the command line.
@@ -88,11 +84,13 @@ impl NamedStatus {
 impl Approvals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { status, org, installation } => {
-                list(status, org.as_deref(), &installation).await
-            }
-            Self::Show { approval, org, installation } => {
-                show(approval, org.as_deref(), &installation).await
+            Self::List { status, of } => list(status.map(NamedStatus::status), &of).await,
+            Self::Show { approval, of } => {
+                let found = of.act(
+                    async |gateway| gateway.get(&format!("/v1/approvals/{approval}")).await,
+                    async |office, org| Ok(json!(office.shell.approval(org.id, approval).await?)),
+                );
+                of.installation.output().members(&found.await?)
             }
             Self::Approve(decision) => decision.run(Vote::Approve).await,
             Self::Deny(decision) => decision.run(Vote::Deny).await,
@@ -100,68 +98,30 @@ impl Approvals {
     }
 }
 
-async fn list(
-    status: Option<NamedStatus>,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<(), Failure> {
-    let status = status.map(NamedStatus::status);
-    let approvals: Vec<Value> = if let Some(gateway) = installation.gateway(org).await? {
-        let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
-        gateway.list("/v1/approvals", &only).await?
-    } else {
-        let office = installation.office().await?;
-        let listed = async {
-            let org = office.shell.org_or_only(org).await?.id;
-            office.shell.approvals(org, status).await
-        };
-        let listed = listed.await;
-        office.close().await;
-        listed?.iter().map(|approval| json!(approval)).collect()
-    };
-    let records: Vec<Value> = approvals.iter().map(record).collect();
+async fn list(status: Option<Status>, of: &OfOrg) -> Result<(), Failure> {
+    let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
+    let approvals = of.act(
+        async |gateway| gateway.list("/v1/approvals", &only).await,
+        async |office, org| Ok(values(office.shell.approvals(org.id, status).await?)),
+    );
+    let records: Vec<Value> = approvals.await?.iter().map(record).collect();
     let columns = ["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"];
-    installation.output().table(&records, &columns)
-}
-
-async fn show(
-    approval: ApprovalId,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<(), Failure> {
-    if let Some(gateway) = installation.gateway(org).await? {
-        let found = gateway.get(&format!("/v1/approvals/{approval}")).await?;
-        return installation.output().members(&found);
-    }
-    let office = installation.office().await?;
-    let found = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        office.shell.approval(org, approval).await
-    };
-    let found = found.await;
-    office.close().await;
-    installation.output().members(&json!(found?))
+    of.installation.output().table(&records, &columns)
 }
 
 impl Decision {
     async fn run(self, vote: Vote) -> Result<(), Failure> {
-        let Self { approval, reason, org, installation } = self;
-        let decided = if let Some(gateway) = installation.gateway(org.as_deref()).await? {
-            let path = format!("/v1/approvals/{approval}/decision");
-            let asked = body(json!({ "decision": vote, "comment": reason }));
-            gateway.send(Method::POST, &path, Some(&asked)).await?
-        } else {
-            let office = installation.office().await?;
-            let decided = async {
-                let org = office.shell.org_or_only(org.as_deref()).await?.id;
-                office.shell.decide(org, approval, vote, reason.as_deref()).await
-            };
-            let decided = decided.await;
-            office.close().await;
-            json!(decided?)
+        let Self { approval, reason, of } = self;
+        let asked = body(json!({ "decision": vote, "comment": reason }));
+        let remotely = async |gateway: &RemoteGateway| {
+            gateway.post(&format!("/v1/approvals/{approval}/decision"), &asked).await
         };
+        let here = async |office: &Office, org: Org| {
+            Ok(json!(office.shell.decide(org.id, approval, vote, reason.as_deref()).await?))
+        };
+        let decided: Value = of.act(remotely, here).await?;
         let status = decided.get("status").and_then(Value::as_str).unwrap_or_default();
-        installation.output().record(&decided, &format!("{approval} is {status}"))
+        of.installation.output().record(&decided, &format!("{approval} is {status}"))
     }
 }
 

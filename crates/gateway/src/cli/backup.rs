@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{Failure, Installation};
 use crate::{
-    boot::{self, make_private},
+    boot::{self, Office, make_private},
     config::{Config, KeySource},
 };
 
@@ -115,10 +115,9 @@ impl Backup {
             let bytes = fs::metadata(file).map_or(0, |it| it.len());
             let mebibytes = bytes.div_ceil(1 << 20);
             self.installation.output().note(&format!("copying the database, {mebibytes} MiB"));
-            let office = self.installation.office().await?;
-            let copied = copy_database(&office.shell.store, &self.folder.join(DATABASE)).await;
-            office.close().await;
-            copied?;
+            let copy = self.folder.join(DATABASE);
+            let copy = async |office: &Office| copy_database(&office.shell.store, &copy).await;
+            self.installation.with_office(copy).await?;
         }
         let mut sources = places(&config, self.keys);
         sources.extend(config.file.clone().map(|file| (CONFIG.to_owned(), file)));

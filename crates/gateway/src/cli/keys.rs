@@ -9,11 +9,10 @@ use std::{
 
 use clap::Subcommand;
 use portcullis_app::rotate_secrets;
-use portcullis_store::Store;
 use serde_json::{Value, json};
 
 use super::{Failure, Installation};
-use crate::boot;
+use crate::boot::{self, Office};
 
 #[derive(Subcommand)]
 pub(super) enum Keys {
@@ -74,10 +73,8 @@ fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure
 async fn list(installation: &Installation) -> Result<(), Failure> {
     let config = installation.config()?;
     let vault = boot::open_vault(&config)?;
-    let office = installation.office().await?;
-    let counted = office.shell.store.count_secrets().await;
-    office.close().await;
-    let counted = counted?;
+    let count = async |office: &Office| Ok(office.shell.store.count_secrets().await?);
+    let counted = installation.with_office(count).await?;
     let sealed = |id: &str| counted.iter().find(|(key, _)| key == id).map_or(0, |(_, n)| *n);
     let mut records: Vec<Value> = vault
         .ids()
@@ -107,10 +104,10 @@ async fn rotate(rewrap_only: bool, installation: &Installation) -> Result<(), Fa
         Some(_) | None => false,
     };
     let vault = boot::open_vault(&config)?;
-    let office = installation.office().await?;
-    let rotated = rewrapped(&office.shell.store, &vault).await;
-    office.close().await;
-    let count = rotated?;
+    let rotate = async |office: &Office| {
+        Ok(rotate_secrets(&office.shell.store, &vault, &boot::SystemRandom).await?)
+    };
+    let count = installation.with_office(rotate).await?;
     let id = vault.primary();
     let record = json!({ "id": id, "made": made, "rewrapped": count });
     let text = format!(
@@ -118,10 +115,6 @@ async fn rotate(rewrap_only: bool, installation: &Installation) -> Result<(), Fa
          Keep the older keys until `portcullis key list` says that they seal nothing."
     );
     installation.output().record(&record, &text)
-}
-
-async fn rewrapped(store: &Store, vault: &portcullis_core::vault::Vault) -> Result<u64, Failure> {
-    Ok(rotate_secrets(store, vault, &boot::SystemRandom).await?)
 }
 
 /// Puts a new key on the first line. A crash leaves the file as it was or as it shall be.

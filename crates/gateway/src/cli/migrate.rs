@@ -7,7 +7,7 @@ use portcullis_store::{Moved, MovedLog};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Installation};
-use crate::boot;
+use crate::boot::{self, Office};
 
 #[derive(Args)]
 pub(super) struct Migrate {
@@ -29,10 +29,8 @@ impl Migrate {
 
     /// Opening a database brings its schema up to date.
     async fn bring_up_to_date(&self) -> Result<(), Failure> {
-        let office = self.installation.office().await?;
-        let durability = office.shell.store.durability().await;
-        office.close().await;
-        let engine = durability?.engine;
+        let durability = async |office: &Office| Ok(office.shell.store.durability().await?);
+        let engine = self.installation.with_office(durability).await?.engine;
         let shown = json!({ "engine": engine });
         self.installation.output().record(&shown, "the schema of the database is up to date")
     }

@@ -7,7 +7,12 @@ use portcullis_core::principal::Plan;
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, remote::org_record};
+use super::{
+    Failure, Installation,
+    of_org::OfOrg,
+    remote::{RemoteGateway, org_record},
+};
+use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(super) enum Orgs {
@@ -22,11 +27,8 @@ pub(super) enum Orgs {
     },
     /// Show an org with its plan and limits, and over the API what it used of them
     Show {
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// List every org
     List {
@@ -94,21 +96,17 @@ impl PlanArgs {
     }
 }
 
-async fn show(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
-    let shown = if let Some(gateway) = installation.gateway(org).await? {
+async fn show(of: &OfOrg) -> Result<(), Failure> {
+    let remotely = async |gateway: &RemoteGateway| {
         let told = gateway.get("/v1/org").await?;
         let mut shown = org_record(&told);
         if let (Value::Object(members), Some(used)) = (&mut shown, told.get("used")) {
             members.insert("used".to_owned(), used.clone());
         }
-        shown
-    } else {
-        let office = installation.office().await?;
-        let found = office.shell.org_or_only(org).await;
-        office.close().await;
-        record(&found?)
+        Ok(shown)
     };
-    installation.output().members(&shown)
+    let shown = of.act(remotely, async |_, org| Ok(record(&org))).await?;
+    of.installation.output().members(&shown)
 }
 
 impl Orgs {
@@ -116,18 +114,16 @@ impl Orgs {
         match self {
             Self::Create { name, plan, installation } => {
                 let plan = plan.plan()?;
-                let office = installation.office().await?;
-                let created = office.shell.create_org(&name, plan).await;
-                office.close().await;
-                let org = created?;
+                let create =
+                    async |office: &Office| Ok(office.shell.create_org(&name, plan).await?);
+                let org = installation.with_office(create).await?;
                 let text = format!("made the org {} ({name}, plan {})", org.id, org.plan.name());
                 installation.output().record(&record(&org), &text)
             }
             Self::List { installation } => {
-                let office = installation.office().await?;
-                let orgs = office.shell.orgs().await;
-                office.close().await;
-                let records: Vec<Value> = orgs?.iter().map(record).collect();
+                let list = async |office: &Office| Ok(office.shell.orgs().await?);
+                let orgs = installation.with_office(list).await?;
+                let records: Vec<Value> = orgs.iter().map(record).collect();
                 let columns = [
                     "id",
                     "name",
@@ -138,20 +134,26 @@ impl Orgs {
                 ];
                 installation.output().table(&records, &columns)
             }
-            Self::Show { org, installation } => show(org.as_deref(), &installation).await,
-            Self::Disable { org, installation } => disable(&org, &installation).await,
-            Self::Enable { org, installation } => enable(&org, &installation).await,
+            Self::Show { of } => show(&of).await,
+            Self::Disable { org, installation } => {
+                let disable =
+                    async |office: &Office, org: &Org| Ok(office.shell.disable_org(org).await?);
+                let org = change(&org, &installation, disable).await?;
+                let text = format!("disabled {}: none of its tokens is accepted", org.id);
+                installation.output().record(&record(&org), &text)
+            }
+            Self::Enable { org, installation } => {
+                let enable =
+                    async |office: &Office, org: &Org| Ok(office.shell.enable_org(org).await?);
+                let org = change(&org, &installation, enable).await?;
+                let text = format!("enabled {}: its tokens are accepted again", org.id);
+                installation.output().record(&record(&org), &text)
+            }
             Self::SetPlan { org, plan, installation } => {
                 let plan = plan.plan()?;
-                let office = installation.office().await?;
-                let changed = async {
-                    let org = office.shell.org(&org).await?;
-                    office.shell.set_plan(&org, plan).await?;
-                    Ok::<_, Failure>(Org { plan, ..org })
-                };
-                let changed = changed.await;
-                office.close().await;
-                let org = changed?;
+                let set_plan =
+                    async |office: &Office, org: &Org| Ok(office.shell.set_plan(org, plan).await?);
+                let org = change(&org, &installation, set_plan).await?;
                 let text = format!("{} has the plan {} now", org.id, plan.name());
                 installation.output().record(&record(&org), &text)
             }
@@ -159,32 +161,18 @@ impl Orgs {
     }
 }
 
-async fn disable(org: &str, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let disabled = async {
+/// Changes an org; gives it as it is then.
+async fn change(
+    org: &str,
+    installation: &Installation,
+    change: impl AsyncFnOnce(&Office, &Org) -> Result<(), Failure>,
+) -> Result<Org, Failure> {
+    let changed = async |office: &Office| {
         let org = office.shell.org(org).await?;
-        office.shell.disable_org(&org).await?;
-        office.shell.org(&org.id.to_string()).await
+        change(office, &org).await?;
+        Ok(office.shell.org(&org.id.to_string()).await?)
     };
-    let disabled = disabled.await;
-    office.close().await;
-    let org = disabled?;
-    let text = format!("disabled {}: none of its tokens is accepted", org.id);
-    installation.output().record(&record(&org), &text)
-}
-
-async fn enable(org: &str, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let enabled = async {
-        let org = office.shell.org(org).await?;
-        office.shell.enable_org(&org).await?;
-        office.shell.org(&org.id.to_string()).await
-    };
-    let enabled = enabled.await;
-    office.close().await;
-    let org = enabled?;
-    let text = format!("enabled {}: its tokens are accepted again", org.id);
-    installation.output().record(&record(&org), &text)
+    installation.with_office(changed).await
 }
 
 fn record(org: &Org) -> Value {

@@ -4,20 +4,21 @@ mod keys;
 
 use std::collections::BTreeSet;
 
-use axum::http::Method;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use portcullis_app::{NewPrincipal, PrincipalPatch, Shell};
 use portcullis_core::{
     id::{PrincipalId, PrincipalKind},
     principal::{Role, ScopeSet},
 };
-use portcullis_store::Principal;
+use portcullis_store::{Org, Principal};
 use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
-    remote::{body, principal_of},
+    of_org::OfOrg,
+    remote::{RemoteGateway, body, principal_of},
 };
+use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(super) enum Principals {
@@ -84,11 +85,8 @@ pub(super) enum Principals {
     Key(keys::Keys),
     /// List everybody in an org
     List {
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
 }
 
@@ -156,9 +154,10 @@ impl Principals {
                 };
                 let groups = BTreeSet::new();
                 let new = NewPrincipal { name: name.clone(), kind, role, groups };
-                let principal = create(new, org.as_deref(), &installation).await?;
+                let of = OfOrg { org, installation };
+                let principal = create(new, &of).await?;
                 let text = format!("made {} ({name}, role {})", principal.id, role.name());
-                installation.output().record(&record(&principal), &text)
+                of.installation.output().record(&record(&principal), &text)
             }
             Self::SetRole { whom, role: named, scopes } => {
                 let patch = |id: PrincipalId| {
@@ -188,31 +187,20 @@ impl Principals {
                 whom.change(|_| Ok(patch), text).await
             }
             Self::Key(keys) => keys.run().await,
-            Self::List { org, installation } => list(org.as_deref(), &installation).await,
+            Self::List { of } => list(&of).await,
         }
     }
 }
 
-async fn create(
-    new: NewPrincipal,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<Principal, Failure> {
-    if let Some(gateway) = installation.gateway(org).await? {
+async fn create(new: NewPrincipal, of: &OfOrg) -> Result<Principal, Failure> {
+    if let Some(gateway) = of.gateway().await? {
         let (role, scopes) = role_members(new.role);
         let kind = new.kind.as_str();
         let asked = json!({ "name": new.name, "kind": kind, "role": role, "scopes": scopes });
-        let made = gateway.send(Method::POST, "/v1/principals", Some(&body(asked))).await?;
+        let made = gateway.post("/v1/principals", &body(asked)).await?;
         return principal_of(&made, gateway.org_id().await?);
     }
-    let office = installation.office().await?;
-    let created = async {
-        let org = office.shell.org_or_only(org).await?;
-        office.shell.create_principal(org.id, new).await
-    };
-    let created = created.await;
-    office.close().await;
-    Ok(created?)
+    of.here(async |office, org| Ok(office.shell.create_principal(org.id, new).await?)).await
 }
 
 /// A role as the API takes it: the role of a user, or the scopes of a service account.
@@ -230,24 +218,16 @@ fn patch_body(patch: PrincipalPatch) -> Value {
     body(json!({ "role": role, "scopes": scopes, "groups": groups, "disabled": disabled }))
 }
 
-async fn list(org: Option<&str>, installation: &Installation) -> Result<(), Failure> {
-    let principals = if let Some(gateway) = installation.gateway(org).await? {
+async fn list(of: &OfOrg) -> Result<(), Failure> {
+    let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
         let told = gateway.list("/v1/principals", &[]).await?;
-        told.iter().map(|told| principal_of(told, org)).collect::<Result<_, _>>()?
-    } else {
-        let office = installation.office().await?;
-        let listed = async {
-            let org = office.shell.org_or_only(org).await?;
-            office.shell.principals(org.id).await
-        };
-        let listed = listed.await;
-        office.close().await;
-        listed?
+        told.iter().map(|told| principal_of(told, org)).collect::<Result<Vec<_>, _>>()
     };
-    let records: Vec<Value> = principals.iter().map(record).collect();
+    let here = async |office: &Office, org: Org| Ok(office.shell.principals(org.id).await?);
+    let records: Vec<Value> = of.act(remotely, here).await?.iter().map(record).collect();
     let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
-    installation.output().table(&records, &columns)
+    of.installation.output().table(&records, &columns)
 }
 
 impl Whom {
@@ -256,14 +236,11 @@ impl Whom {
         &self,
         act: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let office = self.installation.office().await?;
-        let done = async {
+        let act = async |office: &Office| {
             let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
             act(&office.shell, found.id).await
         };
-        let done = done.await;
-        office.close().await;
-        done
+        self.installation.with_office(act).await
     }
 
     /// Makes the change to the principal, and tells of it.

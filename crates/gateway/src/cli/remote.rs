@@ -146,6 +146,16 @@ impl RemoteGateway {
         self.send(Method::GET, path, None).await
     }
 
+    /// `data` of the answer to a body that is posted.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Value, Failure> {
+        self.send(Method::POST, path, Some(body)).await
+    }
+
+    /// `data` of the answer to what is deleted.
+    pub(super) async fn delete(&self, path: &str) -> Result<Value, Failure> {
+        self.send(Method::DELETE, path, None).await
+    }
+
     /// Gives the file at a path to `write`, piece by piece.
     pub(super) async fn download(
         &self,

@@ -1,12 +1,17 @@
 //! `portcullis session`.
 
-use axum::http::Method;
 use clap::Subcommand;
 use portcullis_app::SessionView;
 use portcullis_core::id::SessionId;
-use serde_json::{Value, json};
+use portcullis_store::Org;
+use serde_json::json;
 
-use super::{Failure, Installation};
+use super::{
+    Failure, Installation,
+    of_org::{OfOrg, values},
+    remote::RemoteGateway,
+};
+use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(super) enum Sessions {
@@ -15,11 +20,8 @@ pub(super) enum Sessions {
         /// Only those of this person: id (`usr_…`) or name
         #[arg(long)]
         principal: Option<String>,
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// End a browser session; running nodes follow within 5 seconds
     End {
@@ -33,62 +35,40 @@ pub(super) enum Sessions {
 impl Sessions {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { principal, org, installation } => {
-                list(principal.as_deref(), org.as_deref(), &installation).await
-            }
+            Self::List { principal, of } => list(principal.as_deref(), &of).await,
             Self::End { session, installation } => end(session, &installation).await,
         }
     }
 }
 
-async fn list(
-    principal: Option<&str>,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<(), Failure> {
-    let records = match installation.gateway(org).await? {
-        Some(gateway) => {
-            let principal = match principal {
-                Some(named) => Some(gateway.principal(named).await?.id.to_string()),
-                None => None,
-            };
-            let only: Vec<_> = principal.iter().map(|id| ("principal", id.as_str())).collect();
-            gateway.list("/v1/sessions", &only).await?
-        }
-        None => list_stored(principal, org, installation).await?,
+async fn list(principal: Option<&str>, of: &OfOrg) -> Result<(), Failure> {
+    let remotely = async |gateway: &RemoteGateway| {
+        let principal = match principal {
+            Some(named) => Some(gateway.principal(named).await?.id.to_string()),
+            None => None,
+        };
+        let only: Vec<_> = principal.iter().map(|id| ("principal", id.as_str())).collect();
+        gateway.list("/v1/sessions", &only).await
     };
-    let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
-    installation.output().table(&records, &columns)
-}
-
-async fn list_stored(
-    principal: Option<&str>,
-    org: Option<&str>,
-    installation: &Installation,
-) -> Result<Vec<Value>, Failure> {
-    let office = installation.office().await?;
-    let listed = async {
-        let org = office.shell.org_or_only(org).await?.id;
-        let named = org.to_string();
+    let here = async |office: &Office, org: Org| {
+        let named = org.id.to_string();
         let principal = match principal {
             Some(who) => Some(office.shell.principal_of(Some(&named), who).await?.id),
             None => None,
         };
-        office.shell.sessions(org, principal).await
+        let sessions = office.shell.sessions(org.id, principal).await?;
+        Ok(values(sessions.into_iter().map(SessionView::from)))
     };
-    let listed = listed.await;
-    office.close().await;
-    Ok(listed?.into_iter().map(|session| json!(SessionView::from(session))).collect())
+    let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
+    of.installation.output().table(&of.act(remotely, here).await?, &columns)
 }
 
 async fn end(session: SessionId, installation: &Installation) -> Result<(), Failure> {
     if let Some(gateway) = installation.gateway(None).await? {
-        gateway.send(Method::DELETE, &format!("/v1/sessions/{session}"), None).await?;
+        gateway.delete(&format!("/v1/sessions/{session}")).await?;
     } else {
-        let office = installation.office().await?;
-        let ended = office.shell.end_session(session).await;
-        office.close().await;
-        ended?;
+        let end = async |office: &Office| Ok(office.shell.end_session(session).await?);
+        installation.with_office(end).await?;
     }
     let text = format!("ended {session}: its browser is signed out");
     installation.output().record(&json!({ "id": session, "ended": true }), &text)

@@ -5,7 +5,6 @@ use std::{
     io::{self, Read},
 };
 
-use axum::http::Method;
 use clap::{Args, Subcommand};
 use portcullis_app::{Inspected, TokenRequest};
 use portcullis_core::{
@@ -15,14 +14,15 @@ use portcullis_core::{
     token::CidrList,
     trust::PublicKey,
 };
-use portcullis_store::TokenRecord;
+use portcullis_store::{Org, TokenRecord};
 use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
+    of_org::OfOrg,
     remote::{RemoteGateway, body},
 };
-use crate::config::seconds;
+use crate::{boot::Office, config::seconds};
 
 #[derive(Subcommand)]
 pub(super) enum Tokens {
@@ -30,11 +30,8 @@ pub(super) enum Tokens {
     Create(Box<Create>),
     /// List the tokens of an org; never the tokens themselves
     List {
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// Tell what is known of a token: whose it is, what it may do now, whether it is accepted
     Inspect {
@@ -88,8 +85,8 @@ impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Create(create) => create.run().await,
-            Self::List { org, installation } => {
-                let records = list(org.as_deref(), &installation).await?;
+            Self::List { of } => {
+                let records = list(&of).await?;
                 let columns = [
                     "id",
                     "principal",
@@ -99,19 +96,18 @@ impl Tokens {
                     "revoked_at",
                     "last_used_at",
                 ];
-                installation.output().table(&records, &columns)
+                of.installation.output().table(&records, &columns)
             }
             Self::Inspect { token, installation } => inspect(&token, &installation).await,
             Self::Revoke { token_id, installation } => {
                 let others = if let Some(gateway) = installation.gateway(None).await? {
                     let path = format!("/v1/tokens/{token_id}");
-                    let told = gateway.send(Method::DELETE, &path, None).await?;
+                    let told = gateway.delete(&path).await?;
                     told.get("descendants_revoked").cloned().unwrap_or_default()
                 } else {
-                    let office = installation.office().await?;
-                    let revoked = office.shell.revoke_token(token_id).await;
-                    office.close().await;
-                    json!(revoked?)
+                    let revoke =
+                        async |office: &Office| Ok(office.shell.revoke_token(token_id).await?);
+                    json!(installation.with_office(revoke).await?)
                 };
                 let shown = json!({ "revoked": token_id, "descendants_revoked": others });
                 let text = format!("revoked {token_id} and {others} tokens that descend from it");
@@ -126,8 +122,7 @@ impl Create {
         if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
             return self.create_at(&gateway).await;
         }
-        let office = self.installation.office().await?;
-        let made = async {
+        let create = async |office: &Office| {
             let principal = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
             let request = TokenRequest {
                 principal: principal.id,
@@ -138,11 +133,9 @@ impl Create {
                 exchange_only: self.exchange_only,
                 dpop_jkt: self.dpop_key.map(|key| key.name()),
             };
-            office.shell.create_token(request).await
+            Ok(office.shell.create_token(request).await?)
         };
-        let made = made.await;
-        office.close().await;
-        let made = made?;
+        let made = self.installation.with_office(create).await?;
         let output = self.installation.output();
         output.note(&format!("scopes: {}", made.record.scopes));
         if !made.unnamed.is_empty() {
@@ -169,7 +162,7 @@ impl Create {
             "allowed_from": networks,
             "exchange_only": self.exchange_only.then_some(true),
         });
-        let told = gateway.send(Method::POST, "/v1/tokens", Some(&body(asked))).await?;
+        let told = gateway.post("/v1/tokens", &body(asked)).await?;
         let mut shown = told_record(&told, principal.org_id);
         let token = told.get("token").cloned().unwrap_or_default();
         let output = self.installation.output();
@@ -183,20 +176,16 @@ impl Create {
     }
 }
 
-async fn list(org: Option<&str>, installation: &Installation) -> Result<Vec<Value>, Failure> {
-    if let Some(gateway) = installation.gateway(org).await? {
+async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
+    let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
         let all = gateway.list("/v1/tokens", &[]).await?;
-        return Ok(all.iter().map(|told| told_record(told, org)).collect());
-    }
-    let office = installation.office().await?;
-    let listed = async {
-        let org = office.shell.org_or_only(org).await?;
-        office.shell.tokens(org.id).await
+        Ok(all.iter().map(|told| told_record(told, org)).collect())
     };
-    let listed = listed.await;
-    office.close().await;
-    Ok(listed?.iter().map(record).collect())
+    let here = async |office: &Office, org: Org| {
+        Ok(office.shell.tokens(org.id).await?.iter().map(record).collect())
+    };
+    of.act(remotely, here).await
 }
 
 /// The record of a token that the API tells of; it keeps lineage and grant to itself.
@@ -229,11 +218,12 @@ fn told_record(told: &Value, org: OrgId) -> Value {
 }
 
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
-    let office = installation.office().await?;
-    let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
-    let inspected = office.shell.inspect_token(token.expose()).await;
-    office.close().await;
-    let Inspected { record: token, principal, scopes, state } = inspected?;
+    let inspect = async |office: &Office| {
+        let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
+        Ok(office.shell.inspect_token(token.expose()).await?)
+    };
+    let Inspected { record: token, principal, scopes, state } =
+        installation.with_office(inspect).await?;
     let mut shown = record(&token);
     if let Value::Object(members) = &mut shown {
         let more = [

@@ -104,10 +104,7 @@ impl Accept {
         let records = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
             elsewhere::accept(&gateway, &self).await?
         } else {
-            let office = self.installation.office().await?;
-            let accepted = self.accept(&office).await;
-            office.close().await;
-            accepted?
+            self.installation.with_office(async |office| self.accept(office).await).await?
         };
         let output = self.installation.output();
         let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
@@ -150,15 +147,16 @@ async fn list_pins(
     waiting: bool,
     installation: &Installation,
 ) -> Result<Vec<Value>, Failure> {
-    let office = installation.office().await?;
-    let pins = office.shell.tools(provider).await;
-    let surplus = office.shell.surplus().await;
-    office.close().await;
     let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
-    let mut records: Vec<Value> = pins?.iter().filter(wanted).map(record).collect();
     let of_provider = |it: &&Surplus| provider.is_none_or(|slug| slug == it.provider);
-    records.extend(surplus?.iter().filter(of_provider).map(surplus_record));
-    Ok(records)
+    let list = async |office: &Office| {
+        let pins = office.shell.tools(provider).await?;
+        let mut records: Vec<Value> = pins.iter().filter(wanted).map(record).collect();
+        let surplus = office.shell.surplus().await?;
+        records.extend(surplus.iter().filter(of_provider).map(surplus_record));
+        Ok(records)
+    };
+    installation.with_office(list).await
 }
 
 /// The record of a tool, and what differs if it waits.
@@ -166,18 +164,15 @@ async fn find_pin(
     which: &Which,
     installation: &Installation,
 ) -> Result<(Value, Option<Vec<Difference>>), Failure> {
-    let office = installation.office().await?;
-    let found = async {
-        let pin = find(&office, &which.tool, which.org.as_deref()).await?;
+    let find = async |office: &Office| {
+        let org = org(office, which.org.as_deref()).await?;
+        let pin = office.shell.tool(&which.tool, org).await?;
         let waiting = office.shell.waiting(&pin).await?;
-        Ok::<_, Failure>((pin, waiting))
+        let differences =
+            waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
+        Ok((record(&pin), differences))
     };
-    let found = found.await;
-    office.close().await;
-    let (pin, waiting) = found?;
-    let differences =
-        waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
-    Ok((record(&pin), differences))
+    installation.with_office(find).await
 }
 
 async fn org(office: &Office, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
@@ -185,11 +180,6 @@ async fn org(office: &Office, named: Option<&str>) -> Result<Option<OrgId>, Fail
         Some(name) => Ok(Some(office.shell.org(name).await?.id)),
         None => Ok(None),
     }
-}
-
-async fn find(office: &Office, tool: &str, named: Option<&str>) -> Result<Pin, Failure> {
-    let org = org(office, named).await?;
-    Ok(office.shell.tool(tool, org).await?)
 }
 
 fn name<'a>(record: &'a Value, member: &str) -> &'a str {

@@ -7,6 +7,7 @@ use portcullis_store::Selection;
 use serde_json::json;
 
 use super::{super::Installation, Failure, moment};
+use crate::boot::Office;
 
 #[derive(Args)]
 pub(in super::super) struct Erase {
@@ -38,16 +39,13 @@ pub(in super::super) struct Erase {
 impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
-        let office = installation.office().await?;
-        let erased = async {
+        let erase = async |office: &Office| {
             let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            let actor = super::actor(&office, org, actor.as_deref()).await?;
+            let actor = super::actor(office, org, actor.as_deref()).await?;
             let selection = Selection { event, actor, from, to };
-            office.shell.erase(&ErasureRequest { org, selection, members, reason }).await
+            Ok(office.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };
-        let erased = erased.await;
-        office.close().await;
-        let erased = erased?;
+        let erased = installation.with_office(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });
         let text = match erased.held {
             0 => format!("erased from {} events", erased.erased),

@@ -10,7 +10,6 @@ use std::{
 };
 
 use aws_lc_rs::digest;
-use axum::http::Method;
 use clap::Args;
 use portcullis_app::{
     ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, told,
@@ -21,9 +20,12 @@ use portcullis_upstream::ApiError;
 use serde_json::{Value, json};
 
 use super::filters::Filters;
-use crate::cli::{
-    Failure, Installation,
-    remote::{RemoteGateway, body, member},
+use crate::{
+    boot::Office,
+    cli::{
+        Failure, Installation,
+        remote::{RemoteGateway, body, member},
+    },
 };
 
 /// Interval between two looks at an export that a gateway writes.
@@ -79,10 +81,9 @@ impl Export {
             return tell(&installation, output.as_deref(), written);
         }
         let config = installation.config()?;
-        let office = installation.office().await?;
-        let made = async {
+        let export = async |office: &Office| {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
-            ask.filters = self.filters.given(&office, org.id).await?;
+            ask.filters = self.filters.given(office, org.id).await?;
             let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Destination::begin(output.as_deref())?;
             let identity = office.log_identity(&config).await?;
@@ -92,11 +93,9 @@ impl Export {
             bar.clear();
             let written = written.inspect_err(|_| place.give_up())?;
             place.finish()?;
-            Ok::<_, Failure>((request, written))
+            Ok(told(&request, &written))
         };
-        let made = made.await;
-        office.close().await;
-        let made = made.map(|(request, written)| told(&request, &written));
+        let made = installation.with_office(export).await;
         tell(&installation, output.as_deref(), made)
     }
 }
@@ -132,7 +131,7 @@ async fn fetch(
             "from": ask.from, "to": ask.to, "format": ask.format, "filters": ask.filters,
             "include": ask.include, "since": ask.since,
         }));
-        let mut export = gateway.send(Method::POST, "/v1/audit/export", Some(&asked)).await?;
+        let mut export = gateway.post("/v1/audit/export", &asked).await?;
         let path = format!("/v1/audit/exports/{}", member(&export, "id")?);
         while member(&export, "status")? == "pending" {
             tokio::time::sleep(LOOK).await;

@@ -9,7 +9,10 @@ use portcullis_core::{
 use serde_json::json;
 
 use super::{Desk, Failure};
-use crate::{boot, cli::output::visible};
+use crate::{
+    boot::{self, Office},
+    cli::output::visible,
+};
 
 /// Explains the decision about a recorded call: the policies that were looked at and what each of
 /// their clauses says, and a permit that would allow just this call.
@@ -29,14 +32,11 @@ impl Explain {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { event: id, org, desk } = self;
         let config = desk.config()?;
-        let office = desk.installation.office().await?;
-        let found = async {
+        let find = async |office: &Office| {
             let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            office.shell.stored_event(org, id).await
+            Ok(office.shell.stored_event(org, id).await?)
         };
-        let found = found.await;
-        office.close().await;
-        let event = found?;
+        let event = desk.installation.with_office(find).await?;
         let (bench, written) = desk.loaded().await?;
         let overrides = Overrides::new(config.overrides_file());
         let set = overrides.applied_to(written, boot::now()).map_err(|errors| {

@@ -85,7 +85,7 @@ impl Enable {
     /// Takes it back; a gateway that runs follows within two seconds.
     pub(super) async fn run(self) -> Result<(), Failure> {
         if let Some(gateway) = self.installation.gateway(None).await? {
-            gateway.send(Method::DELETE, &override_of(&self.id), None).await?;
+            gateway.delete(&override_of(&self.id)).await?;
             let text = format!("`{}` is as its file says for the org of the token", self.id);
             return self.installation.output().line(&text);
         }

@@ -6,7 +6,6 @@ use std::{
     path::PathBuf,
 };
 
-use axum::http::Method;
 use clap::Subcommand;
 use portcullis_app::Shell;
 use portcullis_core::{
@@ -65,7 +64,7 @@ impl Keys {
                 let (thumbprint, jwk) = (key.thumbprint().to_owned(), key.jwk().clone());
                 let (id, added) = if let Some((gateway, id)) = whom.remotely().await? {
                     let asked = json!({ "jwk": jwk });
-                    let told = gateway.send(Method::POST, &keys_of(id), Some(&asked)).await?;
+                    let told = gateway.post(&keys_of(id), &asked).await?;
                     (id, record(&told, id))
                 } else {
                     let add = async |shell: &Shell, id: PrincipalId| {
@@ -93,7 +92,7 @@ impl Keys {
             Self::Remove { whom, key } => {
                 let (id, revoked) = if let Some((gateway, id)) = whom.remotely().await? {
                     let path = with_query(&keys_of(id), &[("key_id", &key)]);
-                    let told = gateway.send(Method::DELETE, &path, None).await?;
+                    let told = gateway.delete(&path).await?;
                     (id, told.get("tokens_revoked").cloned().unwrap_or_default())
                 } else {
                     let remove = async |shell: &Shell, id: PrincipalId| {

@@ -1,6 +1,5 @@
 //! Tools that wait, at a gateway elsewhere.
 
-use axum::http::Method;
 use portcullis_core::tool::{Difference, ToolDefinition};
 use serde_json::{Value, json};
 
@@ -67,7 +66,7 @@ pub(super) async fn accept(gateway: &RemoteGateway, asked: &Accept) -> Result<Ve
         let id = name(record, "id");
         let version = asked.version.as_deref().unwrap_or(name(record, "waiting_version"));
         let path = format!("/v1/tools/{}/accept", segment(id));
-        gateway.send(Method::POST, &path, Some(&json!({ "version": version }))).await?;
+        gateway.post(&path, &json!({ "version": version })).await?;
         accepted.push(json!({ "id": id, "org": record.get("org"), "version": version }));
     }
     Ok(accepted)
