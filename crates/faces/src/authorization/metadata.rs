@@ -30,41 +30,34 @@ use crate::{
 /// The scopes that clients are told of; the order in which people think of them.
 const SCOPES: [&str; 2] = ["mcps:read", "mcps:invoke"];
 
-/// The protected resource `/mcp` (RFC 9728).
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-protected-resource",
-    tag = "oauth",
-    operation_id = "protected_resource",
-    responses(Described)
-)]
-pub(crate) async fn resource(asker: Asker) -> Response {
-    asker.protected("/mcp")
+/// A route at a path of its own, with the name of its operation and its answer.
+macro_rules! route {
+    ($(#[$doc:meta])* $name:ident, $path:tt, $operation:tt, |$asker:ident| $answer:expr) => {
+        $(#[$doc])*
+        #[utoipa::path(
+            get, path = $path, tag = "oauth", operation_id = $operation, responses(Described)
+        )]
+        pub(crate) async fn $name($asker: Asker) -> Response {
+            $answer
+        }
+    };
 }
 
-/// The protected resource `/mcp`, at its path form.
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-protected-resource/mcp",
-    tag = "oauth",
-    operation_id = "protected_resource_mcp",
-    responses(Described)
-)]
-pub(crate) async fn resource_all(asker: Asker) -> Response {
-    asker.protected("/mcp")
-}
-
-/// The protected resource `/mcp/`, as clients name it that compare addresses to the letter.
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-protected-resource/mcp/",
-    tag = "oauth",
-    operation_id = "protected_resource_folder",
-    responses(Described)
-)]
-pub(crate) async fn resource_folder(asker: Asker) -> Response {
-    asker.protected("/mcp/")
-}
+route!(
+    /// The protected resource `/mcp` (RFC 9728).
+    resource, "/.well-known/oauth-protected-resource", "protected_resource",
+    |asker| asker.protected("/mcp")
+);
+route!(
+    /// The protected resource `/mcp`, at its path form.
+    resource_all, "/.well-known/oauth-protected-resource/mcp", "protected_resource_mcp",
+    |asker| asker.protected("/mcp")
+);
+route!(
+    /// The protected resource `/mcp/`, as clients name it that compare addresses to the letter.
+    resource_folder, "/.well-known/oauth-protected-resource/mcp/", "protected_resource_folder",
+    |asker| asker.protected("/mcp/")
+);
 
 /// The protected resource of one provider.
 #[utoipa::path(
@@ -79,42 +72,24 @@ pub(crate) async fn resource_one(asker: Asker, slug: Segment) -> Response {
     }
 }
 
-/// The protected resource `/v1`: REST, for clients that the operator declares.
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-protected-resource/v1",
-    tag = "oauth",
-    operation_id = "protected_resource_rest",
-    responses(Described)
-)]
-pub(crate) async fn resource_rest(asker: Asker) -> Response {
-    let scopes: Vec<&str> = ScopeSet::ALL.iter().map(Scope::as_str).collect();
-    asker.described(&Face::Rest.path(), &scopes)
-}
-
-/// The authorization server (RFC 8414).
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-authorization-server",
-    tag = "oauth",
-    operation_id = "authorization_server",
-    responses(Described)
-)]
-pub(crate) async fn server(asker: Asker) -> Response {
-    asker.told(server_metadata)
-}
-
-/// The authorization server, at the path form of `/mcp`.
-#[utoipa::path(
-    get,
-    path = "/.well-known/oauth-authorization-server/mcp",
-    tag = "oauth",
-    operation_id = "authorization_server_mcp",
-    responses(Described)
-)]
-pub(crate) async fn server_all(asker: Asker) -> Response {
-    asker.told(server_metadata)
-}
+route!(
+    /// The protected resource `/v1`: REST, for clients that the operator declares.
+    resource_rest, "/.well-known/oauth-protected-resource/v1", "protected_resource_rest",
+    |asker| {
+        let scopes: Vec<&str> = ScopeSet::ALL.iter().map(Scope::as_str).collect();
+        asker.described(&Face::Rest.path(), &scopes)
+    }
+);
+route!(
+    /// The authorization server (RFC 8414).
+    server, "/.well-known/oauth-authorization-server", "authorization_server",
+    |asker| asker.told(server_metadata)
+);
+route!(
+    /// The authorization server, at the path form of `/mcp`.
+    server_all, "/.well-known/oauth-authorization-server/mcp", "authorization_server_mcp",
+    |asker| asker.told(server_metadata)
+);
 
 /// The authorization server, at the path form of one provider.
 #[utoipa::path(
