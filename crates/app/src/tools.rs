@@ -46,27 +46,17 @@ pub struct ToolView {
     pub status: ToolStatus,
 }
 
-/// Status of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolStatus {
-    /// Calls are possible.
-    Available,
-    /// Its connection needs attention.
-    Unavailable,
-    /// Its definition changed and was not accepted yet.
-    Quarantined,
-}
-
-impl ToolStatus {
-    /// `available`, `unavailable` or `quarantined`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Available => "available",
-            Self::Unavailable => "unavailable",
-            Self::Quarantined => "quarantined",
-        }
+portcullis_core::words! {
+    /// Status of a tool.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ToolStatus {
+        /// Calls are possible.
+        Available = "available",
+        /// Its connection needs attention.
+        Unavailable = "unavailable",
+        /// Its definition changed and was not accepted yet.
+        Quarantined = "quarantined",
     }
 }
 

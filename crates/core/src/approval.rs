@@ -35,48 +35,28 @@ use crate::{
 /// Requests of one principal that may be pending at once.
 pub const MAX_PENDING: u32 = 20;
 
-/// Status of an approval.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ApprovalStatus)]
-pub enum Status {
-    /// The approvers have to decide.
-    Pending,
-    /// The call may run, as often as the policy says.
-    Approved,
-    /// An approver denied it.
-    Denied,
-    /// Not decided in time, the approval was not used in time, or what it was bound to ended.
-    Expired,
-    /// The call ran as often as it may.
-    Consumed,
+crate::words! { listed
+    /// Status of an approval.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = ApprovalStatus)]
+    pub enum Status {
+        /// The approvers have to decide.
+        Pending = "pending",
+        /// The call may run, as often as the policy says.
+        Approved = "approved",
+        /// An approver denied it.
+        Denied = "denied",
+        /// Not decided in time, the approval was not used in time, or what it was bound to ended.
+        Expired = "expired",
+        /// The call ran as often as it may.
+        Consumed = "consumed",
+    }
 }
 
 impl Status {
-    /// Every status.
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::Approved, Self::Denied, Self::Expired, Self::Consumed];
-
-    /// `pending`, `approved`, `denied`, `expired` or `consumed`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Consumed => "consumed",
-        }
-    }
-
-    /// The status of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == name)
-    }
-
     /// True if the approval can still change: it is pending or approved.
     #[must_use]
     pub const fn is_open(self) -> bool {

@@ -223,14 +223,16 @@ impl RequestId {
     }
 }
 
-/// Kind of a principal: a person or a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PrincipalKind {
-    /// A person: `usr_…`, tokens `mcp_live_…`.
-    User,
-    /// A program: `sa_…`, tokens `svc_live_…`.
-    Service,
+crate::words! {
+    /// Kind of a principal: a person or a program.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PrincipalKind {
+        /// A person: `usr_…`, tokens `mcp_live_…`.
+        User = "user",
+        /// A program: `sa_…`, tokens `svc_live_…`.
+        Service = "service",
+    }
 }
 
 impl PrincipalKind {
@@ -240,15 +242,6 @@ impl PrincipalKind {
         match self {
             Self::User => "usr",
             Self::Service => "sa",
-        }
-    }
-
-    /// `user` or `service`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Service => "service",
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod tool;
 pub mod trace;
 pub mod trust;
 pub mod vault;
+mod words;
 
 pub use portcullis_dlp::{self as dlp, terminal};
 pub use portcullis_json as json;

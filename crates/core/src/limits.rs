@@ -7,28 +7,20 @@ use crate::{clock::Timestamp, id::OrgId, principal::Plan};
 /// Length of a window in seconds.
 pub const WINDOW_SECONDS: i64 = 60;
 
-/// Resource that a limit counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Resource {
-    /// Authenticated requests of an org.
-    Requests,
-    /// Invocations of an org.
-    Invocations,
-    /// Failed requests of one source address.
-    Unauthenticated,
+crate::words! {
+    /// Resource that a limit counts.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Resource {
+        /// Authenticated requests of an org.
+        Requests = "requests",
+        /// Invocations of an org.
+        Invocations = "invocations",
+        /// Failed requests of one source address.
+        Unauthenticated = "unauthenticated",
+    }
 }
 
 impl Resource {
-    /// The value of `X-RateLimit-Resource`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Invocations => "invocations",
-            Self::Unauthenticated => "unauthenticated",
-        }
-    }
-
     /// Returns the amount that `plan` allows in a window; sources without a token get 60.
     #[must_use]
     pub const fn limit(self, plan: Plan) -> u32 {

@@ -4,67 +4,32 @@ use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
-/// One endpoint permission. Scopes say *which endpoints*; policies say *which calls*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Scope {
-    /// Adds reach, not endpoints: others' connections and tokens.
-    Admin,
-    ApprovalsDecide,
-    ApprovalsRead,
-    AuditExport,
-    /// Everybody's events in the org.
-    AuditRead,
-    /// Invoke tools.
-    McpsInvoke,
-    /// List and get tools.
-    McpsRead,
-    /// List, get and simulate policies.
-    PoliciesRead,
-    /// List and get connections.
-    ProvidersRead,
-    /// Connect, disconnect and refresh own connections.
-    ProvidersWrite,
-    /// Provision users and groups of the org. Of service accounts only: no role has it.
-    Scim,
-    /// Ask what tokens of the org are worth.
-    TokensIntrospect,
-}
-
-impl Scope {
-    /// Every scope, in the order of their names.
-    pub const ALL: [Self; 12] = [
-        Self::Admin,
-        Self::ApprovalsDecide,
-        Self::ApprovalsRead,
-        Self::AuditExport,
-        Self::AuditRead,
-        Self::McpsInvoke,
-        Self::McpsRead,
-        Self::PoliciesRead,
-        Self::ProvidersRead,
-        Self::ProvidersWrite,
-        Self::Scim,
-        Self::TokensIntrospect,
-    ];
-
-    /// The scope's name, such as `mcps:invoke`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::ApprovalsDecide => "approvals:decide",
-            Self::ApprovalsRead => "approvals:read",
-            Self::AuditExport => "audit:export",
-            Self::AuditRead => "audit:read",
-            Self::McpsInvoke => "mcps:invoke",
-            Self::McpsRead => "mcps:read",
-            Self::PoliciesRead => "policies:read",
-            Self::ProvidersRead => "providers:read",
-            Self::ProvidersWrite => "providers:write",
-            Self::Scim => "scim",
-            Self::TokensIntrospect => "tokens:introspect",
-        }
+crate::words! { listed
+    /// One endpoint permission. Scopes say *which endpoints*; policies say *which calls*.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Scope {
+        /// Adds reach, not endpoints: others' connections and tokens.
+        Admin = "admin",
+        ApprovalsDecide = "approvals:decide",
+        ApprovalsRead = "approvals:read",
+        AuditExport = "audit:export",
+        /// Everybody's events in the org.
+        AuditRead = "audit:read",
+        /// Invoke tools.
+        McpsInvoke = "mcps:invoke",
+        /// List and get tools.
+        McpsRead = "mcps:read",
+        /// List, get and simulate policies.
+        PoliciesRead = "policies:read",
+        /// List and get connections.
+        ProvidersRead = "providers:read",
+        /// Connect, disconnect and refresh own connections.
+        ProvidersWrite = "providers:write",
+        /// Provision users and groups of the org. Of service accounts only: no role has it.
+        Scim = "scim",
+        /// Ask what tokens of the org are worth.
+        TokensIntrospect = "tokens:introspect",
     }
 }
 
@@ -82,8 +47,7 @@ pub struct ScopeError(String);
 impl FromStr for Scope {
     type Err = ScopeError;
     fn from_str(text: &str) -> Result<Self, ScopeError> {
-        let known = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        known.ok_or_else(|| ScopeError(text.chars().take(64).collect()))
+        Self::named(text).ok_or_else(|| ScopeError(text.chars().take(64).collect()))
     }
 }
 

@@ -18,20 +18,20 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 const BODY: usize = 32;
 const CHECKSUM: usize = 6;
 
-/// Purpose of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TokenKind {
-    /// `mcp_live_…`: a user's access token.
-    User,
-    /// `svc_live_…`: a service account's access token.
-    Service,
-    /// `mcp_refresh_…`: buys the next access token of a user.
-    Refresh,
+crate::words! { listed
+    /// Purpose of a token.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum TokenKind {
+        /// `mcp_live_…`: a user's access token.
+        User = "user",
+        /// `svc_live_…`: a service account's access token.
+        Service = "service",
+        /// `mcp_refresh_…`: buys the next access token of a user.
+        Refresh = "refresh",
+    }
 }
 
 impl TokenKind {
-    const ALL: [Self; 3] = [Self::User, Self::Service, Self::Refresh];
-
     /// Prefix of tokens of this kind.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
@@ -40,22 +40,6 @@ impl TokenKind {
             Self::Service => "svc_live_",
             Self::Refresh => "mcp_refresh_",
         }
-    }
-
-    /// `user`, `service` or `refresh`, as stored.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Service => "service",
-            Self::Refresh => "refresh",
-        }
-    }
-
-    /// Reads back what [`Self::as_str`] wrote.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     /// The kind of access token a principal of `kind` carries.

@@ -18,27 +18,17 @@ use crate::{
     error::StoreError,
 };
 
-/// Status of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ExportStatus {
-    /// The file is being written.
-    Pending,
-    /// Its file can be fetched.
-    Ready,
-    /// There will be no file.
-    Failed,
-}
-
-impl ExportStatus {
-    /// `pending`, `ready` or `failed`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Ready => "ready",
-            Self::Failed => "failed",
-        }
+portcullis_core::words! {
+    /// Status of an export.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ExportStatus {
+        /// The file is being written.
+        Pending = "pending",
+        /// Its file can be fetched.
+        Ready = "ready",
+        /// There will be no file.
+        Failed = "failed",
     }
 }
 

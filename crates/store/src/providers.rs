@@ -49,36 +49,26 @@ impl ProviderOwner {
     }
 }
 
-/// Status of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProviderStatus {
-    /// Declared or begun, never yet connected.
-    Pending,
-    /// Its program is starting. Never stored.
-    Starting,
-    /// The connection works.
-    Connected,
-    /// The upstream refused the credentials: a person must act.
-    NeedsAuth,
-    /// The upstream cannot be reached; it heals by itself.
-    Error,
+portcullis_core::words! {
+    /// Status of a connection.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ProviderStatus {
+        /// Declared or begun, never yet connected.
+        Pending = "pending",
+        /// Its program is starting. Never stored.
+        Starting = "starting",
+        /// The connection works.
+        Connected = "connected",
+        /// The upstream refused the credentials: a person must act.
+        NeedsAuth = "needs_auth",
+        /// The upstream cannot be reached; it heals by itself.
+        Error = "error",
+    }
 }
 
 impl ProviderStatus {
     const STORED: [Self; 4] = [Self::Pending, Self::Connected, Self::NeedsAuth, Self::Error];
-
-    /// `pending`, `starting`, `connected`, `needs_auth` or `error`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Starting => "starting",
-            Self::Connected => "connected",
-            Self::NeedsAuth => "needs_auth",
-            Self::Error => "error",
-        }
-    }
 
     /// Reads back what [`Self::as_str`] wrote.
     #[must_use]

@@ -172,7 +172,7 @@ impl Readable for TokenRow {
     fn read(self) -> Result<TokenRecord, StoreError> {
         Ok(TokenRecord {
             id: parse(&self.id, "tokens.id")?,
-            kind: TokenKind::from_name(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
+            kind: TokenKind::named(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
             org_id: parse(&self.org_id, "tokens.org_id")?,
             principal_id: parse(&self.principal_id, "tokens.principal_id")?,
             via: parse_some(self.via.as_deref(), "tokens.via")?,

@@ -13,12 +13,14 @@ const MOST_STEPS: i64 = 1_500;
 /// Orgs whose counts are thinned in one transaction.
 const TOGETHER: usize = 100;
 
-/// A step of time by which calls are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountStep {
-    Minute,
-    Hour,
-    Day,
+portcullis_core::words! {
+    /// A step of time by which calls are counted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum CountStep {
+        Minute = "minute",
+        Hour = "hour",
+        Day = "day",
+    }
 }
 
 impl CountStep {
@@ -29,16 +31,6 @@ impl CountStep {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Minute, Self::Hour, Self::Day].into_iter().find(|step| step.as_str() == name)
-    }
-
-    /// `minute`, `hour` or `day`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Minute => "minute",
-            Self::Hour => "hour",
-            Self::Day => "day",
-        }
     }
 
     /// Its minutes, the number of steps that are shown unless more are asked for, and the days for

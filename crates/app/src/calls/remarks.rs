@@ -3,27 +3,20 @@
 use portcullis_core::tool::Tool;
 use portcullis_upstream::{CallAnswer, CallError};
 
-/// One of these oddities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remark {
-    /// Patterns of the tool's input schema were not enforced.
-    PatternsUnenforced,
-    /// Parts of the result's texts were no characters and became U+FFFD.
-    CharactersReplaced,
-    /// The result does not fit the output schema of the tool.
-    OutputMismatch,
+portcullis_core::words! {
+    /// One of these oddities.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Remark {
+        /// Patterns of the tool's input schema were not enforced.
+        PatternsUnenforced = "patterns_unenforced",
+        /// Parts of the result's texts were no characters and became U+FFFD.
+        CharactersReplaced = "characters_replaced",
+        /// The result does not fit the output schema of the tool.
+        OutputMismatch = "output_mismatch",
+    }
 }
 
 impl Remark {
-    /// The word for it in events.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::PatternsUnenforced => "patterns_unenforced",
-            Self::CharactersReplaced => "characters_replaced",
-            Self::OutputMismatch => "output_mismatch",
-        }
-    }
-
     /// The oddities of a call of `tool` with this answer, whose result fits its output schema or not.
     pub(crate) fn of(
         tool: &Tool,

@@ -7,23 +7,15 @@ use portcullis_core::{
 
 use super::conversation::Conversation;
 
-/// In which form the caller wants the result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum View {
-    /// Structured content stands for itself.
-    #[default]
-    Structured,
-    /// Always the MCP form.
-    Mcp,
-}
-
-impl View {
-    /// `structured` or `mcp`.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Structured => "structured",
-            Self::Mcp => "mcp",
-        }
+portcullis_core::words! {
+    /// In which form the caller wants the result.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum View {
+        /// Structured content stands for itself.
+        #[default]
+        Structured = "structured",
+        /// Always the MCP form.
+        Mcp = "mcp",
     }
 }
 

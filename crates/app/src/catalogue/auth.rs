@@ -8,28 +8,18 @@ use portcullis_upstream::{Client, Credential, Endpoint, SettingsError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Authentication method of a provider, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum AuthKind {
-    /// Not at all.
-    None,
-    /// With a key.
-    ApiKey,
-    /// With tokens that the provider's authorization server grants.
-    #[serde(rename = "oauth2")]
-    OAuth2,
-}
-
-impl AuthKind {
-    /// `none`, `api_key` or `oauth2`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::ApiKey => "api_key",
-            Self::OAuth2 => "oauth2",
-        }
+portcullis_core::words! {
+    /// Authentication method of a provider, in one word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum AuthKind {
+        /// Not at all.
+        None = "none",
+        /// With a key.
+        ApiKey = "api_key",
+        /// With tokens that the provider's authorization server grants.
+        #[serde(rename = "oauth2")]
+        OAuth2 = "oauth2",
     }
 }
 

@@ -34,19 +34,12 @@ impl Notices {
     }
 }
 
-/// Decision that a notice reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Went {
-    Allowed,
-    Denied,
-}
-
-impl Went {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allowed => "allow",
-            Self::Denied => "deny",
-        }
+portcullis_core::words! {
+    /// Decision that a notice reports.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Went {
+        Allowed = "allow",
+        Denied = "deny",
     }
 }
 

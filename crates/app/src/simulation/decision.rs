@@ -26,25 +26,27 @@ pub struct SimulatedDecision {
     pub reason: Option<String>,
 }
 
-/// Kind of reason for a decision.
-// In the order of the names, by which reports are sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SimulatedCause {
-    /// No permit is true.
-    DefaultDeny,
-    /// DLP blocks, or could not scan.
-    Dlp,
-    /// A forbid is true.
-    ExplicitDeny,
-    /// The input does not fit the tool's schema.
-    InvalidInput,
-    /// An obligation of a policy cannot be fulfilled.
-    Obligation,
-    /// A permit is true.
-    Permit,
-    /// A policy could not be evaluated.
-    PolicyError,
+portcullis_core::words! {
+    /// Kind of reason for a decision.
+    // In the order of the names, by which reports are sorted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SimulatedCause {
+        /// No permit is true.
+        DefaultDeny = "default_deny",
+        /// DLP blocks, or could not scan.
+        Dlp = "dlp",
+        /// A forbid is true.
+        ExplicitDeny = "explicit_deny",
+        /// The input does not fit the tool's schema.
+        InvalidInput = "invalid_input",
+        /// An obligation of a policy cannot be fulfilled.
+        Obligation = "obligation",
+        /// A permit is true.
+        Permit = "permit",
+        /// A policy could not be evaluated.
+        PolicyError = "policy_error",
+    }
 }
 
 impl SimulatedCause {
@@ -60,19 +62,6 @@ impl SimulatedCause {
             Grounds::Policy(Cause::PolicyError) => Self::PolicyError,
             Grounds::Dlp => Self::Dlp,
             Grounds::Limit(_) | Grounds::Approval(_) | Grounds::Masking => Self::Obligation,
-        }
-    }
-
-    /// The cause as reports and files of cases name it.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::DefaultDeny => "default_deny",
-            Self::Dlp => "dlp",
-            Self::ExplicitDeny => "explicit_deny",
-            Self::InvalidInput => "invalid_input",
-            Self::Obligation => "obligation",
-            Self::Permit => "permit",
-            Self::PolicyError => "policy_error",
         }
     }
 }

@@ -16,64 +16,29 @@ use super::{
     traces::recording::Recording,
 };
 
-/// A part of the way. Each begins where the one before ends, so that nothing is left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    Authenticate,
-    Limits,
-    /// Reading and parsing the body.
-    Body,
-    /// Scope, tool, idempotency key, schema.
-    Validate,
-    DlpInput,
-    /// Policies on the input, and what they oblige to.
-    PolicyInput,
-    /// A connection with good credentials.
-    Connection,
-    /// The intent on its way to the disk.
-    Intent,
-    /// The tool itself.
-    Upstream,
-    DlpOutput,
-    PolicyOutput,
-    /// The event on its way to the disk.
-    Outcome,
-}
-
-impl Stage {
-    /// All of them, in the order of the enum.
-    const ALL: [Self; 12] = [
-        Self::Authenticate,
-        Self::Limits,
-        Self::Body,
-        Self::Validate,
-        Self::DlpInput,
-        Self::PolicyInput,
-        Self::Connection,
-        Self::Intent,
-        Self::Upstream,
-        Self::DlpOutput,
-        Self::PolicyOutput,
-        Self::Outcome,
-    ];
-
-    /// The name in metrics and traces.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Authenticate => "authenticate",
-            Self::Limits => "limits",
-            Self::Body => "body",
-            Self::Validate => "validate",
-            Self::DlpInput => "dlp_input",
-            Self::PolicyInput => "policy_input",
-            Self::Connection => "connection",
-            Self::Intent => "intent",
-            Self::Upstream => "upstream",
-            Self::DlpOutput => "dlp_output",
-            Self::PolicyOutput => "policy_output",
-            Self::Outcome => "outcome",
-        }
+portcullis_core::words! { listed
+    /// A part of the way. Each begins where the one before ends, so that nothing is left out.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Stage {
+        Authenticate = "authenticate",
+        Limits = "limits",
+        /// Reading and parsing the body.
+        Body = "body",
+        /// Scope, tool, idempotency key, schema.
+        Validate = "validate",
+        DlpInput = "dlp_input",
+        /// Policies on the input, and what they oblige to.
+        PolicyInput = "policy_input",
+        /// A connection with good credentials.
+        Connection = "connection",
+        /// The intent on its way to the disk.
+        Intent = "intent",
+        /// The tool itself.
+        Upstream = "upstream",
+        DlpOutput = "dlp_output",
+        PolicyOutput = "policy_output",
+        /// The event on its way to the disk.
+        Outcome = "outcome",
     }
 }
 

@@ -14,25 +14,16 @@ use crate::{
 /// Name under which decisions of the operator's shell are kept.
 pub const OPERATOR: &str = "operator";
 
-/// Yes or no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ApprovalVote)]
-pub enum Vote {
-    /// The call may run.
-    Approve,
-    /// The call may not run.
-    Deny,
-}
-
-impl Vote {
-    /// `approve` or `deny`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Approve => "approve",
-            Self::Deny => "deny",
-        }
+crate::words! {
+    /// Yes or no.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = ApprovalVote)]
+    pub enum Vote {
+        /// The call may run.
+        Approve = "approve",
+        /// The call may not run.
+        Deny = "deny",
     }
 }
 

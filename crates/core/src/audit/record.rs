@@ -16,197 +16,145 @@ use crate::{
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
 
-/// Type of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
-pub enum EventType {
-    /// A tool was called, or a call was refused.
-    #[serde(rename = "mcp.invocation")]
-    McpInvocation,
-    /// A stored answer was given again for the same idempotency key.
-    #[serde(rename = "mcp.replayed")]
-    McpReplayed,
-    /// A token was made.
-    #[serde(rename = "token.issued")]
-    TokenIssued,
-    /// A refresh token was spent for the next pair.
-    #[serde(rename = "token.refreshed")]
-    TokenRefreshed,
-    /// A token and what descends from it was revoked.
-    #[serde(rename = "token.revoked")]
-    TokenRevoked,
-    /// A refresh token was presented after it was spent; its grant was revoked.
-    #[serde(rename = "token.reuse_detected")]
-    TokenReuseDetected,
-    /// The operator made or changed an org.
-    #[serde(rename = "org.changed")]
-    OrgChanged,
-    /// The operator or a login made or changed a principal.
-    #[serde(rename = "principal.changed")]
-    PrincipalChanged,
-    /// A public key of a service account was registered.
-    #[serde(rename = "principal.key_added")]
-    PrincipalKeyAdded,
-    /// A public key of a service account was removed, and what it bought revoked.
-    #[serde(rename = "principal.key_removed")]
-    PrincipalKeyRemoved,
-    /// An identity provider made, changed or deleted a group over SCIM.
-    #[serde(rename = "group.changed")]
-    GroupChanged,
-    /// A token that opens nothing was presented; stands for `count` of them.
-    #[serde(rename = "auth.rejected")]
-    AuthRejected,
-    /// The operator made an address that logs a person in once.
-    #[serde(rename = "login.link_issued")]
-    LoginLinkIssued,
-    /// A person logged in with a browser.
-    #[serde(rename = "login.succeeded")]
-    LoginSucceeded,
-    /// A login of a person was refused; stands for `count` of them.
-    #[serde(rename = "login.failed")]
-    LoginFailed,
-    /// A browser session was ended: by its person, by an admin or by the operator.
-    #[serde(rename = "session.ended")]
-    SessionEnded,
-    /// An org's request limit was exceeded; stands for `count` requests.
-    #[serde(rename = "request.throttled")]
-    RequestThrottled,
-    /// A caller began to connect a provider.
-    #[serde(rename = "provider.connect_started")]
-    ProviderConnectStarted,
-    /// A provider became usable.
-    #[serde(rename = "provider.connected")]
-    ProviderConnected,
-    /// A connect did not come to its end.
-    #[serde(rename = "provider.connect_failed")]
-    ProviderConnectFailed,
-    /// A connection has new credentials from its provider.
-    #[serde(rename = "provider.refreshed")]
-    ProviderRefreshed,
-    /// A provider refuses the credentials of a connection; a person must act.
-    #[serde(rename = "provider.needs_auth")]
-    ProviderNeedsAuth,
-    /// A connection and its credentials were deleted.
-    #[serde(rename = "provider.disconnected")]
-    ProviderDisconnected,
-    /// A call waits for people to approve it.
-    #[serde(rename = "approval.requested")]
-    ApprovalRequested,
-    /// An approver approved a call.
-    #[serde(rename = "approval.granted")]
-    ApprovalGranted,
-    /// An approver denied a call.
-    #[serde(rename = "approval.denied")]
-    ApprovalDenied,
-    /// An approval ended without being used up.
-    #[serde(rename = "approval.expired")]
-    ApprovalExpired,
-    /// An approved call began.
-    #[serde(rename = "approval.consumed")]
-    ApprovalConsumed,
-    /// An upstream changed a tool's definition.
-    #[serde(rename = "tool.changed")]
-    ToolChanged,
-    /// An upstream lists tools that cannot be used.
-    #[serde(rename = "tool.skipped")]
-    ToolSkipped,
-    /// Another policy set is in force.
-    #[serde(rename = "policy.changed")]
-    PolicyChanged,
-    /// An admin switched a policy off for the org, for a while.
-    #[serde(rename = "policy.override_set")]
-    PolicyOverrideSet,
-    /// An admin took that back.
-    #[serde(rename = "policy.override_removed")]
-    PolicyOverrideRemoved,
-    /// A policy folder could not be taken; the last good set stays in force.
-    #[serde(rename = "policy.reload_failed")]
-    PolicyReloadFailed,
-    /// A caller simulated policies.
-    #[serde(rename = "policy.simulated")]
-    PolicySimulated,
-    /// A caller looked at everybody's events, which stands for `count` looks, or read an export.
-    #[serde(rename = "audit.accessed")]
-    AuditAccessed,
-    /// A part of the log was exported.
-    #[serde(rename = "audit.exported")]
-    AuditExported,
-    /// Erasable parts of events were erased, or a hold kept them.
-    #[serde(rename = "audit.erased")]
-    AuditErased,
-    /// A legal hold was laid on events, or lifted.
-    #[serde(rename = "audit.hold_changed")]
-    AuditHoldChanged,
-    /// Events beyond their retention were removed from the beginning of the log, or payloads.
-    #[serde(rename = "audit.pruned")]
-    AuditPruned,
-    /// A node began to serve.
-    #[serde(rename = "system.started")]
-    SystemStarted,
-    /// A person consented to what a client asked for.
-    #[serde(rename = "consent.given")]
-    ConsentGiven,
-    /// A person refused what a client asked for.
-    #[serde(rename = "consent.denied")]
-    ConsentDenied,
-    /// A consent was withdrawn, and the tokens that came of it were revoked.
-    #[serde(rename = "consent.withdrawn")]
-    ConsentWithdrawn,
-    /// An authorization code was presented after it was used; what came of it was revoked.
-    #[serde(rename = "code.reuse_detected")]
-    CodeReuseDetected,
-}
-
-impl EventType {
-    /// The type as it stands in the record, such as `mcp.invocation`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::McpInvocation => "mcp.invocation",
-            Self::McpReplayed => "mcp.replayed",
-            Self::TokenIssued => "token.issued",
-            Self::TokenRefreshed => "token.refreshed",
-            Self::TokenRevoked => "token.revoked",
-            Self::TokenReuseDetected => "token.reuse_detected",
-            Self::OrgChanged => "org.changed",
-            Self::PolicyOverrideSet => "policy.override_set",
-            Self::PolicyOverrideRemoved => "policy.override_removed",
-            Self::PrincipalChanged => "principal.changed",
-            Self::PrincipalKeyAdded => "principal.key_added",
-            Self::PrincipalKeyRemoved => "principal.key_removed",
-            Self::GroupChanged => "group.changed",
-            Self::AuthRejected => "auth.rejected",
-            Self::LoginLinkIssued => "login.link_issued",
-            Self::LoginSucceeded => "login.succeeded",
-            Self::LoginFailed => "login.failed",
-            Self::SessionEnded => "session.ended",
-            Self::RequestThrottled => "request.throttled",
-            Self::ProviderConnectStarted => "provider.connect_started",
-            Self::ProviderConnected => "provider.connected",
-            Self::ProviderConnectFailed => "provider.connect_failed",
-            Self::ProviderRefreshed => "provider.refreshed",
-            Self::ProviderNeedsAuth => "provider.needs_auth",
-            Self::ProviderDisconnected => "provider.disconnected",
-            Self::ApprovalRequested => "approval.requested",
-            Self::ApprovalGranted => "approval.granted",
-            Self::ApprovalDenied => "approval.denied",
-            Self::ApprovalExpired => "approval.expired",
-            Self::ApprovalConsumed => "approval.consumed",
-            Self::ToolChanged => "tool.changed",
-            Self::ToolSkipped => "tool.skipped",
-            Self::PolicyChanged => "policy.changed",
-            Self::PolicyReloadFailed => "policy.reload_failed",
-            Self::PolicySimulated => "policy.simulated",
-            Self::AuditAccessed => "audit.accessed",
-            Self::AuditErased => "audit.erased",
-            Self::AuditHoldChanged => "audit.hold_changed",
-            Self::AuditPruned => "audit.pruned",
-            Self::AuditExported => "audit.exported",
-            Self::SystemStarted => "system.started",
-            Self::ConsentGiven => "consent.given",
-            Self::ConsentDenied => "consent.denied",
-            Self::ConsentWithdrawn => "consent.withdrawn",
-            Self::CodeReuseDetected => "code.reuse_detected",
-        }
+crate::words! {
+    /// Type of an event.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+    pub enum EventType {
+        /// A tool was called, or a call was refused.
+        #[serde(rename = "mcp.invocation")]
+        McpInvocation = "mcp.invocation",
+        /// A stored answer was given again for the same idempotency key.
+        #[serde(rename = "mcp.replayed")]
+        McpReplayed = "mcp.replayed",
+        /// A token was made.
+        #[serde(rename = "token.issued")]
+        TokenIssued = "token.issued",
+        /// A refresh token was spent for the next pair.
+        #[serde(rename = "token.refreshed")]
+        TokenRefreshed = "token.refreshed",
+        /// A token and what descends from it was revoked.
+        #[serde(rename = "token.revoked")]
+        TokenRevoked = "token.revoked",
+        /// A refresh token was presented after it was spent; its grant was revoked.
+        #[serde(rename = "token.reuse_detected")]
+        TokenReuseDetected = "token.reuse_detected",
+        /// The operator made or changed an org.
+        #[serde(rename = "org.changed")]
+        OrgChanged = "org.changed",
+        /// The operator or a login made or changed a principal.
+        #[serde(rename = "principal.changed")]
+        PrincipalChanged = "principal.changed",
+        /// A public key of a service account was registered.
+        #[serde(rename = "principal.key_added")]
+        PrincipalKeyAdded = "principal.key_added",
+        /// A public key of a service account was removed, and what it bought revoked.
+        #[serde(rename = "principal.key_removed")]
+        PrincipalKeyRemoved = "principal.key_removed",
+        /// An identity provider made, changed or deleted a group over SCIM.
+        #[serde(rename = "group.changed")]
+        GroupChanged = "group.changed",
+        /// A token that opens nothing was presented; stands for `count` of them.
+        #[serde(rename = "auth.rejected")]
+        AuthRejected = "auth.rejected",
+        /// The operator made an address that logs a person in once.
+        #[serde(rename = "login.link_issued")]
+        LoginLinkIssued = "login.link_issued",
+        /// A person logged in with a browser.
+        #[serde(rename = "login.succeeded")]
+        LoginSucceeded = "login.succeeded",
+        /// A login of a person was refused; stands for `count` of them.
+        #[serde(rename = "login.failed")]
+        LoginFailed = "login.failed",
+        /// A browser session was ended: by its person, by an admin or by the operator.
+        #[serde(rename = "session.ended")]
+        SessionEnded = "session.ended",
+        /// An org's request limit was exceeded; stands for `count` requests.
+        #[serde(rename = "request.throttled")]
+        RequestThrottled = "request.throttled",
+        /// A caller began to connect a provider.
+        #[serde(rename = "provider.connect_started")]
+        ProviderConnectStarted = "provider.connect_started",
+        /// A provider became usable.
+        #[serde(rename = "provider.connected")]
+        ProviderConnected = "provider.connected",
+        /// A connect did not come to its end.
+        #[serde(rename = "provider.connect_failed")]
+        ProviderConnectFailed = "provider.connect_failed",
+        /// A connection has new credentials from its provider.
+        #[serde(rename = "provider.refreshed")]
+        ProviderRefreshed = "provider.refreshed",
+        /// A provider refuses the credentials of a connection; a person must act.
+        #[serde(rename = "provider.needs_auth")]
+        ProviderNeedsAuth = "provider.needs_auth",
+        /// A connection and its credentials were deleted.
+        #[serde(rename = "provider.disconnected")]
+        ProviderDisconnected = "provider.disconnected",
+        /// A call waits for people to approve it.
+        #[serde(rename = "approval.requested")]
+        ApprovalRequested = "approval.requested",
+        /// An approver approved a call.
+        #[serde(rename = "approval.granted")]
+        ApprovalGranted = "approval.granted",
+        /// An approver denied a call.
+        #[serde(rename = "approval.denied")]
+        ApprovalDenied = "approval.denied",
+        /// An approval ended without being used up.
+        #[serde(rename = "approval.expired")]
+        ApprovalExpired = "approval.expired",
+        /// An approved call began.
+        #[serde(rename = "approval.consumed")]
+        ApprovalConsumed = "approval.consumed",
+        /// An upstream changed a tool's definition.
+        #[serde(rename = "tool.changed")]
+        ToolChanged = "tool.changed",
+        /// An upstream lists tools that cannot be used.
+        #[serde(rename = "tool.skipped")]
+        ToolSkipped = "tool.skipped",
+        /// Another policy set is in force.
+        #[serde(rename = "policy.changed")]
+        PolicyChanged = "policy.changed",
+        /// An admin switched a policy off for the org, for a while.
+        #[serde(rename = "policy.override_set")]
+        PolicyOverrideSet = "policy.override_set",
+        /// An admin took that back.
+        #[serde(rename = "policy.override_removed")]
+        PolicyOverrideRemoved = "policy.override_removed",
+        /// A policy folder could not be taken; the last good set stays in force.
+        #[serde(rename = "policy.reload_failed")]
+        PolicyReloadFailed = "policy.reload_failed",
+        /// A caller simulated policies.
+        #[serde(rename = "policy.simulated")]
+        PolicySimulated = "policy.simulated",
+        /// A caller looked at everybody's events, which stands for `count` looks, or read an export.
+        #[serde(rename = "audit.accessed")]
+        AuditAccessed = "audit.accessed",
+        /// A part of the log was exported.
+        #[serde(rename = "audit.exported")]
+        AuditExported = "audit.exported",
+        /// Erasable parts of events were erased, or a hold kept them.
+        #[serde(rename = "audit.erased")]
+        AuditErased = "audit.erased",
+        /// A legal hold was laid on events, or lifted.
+        #[serde(rename = "audit.hold_changed")]
+        AuditHoldChanged = "audit.hold_changed",
+        /// Events beyond their retention were removed from the beginning of the log, or payloads.
+        #[serde(rename = "audit.pruned")]
+        AuditPruned = "audit.pruned",
+        /// A node began to serve.
+        #[serde(rename = "system.started")]
+        SystemStarted = "system.started",
+        /// A person consented to what a client asked for.
+        #[serde(rename = "consent.given")]
+        ConsentGiven = "consent.given",
+        /// A person refused what a client asked for.
+        #[serde(rename = "consent.denied")]
+        ConsentDenied = "consent.denied",
+        /// A consent was withdrawn, and the tokens that came of it were revoked.
+        #[serde(rename = "consent.withdrawn")]
+        ConsentWithdrawn = "consent.withdrawn",
+        /// An authorization code was presented after it was used; what came of it was revoked.
+        #[serde(rename = "code.reuse_detected")]
+        CodeReuseDetected = "code.reuse_detected",
     }
 }
 
@@ -313,24 +261,15 @@ impl Request {
     }
 }
 
-/// Owner of the credential that went upstream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Credential {
-    /// The caller's own connection.
-    Own,
-    /// The org's connection.
-    Org,
-}
-
-impl Credential {
-    /// `own` or `org`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Own => "own",
-            Self::Org => "org",
-        }
+crate::words! {
+    /// Owner of the credential that went upstream.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Credential {
+        /// The caller's own connection.
+        Own = "own",
+        /// The org's connection.
+        Org = "org",
     }
 }
 
@@ -352,33 +291,21 @@ pub struct Target {
     pub version: Option<String>,
 }
 
-/// Worst outcome of the scans of input and output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DlpResult {
-    /// Not run.
-    Skipped,
-    /// Nothing found.
-    Passed,
-    /// Found, and nothing acted on it.
-    Flagged,
-    /// Found and masked.
-    Redacted,
-    /// Found, and the call or its result was stopped.
-    Blocked,
-}
-
-impl DlpResult {
-    /// `skipped`, `passed`, `flagged`, `redacted` or `blocked`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skipped => "skipped",
-            Self::Passed => "passed",
-            Self::Flagged => "flagged",
-            Self::Redacted => "redacted",
-            Self::Blocked => "blocked",
-        }
+crate::words! {
+    /// Worst outcome of the scans of input and output.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DlpResult {
+        /// Not run.
+        Skipped = "skipped",
+        /// Nothing found.
+        Passed = "passed",
+        /// Found, and nothing acted on it.
+        Flagged = "flagged",
+        /// Found and masked.
+        Redacted = "redacted",
+        /// Found, and the call or its result was stopped.
+        Blocked = "blocked",
     }
 }
 
@@ -400,27 +327,18 @@ pub struct DlpFinding {
     pub stage: &'static str,
 }
 
-/// Decision of the policies.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Decision)]
-pub enum RecordedDecision {
-    /// The call was permitted.
-    Allow,
-    /// The call, or its result, was stopped.
-    Deny,
-}
-
-impl RecordedDecision {
-    /// `allow` or `deny`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-        }
+crate::words! {
+    /// Decision of the policies.
+    #[derive(
+        Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = Decision)]
+    pub enum RecordedDecision {
+        /// The call was permitted.
+        Allow = "allow",
+        /// The call, or its result, was stopped.
+        Deny = "deny",
     }
 }
 
@@ -461,54 +379,35 @@ pub struct Governance {
     pub shadow: Vec<String>,
 }
 
-/// Status of an outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeStatus {
-    /// Done.
-    Success,
-    /// The tool ran and reported an error.
-    ToolError,
-    /// The tool asked something before it ends the call.
-    InputRequired,
-    /// People have to approve the call first.
-    ApprovalPending,
-    /// Denied by policy or DLP.
-    Denied,
-    /// The request or its input was invalid.
-    Invalid,
-    /// No such tool for this caller.
-    NotFound,
-    /// A limit was exceeded.
-    RateLimited,
-    /// The provider failed.
-    UpstreamError,
-    /// The provider was too slow.
-    UpstreamTimeout,
-    /// The gateway could not do it.
-    Unavailable,
-    /// The node died between intent and outcome.
-    Unknown,
-}
-
-impl OutcomeStatus {
-    /// The status as it stands in the record.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::ToolError => "tool_error",
-            Self::InputRequired => "input_required",
-            Self::ApprovalPending => "approval_pending",
-            Self::Denied => "denied",
-            Self::Invalid => "invalid",
-            Self::NotFound => "not_found",
-            Self::RateLimited => "rate_limited",
-            Self::UpstreamError => "upstream_error",
-            Self::UpstreamTimeout => "upstream_timeout",
-            Self::Unavailable => "unavailable",
-            Self::Unknown => "unknown",
-        }
+crate::words! {
+    /// Status of an outcome.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum OutcomeStatus {
+        /// Done.
+        Success = "success",
+        /// The tool ran and reported an error.
+        ToolError = "tool_error",
+        /// The tool asked something before it ends the call.
+        InputRequired = "input_required",
+        /// People have to approve the call first.
+        ApprovalPending = "approval_pending",
+        /// Denied by policy or DLP.
+        Denied = "denied",
+        /// The request or its input was invalid.
+        Invalid = "invalid",
+        /// No such tool for this caller.
+        NotFound = "not_found",
+        /// A limit was exceeded.
+        RateLimited = "rate_limited",
+        /// The provider failed.
+        UpstreamError = "upstream_error",
+        /// The provider was too slow.
+        UpstreamTimeout = "upstream_timeout",
+        /// The gateway could not do it.
+        Unavailable = "unavailable",
+        /// The node died between intent and outcome.
+        Unknown = "unknown",
     }
 }
 

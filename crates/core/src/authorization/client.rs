@@ -26,27 +26,17 @@ pub const COMMAND_LINE_PATH: &str = "/callback";
 /// Addresses that a client may return to, at most.
 const MAX_REDIRECTS: usize = 20;
 
-/// The way in which a client made itself known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClientKind {
-    /// By the metadata document at the address that is its id.
-    MetadataDocument,
-    /// By dynamic registration: nothing vouches for it.
-    Registered,
-    /// In the configuration of the gateway.
-    Declared,
-}
-
-impl ClientKind {
-    /// `metadata_document`, `registered` or `declared`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::MetadataDocument => "metadata_document",
-            Self::Registered => "registered",
-            Self::Declared => "declared",
-        }
+crate::words! {
+    /// The way in which a client made itself known.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ClientKind {
+        /// By the metadata document at the address that is its id.
+        MetadataDocument = "metadata_document",
+        /// By dynamic registration: nothing vouches for it.
+        Registered = "registered",
+        /// In the configuration of the gateway.
+        Declared = "declared",
     }
 }
 

@@ -1,58 +1,33 @@
 //! Errors in the words of OAuth (RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2, RFC 8707 §2, RFC 9449 §12.2).
 
-/// The member `error` of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OAuthErrorCode {
-    InvalidRequest,
-    InvalidClient,
-    InvalidGrant,
-    UnauthorizedClient,
-    UnsupportedGrantType,
-    UnsupportedResponseType,
-    UnsupportedTokenType,
-    InvalidScope,
-    InvalidTarget,
-    InvalidToken,
-    InvalidDpopProof,
-    UseDpopNonce,
-    InsufficientScope,
-    AccessDenied,
-    InvalidRedirectUri,
-    InvalidClientMetadata,
-    ServerError,
-    TemporarilyUnavailable,
-    LoginRequired,
-    ConsentRequired,
+crate::words! {
+    /// The member `error` of an answer.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum OAuthErrorCode {
+        InvalidRequest = "invalid_request",
+        InvalidClient = "invalid_client",
+        InvalidGrant = "invalid_grant",
+        UnauthorizedClient = "unauthorized_client",
+        UnsupportedGrantType = "unsupported_grant_type",
+        UnsupportedResponseType = "unsupported_response_type",
+        UnsupportedTokenType = "unsupported_token_type",
+        InvalidScope = "invalid_scope",
+        InvalidTarget = "invalid_target",
+        InvalidToken = "invalid_token",
+        InvalidDpopProof = "invalid_dpop_proof",
+        UseDpopNonce = "use_dpop_nonce",
+        InsufficientScope = "insufficient_scope",
+        AccessDenied = "access_denied",
+        InvalidRedirectUri = "invalid_redirect_uri",
+        InvalidClientMetadata = "invalid_client_metadata",
+        ServerError = "server_error",
+        TemporarilyUnavailable = "temporarily_unavailable",
+        LoginRequired = "login_required",
+        ConsentRequired = "consent_required",
+    }
 }
 
 impl OAuthErrorCode {
-    /// The code as it is written.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::InvalidClient => "invalid_client",
-            Self::InvalidGrant => "invalid_grant",
-            Self::UnauthorizedClient => "unauthorized_client",
-            Self::UnsupportedGrantType => "unsupported_grant_type",
-            Self::UnsupportedResponseType => "unsupported_response_type",
-            Self::UnsupportedTokenType => "unsupported_token_type",
-            Self::InvalidScope => "invalid_scope",
-            Self::InvalidTarget => "invalid_target",
-            Self::InvalidToken => "invalid_token",
-            Self::InvalidDpopProof => "invalid_dpop_proof",
-            Self::UseDpopNonce => "use_dpop_nonce",
-            Self::InsufficientScope => "insufficient_scope",
-            Self::AccessDenied => "access_denied",
-            Self::InvalidRedirectUri => "invalid_redirect_uri",
-            Self::InvalidClientMetadata => "invalid_client_metadata",
-            Self::ServerError => "server_error",
-            Self::TemporarilyUnavailable => "temporarily_unavailable",
-            Self::LoginRequired => "login_required",
-            Self::ConsentRequired => "consent_required",
-        }
-    }
-
     /// Its status in HTTP where it is not sent along with a browser.
     #[must_use]
     pub const fn http_status(self) -> u16 {

@@ -178,7 +178,7 @@ fn request(
     if modern && !declared.is_some_and(Node::is_object) {
         return Err(required(meta::CLIENT_CAPABILITIES));
     }
-    let found = Method::find(method);
+    let found = Method::named(method);
     // One that is left over from another request of a client that speaks an older version means nothing.
     if modern {
         compare(header::METHOD, headers.method, Some(method), true)?;

@@ -32,16 +32,18 @@ pub fn required() -> Value {
     json!({"extensions": {(EXTENSION): {}}})
 }
 
-/// End of a call that waited for people, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disposition {
-    /// The tool was called, once.
-    Executed,
-    NotExecuted,
-    /// The call was made and failed; the tool may have had an effect.
-    Error,
-    /// The tool may have been called.
-    Unknown,
+crate::words! {
+    /// End of a call that waited for people, in a word.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Disposition {
+        /// The tool was called, once.
+        Executed = "approved-executed",
+        NotExecuted = "denied-not-executed",
+        /// The call was made and failed; the tool may have had an effect.
+        Error = "execution-error",
+        /// The tool may have been called.
+        Unknown = "outcome-unknown",
+    }
 }
 
 impl Disposition {
@@ -60,17 +62,6 @@ impl Disposition {
             Executed::No if was_sent => Self::Error,
             Executed::No => Self::NotExecuted,
             Executed::Unknown => Self::Unknown,
-        }
-    }
-
-    /// The word of the draft.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Executed => "approved-executed",
-            Self::NotExecuted => "denied-not-executed",
-            Self::Error => "execution-error",
-            Self::Unknown => "outcome-unknown",
         }
     }
 }

@@ -29,31 +29,15 @@ pub enum MetadataError {
     Method,
 }
 
-/// Method by which the gateway authenticates at a token endpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenMethod {
-    Basic,
-    /// `client_secret` in the form.
-    Post,
-    /// Only `client_id`: a public client.
-    None,
-}
-
-impl TokenMethod {
-    /// `client_secret_basic`, `client_secret_post` or `none`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Basic => "client_secret_basic",
-            Self::Post => "client_secret_post",
-            Self::None => "none",
-        }
-    }
-
-    /// Reads back what [`Self::as_str`] wrote.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Basic, Self::Post, Self::None].into_iter().find(|method| method.as_str() == name)
+crate::words! { listed
+    /// Method by which the gateway authenticates at a token endpoint.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum TokenMethod {
+        Basic = "client_secret_basic",
+        /// `client_secret` in the form.
+        Post = "client_secret_post",
+        /// Only `client_id`: a public client.
+        None = "none",
     }
 }
 
@@ -240,7 +224,7 @@ impl Registration {
         let secret = document.get("client_secret").and_then(Value::as_str);
         let secret = secret.filter(|secret| secret.len() <= MAX_TOKEN_BYTES);
         let method = match text(document, "token_endpoint_auth_method") {
-            Some(name) => TokenMethod::from_name(name).ok_or(MetadataError::Method)?,
+            Some(name) => TokenMethod::named(name).ok_or(MetadataError::Method)?,
             // Who gives no secret wants none.
             None if secret.is_none() => TokenMethod::None,
             None => asked,

@@ -17,16 +17,18 @@ pub struct Rate {
     pub per: Per,
 }
 
-/// Calls that are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Per {
-    /// Calls of one user or service.
-    Principal,
-    /// Calls of one agent, for any principal; without an agent, those of the principal.
-    Agent,
-    Org,
-    Tool,
+crate::words! {
+    /// Calls that are counted together.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Per {
+        /// Calls of one user or service.
+        Principal = "principal",
+        /// Calls of one agent, for any principal; without an agent, those of the principal.
+        Agent = "agent",
+        Org = "org",
+        Tool = "tool",
+    }
 }
 
 /// There is no room now.
@@ -88,19 +90,6 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { count, period_s, per } = self;
         write!(f, "At most {count} calls in {period_s} seconds for each {}", per.as_str())
-    }
-}
-
-impl Per {
-    /// `principal`, `agent`, `org` or `tool`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Principal => "principal",
-            Self::Agent => "agent",
-            Self::Org => "org",
-            Self::Tool => "tool",
-        }
     }
 }
 

@@ -23,28 +23,18 @@ pub enum Phase {
     Response,
 }
 
-/// Status of a policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = PolicyStatus)]
-pub enum Status {
-    /// The policy decides.
-    Active,
-    /// The policy is evaluated and reported, and changes nothing.
-    Shadow,
-    /// The policy is not evaluated.
-    Disabled,
-}
-
-impl Status {
-    /// `active`, `shadow` or `disabled`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Shadow => "shadow",
-            Self::Disabled => "disabled",
-        }
+crate::words! {
+    /// Status of a policy.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = PolicyStatus)]
+    pub enum Status {
+        /// The policy decides.
+        Active = "active",
+        /// The policy is evaluated and reported, and changes nothing.
+        Shadow = "shadow",
+        /// The policy is not evaluated.
+        Disabled = "disabled",
     }
 }
 

@@ -7,27 +7,17 @@ use utoipa::ToSchema;
 
 use crate::{approval::Status, clock::Timestamp, id::ApprovalId};
 
-/// Execution state of the upstream effect; tells a caller if a retry is safe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Executed {
-    /// Nothing reached the upstream.
-    No,
-    /// The upstream did it.
-    Yes,
-    /// The upstream may have done it.
-    Unknown,
-}
-
-impl Executed {
-    /// `no`, `yes` or `unknown`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::No => "no",
-            Self::Yes => "yes",
-            Self::Unknown => "unknown",
-        }
+crate::words! {
+    /// Execution state of the upstream effect; tells a caller if a retry is safe.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Executed {
+        /// Nothing reached the upstream.
+        No = "no",
+        /// The upstream did it.
+        Yes = "yes",
+        /// The upstream may have done it.
+        Unknown = "unknown",
     }
 }
 
@@ -68,51 +58,33 @@ pub struct Violation {
     pub message: String,
 }
 
-/// Reason that a provider's answer could not be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum UpstreamReason {
-    /// No connection could be made; nothing was sent.
-    ConnectFailed,
-    /// The connection or process died before the answer came.
-    ConnectionReset,
-    /// The answer was not MCP.
-    ProtocolError,
-    /// The server asked for a conversation that the gateway does not offer.
-    InteractionRequired,
-    ResponseTooLarge,
-    /// The result is not what the tool declares, and the provider's must be.
-    OutputMismatch,
-    /// The server answered with an HTTP status of 500 or more.
-    #[serde(rename = "http_5xx")]
-    Http5xx,
-    /// The server answered with a JSON-RPC error.
-    JsonrpcError,
-    /// The server does not know the session of the call any more.
-    SessionLost,
-    /// The MCP server names another authorization server than the configured issuer.
-    IssuerMismatch,
-    /// The caller closed the stream of its answer before the tool had answered.
-    Cancelled,
-}
-
-impl UpstreamReason {
-    /// The reason as it stands in `error.details.reason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ConnectFailed => "connect_failed",
-            Self::ConnectionReset => "connection_reset",
-            Self::ProtocolError => "protocol_error",
-            Self::InteractionRequired => "interaction_required",
-            Self::ResponseTooLarge => "response_too_large",
-            Self::OutputMismatch => "output_mismatch",
-            Self::Http5xx => "http_5xx",
-            Self::JsonrpcError => "jsonrpc_error",
-            Self::SessionLost => "session_lost",
-            Self::IssuerMismatch => "issuer_mismatch",
-            Self::Cancelled => "cancelled",
-        }
+crate::words! {
+    /// Reason that a provider's answer could not be used.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum UpstreamReason {
+        /// No connection could be made; nothing was sent.
+        ConnectFailed = "connect_failed",
+        /// The connection or process died before the answer came.
+        ConnectionReset = "connection_reset",
+        /// The answer was not MCP.
+        ProtocolError = "protocol_error",
+        /// The server asked for a conversation that the gateway does not offer.
+        InteractionRequired = "interaction_required",
+        ResponseTooLarge = "response_too_large",
+        /// The result is not what the tool declares, and the provider's must be.
+        OutputMismatch = "output_mismatch",
+        /// The server answered with an HTTP status of 500 or more.
+        #[serde(rename = "http_5xx")]
+        Http5xx = "http_5xx",
+        /// The server answered with a JSON-RPC error.
+        JsonrpcError = "jsonrpc_error",
+        /// The server does not know the session of the call any more.
+        SessionLost = "session_lost",
+        /// The MCP server names another authorization server than the configured issuer.
+        IssuerMismatch = "issuer_mismatch",
+        /// The caller closed the stream of its answer before the tool had answered.
+        Cancelled = "cancelled",
     }
 }
 
@@ -140,76 +112,49 @@ impl UpstreamReason {
     }
 }
 
-/// Dependency that the gateway needs and cannot reach.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unavailable {
-    /// The audit log cannot be written.
-    Audit,
-    /// The store cannot be read.
-    Store,
-    /// The counters that nodes share cannot be reached.
-    Limits,
-    Shutdown,
-    Overloaded,
-    /// The file lies in the folder of another node.
-    FileElsewhere,
-    /// There is too little free space for exports.
-    Space,
-    /// The keys of a trusted issuer cannot be fetched, and none are remembered.
-    IssuerKeys,
-}
-
-impl Unavailable {
-    /// The reason as it stands in `error.details.reason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Audit => "audit",
-            Self::Store => "store",
-            Self::Limits => "limits",
-            Self::Shutdown => "shutdown",
-            Self::Overloaded => "overloaded",
-            Self::FileElsewhere => "file_elsewhere",
-            Self::Space => "space",
-            Self::IssuerKeys => "issuer_keys",
-        }
+crate::words! {
+    /// Dependency that the gateway needs and cannot reach.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Unavailable {
+        /// The audit log cannot be written.
+        Audit = "audit",
+        /// The store cannot be read.
+        Store = "store",
+        /// The counters that nodes share cannot be reached.
+        Limits = "limits",
+        Shutdown = "shutdown",
+        Overloaded = "overloaded",
+        /// The file lies in the folder of another node.
+        FileElsewhere = "file_elsewhere",
+        /// There is too little free space for exports.
+        Space = "space",
+        /// The keys of a trusted issuer cannot be fetched, and none are remembered.
+        IssuerKeys = "issuer_keys",
     }
 }
 
-/// State of an org that does not permit a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Conflict {
-    /// Another principal of the org has the name.
-    NameTaken,
-    /// The change would leave the org without an admin.
-    LastAdmin,
-    /// The version that waits is not the one that was reviewed.
-    VersionChanged,
-    /// Several orgs share it, so that the operator decides.
-    Shared,
-    /// The policy is one that no org may switch off.
-    Locked,
-    /// The org has as many policies switched off as it may have.
-    TooManyOverrides,
-    /// A program would lift what a person decides about.
-    PeopleOnly,
+crate::words! {
+    /// State of an org that does not permit a change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Conflict {
+        /// Another principal of the org has the name.
+        NameTaken = "name_taken",
+        /// The change would leave the org without an admin.
+        LastAdmin = "last_admin",
+        /// The version that waits is not the one that was reviewed.
+        VersionChanged = "version_changed",
+        /// Several orgs share it, so that the operator decides.
+        Shared = "shared",
+        /// The policy is one that no org may switch off.
+        Locked = "locked",
+        /// The org has as many policies switched off as it may have.
+        TooManyOverrides = "too_many_overrides",
+        /// A program would lift what a person decides about.
+        PeopleOnly = "people_only",
+    }
 }
 
 impl Conflict {
-    /// The reason as it stands in `error.details.reason`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NameTaken => "name_taken",
-            Self::LastAdmin => "last_admin",
-            Self::VersionChanged => "version_changed",
-            Self::Shared => "shared",
-            Self::Locked => "locked",
-            Self::TooManyOverrides => "too_many_overrides",
-            Self::PeopleOnly => "people_only",
-        }
-    }
-
     /// The reason as a sentence with its remedy.
     #[must_use]
     pub const fn sentence(self) -> &'static str {

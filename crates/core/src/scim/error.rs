@@ -7,35 +7,22 @@ use crate::refusal::{Conflict, Refusal};
 /// Schema of the error message.
 const ERROR_SCHEMA: &str = "urn:ietf:params:scim:api:messages:2.0:Error";
 
-/// A `scimType`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ScimType {
-    InvalidFilter,
-    TooMany,
-    Uniqueness,
-    Mutability,
-    InvalidSyntax,
-    InvalidPath,
-    NoTarget,
-    InvalidValue,
+crate::words! {
+    /// A `scimType`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ScimType {
+        InvalidFilter = "invalidFilter",
+        TooMany = "tooMany",
+        Uniqueness = "uniqueness",
+        Mutability = "mutability",
+        InvalidSyntax = "invalidSyntax",
+        InvalidPath = "invalidPath",
+        NoTarget = "noTarget",
+        InvalidValue = "invalidValue",
+    }
 }
 
 impl ScimType {
-    /// The word of RFC 7644.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidFilter => "invalidFilter",
-            Self::TooMany => "tooMany",
-            Self::Uniqueness => "uniqueness",
-            Self::Mutability => "mutability",
-            Self::InvalidSyntax => "invalidSyntax",
-            Self::InvalidPath => "invalidPath",
-            Self::NoTarget => "noTarget",
-            Self::InvalidValue => "invalidValue",
-        }
-    }
-
     const fn http_status(self) -> u16 {
         match self {
             Self::Uniqueness => 409,

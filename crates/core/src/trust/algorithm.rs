@@ -5,16 +5,18 @@ use aws_lc_rs::signature::{
     RsaParameters, VerificationAlgorithm,
 };
 
-/// The signature algorithms that are accepted: none with a shared secret, and not `none`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Algorithm {
-    /// RSA PKCS #1 v1.5 with SHA-256.
-    Rs256,
-    /// RSA PSS with SHA-256.
-    Ps256,
-    /// ECDSA on P-256 with SHA-256.
-    Es256,
-    EdDsa,
+crate::words! { listed
+    /// The signature algorithms that are accepted: none with a shared secret, and not `none`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Algorithm {
+        /// RSA PKCS #1 v1.5 with SHA-256.
+        Rs256 = "RS256",
+        /// RSA PSS with SHA-256.
+        Ps256 = "PS256",
+        /// ECDSA on P-256 with SHA-256.
+        Es256 = "ES256",
+        EdDsa = "EdDSA",
+    }
 }
 
 /// Verification method of an algorithm: RSA keys are built from their parts, the others from a
@@ -25,23 +27,6 @@ pub(crate) enum Verification {
 }
 
 impl Algorithm {
-    pub(crate) const ALL: [Self; 4] = [Self::Rs256, Self::Ps256, Self::Es256, Self::EdDsa];
-
-    /// The name in `alg`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rs256 => "RS256",
-            Self::Ps256 => "PS256",
-            Self::Es256 => "ES256",
-            Self::EdDsa => "EdDSA",
-        }
-    }
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.as_str() == name)
-    }
-
     pub(crate) fn verification(self) -> Verification {
         match self {
             Self::Rs256 => Verification::Rsa(&RSA_PKCS1_2048_8192_SHA256),

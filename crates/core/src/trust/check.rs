@@ -1,34 +1,23 @@
 //! Class of the check that a credential failed, which is all that the caller is told.
 
-/// The class of the check that failed: `error.details.check`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CredentialCheck {
-    /// The form, the algorithm, the key or the signature.
-    Signature,
-    Issuer,
-    /// For whom it was issued.
-    Audience,
-    Time,
-    /// Replay: it must not have been used before.
-    Replay,
-    /// Exactly one trust rule has to admit it.
-    Trust,
+crate::words! {
+    /// The class of the check that failed: `error.details.check`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum CredentialCheck {
+        /// The form, the algorithm, the key or the signature.
+        Signature = "signature",
+        Issuer = "issuer",
+        /// For whom it was issued.
+        Audience = "audience",
+        Time = "time",
+        /// Replay: it must not have been used before.
+        Replay = "replay",
+        /// Exactly one trust rule has to admit it.
+        Trust = "trust",
+    }
 }
 
 impl CredentialCheck {
-    /// The check as it stands in `error.details.check`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Signature => "signature",
-            Self::Issuer => "issuer",
-            Self::Audience => "audience",
-            Self::Time => "time",
-            Self::Replay => "replay",
-            Self::Trust => "trust",
-        }
-    }
-
     /// The sentence for the caller. It names no rule, no claim and no key.
     #[must_use]
     pub const fn sentence(self) -> &'static str {

@@ -36,58 +36,41 @@ pub const PROOF_ALGORITHMS: [&str; 4] = [
 /// `typ` of a proof.
 const DPOP: &str = "dpop+jwt";
 
-/// The check that a proof failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum ProofFault {
-    #[error("there is no header `DPoP` with one")]
-    Missing,
-    #[error("there are several")]
-    Several,
-    #[error(
-        "it is no JWT of the type `dpop+jwt` under RS256, PS256, ES256 or EdDSA with `jti`, `htm`, \
-         `htu` and `iat`"
-    )]
-    Form,
-    #[error("its `jwk` is no public key for its `alg`")]
-    Key,
-    #[error("its signature is not that of the key in `jwk`")]
-    Signature,
-    #[error("`htm` is not the method of the request")]
-    Method,
-    #[error("`htu` is not the address of the request, as clients of this gateway write it")]
-    Address,
-    #[error("`iat` is more than {PROOF_SECONDS} seconds away from this moment")]
-    Time,
-    #[error("`ath` is not the SHA-256 of the token")]
-    Token,
-    #[error("the token is bound to another key")]
-    OtherKey,
-    #[error("it was used before")]
-    Replayed,
-    #[error("make it with the nonce in the header `DPoP-Nonce` of this answer, and ask again")]
-    Nonce,
+crate::words! {
+    /// The check that a proof failed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+    pub enum ProofFault {
+        #[error("there is no header `DPoP` with one")]
+        Missing = "missing",
+        #[error("there are several")]
+        Several = "several",
+        #[error(
+            "it is no JWT of the type `dpop+jwt` under RS256, PS256, ES256 or EdDSA with `jti`, `htm`, \
+             `htu` and `iat`"
+        )]
+        Form = "form",
+        #[error("its `jwk` is no public key for its `alg`")]
+        Key = "jwk",
+        #[error("its signature is not that of the key in `jwk`")]
+        Signature = "signature",
+        #[error("`htm` is not the method of the request")]
+        Method = "htm",
+        #[error("`htu` is not the address of the request, as clients of this gateway write it")]
+        Address = "htu",
+        #[error("`iat` is more than {PROOF_SECONDS} seconds away from this moment")]
+        Time = "iat",
+        #[error("`ath` is not the SHA-256 of the token")]
+        Token = "ath",
+        #[error("the token is bound to another key")]
+        OtherKey = "key",
+        #[error("it was used before")]
+        Replayed = "replay",
+        #[error("make it with the nonce in the header `DPoP-Nonce` of this answer, and ask again")]
+        Nonce = "nonce",
+    }
 }
 
 impl ProofFault {
-    /// The check as it stands in `error.details.check`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Several => "several",
-            Self::Form => "form",
-            Self::Key => "jwk",
-            Self::Signature => "signature",
-            Self::Method => "htm",
-            Self::Address => "htu",
-            Self::Time => "iat",
-            Self::Token => "ath",
-            Self::OtherKey => "key",
-            Self::Replayed => "replay",
-            Self::Nonce => "nonce",
-        }
-    }
-
     /// The code of the error (RFC 9449 §12.2).
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -193,7 +176,7 @@ impl<'a> ProofParts<'a> {
         };
         let mut header = object(header).ok_or(ProofFault::Form)?;
         let is_proof = header.get("typ").and_then(Value::as_str) == Some(DPOP);
-        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_name);
+        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::named);
         let jwk = header.get_mut("jwk").map(Value::take).filter(Value::is_object);
         let (Some(algorithm), Some(jwk)) = (algorithm, jwk) else { return Err(ProofFault::Form) };
         if !is_proof || header.get("crit").is_some() {

@@ -57,7 +57,7 @@ pub(crate) async fn list(
     let state = list.query.choice("state", &ListedState::ALL.map(ListedState::as_str))?;
     let wanted = TokenListQuery {
         principal: list.query.parsed("principal", "an id such as sa_01M754BKTKX1YB8Q05NMW9TP4G")?,
-        kind: kind.and_then(TokenKind::from_name),
+        kind: kind.and_then(TokenKind::named),
         state: state.and_then(ListedState::named),
         after: list.after.as_deref().and_then(|text| text.parse().ok()),
         limit: list.limit,

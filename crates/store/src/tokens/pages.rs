@@ -14,38 +14,16 @@ use crate::{
     error::StoreError,
 };
 
-/// State of a token, as far as its own row and its principal's tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListedState {
-    Live,
-    Expired,
-    Revoked,
-    /// The refresh token was used.
-    Spent,
-    PrincipalDisabled,
-}
-
-impl ListedState {
-    /// Every state.
-    pub const ALL: [Self; 5] =
-        [Self::Live, Self::Expired, Self::Revoked, Self::Spent, Self::PrincipalDisabled];
-
-    /// The state as the API writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-            Self::Spent => "spent",
-            Self::PrincipalDisabled => "principal_disabled",
-        }
-    }
-
-    /// Reads back what [`Self::as_str`] wrote.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == name)
+portcullis_core::words! { listed
+    /// State of a token, as far as its own row and its principal's tell.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ListedState {
+        Live = "live",
+        Expired = "expired",
+        Revoked = "revoked",
+        /// The refresh token was used.
+        Spent = "spent",
+        PrincipalDisabled = "principal_disabled",
     }
 }
 

@@ -14,33 +14,25 @@ const MOST_DAYS: i64 = 366;
 const USUAL_DAYS: i64 = 30;
 const DAY: i64 = 86_400;
 
-/// Format of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ExportFormat)]
-pub enum Format {
-    #[default]
-    /// A manifest, events and a checkpoint, each a line of JSON: the form that can be verified.
-    Jsonl,
-    /// A table for spreadsheets.
-    Csv,
-    /// OCSF API Activity, an event a line.
-    Ocsf,
+portcullis_core::words! { listed
+    /// Format of an export.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = ExportFormat)]
+    pub enum Format {
+        #[default]
+        /// A manifest, events and a checkpoint, each a line of JSON: the form that can be verified.
+        Jsonl = "jsonl",
+        /// A table for spreadsheets.
+        Csv = "csv",
+        /// OCSF API Activity, an event a line.
+        Ocsf = "ocsf",
+    }
 }
 
 impl Format {
     /// The names of all.
     pub const NAMES: [&str; 3] = ["jsonl", "csv", "ocsf"];
-
-    /// Its name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Ocsf => "ocsf",
-        }
-    }
 
     /// The ending of its files.
     #[must_use]
@@ -58,17 +50,6 @@ impl Format {
         match self {
             Self::Jsonl | Self::Ocsf => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8; header=present",
-        }
-    }
-
-    /// The format of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "jsonl" => Some(Self::Jsonl),
-            "csv" => Some(Self::Csv),
-            "ocsf" => Some(Self::Ocsf),
-            _ => None,
         }
     }
 }

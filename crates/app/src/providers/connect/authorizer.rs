@@ -337,7 +337,7 @@ impl Providers {
         let known = self.base.store.find_oauth_client(&server.issuer, &redirect_uri).await;
         let Some(known) = known? else { return Ok(None) };
         let now = self.base.clock.now();
-        let method = TokenMethod::from_name(&known.method);
+        let method = TokenMethod::named(&known.method);
         let (Some(method), true) = (method, known.expires_at.is_none_or(|at| at > now)) else {
             return Ok(None);
         };

@@ -26,27 +26,17 @@ use crate::{
     },
 };
 
-/// Result of revoking the credentials at the provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum UpstreamRevocation {
-    /// The provider revoked them.
-    Done,
-    /// The provider was asked and did not do it.
-    Failed,
-    /// There is no way to ask.
-    Unsupported,
-}
-
-impl UpstreamRevocation {
-    /// `done`, `failed` or `unsupported`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Unsupported => "unsupported",
-        }
+portcullis_core::words! {
+    /// Result of revoking the credentials at the provider.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum UpstreamRevocation {
+        /// The provider revoked them.
+        Done = "done",
+        /// The provider was asked and did not do it.
+        Failed = "failed",
+        /// There is no way to ask.
+        Unsupported = "unsupported",
     }
 }
 

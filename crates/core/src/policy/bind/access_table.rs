@@ -16,29 +16,21 @@ use crate::policy::{
     terms::{Effect, Phase, Status},
 };
 
-/// Access to a tool that a caller can expect; a hint, never a promise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// Permitted whatever the input.
-    Allow,
-    /// Denied whatever the input.
-    Deny,
-    /// Depends on the input, the time or what DLP finds.
-    Conditional,
+crate::words! {
+    /// Access to a tool that a caller can expect; a hint, never a promise.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Access {
+        /// Permitted whatever the input.
+        Allow = "allow",
+        /// Denied whatever the input.
+        Deny = "deny",
+        /// Depends on the input, the time or what DLP finds.
+        Conditional = "conditional",
+    }
 }
 
 impl Access {
-    /// `allow`, `deny` or `conditional`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-            Self::Conditional => "conditional",
-        }
-    }
-
     const fn of(said: [bool; 4]) -> Self {
         let [permit, may_permit, forbid, may_forbid] = said;
         if forbid || !(permit || may_permit) {
