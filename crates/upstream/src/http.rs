@@ -32,7 +32,8 @@ use crate::{
     error::CallError,
     mcp::{
         era,
-        message::{Outgoing, Reply, cancelled, of_era},
+        message::{Reply, of_era},
+        outgoing::{Outgoing, cancelled},
     },
     params,
     settings::{Credential, Protocol},

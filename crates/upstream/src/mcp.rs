@@ -3,6 +3,7 @@
 pub(crate) mod era;
 mod mended;
 pub(crate) mod message;
+pub(crate) mod outgoing;
 pub(crate) mod reply;
 pub(crate) mod scan;
 pub(crate) mod sse;

@@ -22,7 +22,7 @@ use crate::{
     forms::{FormTally, Forms},
     http::{Hears, Http, Stop, Way, Wire},
     live::Live,
-    mcp::message::{Outgoing, Reply},
+    mcp::{message::Reply, outgoing::Outgoing},
     outbound::Outbound,
     said::Said,
     settings::{Credential, ServerSettings, Transport},

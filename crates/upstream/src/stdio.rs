@@ -35,7 +35,10 @@ use crate::{
     error::CallError,
     forms::Forms,
     ids::Ids,
-    mcp::message::{Outgoing, Reply, RpcError, of_era},
+    mcp::{
+        message::{Reply, RpcError, of_era},
+        outgoing::Outgoing,
+    },
     settings::{Program, Protocol},
 };
 

@@ -17,7 +17,7 @@ use crate::{
     http_client::Answer,
     mcp::{
         era::{self, Verdict},
-        message::{INITIALIZED, Outgoing},
+        outgoing::{INITIALIZED, Outgoing},
     },
     settings::Protocol,
 };

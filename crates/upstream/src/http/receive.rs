@@ -21,7 +21,8 @@ use crate::{
     forms,
     http_client::Answer,
     mcp::{
-        message::{self, Incoming, Outcome, Outgoing, RpcError},
+        message::{self, Incoming, Outcome, RpcError},
+        outgoing::Outgoing,
         scan::IdScanner,
         sse::Parser,
     },

@@ -11,7 +11,8 @@ use crate::{
     error::{CallError, CallErrorKind},
     mcp::{
         era::{self, Verdict},
-        message::{INITIALIZED, Outcome, Outgoing},
+        message::Outcome,
+        outgoing::{INITIALIZED, Outgoing},
     },
     settings::Protocol,
 };

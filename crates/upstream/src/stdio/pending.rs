@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::{
     forms::FormTally,
     live::{Live, Progress},
-    mcp::message::{Outcome, Outgoing},
+    mcp::{message::Outcome, outgoing::Outgoing},
 };
 
 /// Reply to a request.

@@ -36,7 +36,8 @@ use crate::{
     forms,
     ids::Ids,
     mcp::{
-        message::{self, Incoming, Outcome, Outgoing},
+        message::{self, Incoming, Outcome},
+        outgoing::{self, Outgoing},
         scan::IdScanner,
     },
 };
@@ -250,7 +251,7 @@ struct Sending<'a> {
 impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if !self.done && self.ticket.withdraw() == Executed::Unknown {
-            self.pipe.notify(message::cancelled(self.id));
+            self.pipe.notify(outgoing::cancelled(self.id));
         }
     }
 }
