@@ -4,10 +4,12 @@
 //! worker polls it from then on. Parties take turns, so a party with much work delays itself only.
 //! Each turn is one poll: a task that waits for something else holds no worker.
 
+mod poller;
+
+pub use self::poller::{goes_on, is_offloaded, offload};
+
 use std::{
-    cell::Cell,
     fmt,
-    future::poll_fn,
     hash::Hash,
     num::NonZeroUsize,
     pin::Pin,
@@ -19,13 +21,14 @@ use std::{
 
 use tokio::{
     runtime::{Builder, Handle},
-    task::{JoinHandle, block_in_place},
+    task::JoinHandle,
 };
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
 
+use self::poller::{As, Awaited, Polled, Turn, asks_for_worker};
 use crate::fair::{FairLimits, FairSlot, FairSlots};
 
 /// Bytes from which on a body is large: parsing, checking and judging it takes about half a
@@ -34,26 +37,6 @@ pub const LARGE: usize = 32 << 10;
 
 /// The queue has no end of its own: how many tasks there are is bounded where they are admitted.
 const PATIENCE: Duration = Duration::from_hours(1);
-
-thread_local! {
-    static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
-    /// Passes the turn on, if others wait for it.
-    static PASS: Cell<Option<Box<dyn Fn()>>> = const { Cell::new(None) };
-    /// Cancelled once the waiter for what runs on this thread has left, where that ends it.
-    static LEFT: Cell<Option<CancellationToken>> = const { Cell::new(None) };
-}
-
-/// The poller of what runs on this thread now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Polled {
-    /// A thread that cannot offload it.
-    Elsewhere,
-    /// A serving thread, which can.
-    Serving,
-    /// A serving thread that has been asked to.
-    Asked,
-    Worker,
-}
 
 /// Threads for offloaded work; they end with the last clone. `K` identifies a party.
 #[derive(Clone)]
@@ -64,89 +47,6 @@ struct Pool<K: Copy + Eq + Hash> {
     turns: Arc<FairSlots<K>>,
     threads: usize,
     _stop: DropGuard,
-}
-
-/// Continues the current task on a worker. Does nothing where there are no workers, or on one.
-pub async fn offload() {
-    poll_fn(|cx| match POLLED.get() {
-        Polled::Elsewhere | Polled::Worker => Poll::Ready(()),
-        Polled::Serving | Polled::Asked => {
-            POLLED.set(Polled::Asked);
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// Returns true if the current task was offloaded.
-#[must_use]
-pub fn is_offloaded() -> bool {
-    POLLED.get() == Polled::Worker
-}
-
-/// Steps of work, of the length that a byte of clean text takes to be scanned, beyond which a serving
-/// thread is no place for it.
-const MOST_STEPS: usize = 8 * LARGE;
-
-/// Returns true if work that took so many steps may go on here. Others have their turn first where a
-/// worker does it. Returns false on a serving thread for what takes long: it has to be offloaded; and on a
-/// worker for [awaited](Workers::run_awaited) work whose waiter has left.
-///
-/// Work calls this between steps, and holds nothing meanwhile that others wait for.
-#[must_use]
-pub fn goes_on(steps: usize) -> bool {
-    match POLLED.get() {
-        Polled::Elsewhere => true,
-        Polled::Serving | Polled::Asked => steps <= MOST_STEPS,
-        Polled::Worker => {
-            // Taken out meanwhile: this thread does nothing else before it has its turn again.
-            if let Some(pass) = PASS.take() {
-                pass();
-                PASS.set(Some(pass));
-            }
-            !is_left()
-        }
-    }
-}
-
-/// Returns true if no one waits any more for what runs on this thread.
-fn is_left() -> bool {
-    let left = LEFT.take();
-    let is_left = left.as_ref().is_some_and(CancellationToken::is_cancelled);
-    LEFT.set(left);
-    is_left
-}
-
-/// Sets how the leaving of a waiter is known, until it is dropped, also by a panic.
-struct Awaited;
-
-impl Awaited {
-    fn new(left: CancellationToken) -> Self {
-        LEFT.set(Some(left));
-        Self
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        LEFT.set(None);
-    }
-}
-
-/// Sets who polls, until it is dropped, also by a panic.
-struct As(Polled);
-
-impl As {
-    fn new(polled: Polled) -> Self {
-        Self(POLLED.replace(polled))
-    }
-}
-
-impl Drop for As {
-    fn drop(&mut self) {
-        POLLED.set(self.0);
-    }
 }
 
 impl<K: Copy + Eq + Hash> Workers<K> {
@@ -221,7 +121,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         };
         let serving = As::new(Polled::Serving);
         let polled = taken.as_mut().poll(cx);
-        let asked = POLLED.get() == Polled::Asked;
+        let asked = asks_for_worker();
         drop(serving);
         if asked && polled.is_pending() {
             let turns = Turns::new(Arc::clone(&pool.turns), party, taken);
@@ -368,32 +268,6 @@ where
     }
 }
 
-/// The turn in which work is polled, until it is dropped, also by a panic.
-struct Turn;
-
-impl Turn {
-    fn begin<K>(slots: Arc<FairSlots<K>>, party: K, slot: Option<FairSlot<K>>) -> Self
-    where
-        K: Copy + Eq + Hash + Send + Sync + 'static,
-    {
-        let slot = Cell::new(slot);
-        PASS.set(Some(Box::new(move || {
-            if !slots.has_waiting() {
-                return;
-            }
-            slot.set(None);
-            slot.set(block_in_place(|| Handle::current().block_on(slots.take(party))));
-        })));
-        Self
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        PASS.set(None);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -406,7 +280,7 @@ mod tests {
         time::Instant,
     };
 
-    use super::*;
+    use super::{poller::MOST_STEPS, *};
 
     fn name() -> Option<String> {
         thread::current().name().map(str::to_owned)
