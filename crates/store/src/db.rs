@@ -333,8 +333,21 @@ macro_rules! change {
     };
 }
 
-/// A struct that reads itself, column by column of the same name, from a row of either database.
+/// A struct that reads itself, column by column of the same name, from a row of either database; after
+/// `of`, part by part.
 macro_rules! row {
+    ($vis:vis $name:ident of { $($part:ident: $type:ty),+ $(,)? }) => {
+        $vis struct $name { $($part: $type),+ }
+        row!(@parts sqlx::sqlite::SqliteRow, $name { $($part: $type),+ });
+        row!(@parts sqlx::postgres::PgRow, $name { $($part: $type),+ });
+    };
+    (@parts $row:ty, $name:ident { $($part:ident: $type:ty),+ }) => {
+        impl<'r> sqlx::FromRow<'r, $row> for $name {
+            fn from_row(row: &'r $row) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($part: <$type as sqlx::FromRow<'r, $row>>::from_row(row)?),+ })
+            }
+        }
+    };
     ($vis:vis $name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
         $vis struct $name { $($column: $type),+ }
         row!(@of sqlx::sqlite::SqliteRow, $name { $($column),+ });

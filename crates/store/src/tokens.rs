@@ -259,10 +259,7 @@ fn actors(rows: &str) -> Result<Vec<ActorState>, StoreError> {
     rows.into_iter().map(state).collect()
 }
 
-struct KnownRow {
-    token: TokenRow,
-    owner: OwnerRow,
-}
+row!(KnownRow of { token: TokenRow, owner: OwnerRow });
 
 impl Readable for KnownRow {
     const TABLE: &'static str = "tokens";
@@ -270,16 +267,6 @@ impl Readable for KnownRow {
 
     fn read(self) -> Result<KnownToken, StoreError> {
         self.owner.read(self.token.read()?)
-    }
-}
-
-impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for KnownRow
-where
-    TokenRow: sqlx::FromRow<'r, R>,
-    OwnerRow: sqlx::FromRow<'r, R>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        Ok(Self { token: TokenRow::from_row(row)?, owner: OwnerRow::from_row(row)? })
     }
 }
 

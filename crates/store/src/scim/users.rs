@@ -62,10 +62,7 @@ row!(ProfileRow {
     revision: i64,
 });
 
-struct UserRow {
-    principal: PrincipalRow,
-    profile: ProfileRow,
-}
+row!(UserRow of { principal: PrincipalRow, profile: ProfileRow });
 
 impl Readable for UserRow {
     const TABLE: &'static str = "scim_users";
@@ -83,16 +80,6 @@ impl Readable for UserRow {
             deleted_at: self.profile.deleted_at.map(Timestamp::from_micros),
             revision: self.profile.revision,
         })
-    }
-}
-
-impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for UserRow
-where
-    PrincipalRow: sqlx::FromRow<'r, R>,
-    ProfileRow: sqlx::FromRow<'r, R>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        Ok(Self { principal: PrincipalRow::from_row(row)?, profile: ProfileRow::from_row(row)? })
     }
 }
 

@@ -49,10 +49,7 @@ pub struct TokenQuery {
 
 row!(StateRow { principal_name: String, state: String });
 
-struct ListedRow {
-    token: TokenRow,
-    state: StateRow,
-}
+row!(ListedRow of { token: TokenRow, state: StateRow });
 
 impl Readable for ListedRow {
     const TABLE: &'static str = "tokens";
@@ -65,16 +62,6 @@ impl Readable for ListedRow {
             principal_name: self.state.principal_name,
             state: state.ok_or(StoreError::Corrupt("tokens.state"))?,
         })
-    }
-}
-
-impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for ListedRow
-where
-    TokenRow: sqlx::FromRow<'r, R>,
-    StateRow: sqlx::FromRow<'r, R>,
-{
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
-        Ok(Self { token: TokenRow::from_row(row)?, state: StateRow::from_row(row)? })
     }
 }
 
