@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod authority;
 mod given;
 mod planted;
 mod scene;

@@ -1,31 +1,25 @@
 //! The way to PostgreSQL under TLS.
 
 use std::{
-    env, fs,
+    env,
     path::{Path, PathBuf},
 };
 
 use portcullis_testkit::PostgresServer;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 
 use crate::{
+    authority::Authority,
     gateway,
     given::{ALL_SCOPES, failure},
 };
 
 /// A server with a certificate for 127.0.0.1, and the file of its issuer.
 fn server(folder: &Path) -> (PostgresServer, PathBuf) {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = certificate.signed_by(&key, &authority).unwrap();
-    let file = folder.join("authority.pem");
-    fs::write(&file, authority.pem()).unwrap();
+    let authority = Authority::new(folder, "authority.pem");
+    let (certificate, key) = authority.certificate();
     let start = || PostgresServer::start_with_tls(&certificate.pem(), &key.serialize_pem());
-    (tokio::task::block_in_place(start), file)
+    (tokio::task::block_in_place(start), authority.file)
 }
 
 fn config(server: &PostgresServer, options: &str) -> String {

@@ -1,7 +1,6 @@
 //! Clients that describe themselves in a metadata document: `GET /oauth/authorize`.
 
 use std::{
-    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{
@@ -10,16 +9,11 @@ use std::{
     },
 };
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
     task::JoinSet,
-};
-use tokio_rustls::{
-    TlsAcceptor,
-    rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer},
 };
 
 use super::{
@@ -28,7 +22,7 @@ use super::{
     error,
     grants::{CLIENT_ASSERTION, Signer, proof_for, with},
 };
-use crate::{gateway, login::browser::Browser};
+use crate::{authority::Authority, gateway, login::browser::Browser};
 
 const APP: &str = "https://app.example/cb";
 
@@ -49,25 +43,6 @@ struct Documents {
     state: Arc<Mutex<State>>,
     authority: PathBuf,
     _serving: JoinSet<()>,
-}
-
-fn acceptor(folder: &Path) -> (TlsAcceptor, PathBuf) {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let file = folder.join("authority.pem");
-    fs::write(&file, authority.pem()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = certificate.signed_by(&key, &authority).unwrap();
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    (TlsAcceptor::from(Arc::new(config)), file)
 }
 
 /// The answer to a request for this path; `None` if it never comes. `state` is what its owner can change.
@@ -125,7 +100,8 @@ fn answer(path: &str, address: SocketAddr, state: &State) -> Option<String> {
 
 impl Documents {
     async fn start(folder: &Path) -> Self {
-        let (acceptor, authority) = acceptor(folder);
+        let authority = Authority::new(folder, "authority.pem");
+        let acceptor = authority.acceptor();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::<AtomicUsize>::default();
@@ -154,7 +130,7 @@ impl Documents {
                 });
             }
         });
-        Self { address, asked, state, authority, _serving: serving }
+        Self { address, asked, state, authority: authority.file, _serving: serving }
     }
 
     fn id(&self, path: &str) -> String {

@@ -5,22 +5,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
 use super::{Laptop, read};
 use crate::{
+    authority::Authority,
     gateway,
     oauth::{LINKS, Site},
 };
 
 /// The setting by which a gateway has a certificate for 127.0.0.1, and the file of the authority that vouches for it.
 fn tls(folder: &Path) -> (String, PathBuf) {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let certificate = certificate.signed_by(&key, &authority).unwrap();
+    let authority = Authority::new(folder, "authority.pem");
+    let (certificate, key) = authority.certificate();
     let file = |name: &str, text: String| {
         fs::write(folder.join(name), text).unwrap();
         folder.join(name)
@@ -28,7 +23,7 @@ fn tls(folder: &Path) -> (String, PathBuf) {
     let own = file("cert.pem", certificate.pem());
     let key = file("key.pem", key.serialize_pem());
     let setting = format!("[server]\ntls = {{ certificate = {own:?}, key = {key:?} }}");
-    (setting, file("authority.pem", authority.pem()))
+    (setting, authority.file)
 }
 
 #[tokio::test(flavor = "multi_thread")]
