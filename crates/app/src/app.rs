@@ -22,7 +22,7 @@ use crate::{
     foundation::Foundation,
     limits::Quotas,
     login::{LoginParts, Logins},
-    nodes::{Nodes, jobs::unreadable::Named, readiness::Readiness},
+    nodes::{Nodes, jobs::unreadable::NamedRows, readiness::Readiness},
     policies::{Policies, PolicySource},
     providers::{ProviderParts, Providers},
     scim::Provisioning,
@@ -140,7 +140,7 @@ impl App {
             approvals: Arc::clone(&approvals),
             cluster,
             readiness: Readiness::default(),
-            named: Named::default(),
+            named: NamedRows::default(),
         });
         Ok(Arc::new(Self {
             base,

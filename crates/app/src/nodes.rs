@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use portcullis_core::audit::EventType;
 
-use self::{jobs::unreadable::Named, readiness::Readiness};
+use self::{jobs::unreadable::NamedRows, readiness::Readiness};
 use crate::{
     access::Access,
     approvals::Approvals,
@@ -41,7 +41,7 @@ pub struct Nodes {
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) cluster: Option<Arc<Cluster>>,
     pub(crate) readiness: Readiness,
-    pub(crate) named: Named,
+    pub(crate) named: NamedRows,
 }
 
 impl Nodes {

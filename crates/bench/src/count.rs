@@ -200,7 +200,7 @@ impl Work {
         let totals = line("totals:")?.split_whitespace().map(|count| number(Some(count)));
         let totals: HashMap<_, _> = line("events:")?.split_whitespace().zip(totals).collect();
         let total = |event: &str| totals.get(event).copied();
-        let Told { hashing, allocations } = Told::read(told);
+        let CallgrindCounts { hashing, allocations } = CallgrindCounts::read(told);
         let l1d = total("D1mr")? + total("D1mw")?;
         Some(Self { instructions: total("Ir")?, hashing, l1i: total("I1mr")?, l1d, allocations })
     }
@@ -228,14 +228,14 @@ impl Work {
 
 /// Contents of a file of callgrind.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct CallgrindCounts {
     /// Instructions of functions that hash.
     hashing: u64,
     /// Calls of allocators.
     allocations: u64,
 }
 
-impl Told {
+impl CallgrindCounts {
     /// Reads a file. A function is `(number) name` where it is first named, and `(number)` from then on; a
     /// line of costs is a place and its costs, instructions first, and the one behind `calls=` has those of
     /// the function that is called.

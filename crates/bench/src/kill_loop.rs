@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     while let Some(part) = callers.join_next().await {
         seen.add(part??);
     }
-    let found = Found::after(&seen, &installation, &upstream).await?;
+    let found = EndState::after(&seen, &installation, &upstream).await?;
     say(&format!(
         "kills: {}\nslowest start: {} ms\nanswered: {}\nanswered otherwise than 200: {}\n\
          cut off: {}\nkeys answered: {}\nkeys asked about again: {}\nkeys with two events: {}\n",
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
 }
 
 /// State at the end.
-struct Found {
+struct EndState {
     /// Events that were named and are not there.
     missing: Vec<String>,
     counted: Counted,
@@ -96,7 +96,7 @@ struct Found {
     fault: Option<String>,
 }
 
-impl Found {
+impl EndState {
     async fn after(
         seen: &Seen,
         installation: &Installation,

@@ -17,8 +17,8 @@ use portcullis_core::{
     id::PrincipalKind,
     json::Document,
     policy::{
-        Catalogue, DlpFacts, Explain, Identity, Known, Phase, PolicyFile, PolicySet, Principal,
-        Question, engine::PUBLIC,
+        Catalogue, DlpFacts, Explain, Identity, KnownContext, Phase, PolicyFile, PolicySet,
+        Principal, Question, engine::PUBLIC,
     },
     tool::{ProviderSlug, Tool, ToolDefinition},
 };
@@ -314,7 +314,7 @@ fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
     let input = Document::of(&input());
     let count = |tool: &Arc<Tool>| {
         let question = question(&principal, tool, &input);
-        set.examine(&question, &Known::everything(), Explain::Candidates).considered
+        set.examine(&question, &KnownContext::everything(), Explain::Candidates).considered
     };
     let mut counts: Vec<usize> = tools.iter().map(count).collect();
     counts.sort_unstable();

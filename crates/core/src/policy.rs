@@ -31,10 +31,10 @@ pub use self::{
         question::{DlpFacts, Question},
     },
     decide::decision::{
-        Cause, Decision, Errored, Named, Notice, Obligation, Shadow, Verdict, Would,
+        Cause, Decision, Errored, Notice, Obligation, PolicyRef, Shadow, Verdict, Would,
     },
     explain::{
-        known_context::Known,
+        known_context::KnownContext,
         outcome::{
             Clause, Considered, Examined, Explain, Indeterminate, MissedPart, MissedPermit,
             NearMiss, Outcome, ReadValue,

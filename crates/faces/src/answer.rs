@@ -126,7 +126,7 @@ impl ToSchema for ErrorCode {}
 
 /// The request that an answer belongs to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct AnsweredRequest {
     pub(crate) request_id: RequestId,
     /// The request asks for a call of a tool.
     pub(crate) is_invocation: bool,
@@ -135,8 +135,8 @@ pub(crate) struct Asked {
 }
 
 /// Writes the envelope of an outcome.
-pub(crate) fn body(outcome: &Outcome, asked: Asked) -> Vec<u8> {
-    let Asked { request_id, is_invocation, now: timestamp } = asked;
+pub(crate) fn body(outcome: &Outcome, asked: AnsweredRequest) -> Vec<u8> {
+    let AnsweredRequest { request_id, is_invocation, now: timestamp } = asked;
     let governance = outcome.governance.as_ref();
     let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
     match &outcome.content {

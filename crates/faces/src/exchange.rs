@@ -21,7 +21,7 @@ use portcullis_core::{
 use super::{
     Gateway,
     connection::Connection,
-    mcp::message::Asked,
+    mcp::message::McpMessage,
     proof,
     routes::spec::{Access, RouteSpec},
 };
@@ -32,7 +32,7 @@ pub(crate) struct Exchange {
     pub(crate) origin: Arc<Origin>,
     pub(crate) route: RouteSpec,
     /// On a route of JSON-RPC: the message, once it is read.
-    message: Option<OnceLock<Asked>>,
+    message: Option<OnceLock<McpMessage>>,
     /// On the same: the path of the MCP endpoint.
     endpoint: Option<Box<str>>,
     account: OnceLock<Account>,
@@ -79,16 +79,16 @@ impl Exchange {
 
     /// Returns true if the request asks for a call of a tool.
     fn is_invocation(&self) -> bool {
-        self.route.is_invocation() || self.message().is_some_and(Asked::is_call)
+        self.route.is_invocation() || self.message().is_some_and(McpMessage::is_call)
     }
 
     /// The message of JSON-RPC, once it is read.
-    pub(crate) fn message(&self) -> Option<&Asked> {
+    pub(crate) fn message(&self) -> Option<&McpMessage> {
         self.message.as_ref()?.get()
     }
 
     /// From here on it is known what the message asks for.
-    pub(crate) fn set_message(&self, asked: Asked) {
+    pub(crate) fn set_message(&self, asked: McpMessage) {
         if let Some(message) = &self.message {
             let _ = message.set(asked);
         }

@@ -43,7 +43,7 @@ use serde_json::{Map, Value, json};
 pub use self::{guard::Guard, listen::Listeners};
 use self::{
     list::Listing,
-    message::{Asked, Reply},
+    message::{McpMessage, Reply},
 };
 use super::{
     Gateway,
@@ -207,7 +207,7 @@ async fn message_answered(
         }
         Ok(Message::Request(asking)) => *asking,
     };
-    exchange.set_message(Asked::new(&asking));
+    exchange.set_message(McpMessage::new(&asking));
     if asking.method == Some(Method::CallTool) {
         let arrived = call::Arrived { headers, bytes };
         return call::call(gateway, ctx, &face, asking, exchange, arrived).await;

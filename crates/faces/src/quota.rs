@@ -14,11 +14,11 @@ use portcullis_app::subnet;
 pub struct Quota {
     limit: usize,
     share: usize,
-    held: Mutex<Held>,
+    held: Mutex<HeldCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct HeldCounts {
     total: usize,
     by_source: HashMap<IpAddr, usize>,
 }
@@ -58,7 +58,7 @@ impl Quota {
         Ok(permit)
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldCounts> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -52,7 +52,7 @@ pub(crate) use self::{
     limits::Limits,
     login::Login,
     mcp::Mcp,
-    named::{Named, is_org, is_principal},
+    named::{NamedOrg, is_org, is_principal},
     oauth::OAuthServer,
     providers::{Provider, Tools},
     server::{Log, LogFormat, Server, Tls, address},
@@ -240,10 +240,10 @@ impl Config {
     }
 
     /// The places that name an org or a principal by something else than an id.
-    pub(crate) fn named(&mut self) -> Vec<Named<'_>> {
+    pub(crate) fn named(&mut self) -> Vec<NamedOrg<'_>> {
         let providers = self.providers.iter_mut().filter_map(Provider::named);
         let trust = self.trust.iter_mut().map(TrustEntry::named);
-        providers.chain(trust).filter(Named::has_names).collect()
+        providers.chain(trust).filter(NamedOrg::has_names).collect()
     }
 
     pub(crate) fn key_file(&self) -> PathBuf {

@@ -77,7 +77,7 @@ struct Waiting<'a, K: Copy + Eq + Hash> {
     taken: bool,
 }
 
-enum Asked {
+enum SlotAnswer {
     Given,
     Full,
     Queued(u64, oneshot::Receiver<()>),
@@ -103,9 +103,9 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
     pub async fn take(self: &Arc<Self>, party: K) -> Option<FairSlot<K>> {
         let asked = self.lock().ask(party, &self.limits, Instant::now());
         match asked {
-            Asked::Given => {}
-            Asked::Full => return None,
-            Asked::Queued(ticket, told) => {
+            SlotAnswer::Given => {}
+            SlotAnswer::Full => return None,
+            SlotAnswer::Queued(ticket, told) => {
                 let mut waiting = Waiting { slots: self, party, ticket, told, taken: false };
                 timeout(self.limits.patience, &mut waiting.told).await.ok()?.ok()?;
                 waiting.taken = true;
@@ -139,17 +139,17 @@ impl<K: Copy + Eq + Hash> FairSlots<K> {
 }
 
 impl<K: Copy + Eq + Hash> State<K> {
-    fn ask(&mut self, party: K, limits: &FairLimits, now: Instant) -> Asked {
+    fn ask(&mut self, party: K, limits: &FairLimits, now: Instant) -> SlotAnswer {
         self.note(party, now);
         self.shares.entry(party).or_default();
         let first = self.shares.get(&party).is_some_and(|share| share.queue.is_empty());
         if first && self.may_have(party, limits, now) {
             self.grant(party);
-            return Asked::Given;
+            return SlotAnswer::Given;
         }
         if self.waiting >= limits.waiting && !self.displace(party) {
             self.forget(party);
-            return Asked::Full;
+            return SlotAnswer::Full;
         }
         let (tell, told) = oneshot::channel();
         self.tickets += 1;
@@ -159,7 +159,7 @@ impl<K: Copy + Eq + Hash> State<K> {
         }
         self.waiting += 1;
         self.shares.entry(party).or_default().queue.push_back((ticket, tell));
-        Asked::Queued(ticket, told)
+        SlotAnswer::Queued(ticket, told)
     }
 
     fn note(&mut self, party: K, now: Instant) {

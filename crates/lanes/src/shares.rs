@@ -13,11 +13,11 @@ use std::{
 pub struct Shares<K: Copy + Eq + Hash> {
     in_all: usize,
     each: usize,
-    held: Mutex<Held<K>>,
+    held: Mutex<HeldPlaces<K>>,
 }
 
 #[derive(Debug)]
-struct Held<K> {
+struct HeldPlaces<K> {
     all: usize,
     parties: HashMap<K, usize>,
 }
@@ -33,7 +33,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
     /// So many places in all, of which each party holds at most its share.
     #[must_use]
     pub fn new(in_all: usize, each: usize) -> Self {
-        Self { in_all, each, held: Mutex::new(Held { all: 0, parties: HashMap::new() }) }
+        Self { in_all, each, held: Mutex::new(HeldPlaces { all: 0, parties: HashMap::new() }) }
     }
 
     /// A place for `party`; `None` if there is none, or if it holds its share.
@@ -49,7 +49,7 @@ impl<K: Copy + Eq + Hash> Shares<K> {
         Some(SharePlace { shares: Arc::clone(self), party })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held<K>> {
+    fn lock(&self) -> MutexGuard<'_, HeldPlaces<K>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

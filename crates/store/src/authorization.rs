@@ -46,7 +46,7 @@ pub struct AuthorizationCode {
 
 /// The columns of a code that no statement reads.
 #[derive(Serialize, Deserialize)]
-struct Asked {
+struct CodeTerms {
     granted: ClientGrant,
     redirect_uri: RedirectUri,
     challenge: [u8; 32],
@@ -72,7 +72,7 @@ row!(CodeRow {
 impl CodeRow {
     fn read(self) -> Result<AuthorizationCode, StoreError> {
         const ASKED: StoreError = StoreError::Corrupt("authorization_codes.asked");
-        let asked: Asked = serde_json::from_str(&self.asked).map_err(|_| ASKED)?;
+        let asked: CodeTerms = serde_json::from_str(&self.asked).map_err(|_| ASKED)?;
         let hash = self.hash.try_into();
         Ok(AuthorizationCode {
             hash: hash.map_err(|_| StoreError::Corrupt("authorization_codes.hash"))?,
@@ -104,7 +104,7 @@ impl Store {
             AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         let login = code.login.as_ref();
-        let asked = Asked {
+        let asked = CodeTerms {
             granted: code.granted.clone(),
             redirect_uri: code.redirect_uri.clone(),
             challenge: *code.challenge.as_bytes(),

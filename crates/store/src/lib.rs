@@ -97,7 +97,7 @@ pub use crate::{
     moving::{Moved, MovedLog, MovedTable, MovingError},
     nodes::{LEASE_SECONDS, Listener, LiveNode, News, NodeRecord, Nodes},
     orgs::Org,
-    pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, Told},
+    pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, UpstreamDefinition},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     policy_overrides::{MAX_POLICY_OVERRIDES, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},

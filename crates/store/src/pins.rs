@@ -38,7 +38,7 @@ impl PinVersion {
 
 /// A definition that an upstream gives.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct UpstreamDefinition {
     pub tool: ToolId,
     /// Its `sha256:…`.
     pub version: String,
@@ -210,7 +210,7 @@ impl Store {
     pub async fn pin_tools(
         &self,
         org: Option<OrgId>,
-        tools: &[Told],
+        tools: &[UpstreamDefinition],
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.write_told(PIN, org, tools, now).await
@@ -221,7 +221,7 @@ impl Store {
     pub async fn hold_tools(
         &self,
         org: Option<OrgId>,
-        tools: &[Told],
+        tools: &[UpstreamDefinition],
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.write_told(HOLD, org, tools, now).await
@@ -232,7 +232,7 @@ impl Store {
         &self,
         statement: &'static str,
         org: Option<OrgId>,
-        tools: &[Told],
+        tools: &[UpstreamDefinition],
         now: Timestamp,
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {

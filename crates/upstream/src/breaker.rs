@@ -54,7 +54,7 @@ enum EndMeaning {
 
 /// Call of an org's tool, as the circuits know it.
 #[derive(Debug, Clone, Copy)]
-struct Asked<'a> {
+struct CalledTool<'a> {
     org: OrgId,
     tool: &'a ToolName,
 }
@@ -63,34 +63,34 @@ struct Asked<'a> {
 #[derive(Debug)]
 pub(crate) struct Admission<'a> {
     breaker: &'a Breaker,
-    asked: Asked<'a>,
+    asked: CalledTool<'a>,
     probes: bool,
     crowded: bool,
 }
 
 impl Circuits {
-    fn admit(&mut self, asked: Asked<'_>, now: Instant) -> Result<(), CallError> {
+    fn admit(&mut self, asked: CalledTool<'_>, now: Instant) -> Result<(), CallError> {
         let of_tool = self.tools.get_mut(asked.tool);
         let of_tool = of_tool.map_or(Ok(()), |health| health.admit(asked.org, now));
         self.way.admit(asked.org, now).and(of_tool).map_err(CallError::resting)
     }
 
     /// The call that goes out now tries what is open. Returns whether anything is.
-    fn probe(&mut self, asked: Asked<'_>) -> bool {
+    fn probe(&mut self, asked: CalledTool<'_>) -> bool {
         let of_tool = self.tools.get_mut(asked.tool);
         let of_tool = of_tool.is_some_and(|health| health.probe(asked.org));
         self.way.probe(asked.org) || of_tool
     }
 
     /// The call that was to try the way and the tool has ended.
-    fn unprobed(&mut self, asked: Asked<'_>) {
+    fn unprobed(&mut self, asked: CalledTool<'_>) {
         self.way.unprobed(asked.org);
         if let Some(health) = self.tools.get_mut(asked.tool) {
             health.unprobed(asked.org);
         }
     }
 
-    fn hear(&mut self, asked: Asked<'_>, said: EndMeaning, probes: bool, now: Instant) {
+    fn hear(&mut self, asked: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
         if probes {
             // Whatever it said, and of which circuit: it is no longer under way.
             self.unprobed(asked);
@@ -137,7 +137,7 @@ impl Breaker {
         tool: &'a ToolName,
         now: Instant,
     ) -> Result<Admission<'a>, CallError> {
-        let asked = Asked { org, tool };
+        let asked = CalledTool { org, tool };
         let mut probes = false;
         if self.troubled.load(Ordering::Acquire) {
             let mut circuits = self.lock();
@@ -150,7 +150,7 @@ impl Breaker {
     /// Fails if a call would not be let through now.
     pub(crate) fn check(&self, org: OrgId, tool: &ToolName, now: Instant) -> Result<(), CallError> {
         if self.troubled.load(Ordering::Acquire) {
-            self.lock().admit(Asked { org, tool }, now)
+            self.lock().admit(CalledTool { org, tool }, now)
         } else {
             Ok(())
         }
@@ -179,7 +179,7 @@ impl Breaker {
         circuits.tools.values().chain([&circuits.way]).filter(|it| it.is_open()).count()
     }
 
-    fn hear(&self, asked: Asked<'_>, said: EndMeaning, probes: bool, now: Instant) {
+    fn hear(&self, asked: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
         let quiet = !self.troubled.load(Ordering::Acquire);
         if said == EndMeaning::Nothing || (said == EndMeaning::Works && quiet) {
             return;

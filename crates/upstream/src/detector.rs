@@ -55,11 +55,11 @@ pub enum DetectorError {
 #[derive(Serialize)]
 struct Question<'a> {
     direction: &'static str,
-    texts: Vec<Shown<'a>>,
+    texts: Vec<DetectorText<'a>>,
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct DetectorText<'a> {
     place: u32,
     text: &'a str,
 }
@@ -67,12 +67,12 @@ struct Shown<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DetectorAnswer {
-    findings: Vec<Found>,
+    findings: Vec<DetectorFinding>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Found {
+struct DetectorFinding {
     place: u32,
     detector: String,
     start: usize,
@@ -119,7 +119,8 @@ impl ExternalDetector {
             Direction::Input => "input",
             Direction::Output => "output",
         };
-        let texts = texts.iter().map(|shown| Shown { place: shown.place, text: &shown.text });
+        let texts =
+            texts.iter().map(|shown| DetectorText { place: shown.place, text: &shown.text });
         let question = Question { direction, texts: texts.collect() };
         let body = serde_json::to_vec(&question).map_err(|_| DetectorError::Malformed)?;
         let mut headers = sending(JSON, ANYTHING);
@@ -147,7 +148,7 @@ fn read(answer: &[u8]) -> Result<Vec<Reported>, DetectorError> {
         return Err(DetectorError::Malformed);
     }
     let reported = answer.findings.into_iter().map(|found| {
-        let Found { place, detector, start, end, likelihood } = found;
+        let DetectorFinding { place, detector, start, end, likelihood } = found;
         Reported { place, detector, start, end, likelihood }
     });
     Ok(reported.collect())

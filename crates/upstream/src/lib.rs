@@ -55,7 +55,7 @@ pub use oauth::{Client, OAuthError};
 pub use otlp::{OtlpReceiver, ReceiverError};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};
-pub use said::Said;
+pub use said::ServerWords;
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, Transport};
 pub use tools::{SkipReason, Skipped, ToolList};

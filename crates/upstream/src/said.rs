@@ -7,9 +7,9 @@ const LONGEST: usize = 1_000;
 
 /// The words of a server beside its error. They are its own and unchecked.
 #[derive(Default)]
-pub struct Said(OnceLock<String>);
+pub struct ServerWords(OnceLock<String>);
 
-impl Said {
+impl ServerWords {
     /// The text, if there is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -27,8 +27,8 @@ pub(crate) fn cut(text: &str) -> String {
 }
 
 /// Without the words.
-impl fmt::Debug for Said {
+impl fmt::Debug for ServerWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Said").finish_non_exhaustive()
+        f.debug_struct("ServerWords").finish_non_exhaustive()
     }
 }

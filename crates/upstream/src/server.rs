@@ -24,7 +24,7 @@ use crate::{
     live::Live,
     mcp::{message::Reply, outgoing::Outgoing},
     outbound::Outbound,
-    said::Said,
+    said::ServerWords,
     settings::{Credential, ServerSettings, Transport},
     stdio::{Launch, Stdio},
     text,
@@ -67,7 +67,7 @@ pub struct Trace<'a> {
     /// Counter of the forms of the server, if it has any answered.
     pub forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
-    pub said: Option<&'a Said>,
+    pub said: Option<&'a ServerWords>,
 }
 
 impl Server {
@@ -173,7 +173,7 @@ impl Server {
         let mut collector = Collector::new(link.headers());
         let mut cursor: Option<String> = None;
         loop {
-            let said = Said::default();
+            let said = ServerWords::default();
             let request = Outgoing {
                 cursor: cursor.as_deref(),
                 said: Some(&said),

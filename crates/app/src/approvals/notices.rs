@@ -166,7 +166,7 @@ impl Notice {
 /// Content of a notice: what a decision needs. Input and findings are those which approvers are shown, and
 /// only in the request.
 #[derive(Serialize)]
-struct Told<'a> {
+struct NoticeContent<'a> {
     id: ApprovalId,
     org_id: OrgId,
     status: Status,
@@ -211,7 +211,7 @@ fn body(kind: EventType, at: Timestamp, approval: &Approval, url: Option<String>
         decision: it.decision,
         name: &it.name,
     });
-    let told = Told {
+    let told = NoticeContent {
         id: approval.id,
         org_id: approval.org_id,
         status: approval.status,

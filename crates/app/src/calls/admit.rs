@@ -3,7 +3,7 @@
 use portcullis_core::refusal::Refusal;
 use portcullis_store::Cost;
 
-use super::{Calls, idempotency::Known, parse::ParsedCall, reject::Rejection};
+use super::{Calls, idempotency::KeyMeaning, parse::ParsedCall, reject::Rejection};
 use crate::ctx::Ctx;
 
 impl Calls {
@@ -16,17 +16,19 @@ impl Calls {
     ) -> Result<ParsedCall, Rejection> {
         let known = match parsed.as_ref().map(|parsed| &parsed.claim) {
             Ok(Some(claim)) => self.known(ctx.caller().org_id, claim).await,
-            Ok(None) | Err(_) => Ok(Known::Free),
+            Ok(None) | Err(_) => Ok(KeyMeaning::Free),
         };
         let cost = match (&parsed, &known) {
-            (Err(_), _) | (_, Err(_) | Ok(Known::Answered(_))) => Cost::Request,
-            (Ok(_), Ok(Known::Free | Known::UnderWay(_) | Known::Reused(_))) => Cost::Call,
+            (Err(_), _) | (_, Err(_) | Ok(KeyMeaning::Answered(_))) => Cost::Request,
+            (Ok(_), Ok(KeyMeaning::Free | KeyMeaning::UnderWay(_) | KeyMeaning::Reused(_))) => {
+                Cost::Call
+            }
         };
         self.quotas.charge_invoker(ctx, cost).await.map_err(Rejection::of_limit)?;
         let parsed = parsed?;
         match known? {
-            Known::Answered(replayed) => Err(Rejection::Replayed(replayed)),
-            known @ (Known::Free | Known::UnderWay(_) | Known::Reused(_)) => {
+            KeyMeaning::Answered(replayed) => Err(Rejection::Replayed(replayed)),
+            known @ (KeyMeaning::Free | KeyMeaning::UnderWay(_) | KeyMeaning::Reused(_)) => {
                 known.free()?;
                 Ok(parsed)
             }

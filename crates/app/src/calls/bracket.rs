@@ -15,7 +15,7 @@ use portcullis_store::{ApprovalUse, Began, KeyEnd, NewEvent, StoreError};
 use super::{
     Answered, Calls, GovernanceView, Invoked, Stopped,
     event::{CallEvent, CallOutcome},
-    idempotency::Kept,
+    idempotency::KeptAnswer,
 };
 use crate::{
     audit::{events::patience, outcome::outcome_of},
@@ -81,7 +81,7 @@ impl Calls {
         let governance = GovernanceView::of(event.governance.as_ref(), event.id);
         let key = claim.map(|claim| {
             let end = ended.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
-            let kept = Kept::new(event.id, end, governance.clone(), &outcome);
+            let kept = KeptAnswer::new(event.id, end, governance.clone(), &outcome);
             self.key_end(event.org(), &kept, claim.keeps_every_end())
         });
         if let Err(error) = self.finish(event.row(&outcome), key).await {
@@ -143,7 +143,7 @@ impl Calls {
         let refusal = Refusal::Unavailable { reason: Unavailable::Audit };
         let outcome = outcome_of(&refusal, executed);
         counters::invocation(&outcome);
-        let kept = Kept::new(event.id, Err(&refusal), None, &outcome);
+        let kept = KeptAnswer::new(event.id, Err(&refusal), None, &outcome);
         let end = key.map(|_| self.key_end(event.org(), &kept, false));
         self.audit.late_events.keep(event.row(&outcome), end);
         Box::new(Stopped { refusal, executed, governance: None, outcome: None })

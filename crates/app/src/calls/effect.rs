@@ -8,7 +8,7 @@ use portcullis_core::{
     json::Document,
     refusal::{Executed, Refusal, UpstreamReason},
 };
-use portcullis_upstream::{CallAnswer, CallError, Said, Trace};
+use portcullis_upstream::{CallAnswer, CallError, ServerWords, Trace};
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
@@ -30,7 +30,7 @@ impl Calls {
         let begun = self.enter_stage(ctx, Stage::Upstream);
         ctx.trace_call(&visible.tool, connection.server().network());
         let forms = connection.server().forms();
-        let said = Said::default();
+        let said = ServerWords::default();
         let state = ctx.origin.tracestate.as_deref();
         let trace = Trace {
             traceparent: ctx.origin.stages.parent().or(ctx.origin.traceparent),

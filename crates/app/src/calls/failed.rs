@@ -7,7 +7,7 @@ use portcullis_core::{
     json::Document,
     refusal::Refusal,
 };
-use portcullis_upstream::{CallError, Said, text::one_line};
+use portcullis_upstream::{CallError, ServerWords, text::one_line};
 use serde_json::{Value, json};
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome};
@@ -20,7 +20,7 @@ impl Calls {
         dispatch: &Dispatch,
         mut governance: Governance,
         error: &CallError,
-        said: &Said,
+        said: &ServerWords,
     ) -> CallOutcome {
         let connection = &dispatch.visible.connection;
         let mut refusal = connection.refusal(error);

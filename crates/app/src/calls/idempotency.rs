@@ -27,7 +27,7 @@ use crate::{
 
 /// Meaning of a key.
 #[derive(Debug)]
-pub(crate) enum Known {
+pub(crate) enum KeyMeaning {
     /// Nothing.
     Free,
     /// The same request, and this was its answer.
@@ -38,7 +38,7 @@ pub(crate) enum Known {
     Reused(RequestId),
 }
 
-impl Known {
+impl KeyMeaning {
     /// Refuses a request whose key is taken.
     pub(crate) fn free(&self) -> Result<(), Refusal> {
         match self {
@@ -51,7 +51,7 @@ impl Known {
 
 /// An answer to be kept: reads back as [`Replayed`].
 #[derive(Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct KeptAnswer {
     event: EventId,
     http_status: u16,
     result: Option<Box<RawValue>>,
@@ -61,7 +61,7 @@ pub(crate) struct Kept {
     executed: Executed,
 }
 
-impl Kept {
+impl KeptAnswer {
     /// The answer of the call with this event and outcome.
     pub(crate) fn new(
         event: EventId,
@@ -86,23 +86,23 @@ const CODES: [&str; 5] =
 
 impl Calls {
     /// Meaning of the key of a claim.
-    pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<Known, Refusal> {
+    pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<KeyMeaning, Refusal> {
         let found =
             self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
         let Some(found) = found? else {
-            return Ok(Known::Free);
+            return Ok(KeyMeaning::Free);
         };
         if found.fingerprint != claim.fingerprint {
-            return Ok(Known::Reused(found.request_id));
+            return Ok(KeyMeaning::Reused(found.request_id));
         }
-        let Some(sealed) = found.sealed else { return Ok(Known::UnderWay(found.request_id)) };
+        let Some(sealed) = found.sealed else { return Ok(KeyMeaning::UnderWay(found.request_id)) };
         if sealed.len() > LARGE {
             offload().await;
         }
         let answer = self.answer_key.open(org, &found.subject, &sealed);
         let answer = answer.and_then(|text| serde_json::from_slice(&text).ok());
         let large = is_offloaded();
-        let answered = |answer| Known::Answered(Box::new(Replayed { large, ..answer }));
+        let answered = |answer| KeyMeaning::Answered(Box::new(Replayed { large, ..answer }));
         answer.map(answered).ok_or_else(|| {
             // Never dispatched again: a caller that needs the call again takes another key.
             tracing::error!(
@@ -115,7 +115,7 @@ impl Calls {
 
     /// State of a key after the answer of its call: a call that reached no tool leaves it free, unless
     /// every end is kept.
-    pub(crate) fn key_end(&self, org: OrgId, kept: &Kept, every: bool) -> KeyEnd {
+    pub(crate) fn key_end(&self, org: OrgId, kept: &KeptAnswer, every: bool) -> KeyEnd {
         if kept.executed == Executed::No && !every {
             return KeyEnd::Released;
         }
@@ -148,7 +148,7 @@ impl Calls {
             members.insert("audit_event_id".to_owned(), Value::from(event.id.to_string()));
         }
         let governance = serde_json::from_value(governance).ok();
-        let kept = Kept::new(event.id, Err(&refusal), governance, &outcome);
+        let kept = KeptAnswer::new(event.id, Err(&refusal), governance, &outcome);
         Some(self.key_end(event.org_id, &kept, false))
     }
 

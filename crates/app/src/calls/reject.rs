@@ -11,7 +11,7 @@ use super::{
     Answered, Calls, Replayed, Stopped,
     bracket::Bracketed,
     event::{CallEvent, CallOutcome},
-    idempotency::Known,
+    idempotency::KeyMeaning,
 };
 use crate::{audit::outcome::outcome_of, claim::Claim, ctx::Ctx};
 
@@ -92,13 +92,13 @@ impl Calls {
             return Err(self.fail_unrecorded(&mut event, Executed::No, None));
         };
         let refusal = match self.known(event.org(), claim).await {
-            Ok(Known::Answered(replayed)) => return self.replay(&event.ctx, replayed).await,
+            Ok(KeyMeaning::Answered(replayed)) => return self.replay(&event.ctx, replayed).await,
             // Its holder has let go of it since: a further attempt can begin.
-            Ok(Known::Free) => {
+            Ok(KeyMeaning::Free) => {
                 Refusal::IdempotencyInProgress { first: event.ctx.origin.request_id }
             }
-            Ok(Known::UnderWay(first)) => Refusal::IdempotencyInProgress { first },
-            Ok(Known::Reused(first)) => Refusal::IdempotencyKeyReused { first },
+            Ok(KeyMeaning::UnderWay(first)) => Refusal::IdempotencyInProgress { first },
+            Ok(KeyMeaning::Reused(first)) => Refusal::IdempotencyKeyReused { first },
             Err(refusal) => refusal,
         };
         let outcome = outcome_of(&refusal, Executed::No);

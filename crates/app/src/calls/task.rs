@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::{
     Answered, Calls, Invocation, Stopped, TaskTerms, View, conversation::Conversation,
-    idempotency::Known,
+    idempotency::KeyMeaning,
 };
 use crate::{claim::Claim, ctx::Ctx};
 
@@ -136,9 +136,9 @@ impl Calls {
                 TaskStep::Waits(self.awaited(&approval, Status::Pending))
             }
             other => match self.known(org, &claim(ctx, task)).await? {
-                Known::UnderWay(_) => TaskStep::UnderWay,
-                Known::Free if other.is_some_and(|it| it.withdrawn) => TaskStep::Cancelled,
-                Known::Free | Known::Answered(_) | Known::Reused(_) => {
+                KeyMeaning::UnderWay(_) => TaskStep::UnderWay,
+                KeyMeaning::Free if other.is_some_and(|it| it.withdrawn) => TaskStep::Cancelled,
+                KeyMeaning::Free | KeyMeaning::Answered(_) | KeyMeaning::Reused(_) => {
                     TaskStep::Due(terms(task, status == Some(Status::Approved)))
                 }
             },
@@ -174,7 +174,7 @@ impl Calls {
             let found = self.base.store.find_approval(org, task.call.approval).await?;
             let Some(found) = found else { return Ok(()) };
             // Looked at after the approval: a call that takes both changes the approval.
-            if !matches!(self.known(org, &claim(ctx, task)).await?, Known::Free) {
+            if !matches!(self.known(org, &claim(ctx, task)).await?, KeyMeaning::Free) {
                 return Ok(());
             }
             if self.approvals.withdrawn(ctx, found).await? {

@@ -13,8 +13,8 @@ use portcullis_core::{
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
     json::Document,
     policy::{
-        Cause, Considered, Decision, Errored, Examined, Explain, Known, NearMiss, Obligation,
-        OrgView, Phase, PolicySet, Principal, Question, Shadow, Verdict,
+        Cause, Considered, Decision, Errored, Examined, Explain, KnownContext, NearMiss,
+        Obligation, OrgView, Phase, PolicySet, Principal, Question, Shadow, Verdict,
     },
     refusal::Violation,
     tool::Tool,
@@ -220,7 +220,7 @@ impl Decider for Examiner<'_> {
 
     fn decide(&self, question: &Question<'_>) -> Decision {
         let Some(explain) = self.explain else { return self.set.decide(question) };
-        let known = Known::everything();
+        let known = KnownContext::everything();
         let examined = self.set.examine(question, &known, explain);
         let near_misses = near_misses(self.set, question, &known, &examined.decision, self.org);
         let considered = candidates(self.set, &examined, self.org);
@@ -241,7 +241,7 @@ impl Decider for Examiner<'_> {
 pub(super) fn near_misses(
     set: &PolicySet,
     question: &Question<'_>,
-    known: &Known,
+    known: &KnownContext,
     decision: &Decision,
     org: Option<&OrgView>,
 ) -> Vec<NearMiss> {

@@ -65,10 +65,10 @@ pub static DAYS: [Bound; 14] = [
 const SHARDS: usize = 4;
 
 /// All histograms, for the metrics endpoint.
-static ALL: Mutex<Vec<Shown>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<LabelledTimes>> = Mutex::new(Vec::new());
 
 #[derive(Debug)]
-struct Shown {
+struct LabelledTimes {
     family: &'static Family,
     /// The value of the family's label.
     label: String,
@@ -113,7 +113,7 @@ impl Times {
         }
         let shards = array::from_fn(|_| Shard::default());
         let times = Arc::new(Self { bounds: family.bounds, shards });
-        all.push(Shown { family, label: label.to_owned(), times: Arc::clone(&times) });
+        all.push(LabelledTimes { family, label: label.to_owned(), times: Arc::clone(&times) });
         times
     }
 
@@ -171,11 +171,11 @@ fn shard() -> usize {
 #[must_use]
 pub fn shown() -> String {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut ordered: Vec<&Shown> = all.iter().collect();
+    let mut ordered: Vec<&LabelledTimes> = all.iter().collect();
     ordered.sort_by_key(|it| (it.family.name, it.label.as_str()));
     let mut text = String::new();
     let mut last = "";
-    for Shown { family, label, times } in ordered {
+    for LabelledTimes { family, label, times } in ordered {
         if family.name != last {
             let _ = writeln!(text, "# HELP {} {}", family.name, family.help);
             let _ = writeln!(text, "# TYPE {} histogram", family.name);

@@ -29,7 +29,7 @@ use portcullis_core::{
     id::OrgId,
     tool::{ProviderSlug, ToolDefinition, ToolId, ToolName},
 };
-use portcullis_store::{Pin, Pinned, StoreError, Told};
+use portcullis_store::{Pin, Pinned, StoreError, UpstreamDefinition};
 
 use self::{
     capacity::Fitted,
@@ -46,8 +46,8 @@ struct Sorted {
     held: BTreeSet<ToolId>,
     known: BTreeMap<ToolId, Versions>,
     /// To be accepted, being the first.
-    first: Vec<Told>,
-    waiting: Vec<Told>,
+    first: Vec<UpstreamDefinition>,
+    waiting: Vec<UpstreamDefinition>,
     /// As accepted again.
     back: Vec<ToolId>,
     /// Changes to record as events.
@@ -216,9 +216,9 @@ fn sort(
 }
 
 impl ListedDefinition {
-    fn told(&self, tool: &ToolId) -> Told {
+    fn told(&self, tool: &ToolId) -> UpstreamDefinition {
         let text = self.definition.to_json().to_string();
-        Told { tool: tool.clone(), version: self.version.clone(), text }
+        UpstreamDefinition { tool: tool.clone(), version: self.version.clone(), text }
     }
 }
 

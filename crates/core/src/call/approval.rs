@@ -10,7 +10,7 @@ use crate::{
     approval::{ApprovalTerms, MAX_PENDING},
     dlp::{Action, Category, Direction, Finding, Findings, Likelihood},
     hidden::spelled,
-    policy::{Named, Obligation},
+    policy::{Obligation, PolicyRef},
     refusal::AskedApproval,
 };
 
@@ -21,7 +21,7 @@ const LONGEST_PATH: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub struct RequiredApproval<'a> {
     obligation: &'a Obligation,
-    pub policy: &'a Named,
+    pub policy: &'a PolicyRef,
     /// Conditions: approvers, their number, and the time for it.
     pub terms: &'a ApprovalTerms,
     pub reason: &'a str,

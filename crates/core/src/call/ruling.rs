@@ -11,7 +11,7 @@ use crate::{
     clock::Timestamp,
     dlp::{Action, Direction, Engine, Finding, Findings, Mask},
     json::Document,
-    policy::{DLP_DEFAULT, Errored, Named, Notice, Obligation, Principal, Shadow},
+    policy::{DLP_DEFAULT, Errored, Notice, Obligation, PolicyRef, Principal, Shadow},
 };
 
 /// The most findings of one side that are told and recorded; the worst action counts them all.
@@ -177,7 +177,7 @@ impl Ruling {
 
     /// The policy whose obligation cannot be fulfilled took the decision over.
     pub(super) fn decided_by_obligation(&mut self, obligation: &Obligation) {
-        let Named { id, version } = obligation.policy();
+        let PolicyRef { id, version } = obligation.policy();
         self.decided_by(id, version.as_deref().map(str::to_owned));
     }
 

@@ -24,7 +24,7 @@ mod value;
 pub(super) use self::native::{Clauses, Insight};
 pub use self::{
     conditions::Conditions,
-    evaluator::{Evaluator, Found, Party, Situation, Unbuildable, World},
+    evaluator::{Evaluator, Party, RuleResults, Situation, Unbuildable, World},
     keys::{Key, PrincipalKeys},
     native::Core,
     promised::Public,

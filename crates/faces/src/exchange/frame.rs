@@ -168,7 +168,10 @@ fn body(exchange: &Exchange, outcome: &Outcome, now: Timestamp) -> Body {
         (Words::Envelope | Words::OAuth | Words::Scim, _) => {}
     }
     match exchange.message {
-        None => Body::from(answer::body(outcome, answer::Asked { request_id, is_invocation, now })),
+        None => Body::from(answer::body(
+            outcome,
+            answer::AnsweredRequest { request_id, is_invocation, now },
+        )),
         Some(_) => reply::response_body(outcome, exchange.message(), request_id),
     }
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{
     Face, mirror,
-    question::{self, Shown},
+    question::{self, AddressReply},
     search, stream, task,
 };
 use crate::{
@@ -72,7 +72,7 @@ pub(super) async fn call(
     arrived: Arrived,
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, .. } = asking;
-    let shown = Shown::of(params.root());
+    let shown = AddressReply::of(params.root());
     let conversation = match conversation(gateway, &ctx, &params, &meta, era, &arrived).await {
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
@@ -98,7 +98,7 @@ pub(super) async fn call(
     let Arrived { headers, bytes } = arrived;
     let waits = waits.then(|| task::WaitingCall::of(&ctx, &wanted.tool, &wanted.input, bytes));
     let waits = waits.flatten();
-    let held = waits.is_none() && opens_urls && shown == Some(Shown::Opened);
+    let held = waits.is_none() && opens_urls && shown == Some(AddressReply::Opened);
     let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {

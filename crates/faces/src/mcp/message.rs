@@ -28,7 +28,7 @@ pub(crate) struct List {
 
 /// Message as far as the writer of its answer has to know it.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct McpMessage {
     pub(super) id: RequestId,
     pub(super) era: Era,
     /// The tool that is called, if one is.
@@ -36,19 +36,19 @@ pub(crate) struct Asked {
     /// The client opens addresses for its user, and may be asked to in place of an answer.
     pub(super) opens_urls: OnceLock<()>,
     /// The task that the answer tells of.
-    task: OnceLock<Told>,
+    task: OnceLock<TaskReply>,
 }
 
 /// The task that an answer tells of, with its members.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum TaskReply {
     /// A task in place of a refusal.
     Begun(Map<String, Value>),
     /// The outcome is its answer.
     Ended(Map<String, Value>),
 }
 
-impl Asked {
+impl McpMessage {
     pub(super) fn new(asking: &Asking) -> Self {
         Self {
             id: asking.id.clone(),
@@ -65,23 +65,23 @@ impl Asked {
     }
 
     /// The answer tells of a task.
-    pub(super) fn tells(&self, told: Told) {
+    pub(super) fn tells(&self, told: TaskReply) {
         let _ = self.task.set(told);
     }
 
     /// The members of a task whose answer the outcome is.
     pub(super) fn ended_task(&self) -> Option<&Map<String, Value>> {
         match self.task.get() {
-            Some(Told::Ended(members)) => Some(members),
-            Some(Told::Begun(_)) | None => None,
+            Some(TaskReply::Ended(members)) => Some(members),
+            Some(TaskReply::Begun(_)) | None => None,
         }
     }
 
     /// The members of a task that stands in place of a refusal.
     pub(super) fn begun_task(&self) -> Option<&Map<String, Value>> {
         match self.task.get() {
-            Some(Told::Begun(members)) => Some(members),
-            Some(Told::Ended(_)) | None => None,
+            Some(TaskReply::Begun(members)) => Some(members),
+            Some(TaskReply::Ended(_)) | None => None,
         }
     }
 

@@ -56,13 +56,13 @@ pub(super) const fn may_open_urls(conversation: &Conversation) -> bool {
 
 /// Answer of a client that was asked to open the address of an approval. It is not asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum AddressReply {
     /// Its user opened the address: people may be deciding.
     Opened,
     Declined,
 }
 
-impl Shown {
+impl AddressReply {
     /// Reads the answer among the parameters of a call.
     pub(super) fn of(params: Node<'_>) -> Option<Self> {
         let answer = params.get("inputResponses")?.get(APPROVAL)?;

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use self::called::{Called, OwnMeta, TaskEnd};
 use super::{
     common,
-    message::{Asked, List, Reply},
+    message::{List, McpMessage, Reply},
     question,
 };
 use crate::{
@@ -53,7 +53,7 @@ pub(super) fn text_of(mut result: Value, era: Era) -> String {
 }
 
 /// Form of an answer.
-enum Written<'a> {
+enum ReplyForm<'a> {
     /// A result that was prepared as text.
     Text(&'a str),
     List(&'a List),
@@ -111,7 +111,7 @@ struct Envelope<'a, R: Serialize> {
 /// The body of a response. A list is not copied.
 pub(crate) fn response_body(
     outcome: &Outcome,
-    asked: Option<&Asked>,
+    asked: Option<&McpMessage>,
     request_id: HttpRequestId,
 ) -> Body {
     match &outcome.content {
@@ -129,7 +129,11 @@ pub(crate) fn response_body(
 }
 
 /// The text of an answer.
-pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpRequestId) -> Vec<u8> {
+pub(crate) fn body(
+    outcome: &Outcome,
+    asked: Option<&McpMessage>,
+    request_id: HttpRequestId,
+) -> Vec<u8> {
     let of_error = match &outcome.content {
         Content::Message(Reply::Error(error)) => error.id.as_ref(),
         Content::Message(Reply::Result(_) | Reply::List(_) | Reply::Accepted)
@@ -143,12 +147,12 @@ pub(crate) fn body(outcome: &Outcome, asked: Option<&Asked>, request_id: HttpReq
     let id = of_error.or(asked.map(|asked| &asked.id));
     let envelope = |error| Envelope::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
     let written = match written(outcome, asked, request_id) {
-        Written::Nothing => return Vec::new(),
-        Written::Text(text) => return around(id, text),
-        Written::List(list) => return in_parts(id, list).concat(),
-        Written::Called(called) => enveloped(id, |text| called.write(text)),
-        Written::Task(task) => enveloped(id, |text| task.write(text)),
-        Written::Error(error) => serde_json::to_vec(&envelope(error)),
+        ReplyForm::Nothing => return Vec::new(),
+        ReplyForm::Text(text) => return around(id, text),
+        ReplyForm::List(list) => return in_parts(id, list).concat(),
+        ReplyForm::Called(called) => enveloped(id, |text| called.write(text)),
+        ReplyForm::Task(task) => enveloped(id, |text| task.write(text)),
+        ReplyForm::Error(error) => serde_json::to_vec(&envelope(error)),
     };
     // Strings, numbers and maps with string keys always serialise.
     written.unwrap_or_default()
@@ -192,14 +196,14 @@ fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
 
 fn written<'a>(
     outcome: &'a Outcome,
-    asked: Option<&'a Asked>,
+    asked: Option<&'a McpMessage>,
     request_id: HttpRequestId,
-) -> Written<'a> {
+) -> ReplyForm<'a> {
     let written = plainly(outcome, asked, request_id);
-    match (written, asked.and_then(Asked::ended_task)) {
-        (Written::Called(mut called), Some(task)) => {
+    match (written, asked.and_then(McpMessage::ended_task)) {
+        (ReplyForm::Called(mut called), Some(task)) => {
             called.own.disposition = disposition(outcome);
-            Written::Task(TaskEnd { task, called })
+            ReplyForm::Task(TaskEnd { task, called })
         }
         (other, _) => other,
     }
@@ -226,14 +230,14 @@ fn disposition(outcome: &Outcome) -> Option<Disposition> {
 
 fn plainly<'a>(
     outcome: &'a Outcome,
-    asked: Option<&'a Asked>,
+    asked: Option<&'a McpMessage>,
     request_id: HttpRequestId,
-) -> Written<'a> {
+) -> ReplyForm<'a> {
     match (&outcome.content, asked) {
-        (Content::Message(Reply::Accepted), _) => Written::Nothing,
-        (Content::Message(Reply::Result(text)), _) => Written::Text(text),
-        (Content::Message(Reply::List(list)), _) => Written::List(list),
-        (Content::Message(Reply::Error(error)), _) => Written::Error(RpcError {
+        (Content::Message(Reply::Accepted), _) => ReplyForm::Nothing,
+        (Content::Message(Reply::Result(text)), _) => ReplyForm::Text(text),
+        (Content::Message(Reply::List(list)), _) => ReplyForm::List(list),
+        (Content::Message(Reply::Error(error)), _) => ReplyForm::Error(RpcError {
             code: error.code,
             message: error.message.clone(),
             data: error.data.as_ref().map(ErrorData::Protocol),
@@ -248,7 +252,7 @@ fn plainly<'a>(
             let asks = asks.map(Node::to_value);
             let task = None;
             let sentence = None;
-            Written::Called(Called { era: asked.era, members, asks, task, sentence, own })
+            ReplyForm::Called(Called { era: asked.era, members, asks, task, sentence, own })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, asked, request_id),
         // Results of REST never come here.
@@ -270,11 +274,11 @@ fn plainly<'a>(
 fn failed<'a>(
     outcome: &'a Outcome,
     failure: &Failure,
-    asked: Option<&'a Asked>,
+    asked: Option<&'a McpMessage>,
     request_id: HttpRequestId,
-) -> Written<'a> {
+) -> ReplyForm<'a> {
     let governance = outcome.governance.as_ref();
-    let executed = outcome.told_executed(asked.is_some_and(Asked::is_call));
+    let executed = outcome.told_executed(asked.is_some_and(McpMessage::is_call));
     let details = failure.details(executed);
     let code = failure.code().to_owned();
     let message = failure.message();
@@ -294,7 +298,7 @@ fn failed<'a>(
         let own = OwnMeta { immediate, ..own };
         let era = asked.era;
         let members = None;
-        return Written::Called(Called { era, members, asks, task, sentence, own });
+        return ReplyForm::Called(Called { era, members, asks, task, sentence, own });
     }
     let code = match failure {
         Failure::Refused(refusal) => code_of(refusal, asked),
@@ -304,10 +308,10 @@ fn failed<'a>(
     let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
     let error = Box::new(error);
     let data = Some(ErrorData::Refused { required, error, governance, request_id });
-    Written::Error(RpcError { code, message, data })
+    ReplyForm::Error(RpcError { code, message, data })
 }
 
-fn is_result(failure: &Failure, asked: &Asked) -> bool {
+fn is_result(failure: &Failure, asked: &McpMessage) -> bool {
     if asked.ended_task().is_some() {
         return true;
     }
@@ -317,7 +321,7 @@ fn is_result(failure: &Failure, asked: &Asked) -> bool {
 }
 
 /// Capabilities that a client of the present era has to declare to be asked, if that is the failure.
-fn required_capabilities(failure: &Failure, asked: &Asked) -> Option<Value> {
+fn required_capabilities(failure: &Failure, asked: &McpMessage) -> Option<Value> {
     if asked.era != Era::Modern {
         return None;
     }
@@ -330,9 +334,9 @@ fn required_capabilities(failure: &Failure, asked: &Asked) -> Option<Value> {
 
 /// The code of an error. Where neither JSON-RPC nor MCP has one, the HTTP status, which lies outside
 /// of what both reserve.
-fn code_of(refusal: &Refusal, asked: Option<&Asked>) -> i64 {
+fn code_of(refusal: &Refusal, asked: Option<&McpMessage>) -> i64 {
     match refusal.http_status() {
-        404 if asked.is_some_and(Asked::is_call) => code::INVALID_PARAMS,
+        404 if asked.is_some_and(McpMessage::is_call) => code::INVALID_PARAMS,
         400 => code::INVALID_PARAMS,
         405 | 413 | 415 => code::INVALID_REQUEST,
         500 => code::INTERNAL_ERROR,
@@ -341,8 +345,8 @@ fn code_of(refusal: &Refusal, asked: Option<&Asked>) -> i64 {
 }
 
 /// The status of an answer, which is that of REST unless JSON-RPC tells it.
-pub(crate) fn status(outcome: &Outcome, asked: Option<&Asked>) -> StatusCode {
-    let is_call = asked.is_some_and(Asked::is_call);
+pub(crate) fn status(outcome: &Outcome, asked: Option<&McpMessage>) -> StatusCode {
+    let is_call = asked.is_some_and(McpMessage::is_call);
     let told = |failure: &Failure| asked.is_some_and(|asked| is_result(failure, asked));
     let unanswerable = |failure: &Failure| {
         asked.is_some_and(|asked| required_capabilities(failure, asked).is_some())

@@ -15,7 +15,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, message::Told, reply};
+use super::{Face, message::TaskReply, reply};
 use crate::{Gateway, exchange::Exchange, outcome::Outcome};
 
 /// Time between two questions while people decide.
@@ -80,7 +80,7 @@ pub(super) async fn offered(
     if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, tool, input, bytes).await {
         let message = refused::task(refusal);
         let told = told(&task, task.created_at(), "working", DECIDING_MS, Some(message));
-        asked.tells(Told::Begun(told));
+        asked.tells(TaskReply::Begun(told));
     }
     outcome
 }
@@ -179,7 +179,7 @@ async fn run(
             if let Some(asked) = exchange.message() {
                 asked.calls(&task.tool().to_string());
                 let told = told(task, changed_at, "completed", DECIDING_MS, None);
-                asked.tells(Told::Ended(told));
+                asked.tells(TaskReply::Ended(told));
             }
             return Outcome::of_call(ended);
         }

@@ -61,7 +61,7 @@ fn routed(
     let mut paths = BTreeMap::new();
     let mut router = Router::new();
     for (path, methods) in messages {
-        let known = Known { spec: RouteSpec::MCP, allow: vec![Method::POST.to_string()] };
+        let known = KnownPath { spec: RouteSpec::MCP, allow: vec![Method::POST.to_string()] };
         paths.insert((*path).to_owned(), known);
         router = router.route(path, framed(methods.clone(), RouteSpec::MCP, gateway));
     }
@@ -79,7 +79,7 @@ fn routed(
         async move |State(gateway): State<Arc<Gateway>>, request: Request| {
             let path = request.extensions().get::<MatchedPath>();
             let known = path.and_then(|path| paths.get(path.as_str()));
-            let Known { spec, allow } = known.cloned().unwrap_or_default();
+            let KnownPath { spec, allow } = known.cloned().unwrap_or_default();
             let answer = |request| wrong_method(Arc::clone(&gateway), spec, allow, request);
             exchange::frame::framed(&gateway, spec, request, answer).await
         },
@@ -141,13 +141,13 @@ async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
 
 /// A path as its wrong methods are answered.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownPath {
     /// Of its first operation.
     spec: RouteSpec,
     allow: Vec<String>,
 }
 
-impl Default for Known {
+impl Default for KnownPath {
     fn default() -> Self {
         Self { spec: RouteSpec::UNKNOWN, allow: Vec::new() }
     }
@@ -155,13 +155,13 @@ impl Default for Known {
 
 /// Adds operations to the paths that are known.
 fn note<'a>(
-    paths: &mut BTreeMap<String, Known>,
+    paths: &mut BTreeMap<String, KnownPath>,
     spec: RouteSpec,
     operations: impl Iterator<Item = (&'a str, Method)>,
 ) {
     for (path, method) in operations {
         let known =
-            paths.entry(path.to_owned()).or_insert_with(|| Known { spec, allow: Vec::new() });
+            paths.entry(path.to_owned()).or_insert_with(|| KnownPath { spec, allow: Vec::new() });
         if method == Method::GET {
             known.allow.extend([Method::GET, Method::HEAD].map(|it| it.to_string()));
         } else {

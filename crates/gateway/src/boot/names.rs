@@ -3,7 +3,7 @@
 use portcullis_app::{Shell, ShellError};
 
 use super::{BootError, Office};
-use crate::config::{Config, Named, Provider, is_org, is_principal};
+use crate::config::{Config, NamedOrg, Provider, is_org, is_principal};
 
 /// The configuration with ids in the place of names. Rejects an unknown name.
 pub(crate) async fn identified(config: &Config) -> Result<Config, BootError> {
@@ -36,7 +36,7 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
 }
 
 async fn identify(config: &mut Config, shell: &Shell) -> Result<(), BootError> {
-    for Named { place, org, principals } in config.named() {
+    for NamedOrg { place, org, principals } in config.named() {
         let unknown = |error: ShellError| BootError::Other(format!("{place}: {error}"));
         if !is_org(org) {
             *org = shell.org(org).await.map_err(unknown)?.id.to_string();

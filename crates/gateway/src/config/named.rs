@@ -4,14 +4,14 @@ use portcullis_core::id::{OrgId, PrincipalId};
 
 /// A place that names an org, and principals of it.
 #[derive(Debug)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedOrg<'a> {
     /// The place, for people.
     pub(crate) place: String,
     pub(crate) org: &'a mut String,
     pub(crate) principals: Vec<&'a mut String>,
 }
 
-impl Named<'_> {
+impl NamedOrg<'_> {
     pub(super) fn has_names(&self) -> bool {
         !is_org(self.org) || self.principals.iter().any(|principal| !is_principal(principal))
     }

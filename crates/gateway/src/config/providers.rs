@@ -16,7 +16,7 @@ use self::{
 };
 use super::{
     ConfigError, Connect,
-    named::{Named, is_org},
+    named::{NamedOrg, is_org},
     secrets::SecretSource,
 };
 
@@ -111,9 +111,9 @@ impl Provider {
     }
 
     /// The org that it names.
-    pub(super) fn named(&mut self) -> Option<Named<'_>> {
+    pub(super) fn named(&mut self) -> Option<NamedOrg<'_>> {
         let place = format!("provider `{}`", self.slug);
-        self.org.as_mut().map(|org| Named { place, org, principals: Vec::new() })
+        self.org.as_mut().map(|org| NamedOrg { place, org, principals: Vec::new() })
     }
 
     /// Forgets an org that is given by its name: who looks for tools only does not depend on it.

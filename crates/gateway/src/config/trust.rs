@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toml::{Table, Value};
 
-use super::{ConfigError, named::Named, times::Seconds};
+use super::{ConfigError, named::NamedOrg, times::Seconds};
 
 const DAY: i64 = 24 * 60 * 60;
 /// Seconds for which keys are good that an issuer, being down, cannot confirm.
@@ -161,10 +161,10 @@ impl TrustEntry {
     }
 
     /// The org and the principals that it names.
-    pub(super) fn named(&mut self) -> Named<'_> {
+    pub(super) fn named(&mut self) -> NamedOrg<'_> {
         let place = format!("trust rule `{}`", self.name);
         let principals = self.principal.iter_mut().chain(&mut self.delegation).collect();
-        Named { place, org: &mut self.org, principals }
+        NamedOrg { place, org: &mut self.org, principals }
     }
 
     fn wrong(&self, error: &str) -> ConfigError {

@@ -1,16 +1,16 @@
 //! Accepted definition of a tool, and the one that waits.
 
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
-use portcullis_store::{Pin, PinVersion, Store, Told};
+use portcullis_store::{Pin, PinVersion, Store, UpstreamDefinition};
 
 use crate::{
     database::{Database, on_both},
     given::{self, NOW},
 };
 
-fn told(tool: &str, version: &str) -> Told {
+fn told(tool: &str, version: &str) -> UpstreamDefinition {
     let text = format!(r#"{{"name":"{version}"}}"#);
-    Told { tool: tool.parse().unwrap(), version: version.to_owned(), text }
+    UpstreamDefinition { tool: tool.parse().unwrap(), version: version.to_owned(), text }
 }
 
 fn later(seconds: i64) -> Timestamp {
@@ -102,7 +102,7 @@ on_both! {
 
     async fn pins_are_read_page_by_page_and_each_once(db: Database) {
         let store = &db.store;
-        let all: Vec<Told> = (0..1203).map(|n| told(&format!("sample:t{n:04}"), "a")).collect();
+        let all: Vec<UpstreamDefinition> = (0..1203).map(|n| told(&format!("sample:t{n:04}"), "a")).collect();
         store.pin_tools(None, &all, NOW).await.unwrap();
 
         let listed = store.list_pins(None, "sample").await.unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::clock::Timestamp;
-use portcullis_store::{ProviderOwner, Store, TokenPage, Told};
+use portcullis_store::{ProviderOwner, Store, TokenPage, UpstreamDefinition};
 
 use crate::{
     database::{Database, on_both},
@@ -88,7 +88,7 @@ on_both! {
 
     async fn what_was_accepted_of_a_tool_is_never_taken_for_nothing(db: Database) {
         let store = &db.store;
-        let told_of = |tool: &str| Told {
+        let told_of = |tool: &str| UpstreamDefinition {
             tool: tool.parse().unwrap(),
             version: "a".to_owned(),
             text: "{}".to_owned(),

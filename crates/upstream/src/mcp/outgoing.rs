@@ -12,7 +12,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::message::RpcError;
-use crate::{error::CallError, forms::FormTally, live::Live, said::Said};
+use crate::{error::CallError, forms::FormTally, live::Live, said::ServerWords};
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) struct Outgoing<'a> {
     /// Counter of the forms that a server of the older era presents meanwhile.
     pub(crate) forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
-    pub(crate) said: Option<&'a Said>,
+    pub(crate) said: Option<&'a ServerWords>,
 }
 
 impl Outgoing<'_> {

@@ -18,9 +18,9 @@ const AGAIN_SECONDS: i64 = 600;
 
 /// The rows that were named, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Named(Mutex<BTreeMap<UnreadableRow, Timestamp>>);
+pub(crate) struct NamedRows(Mutex<BTreeMap<UnreadableRow, Timestamp>>);
 
-impl Named {
+impl NamedRows {
     /// True when it is time to name this row.
     fn is_due(&self, row: &UnreadableRow, now: Timestamp) -> bool {
         let mut named = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_row_is_named_at_once_and_then_once_a_while() {
-        let named = Named::default();
+        let named = NamedRows::default();
         let row = |id: &str| UnreadableRow {
             table: "providers",
             row: format!("id {id}"),

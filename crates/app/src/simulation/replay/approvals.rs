@@ -16,11 +16,11 @@ const DAY_S: u32 = 86_400;
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
     calls: usize,
-    by_policy: BTreeMap<Arc<str>, Asked>,
+    by_policy: BTreeMap<Arc<str>, ApprovalCount>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct ApprovalCount {
     calls: usize,
     examples: Vec<EventId>,
 }

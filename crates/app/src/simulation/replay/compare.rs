@@ -8,8 +8,8 @@ use portcullis_core::{
     clock::Timestamp,
     json::Document,
     policy::{
-        DlpFacts, Explain, Indeterminate, Known, Obligation, Phase, PolicySet, Principal, Question,
-        TOKEN_SCOPES,
+        DlpFacts, Explain, Indeterminate, KnownContext, Obligation, Phase, PolicySet, Principal,
+        Question, TOKEN_SCOPES,
     },
     tool::Tool,
 };
@@ -73,7 +73,7 @@ pub(super) struct Call<'a> {
     pub(super) time: Timestamp,
     pub(super) detached: &'a Detached<'a>,
     pub(super) inputs: &'a Inputs<'a>,
-    pub(super) known: Known,
+    pub(super) known: KnownContext,
     /// True if the tool answered, so that response policies were evaluated.
     pub(super) answered: bool,
 }

@@ -10,7 +10,7 @@ use portcullis_core::{
     authorization::ClientRef,
     id::PrincipalKind,
     json::{self, Bounds, Document},
-    policy::{Agent, Identity, Known},
+    policy::{Agent, Identity, KnownContext},
     tool::Tool,
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -152,13 +152,13 @@ struct Memberships {
 
 impl Inputs<'_> {
     /// Parts of the call that the event holds.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> KnownContext {
         let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
         let paths = paths.map(String::as_str);
         match &self.claims_paths {
-            Some(tags) => Known::only(paths.chain(tags.iter().map(String::as_str))),
+            Some(tags) => KnownContext::only(paths.chain(tags.iter().map(String::as_str))),
             // Of whom nothing was claimed, it is known that nothing was.
-            None => Known::only(paths.chain(["principal.tags"])),
+            None => KnownContext::only(paths.chain(["principal.tags"])),
         }
     }
 

@@ -28,7 +28,7 @@ const TOLD_SECONDS: i64 = 3600;
 
 /// Calls of a tool that are held back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Held {
+enum HeldCalls {
     /// All: a definition waits.
     Waits,
     /// All that would be judged by another definition than this accepted version. A list is taken
@@ -40,7 +40,7 @@ enum Held {
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     /// Read by every call.
-    held: ArcSwap<HashMap<Org, HashMap<ToolId, Held>>>,
+    held: ArcSwap<HashMap<Org, HashMap<ToolId, HeldCalls>>>,
     /// Accepted and waiting version of each tool, as they were when its upstream was asked last.
     pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
     /// Tools of each provider that cannot be used, as recorded in events.
@@ -68,8 +68,8 @@ impl Pins {
             && [None, Some(org)].iter().any(|org| {
                 match held.get(org).and_then(|tools| tools.get(&tool.id)) {
                     None => false,
-                    Some(Held::Waits) => true,
-                    Some(Held::Except(accepted)) => *accepted != tool.version,
+                    Some(HeldCalls::Waits) => true,
+                    Some(HeldCalls::Except(accepted)) => *accepted != tool.version,
                 }
             })
     }
@@ -105,11 +105,11 @@ impl Pins {
                 known.get(&(org, tool.clone())).and_then(|(accepted, _)| accepted.as_ref());
             let moved = before.is_some_and(|before| Some(before) != accepted.as_ref());
             if sorted.held.contains(tool) {
-                tools.insert(tool.clone(), Held::Waits);
+                tools.insert(tool.clone(), HeldCalls::Waits);
             } else if let Some(accepted) = accepted
                 && (moved || tools.contains_key(tool))
             {
-                tools.insert(tool.clone(), Held::Except(accepted.clone()));
+                tools.insert(tool.clone(), HeldCalls::Except(accepted.clone()));
             }
         }
         held.retain(|_, tools| !tools.is_empty());
@@ -126,9 +126,9 @@ impl Pins {
         for pin in pins {
             let Some(accepted) = &pin.accepted else { continue };
             let of_pin = if pin.found.is_some() {
-                Held::Waits
+                HeldCalls::Waits
             } else {
-                Held::Except(accepted.version.clone())
+                HeldCalls::Except(accepted.version.clone())
             };
             tools.entry(pin.tool.clone()).or_insert(of_pin);
         }

@@ -3,7 +3,7 @@
 use crate::audit::stored::Stored;
 
 /// A number of a closed set and its caption.
-pub(super) type Named = (u32, &'static str);
+pub(super) type Caption = (u32, &'static str);
 
 /// Activity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
 }
 
 /// Returns the status of an outcome.
-pub(super) fn status(outcome: &str) -> Named {
+pub(super) fn status(outcome: &str) -> Caption {
     match outcome {
         "success" => (1, "Success"),
         "unknown" => (0, "Unknown"),
@@ -98,7 +98,7 @@ pub(super) fn status(outcome: &str) -> Named {
 }
 
 /// Returns the severity of an event for those who monitor.
-pub(super) fn severity(stored: &Stored<'_>) -> Named {
+pub(super) fn severity(stored: &Stored<'_>) -> Caption {
     let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
     match &*stored.kind {
         "token.reuse_detected" | "code.reuse_detected" => (4, "High"),
@@ -111,10 +111,10 @@ pub(super) fn severity(stored: &Stored<'_>) -> Named {
 }
 
 /// Returns action and disposition of the gateway.
-pub(super) fn action(stored: &Stored<'_>) -> (Named, Named) {
-    const ALLOWED: Named = (1, "Allowed");
-    const DENIED: Named = (2, "Denied");
-    const OBSERVED: Named = (3, "Observed");
+pub(super) fn action(stored: &Stored<'_>) -> (Caption, Caption) {
+    const ALLOWED: Caption = (1, "Allowed");
+    const DENIED: Caption = (2, "Denied");
+    const OBSERVED: Caption = (3, "Observed");
     let governance = stored.governance.as_ref();
     let decision = governance.and_then(|it| it.decision.as_deref());
     let redacted = governance.is_some_and(|it| it.dlp_result == "redacted");

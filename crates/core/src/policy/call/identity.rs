@@ -139,11 +139,11 @@ pub struct Principal {
     pub(in crate::policy) entities: HashSet<EntityUid>,
     pub(in crate::policy) entity: Arc<ast::Entity>,
     /// The keys of this principal, and of which set.
-    keys: ArcSwapOption<Held>,
+    keys: ArcSwapOption<HeldKeys>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct HeldKeys {
     of: Arc<PrincipalKeys>,
     keys: Arc<[Key]>,
 }
@@ -203,7 +203,7 @@ impl Principal {
             return Arc::clone(&held.keys);
         }
         let found: Arc<[Key]> = keys.of(self.party.uid(), &self.entities).into();
-        let held = Held { of: Arc::clone(keys), keys: Arc::clone(&found) };
+        let held = HeldKeys { of: Arc::clone(keys), keys: Arc::clone(&found) };
         self.keys.store(Some(Arc::new(held)));
         found
     }

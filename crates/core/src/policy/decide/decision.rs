@@ -44,13 +44,13 @@ pub enum Verdict {
     Allow {
         /// The permit that decided. In the response phase, where none is needed: the policy that
         /// masks, or the built-in `dlp-default` when no policy has anything to say.
-        policy: Named,
+        policy: PolicyRef,
         /// Obligations to fulfil first; a call whose obligation cannot be fulfilled is denied.
         obligations: Vec<Obligation>,
     },
     /// The call must not be made, or the result must not be given.
     Deny {
-        policy: Named,
+        policy: PolicyRef,
         /// Reason, for the caller; never holds a value of the call.
         reason: String,
         cause: Cause,
@@ -74,7 +74,7 @@ impl Verdict {
 
 /// A policy by name and version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Named {
+pub struct PolicyRef {
     /// The policy's name.
     pub id: Arc<str>,
     /// Its `sha256:…`; built-ins have none.
@@ -98,7 +98,7 @@ pub enum Cause {
 pub enum Obligation {
     /// Take one from a rate; when it is used up, the policy forbids.
     RateLimit {
-        policy: Named,
+        policy: PolicyRef,
         /// Key of the calls that are counted together. Other policies, orgs and rates have other
         /// keys.
         key: String,
@@ -108,20 +108,20 @@ pub enum Obligation {
     },
     /// People have to approve this very call; until they did, the policy forbids.
     RequireApproval {
-        policy: Named,
+        policy: PolicyRef,
         /// Conditions: approvers, their number, and the time for it.
         terms: Arc<ApprovalTerms>,
         /// Reason, for the caller and for approvers.
         reason: String,
     },
     /// Mask what these detectors find.
-    Redact { policy: Named, direction: Direction, detectors: Detectors },
+    Redact { policy: PolicyRef, direction: Direction, detectors: Detectors },
 }
 
 impl Obligation {
     /// The policy that asks for it.
     #[must_use]
-    pub const fn policy(&self) -> &Named {
+    pub const fn policy(&self) -> &PolicyRef {
         match self {
             Self::RateLimit { policy, .. }
             | Self::RequireApproval { policy, .. }
@@ -167,7 +167,7 @@ impl Obligation {
 /// A channel is to be notified that a policy was true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    pub policy: Named,
+    pub policy: PolicyRef,
     pub channel: Channel,
 }
 
@@ -198,7 +198,7 @@ pub struct Errored {
     pub why: &'static str,
 }
 
-impl Named {
+impl PolicyRef {
     pub(in crate::policy) fn builtin(id: &str) -> Self {
         Self { id: id.into(), version: None }
     }

@@ -7,7 +7,9 @@ use crate::policy::{
     bind::slot::{Candidate, CandidateGroup, Slot, Stage},
     call::{identity::Principal, question::Question},
     decide::{
-        decision::{Cause, Decision, Errored, Named, Notice, Obligation, Shadow, Verdict, Would},
+        decision::{
+            Cause, Decision, Errored, Notice, Obligation, PolicyRef, Shadow, Verdict, Would,
+        },
         verdicts::{
             allow, default_deny, explicit_denial, failed_denial, silence, stated, unfit_denial,
             unreadable_denial,
@@ -125,7 +127,7 @@ impl<'a> Frame<'a> {
             (Phase::Request | Phase::Response, Some(first)) => {
                 let owed = conditional.iter();
                 let owed = owed.flat_map(|one| obligations(&one.policy, self.question));
-                allow(Named::of(&first.policy), owed.collect(), &determining, errors)
+                allow(PolicyRef::of(&first.policy), owed.collect(), &determining, errors)
             }
             (Phase::Request | Phase::Response, None) => {
                 Decision { errors, ..silence(self.question.phase) }
@@ -202,18 +204,18 @@ fn flips(would: Would, verdict: &Verdict) -> bool {
 fn obligations(policy: &Compiled, question: &Question<'_>) -> Vec<Obligation> {
     let owed = &policy.annotations.owed;
     let rate = owed.rate.map(|rate| Obligation::RateLimit {
-        policy: Named::of(policy),
+        policy: PolicyRef::of(policy),
         key: rate_key(policy, rate, question),
         reason: stated(policy).unwrap_or_else(|| rate.to_string()),
         rate,
     });
     let redact = owed.redact.as_ref().map(|redact| Obligation::Redact {
-        policy: Named::of(policy),
+        policy: PolicyRef::of(policy),
         direction: redact.direction,
         detectors: redact.detectors.clone(),
     });
     let approval = owed.approval.as_ref().map(|terms| Obligation::RequireApproval {
-        policy: Named::of(policy),
+        policy: PolicyRef::of(policy),
         terms: Arc::clone(terms),
         reason: stated(policy).unwrap_or_else(|| "people have to approve this call".to_owned()),
     });
@@ -237,7 +239,7 @@ fn rate_key(policy: &Compiled, rate: Rate, question: &Question<'_>) -> String {
 fn notices(conditional: &[&Candidate]) -> Vec<Notice> {
     let notice = |candidate: &&Candidate| {
         let channel = candidate.policy.annotations.owed.notify.clone()?;
-        Some(Notice { policy: Named::of(&candidate.policy), channel })
+        Some(Notice { policy: PolicyRef::of(&candidate.policy), channel })
     };
     conditional.iter().filter_map(notice).collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::policy::{
     bind::slot::Candidate,
-    decide::decision::{Cause, Decision, Errored, Named, Obligation, Verdict},
+    decide::decision::{Cause, Decision, Errored, Obligation, PolicyRef, Verdict},
     load::{
         builtins::{DEFAULT_DENY, DLP_DEFAULT, POLICY_ERROR},
         compiled::Compiled,
@@ -17,7 +17,7 @@ use crate::policy::{
 pub(in crate::policy) fn silence(phase: Phase) -> Decision {
     match phase {
         Phase::Request => default_deny(Vec::new()),
-        Phase::Response => allow(Named::builtin(DLP_DEFAULT), Vec::new(), &[], Vec::new()),
+        Phase::Response => allow(PolicyRef::builtin(DLP_DEFAULT), Vec::new(), &[], Vec::new()),
     }
 }
 
@@ -29,7 +29,7 @@ fn decision(verdict: Verdict, determining: Vec<Arc<str>>, errors: Vec<Errored>) 
 }
 
 pub(in crate::policy) fn allow(
-    policy: Named,
+    policy: PolicyRef,
     obligations: Vec<Obligation>,
     determining: &[&Candidate],
     errors: Vec<Errored>,
@@ -39,7 +39,7 @@ pub(in crate::policy) fn allow(
 
 pub(in crate::policy) fn default_deny(errors: Vec<Errored>) -> Decision {
     let verdict = Verdict::Deny {
-        policy: Named::builtin(DEFAULT_DENY),
+        policy: PolicyRef::builtin(DEFAULT_DENY),
         reason: "No policy permits this call".to_owned(),
         cause: Cause::DefaultDeny,
         reads_dlp: false,
@@ -59,7 +59,7 @@ pub(in crate::policy) fn explicit_denial(
     errors: Vec<Errored>,
 ) -> Decision {
     let verdict = Verdict::Deny {
-        policy: Named::of(first),
+        policy: PolicyRef::of(first),
         reason: stated(first).unwrap_or_else(|| format!("Denied by policy `{}`", first.id)),
         cause: Cause::ExplicitDeny,
         reads_dlp: first.reads_dlp(),
@@ -75,7 +75,7 @@ pub(in crate::policy) fn failed_denial(
 ) -> Decision {
     let why = errors.iter().find(|error| error.policy == first.id).map_or("", |error| error.why);
     let verdict = Verdict::Deny {
-        policy: Named::of(first),
+        policy: PolicyRef::of(first),
         reason: format!("The policy could not be evaluated: {why}"),
         cause: Cause::PolicyError,
         reads_dlp: first.reads_dlp(),
@@ -86,7 +86,7 @@ pub(in crate::policy) fn failed_denial(
 
 fn policy_error(reason: String) -> Verdict {
     Verdict::Deny {
-        policy: Named::builtin(POLICY_ERROR),
+        policy: PolicyRef::builtin(POLICY_ERROR),
         reason,
         cause: Cause::PolicyError,
         reads_dlp: false,

@@ -13,7 +13,7 @@ pub trait Evaluator: Send + Sync {
     fn situation(&self, world: World<'_>, context: Plain<'_>) -> Result<Situation, Unbuildable>;
 
     /// Evaluates the rules of `slice` that the principal's `keys` pick.
-    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> Found;
+    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> RuleResults;
 }
 
 /// One of the entities a request names, ready to be put into requests.
@@ -72,13 +72,13 @@ pub struct Unbuildable;
 
 /// Numbers of the rules that are true, and of those that could not be evaluated; each in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct RuleResults {
     pub satisfied: Vec<u32>,
     /// Rules that failed, each with the reason in fixed words.
     pub errored: Vec<(u32, &'static str)>,
 }
 
-impl Found {
+impl RuleResults {
     pub(super) fn sorted(mut self) -> Self {
         self.satisfied.sort_unstable();
         self.errored.sort_unstable();

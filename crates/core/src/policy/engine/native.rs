@@ -12,7 +12,7 @@ use cedar_policy_core::{
 };
 
 use super::{
-    Evaluator, Found, Key, Plain, Situation, Slice, Unbuildable, World, evaluator::why,
+    Evaluator, Key, Plain, RuleResults, Situation, Slice, Unbuildable, World, evaluator::why,
     slice::SliceEntry, value::decimal,
 };
 
@@ -42,9 +42,9 @@ impl Evaluator for Core {
         Ok(Situation { request: Request::from(request), entities })
     }
 
-    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> Found {
+    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> RuleResults {
         let insight = Insight::into(situation);
-        let mut found = Found::default();
+        let mut found = RuleResults::default();
         for SliceEntry { number, condition } in slice.entries(keys) {
             match condition.as_ref().map_or(Ok(true), |condition| insight.holds(condition)) {
                 Ok(true) => found.satisfied.push(*number),

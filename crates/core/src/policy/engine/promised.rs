@@ -8,7 +8,7 @@ use cedar_policy::{
 };
 
 use super::{
-    Evaluator, Found, Key, Plain, Situation, Slice, Unbuildable, World, evaluator::why,
+    Evaluator, Key, Plain, RuleResults, Situation, Slice, Unbuildable, World, evaluator::why,
     slice::Buckets, value::decimal,
 };
 
@@ -54,10 +54,10 @@ impl Evaluator for Public {
         })
     }
 
-    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> Found {
+    fn evaluate(&self, slice: &Slice, keys: &[Key], situation: &Situation) -> RuleResults {
         let buckets = slice.buckets.get_or_init(|| Buckets::of(slice));
         let lanes = keys.iter().flat_map(|key| [(*key, false), (*key, true)]);
-        let mut found = Found::default();
+        let mut found = RuleResults::default();
         for set in lanes.filter_map(|lane| buckets.sets.get(&lane)) {
             let response = AUTHORIZER.is_authorized(&situation.request, set, &situation.entities);
             let reasons = response.diagnostics().reason();

@@ -13,7 +13,7 @@ use crate::policy::{
     },
     engine::{Insight, Situation},
     explain::{
-        known_context::{Known, parse},
+        known_context::{KnownContext, parse},
         outcome::{Clause, Considered, Examined, Explain, Indeterminate, Outcome, ReadValue},
     },
     language::context_paths::TAGS,
@@ -25,7 +25,12 @@ use crate::policy::{
 impl PolicySet {
     /// Decides `question`, of which `known` is known, and gives the reasons.
     #[must_use]
-    pub fn examine(&self, question: &Question<'_>, known: &Known, explain: Explain) -> Examined {
+    pub fn examine(
+        &self,
+        question: &Question<'_>,
+        known: &KnownContext,
+        explain: Explain,
+    ) -> Examined {
         self.put(question, |frame| {
             let covered = known.is_everything()
                 || known.missing(&frame.stage.active.reads).is_empty()
@@ -50,12 +55,12 @@ const MAX_VALUE: usize = 1_000;
 /// A question before the policies of its tool, and how far their answers are explained.
 pub(super) struct Examination<'a> {
     pub(super) frame: Frame<'a>,
-    pub(super) known: &'a Known,
+    pub(super) known: &'a KnownContext,
     pub(super) explain: Explain,
 }
 
 /// One candidate with what it said, and the clauses that were reached.
-pub(super) struct Said<'a> {
+pub(super) struct ExaminedCandidate<'a> {
     number: u32,
     pub(super) candidate: &'a Candidate,
     pub(super) outcome: Outcome,
@@ -93,7 +98,7 @@ impl<'a> Examination<'a> {
     pub(super) fn answers_of(
         &self,
         group: &'a CandidateGroup,
-    ) -> Result<Vec<Said<'a>>, crate::policy::tool::values::Unreadable> {
+    ) -> Result<Vec<ExaminedCandidate<'a>>, crate::policy::tool::values::Unreadable> {
         let numbers = group.slice.matching(self.frame.keys);
         if numbers.is_empty() {
             return Ok(Vec::new());
@@ -108,9 +113,14 @@ impl<'a> Examination<'a> {
 
     /// Clause by clause; the first that does not hold settles the outcome. A clause that reads what
     /// is not known may be anything, an error included, so nothing after it settles anything.
-    fn ask(&self, number: u32, candidate: &'a Candidate, situation: &Situation) -> Said<'a> {
+    fn ask(
+        &self,
+        number: u32,
+        candidate: &'a Candidate,
+        situation: &Situation,
+    ) -> ExaminedCandidate<'a> {
         let insight = Insight::into(situation);
-        let mut said = Said {
+        let mut said = ExaminedCandidate {
             number,
             candidate,
             outcome: Outcome::True,
@@ -141,7 +151,7 @@ impl<'a> Examination<'a> {
     }
 
     /// The decision when what is unknown is taken as not true.
-    fn leaning(&self, active: &[Said<'_>], decided: Decision) -> Decision {
+    fn leaning(&self, active: &[ExaminedCandidate<'_>], decided: Decision) -> Decision {
         let mut answers = Answers::default();
         for said in active {
             match said.outcome {
@@ -155,7 +165,7 @@ impl<'a> Examination<'a> {
         decision
     }
 
-    fn shown(&self, said: &Said<'_>) -> Considered {
+    fn shown(&self, said: &ExaminedCandidate<'_>) -> Considered {
         let policy = &said.candidate.policy;
         let clause = |(part, outcome): &(&ConditionClause, Outcome)| Clause {
             clause: part.text.clone(),
@@ -200,14 +210,14 @@ impl<'a> Examination<'a> {
     }
 }
 
-fn indeterminate(active: &[Said<'_>], leaning: &Decision) -> Option<Indeterminate> {
+fn indeterminate(active: &[ExaminedCandidate<'_>], leaning: &Decision) -> Option<Indeterminate> {
     let unknown = |effect: Effect| {
         active
             .iter()
             .filter(move |said| said.outcome == Outcome::Unknown)
             .filter(move |said| said.candidate.policy.effect == effect)
     };
-    let could_turn: Vec<&Said<'_>> = match &leaning.verdict {
+    let could_turn: Vec<&ExaminedCandidate<'_>> = match &leaning.verdict {
         Verdict::Allow { .. } => unknown(Effect::Forbid).collect(),
         Verdict::Deny { cause: Cause::DefaultDeny, .. } => unknown(Effect::Permit).collect(),
         Verdict::Deny { cause: Cause::ExplicitDeny | Cause::PolicyError, .. } => Vec::new(),

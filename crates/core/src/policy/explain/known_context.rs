@@ -8,9 +8,9 @@ const TAG_PATHS: &str = "principal.tags";
 /// Known part of a call's context. A known path without a value is absent; an unknown one may be
 /// anything.
 #[derive(Debug, Clone)]
-pub struct Known(Option<Paths>);
+pub struct KnownContext(Option<Paths>);
 
-impl Known {
+impl KnownContext {
     /// All of it, as when the call is at hand.
     #[must_use]
     pub const fn everything() -> Self {

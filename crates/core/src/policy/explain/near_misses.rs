@@ -10,8 +10,8 @@ use crate::policy::{
     decide::order::Frame,
     engine::{Closeness, EntityScope, RuleScope},
     explain::{
-        examine::{Examination, Said},
-        known_context::Known,
+        examine::{Examination, ExaminedCandidate},
+        known_context::KnownContext,
         outcome::{Explain, MissedPart, MissedPermit, NearMiss, Outcome},
     },
     language::entity_types::HINTS,
@@ -42,7 +42,7 @@ impl PolicySet {
     pub fn near_misses(
         &self,
         question: &Question<'_>,
-        known: &Known,
+        known: &KnownContext,
         is_shown: &dyn Fn(&str) -> bool,
     ) -> Vec<NearMiss> {
         self.put(question, |frame| {
@@ -78,12 +78,12 @@ impl PolicySet {
 }
 
 /// Permits of which the head matches and a condition does not hold.
-fn failed_conditions(frame: Frame<'_>, known: &Known) -> Vec<Miss> {
+fn failed_conditions(frame: Frame<'_>, known: &KnownContext) -> Vec<Miss> {
     let active = &frame.stage.active;
     let examination = Examination { frame, known, explain: Explain::Candidates };
     // What cannot be shown to the policies is no matter of their conditions.
     let Ok(said) = examination.answers_of(active) else { return Vec::new() };
-    let miss = |said: &Said<'_>| {
+    let miss = |said: &ExaminedCandidate<'_>| {
         let (part, outcome) = said.clauses.iter().find(|(_, o)| *o != Outcome::True)?;
         let Candidate { policy, fit, .. } = said.candidate;
         let failed = Some((part.text.clone(), *outcome));

@@ -10,7 +10,7 @@ use crate::{
         call::{identity::Identity, question::Question},
         decide::decision::Verdict,
         engine::Plain,
-        explain::known_context::Known,
+        explain::known_context::KnownContext,
         files::PolicyFile,
         language::{
             context_paths::join,
@@ -45,7 +45,7 @@ const RESERVED: [&str; 10] =
 pub fn suggested_permit(
     tool: &Arc<Tool>,
     question: &Question<'_>,
-    known: &Known,
+    known: &KnownContext,
     about: &str,
 ) -> Option<String> {
     let identity = question.principal.identity();
@@ -119,7 +119,7 @@ impl Place {
 
 /// Conditions that a call has to meet to be the one that was made.
 struct CallConditions<'a> {
-    known: &'a Known,
+    known: &'a KnownContext,
     lines: Vec<String>,
     /// Members that may have any value.
     open: Vec<String>,

@@ -10,7 +10,7 @@ use cedar_policy::{
 use proptest::{prelude::*, sample::select, sample::subsequence};
 
 use super::engine::{
-    CORE, Conditions, Evaluator, Found, Member, PUBLIC, PrincipalKeys, RequestTarget, Rule,
+    CORE, Conditions, Evaluator, Member, PUBLIC, PrincipalKeys, RequestTarget, Rule, RuleResults,
     Situation, Slice,
 };
 use super::*;
@@ -158,7 +158,7 @@ proptest! {
         let situation = Situation { request, entities: entities.clone() };
         let number = |at: &u32| fitting[usize::try_from(*at).unwrap()].0;
         let evaluators: [&dyn Evaluator; 2] = [&CORE, &PUBLIC];
-        let [core, public]: [Found; 2] =
+        let [core, public]: [RuleResults; 2] =
             evaluators.map(|evaluator| evaluator.evaluate(&slice, &picked, &situation));
 
         prop_assert_eq!(&core, &public);

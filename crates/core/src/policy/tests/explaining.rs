@@ -23,12 +23,12 @@ fn with_call<R>(text: &str, input: &Value, act: impl FnOnce(&PolicySet, &Questio
     act(&loaded(text, &[Arc::clone(&tool)]), &question(&caller(Role::Member), &tool, input))
 }
 
-fn examined(text: &str, input: &Value, known: &Known, explain: Explain) -> Examined {
+fn examined(text: &str, input: &Value, known: &KnownContext, explain: Explain) -> Examined {
     with_call(text, input, |set, asked| set.examine(asked, known, explain))
 }
 
 fn everything(input: &Value, explain: Explain) -> Examined {
-    examined(RULES, input, &Known::everything(), explain)
+    examined(RULES, input, &KnownContext::everything(), explain)
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<Str
         let names: Vec<&str> = miss.permits.iter().map(|permit| &*permit.policy).collect();
         format!("{:?} +{}: {}", miss.differs, miss.more, names.join(" "))
     };
-    set.near_misses(&asked, &Known::everything(), is_shown).iter().map(named).collect()
+    set.near_misses(&asked, &KnownContext::everything(), is_shown).iter().map(named).collect()
 }
 
 #[test]
 fn a_denial_by_default_tells_which_permit_nearly_applied_and_the_clause_that_failed() {
     let misses = with_call(RULES, &json!({"amount": 501}), |set, asked| {
-        set.near_misses(asked, &Known::everything(), &|_| true)
+        set.near_misses(asked, &KnownContext::everything(), &|_| true)
     });
 
     let small = &misses[0];
@@ -138,7 +138,8 @@ fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
                 when { !(context.input.amount >= 7) && context.input.amount != 8 } \
                 unless { context.input.amount >= 9 } unless { !context.request.mfa };";
 
-    let examined = examined(text, &json!({"amount": 6}), &Known::everything(), Explain::Values);
+    let examined =
+        examined(text, &json!({"amount": 6}), &KnownContext::everything(), Explain::Values);
 
     let clauses = &examined.candidates[0].clauses;
     let told: Vec<_> = clauses.iter().map(|it| (it.clause.as_str(), it.outcome)).collect();
@@ -157,7 +158,7 @@ fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
 
 #[test]
 fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
-    let known = Known::only(["context.input.amount"]);
+    let known = KnownContext::only(["context.input.amount"]);
 
     let examined = examined(RULES, &json!({"amount": 501}), &known, Explain::Values);
 
@@ -172,7 +173,7 @@ fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
 }
 
 /// Permit that is suggested for a call of a tool with these properties.
-fn suggested(properties: &Value, input: &Value, known: &Known) -> (Arc<Tool>, String) {
+fn suggested(properties: &Value, input: &Value, known: &KnownContext) -> (Arc<Tool>, String) {
     let tool = tool("pay:send", properties);
     let member = caller(Role::Member);
     let asked = question(&member, &tool, input);
@@ -196,7 +197,7 @@ fn a_suggested_permit_allows_the_call_and_no_other() {
         "tags": ["a", "b"], "none": [], "to": {"name": "bob", "na me": "é"},
     });
 
-    let (tool, permit) = suggested(&properties, &input, &Known::everything());
+    let (tool, permit) = suggested(&properties, &input, &KnownContext::everything());
 
     let set = loaded(&permit, &[Arc::clone(&tool)]);
     assert_eq!(said(&ask(&set, &tool, &input)), "allow suggested-evt_x");
@@ -229,7 +230,7 @@ fn a_suggested_permit_says_what_it_leaves_open() {
         "amount": {"type": "integer"}, "note": {"type": "string"}, "odd": {"type": ["string", "integer"]},
     });
     let input = json!({"amount": 5, "odd": 1});
-    let known = Known::only(["context.input.amount"]);
+    let known = KnownContext::only(["context.input.amount"]);
 
     let (tool, permit) = suggested(&properties, &input, &known);
 
@@ -264,7 +265,7 @@ fn what_is_not_known_makes_a_decision_indeterminate_only_if_it_could_turn_it() {
         (format!("{permit}{shadow}"), &amount, "allow p", &[]),
     ];
     for (text, known, expected, could_turn) in table {
-        let known = Known::only(known.iter().copied());
+        let known = KnownContext::only(known.iter().copied());
 
         let examined = examined(&text, &json!({"amount": 5}), &known, Explain::Determining);
 
@@ -279,7 +280,7 @@ fn a_clause_that_does_not_hold_settles_what_comes_after_it() {
     let text = "@id(\"p\") permit (principal, action, resource) \
                 when { context.input has amount && context.input.amount < 0 && \
                        context.input has country };";
-    let known = Known::only(["context.input.amount"]);
+    let known = KnownContext::only(["context.input.amount"]);
 
     let examined = examined(text, &json!({"amount": 5}), &known, Explain::Determining);
 
@@ -288,7 +289,7 @@ fn a_clause_that_does_not_hold_settles_what_comes_after_it() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let known = Known::only(["context.input.amount"]);
+    let known = KnownContext::only(["context.input.amount"]);
 
     let examined = examined(RULES, &json!({"amount": 5}), &known, Explain::Determining);
 
@@ -311,7 +312,7 @@ fn a_call_is_judged_again_from_what_was_kept_of_it() {
         *kept.paths,
         ["context.input.amount", "context.input.country", "context.request.hour_utc"]
     );
-    let known = Known::only(kept.paths.iter().map(String::as_str));
+    let known = KnownContext::only(kept.paths.iter().map(String::as_str));
     let again = Question { input: node(&kept.input), ..asked };
     let examined = set.examine(&again, &known, Explain::Determining);
     assert_eq!(examined.decision, set.decide(&asked));

@@ -122,7 +122,7 @@ impl Declared {
 
     /// Reads the file. Gives every error in it at once.
     pub(in crate::policy) fn parse(file: &SourceFile) -> Result<Self, Vec<PolicyError>> {
-        let written: Written = toml::from_str(file.text()).map_err(|error| {
+        let written: FactsFile = toml::from_str(file.text()).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
             vec![file.error(offset, "syntax", None, error.message().to_owned())]
         })?;
@@ -140,7 +140,7 @@ fn group(tool: &ToolId) -> String {
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct FactsFile {
     #[serde(default)]
     labels: BTreeMap<String, Spanned<Vec<String>>>,
     #[serde(default)]

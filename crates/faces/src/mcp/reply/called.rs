@@ -16,7 +16,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
 use super::{
-    super::{common, message::Asked, question, server_info},
+    super::{common, message::McpMessage, question, server_info},
     RpcErrorBody,
 };
 
@@ -56,7 +56,7 @@ pub(super) struct OwnMeta<'a> {
 }
 
 impl<'a> OwnMeta<'a> {
-    pub(super) fn of(asked: &'a Asked, request_id: HttpRequestId) -> Self {
+    pub(super) fn of(asked: &'a McpMessage, request_id: HttpRequestId) -> Self {
         let tool = asked.tool.get().map(String::as_str);
         Self { request_id: Some(request_id), tool, ..Self::default() }
     }

@@ -23,7 +23,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use self::{kept::Kept, reading::Lines};
+use self::{kept::KeptCheckpoint, reading::Lines};
 use crate::cli::{Failure, Installation};
 
 /// The codes of [`Fault::exit_code`], for a person.
@@ -201,9 +201,9 @@ impl Verify {
         Ok(finish(&mut found, vec![text], kept.as_ref()))
     }
 
-    fn kept(&self, size: u64, made: Option<Timestamp>) -> Result<Option<Kept>, Fault> {
+    fn kept(&self, size: u64, made: Option<Timestamp>) -> Result<Option<KeptCheckpoint>, Fault> {
         let since = self.since.as_deref();
-        since.map(|path| Kept::find(path, size, made, &self.keys)).transpose()
+        since.map(|path| KeptCheckpoint::find(path, size, made, &self.keys)).transpose()
     }
 }
 
@@ -237,10 +237,14 @@ fn report_text(report: &Report) -> Vec<String> {
 }
 
 /// Says what the older checkpoint adds.
-fn finish(found: &mut Value, mut text: Vec<String>, kept: Option<&Kept>) -> (Value, String) {
+fn finish(
+    found: &mut Value,
+    mut text: Vec<String>,
+    kept: Option<&KeptCheckpoint>,
+) -> (Value, String) {
     if let Value::Object(members) = found {
         members.insert("verified".to_owned(), json!(true));
-        if let Some(Kept { since, newest }) = kept {
+        if let Some(KeptCheckpoint { since, newest }) = kept {
             let size = since.checkpoint().size;
             members.insert("continues".to_owned(), json!(size));
             text.push(format!("continues the log of {size} events that was kept"));

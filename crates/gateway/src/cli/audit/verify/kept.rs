@@ -21,13 +21,13 @@ const SLACK: i64 = 60;
 
 /// The checkpoint to hold a file against.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptCheckpoint {
     pub(super) since: Since,
     /// Size of the largest tree that was kept of the log.
     pub(super) newest: u64,
 }
 
-impl Kept {
+impl KeptCheckpoint {
     /// The one in the file at `path` that tells most about a tree of `size` leaves in a file that
     /// was `made` then: one that is larger and was published before, which proves that the log was
     /// set back; otherwise the largest that is not larger, or the smallest.

@@ -7,7 +7,7 @@ use portcullis_core::audit::export::{Report, Since};
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{Kept, Verify, finish, kept::KeptLog, report_text};
+use super::{KeptCheckpoint, Verify, finish, kept::KeptLog, report_text};
 use crate::{boot::Office, cli::Failure};
 
 impl Verify {
@@ -70,6 +70,6 @@ fn write_report(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (V
         indexed.events,
         if indexed.events == 1 { "" } else { "s" }
     ));
-    let kept = newest.map(|since| Kept { newest: since.checkpoint().size, since });
+    let kept = newest.map(|since| KeptCheckpoint { newest: since.checkpoint().size, since });
     finish(&mut found, text, kept.as_ref())
 }
