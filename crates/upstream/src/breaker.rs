@@ -63,52 +63,52 @@ struct CalledTool<'a> {
 #[derive(Debug)]
 pub(crate) struct Admission<'a> {
     breaker: &'a Breaker,
-    asked: CalledTool<'a>,
+    call: CalledTool<'a>,
     probes: bool,
     crowded: bool,
 }
 
 impl Circuits {
-    fn admit(&mut self, asked: CalledTool<'_>, now: Instant) -> Result<(), CallError> {
-        let of_tool = self.tools.get_mut(asked.tool);
-        let of_tool = of_tool.map_or(Ok(()), |health| health.admit(asked.org, now));
-        self.way.admit(asked.org, now).and(of_tool).map_err(CallError::resting)
+    fn admit(&mut self, call: CalledTool<'_>, now: Instant) -> Result<(), CallError> {
+        let of_tool = self.tools.get_mut(call.tool);
+        let of_tool = of_tool.map_or(Ok(()), |health| health.admit(call.org, now));
+        self.way.admit(call.org, now).and(of_tool).map_err(CallError::resting)
     }
 
     /// The call that goes out now tries what is open. Returns whether anything is.
-    fn probe(&mut self, asked: CalledTool<'_>) -> bool {
-        let of_tool = self.tools.get_mut(asked.tool);
-        let of_tool = of_tool.is_some_and(|health| health.probe(asked.org));
-        self.way.probe(asked.org) || of_tool
+    fn probe(&mut self, call: CalledTool<'_>) -> bool {
+        let of_tool = self.tools.get_mut(call.tool);
+        let of_tool = of_tool.is_some_and(|health| health.probe(call.org));
+        self.way.probe(call.org) || of_tool
     }
 
     /// The call that was to try the way and the tool has ended.
-    fn unprobed(&mut self, asked: CalledTool<'_>) {
-        self.way.unprobed(asked.org);
-        if let Some(health) = self.tools.get_mut(asked.tool) {
-            health.unprobed(asked.org);
+    fn unprobed(&mut self, call: CalledTool<'_>) {
+        self.way.unprobed(call.org);
+        if let Some(health) = self.tools.get_mut(call.tool) {
+            health.unprobed(call.org);
         }
     }
 
-    fn hear(&mut self, asked: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
+    fn hear(&mut self, call: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
         if probes {
             // Whatever it said, and of which circuit: it is no longer under way.
-            self.unprobed(asked);
+            self.unprobed(call);
         }
         match said {
             EndMeaning::Works => {
                 self.way = Health::default();
-                if let Some(health) = self.tools.get_mut(asked.tool) {
-                    health.works(asked.org, now);
+                if let Some(health) = self.tools.get_mut(call.tool) {
+                    health.works(call.org, now);
                     if health.is_good() {
-                        self.tools.remove(asked.tool);
+                        self.tools.remove(call.tool);
                     }
                 }
             }
-            EndMeaning::Unreachable => self.way.fails(asked.org, now, probes),
+            EndMeaning::Unreachable => self.way.fails(call.org, now, probes),
             EndMeaning::Useless => {
                 self.way = Health::default();
-                self.of_tool(asked.tool).fails(asked.org, now, probes);
+                self.of_tool(call.tool).fails(call.org, now, probes);
             }
             EndMeaning::Nothing => {}
         }
@@ -137,14 +137,14 @@ impl Breaker {
         tool: &'a ToolName,
         now: Instant,
     ) -> Result<Admission<'a>, CallError> {
-        let asked = CalledTool { org, tool };
+        let call = CalledTool { org, tool };
         let mut probes = false;
         if self.troubled.load(Ordering::Acquire) {
             let mut circuits = self.lock();
-            circuits.admit(asked, now)?;
-            probes = circuits.probe(asked);
+            circuits.admit(call, now)?;
+            probes = circuits.probe(call);
         }
-        Ok(Admission { breaker: self, asked, probes, crowded: false })
+        Ok(Admission { breaker: self, call, probes, crowded: false })
     }
 
     /// Fails if a call would not be let through now.
@@ -179,13 +179,13 @@ impl Breaker {
         circuits.tools.values().chain([&circuits.way]).filter(|it| it.is_open()).count()
     }
 
-    fn hear(&self, asked: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
+    fn hear(&self, call: CalledTool<'_>, said: EndMeaning, probes: bool, now: Instant) {
         let quiet = !self.troubled.load(Ordering::Acquire);
         if said == EndMeaning::Nothing || (said == EndMeaning::Works && quiet) {
             return;
         }
         let mut circuits = self.lock();
-        circuits.hear(asked, said, probes, now);
+        circuits.hear(call, said, probes, now);
         self.note(&circuits);
     }
 
@@ -215,7 +215,7 @@ impl Admission<'_> {
             Err(error) => what(error.kind),
             Ok(_) => EndMeaning::Works,
         };
-        self.breaker.hear(self.asked, said, self.probes, Instant::now());
+        self.breaker.hear(self.call, said, self.probes, Instant::now());
         self.probes &= said == EndMeaning::Nothing;
         end
     }
@@ -225,7 +225,7 @@ impl Drop for Admission<'_> {
     fn drop(&mut self) {
         if self.probes {
             // It said nothing.
-            self.breaker.lock().unprobed(self.asked);
+            self.breaker.lock().unprobed(self.call);
         }
     }
 }

@@ -111,12 +111,12 @@ struct Envelope<'a, R: Serialize> {
 /// The body of a response. A list is not copied.
 pub(crate) fn response_body(
     outcome: &Outcome,
-    asked: Option<&McpMessage>,
+    request: Option<&McpMessage>,
     request_id: HttpRequestId,
 ) -> Body {
     match &outcome.content {
         Content::Message(Reply::List(list)) => {
-            Body::new(Parts::from(in_parts(asked.map(|asked| &asked.id), list)))
+            Body::new(Parts::from(in_parts(request.map(|request| &request.id), list)))
         }
         Content::Message(Reply::Result(_) | Reply::Error(_) | Reply::Accepted)
         | Content::Data(_)
@@ -124,14 +124,14 @@ pub(crate) fn response_body(
         | Content::Begun(_)
         | Content::Page(_)
         | Content::Result(_)
-        | Content::Failed(_) => Body::from(body(outcome, asked, request_id)),
+        | Content::Failed(_) => Body::from(body(outcome, request, request_id)),
     }
 }
 
 /// The text of an answer.
 pub(crate) fn body(
     outcome: &Outcome,
-    asked: Option<&McpMessage>,
+    request: Option<&McpMessage>,
     request_id: HttpRequestId,
 ) -> Vec<u8> {
     let of_error = match &outcome.content {
@@ -144,9 +144,9 @@ pub(crate) fn body(
         | Content::Result(_)
         | Content::Failed(_) => None,
     };
-    let id = of_error.or(asked.map(|asked| &asked.id));
+    let id = of_error.or(request.map(|request| &request.id));
     let envelope = |error| Envelope::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
-    let written = match written(outcome, asked, request_id) {
+    let written = match written(outcome, request, request_id) {
         ReplyForm::Nothing => return Vec::new(),
         ReplyForm::Text(text) => return around(id, text),
         ReplyForm::List(list) => return in_parts(id, list).concat(),
@@ -196,11 +196,11 @@ fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
 
 fn written<'a>(
     outcome: &'a Outcome,
-    asked: Option<&'a McpMessage>,
+    request: Option<&'a McpMessage>,
     request_id: HttpRequestId,
 ) -> ReplyForm<'a> {
-    let written = plainly(outcome, asked, request_id);
-    match (written, asked.and_then(McpMessage::ended_task)) {
+    let written = plainly(outcome, request, request_id);
+    match (written, request.and_then(McpMessage::ended_task)) {
         (ReplyForm::Called(mut called), Some(task)) => {
             called.own.disposition = disposition(outcome);
             ReplyForm::Task(TaskEnd { task, called })
@@ -230,10 +230,10 @@ fn disposition(outcome: &Outcome) -> Option<Disposition> {
 
 fn plainly<'a>(
     outcome: &'a Outcome,
-    asked: Option<&'a McpMessage>,
+    request: Option<&'a McpMessage>,
     request_id: HttpRequestId,
 ) -> ReplyForm<'a> {
-    match (&outcome.content, asked) {
+    match (&outcome.content, request) {
         (Content::Message(Reply::Accepted), _) => ReplyForm::Nothing,
         (Content::Message(Reply::Result(text)), _) => ReplyForm::Text(text),
         (Content::Message(Reply::List(list)), _) => ReplyForm::List(list),
@@ -242,9 +242,9 @@ fn plainly<'a>(
             message: error.message.clone(),
             data: error.data.as_ref().map(ErrorData::Protocol),
         }),
-        (Content::Result(result), Some(asked)) => {
+        (Content::Result(result), Some(request)) => {
             let governance = outcome.governance.as_ref();
-            let own = OwnMeta { governance, ..OwnMeta::of(asked, request_id) };
+            let own = OwnMeta { governance, ..OwnMeta::of(request, request_id) };
             let result = result.root();
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
@@ -252,9 +252,9 @@ fn plainly<'a>(
             let asks = asks.map(Node::to_value);
             let task = None;
             let sentence = None;
-            ReplyForm::Called(Called { era: asked.era, members, asks, task, sentence, own })
+            ReplyForm::Called(Called { era: request.era, members, asks, task, sentence, own })
         }
-        (Content::Failed(failure), _) => failed(outcome, failure, asked, request_id),
+        (Content::Failed(failure), _) => failed(outcome, failure, request, request_id),
         // Results of REST never come here.
         (
             Content::Data(_)
@@ -274,55 +274,56 @@ fn plainly<'a>(
 fn failed<'a>(
     outcome: &'a Outcome,
     failure: &Failure,
-    asked: Option<&'a McpMessage>,
+    request: Option<&'a McpMessage>,
     request_id: HttpRequestId,
 ) -> ReplyForm<'a> {
     let governance = outcome.governance.as_ref();
-    let executed = outcome.told_executed(asked.is_some_and(McpMessage::is_call));
+    let executed = outcome.told_executed(request.is_some_and(McpMessage::is_call));
     let details = failure.details(executed);
     let code = failure.code().to_owned();
     let message = failure.message();
     let error = RpcErrorBody { code, message: message.clone(), details };
-    if let (Some(asked), Some(executed)) = (asked, executed)
-        && is_result(failure, asked)
+    if let (Some(request), Some(executed)) = (request, executed)
+        && is_result(failure, request)
     {
-        let task = asked.begun_task();
-        let asks = question::approval(failure, asked.opens_urls.get().is_some() && task.is_none());
+        let task = request.begun_task();
+        let asks =
+            question::approval(failure, request.opens_urls.get().is_some() && task.is_none());
         let told = match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
             Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
         };
         let sentence = (asks.is_none() && task.is_none()).then_some(told);
-        let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(asked, request_id) };
+        let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(request, request_id) };
         let immediate = task.and_then(|task| task.get("statusMessage"));
         let own = OwnMeta { immediate, ..own };
-        let era = asked.era;
+        let era = request.era;
         let members = None;
         return ReplyForm::Called(Called { era, members, asks, task, sentence, own });
     }
     let code = match failure {
-        Failure::Refused(refusal) => code_of(refusal, asked),
+        Failure::Refused(refusal) => code_of(refusal, request),
         Failure::Replayed { http_status, .. } => i64::from(*http_status),
     };
-    let required = asked.and_then(|asked| required_capabilities(failure, asked));
+    let required = request.and_then(|request| required_capabilities(failure, request));
     let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
     let error = Box::new(error);
     let data = Some(ErrorData::Refused { required, error, governance, request_id });
     ReplyForm::Error(RpcError { code, message, data })
 }
 
-fn is_result(failure: &Failure, asked: &McpMessage) -> bool {
-    if asked.ended_task().is_some() {
+fn is_result(failure: &Failure, request: &McpMessage) -> bool {
+    if request.ended_task().is_some() {
         return true;
     }
-    asked.is_call()
+    request.is_call()
         && refused::is_for_models(failure.code())
-        && required_capabilities(failure, asked).is_none()
+        && required_capabilities(failure, request).is_none()
 }
 
 /// Capabilities that a client of the present era has to declare to be asked, if that is the failure.
-fn required_capabilities(failure: &Failure, asked: &McpMessage) -> Option<Value> {
-    if asked.era != Era::Modern {
+fn required_capabilities(failure: &Failure, request: &McpMessage) -> Option<Value> {
+    if request.era != Era::Modern {
         return None;
     }
     match failure {
@@ -334,9 +335,9 @@ fn required_capabilities(failure: &Failure, asked: &McpMessage) -> Option<Value>
 
 /// The code of an error. Where neither JSON-RPC nor MCP has one, the HTTP status, which lies outside
 /// of what both reserve.
-fn code_of(refusal: &Refusal, asked: Option<&McpMessage>) -> i64 {
+fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
     match refusal.http_status() {
-        404 if asked.is_some_and(McpMessage::is_call) => code::INVALID_PARAMS,
+        404 if request.is_some_and(McpMessage::is_call) => code::INVALID_PARAMS,
         400 => code::INVALID_PARAMS,
         405 | 413 | 415 => code::INVALID_REQUEST,
         500 => code::INTERNAL_ERROR,
@@ -345,11 +346,11 @@ fn code_of(refusal: &Refusal, asked: Option<&McpMessage>) -> i64 {
 }
 
 /// The status of an answer, which is that of REST unless JSON-RPC tells it.
-pub(crate) fn status(outcome: &Outcome, asked: Option<&McpMessage>) -> StatusCode {
-    let is_call = asked.is_some_and(McpMessage::is_call);
-    let told = |failure: &Failure| asked.is_some_and(|asked| is_result(failure, asked));
+pub(crate) fn status(outcome: &Outcome, request: Option<&McpMessage>) -> StatusCode {
+    let is_call = request.is_some_and(McpMessage::is_call);
+    let told = |failure: &Failure| request.is_some_and(|request| is_result(failure, request));
     let unanswerable = |failure: &Failure| {
-        asked.is_some_and(|asked| required_capabilities(failure, asked).is_some())
+        request.is_some_and(|request| required_capabilities(failure, request).is_some())
     };
     match &outcome.content {
         Content::Message(Reply::Error(error)) => {

@@ -112,9 +112,9 @@ async fn list(status: Option<Status>, of: &OfOrg) -> Result<(), Failure> {
 impl Decision {
     async fn run(self, vote: Vote) -> Result<(), Failure> {
         let Self { approval, reason, of } = self;
-        let asked = body(json!({ "decision": vote, "comment": reason }));
+        let request = body(json!({ "decision": vote, "comment": reason }));
         let remotely = async |gateway: &RemoteGateway| {
-            gateway.post(&format!("/v1/approvals/{approval}/decision"), &asked).await
+            gateway.post(&format!("/v1/approvals/{approval}/decision"), &request).await
         };
         let here = async |office: &Office, org: Org| {
             Ok(json!(office.shell.decide(org.id, approval, vote, reason.as_deref()).await?))

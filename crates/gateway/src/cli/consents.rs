@@ -46,8 +46,8 @@ impl Consents {
 
 async fn withdraw(consent: ConsentId, of: &OfOrg) -> Result<(), Failure> {
     let remotely = async |gateway: &RemoteGateway| {
-        let told = gateway.delete(&format!("/v1/consents/{consent}")).await?;
-        Ok(told.get("tokens_revoked").cloned().unwrap_or_default())
+        let answer = gateway.delete(&format!("/v1/consents/{consent}")).await?;
+        Ok(answer.get("tokens_revoked").cloned().unwrap_or_default())
     };
     let here = async |office: &Office, org: Org| {
         Ok(json!(office.shell.withdraw_consent(org.id, consent).await?))

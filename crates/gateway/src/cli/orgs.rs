@@ -98,9 +98,9 @@ impl PlanArgs {
 
 async fn show(of: &OfOrg) -> Result<(), Failure> {
     let remotely = async |gateway: &RemoteGateway| {
-        let told = gateway.get("/v1/org").await?;
-        let mut shown = org_record(&told);
-        if let (Value::Object(members), Some(used)) = (&mut shown, told.get("used")) {
+        let answer = gateway.get("/v1/org").await?;
+        let mut shown = org_record(&answer);
+        if let (Value::Object(members), Some(used)) = (&mut shown, answer.get("used")) {
             members.insert("used".to_owned(), used.clone());
         }
         Ok(shown)

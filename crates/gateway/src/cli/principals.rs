@@ -196,8 +196,8 @@ async fn create(new: NewPrincipal, of: &OfOrg) -> Result<Principal, Failure> {
     if let Some(gateway) = of.gateway().await? {
         let (role, scopes) = role_members(new.role);
         let kind = new.kind.as_str();
-        let asked = json!({ "name": new.name, "kind": kind, "role": role, "scopes": scopes });
-        let made = gateway.post("/v1/principals", &body(asked)).await?;
+        let request = json!({ "name": new.name, "kind": kind, "role": role, "scopes": scopes });
+        let made = gateway.post("/v1/principals", &body(request)).await?;
         return principal_of(&made, gateway.org_id().await?);
     }
     of.here(async |office, org| Ok(office.shell.create_principal(org.id, new).await?)).await
@@ -221,8 +221,8 @@ fn patch_body(patch: PrincipalPatch) -> Value {
 async fn list(of: &OfOrg) -> Result<(), Failure> {
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
-        let told = gateway.list("/v1/principals", &[]).await?;
-        told.iter().map(|told| principal_of(told, org)).collect::<Result<Vec<_>, _>>()
+        let answer = gateway.list("/v1/principals", &[]).await?;
+        answer.iter().map(|answer| principal_of(answer, org)).collect::<Result<Vec<_>, _>>()
     };
     let here = async |office: &Office, org: Org| Ok(office.shell.principals(org.id).await?);
     let records: Vec<Value> = of.act(remotely, here).await?.iter().map(record).collect();

@@ -272,17 +272,17 @@ impl RemoteGateway {
 }
 
 /// A principal as the API tells it.
-pub(super) fn principal_of(told: &Value, org_id: OrgId) -> Result<Principal, Failure> {
-    let scopes = || member(told, "scopes")?.parse().map_err(|_| unreadable("scopes"));
+pub(super) fn principal_of(answer: &Value, org_id: OrgId) -> Result<Principal, Failure> {
+    let scopes = || member(answer, "scopes")?.parse().map_err(|_| unreadable("scopes"));
     let groups = |name| {
-        let listed = told.get(name).and_then(Value::as_array);
+        let listed = answer.get(name).and_then(Value::as_array);
         listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
     Ok(Principal {
-        id: member(told, "id")?.parse().map_err(|_| unreadable("id"))?,
+        id: member(answer, "id")?.parse().map_err(|_| unreadable("id"))?,
         org_id,
-        name: member(told, "name")?.to_owned(),
-        role: match member(told, "role")? {
+        name: member(answer, "name")?.to_owned(),
+        role: match member(answer, "role")? {
             "member" => Role::Member,
             "auditor" => Role::Auditor,
             "admin" => Role::Admin,
@@ -291,18 +291,18 @@ pub(super) fn principal_of(told: &Value, org_id: OrgId) -> Result<Principal, Fai
         },
         groups: groups("groups"),
         provisioned_groups: groups("provisioned_groups"),
-        created_at: moment(told, "created_at")?.ok_or_else(|| unreadable("created_at"))?,
-        disabled_at: moment(told, "disabled_at")?,
+        created_at: moment(answer, "created_at")?.ok_or_else(|| unreadable("created_at"))?,
+        disabled_at: moment(answer, "disabled_at")?,
     })
 }
 
 /// The text in a member of an answer.
-pub(super) fn member<'a>(told: &'a Value, name: &str) -> Result<&'a str, Failure> {
-    told.get(name).and_then(Value::as_str).ok_or_else(|| unreadable(name))
+pub(super) fn member<'a>(answer: &'a Value, name: &str) -> Result<&'a str, Failure> {
+    answer.get(name).and_then(Value::as_str).ok_or_else(|| unreadable(name))
 }
 
-fn moment(told: &Value, name: &str) -> Result<Option<Timestamp>, Failure> {
-    let text = told.get(name).and_then(Value::as_str);
+fn moment(answer: &Value, name: &str) -> Result<Option<Timestamp>, Failure> {
+    let text = answer.get(name).and_then(Value::as_str);
     let parsed = text.map(|text| Timestamp::parse_rfc3339(text).ok_or_else(|| unreadable(name)));
     parsed.transpose()
 }
@@ -329,8 +329,8 @@ pub(super) fn body(mut members: Value) -> Value {
 }
 
 /// The record of the org, as `portcullis org` prints it.
-pub(super) fn org_record(told: &Value) -> Value {
-    let at = |pointer: &str| told.pointer(pointer).cloned().unwrap_or_default();
+pub(super) fn org_record(answer: &Value) -> Value {
+    let at = |pointer: &str| answer.pointer(pointer).cloned().unwrap_or_default();
     json!({
         "id": at("/id"),
         "name": at("/name"),

@@ -102,8 +102,8 @@ impl Tokens {
             Self::Revoke { token_id, installation } => {
                 let others = if let Some(gateway) = installation.gateway(None).await? {
                     let path = format!("/v1/tokens/{token_id}");
-                    let told = gateway.delete(&path).await?;
-                    told.get("descendants_revoked").cloned().unwrap_or_default()
+                    let answer = gateway.delete(&path).await?;
+                    answer.get("descendants_revoked").cloned().unwrap_or_default()
                 } else {
                     let revoke =
                         async |office: &Office| Ok(office.shell.revoke_token(token_id).await?);
@@ -162,11 +162,11 @@ impl Create {
             "allowed_from": networks,
             "exchange_only": self.exchange_only.then_some(true),
         });
-        let told = gateway.post("/v1/tokens", &body(asked)).await?;
-        let mut shown = told_record(&told, principal.org_id);
-        let token = told.get("token").cloned().unwrap_or_default();
+        let answer = gateway.post("/v1/tokens", &body(asked)).await?;
+        let mut shown = record_of_answer(&answer, principal.org_id);
+        let token = answer.get("token").cloned().unwrap_or_default();
         let output = self.installation.output();
-        let scopes = told.get("scopes").and_then(Value::as_str).unwrap_or_default();
+        let scopes = answer.get("scopes").and_then(Value::as_str).unwrap_or_default();
         output.note(&format!("scopes: {scopes}"));
         let text = token.as_str().unwrap_or_default().to_owned();
         if let Value::Object(members) = &mut shown {
@@ -180,7 +180,7 @@ async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
         let all = gateway.list("/v1/tokens", &[]).await?;
-        Ok(all.iter().map(|told| told_record(told, org)).collect())
+        Ok(all.iter().map(|answer| record_of_answer(answer, org)).collect())
     };
     let here = async |office: &Office, org: Org| {
         Ok(office.shell.tokens(org.id).await?.iter().map(record).collect())
@@ -189,9 +189,9 @@ async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
 }
 
 /// The record of a token that the API tells of; it keeps lineage and grant to itself.
-fn told_record(told: &Value, org: OrgId) -> Value {
-    let at = |name: &str| told.get(name).cloned().unwrap_or_default();
-    let networks = told.get("allowed_from").and_then(Value::as_array);
+fn record_of_answer(answer: &Value, org: OrgId) -> Value {
+    let at = |name: &str| answer.get(name).cloned().unwrap_or_default();
+    let networks = answer.get("allowed_from").and_then(Value::as_array);
     let networks = networks.map(|all| {
         let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
         all.join(",")

@@ -67,11 +67,11 @@ impl Providers {
     /// Earlier attempts of the same caller for the same connection end.
     pub(super) async fn begin(
         self: &Arc<Self>,
-        asked: PermittedConnect,
+        connect: PermittedConnect,
         scopes: Option<Vec<String>>,
         return_to: Option<&str>,
     ) -> Result<Connected, Refusal> {
-        let provider = Arc::clone(&asked.provider);
+        let provider = Arc::clone(&connect.provider);
         let settings = provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
         let return_to = match return_to {
             Some(text) => {
@@ -96,13 +96,13 @@ impl Providers {
             Ok(server) => server,
             Err(unknown) => {
                 let refusal = provider.unknown(&unknown);
-                return Err(self.connect_failed(&asked, id, refusal).await);
+                return Err(self.connect_failed(&connect, id, refusal).await);
             }
         };
         let scopes = wanted(settings, &server, scopes)?;
         let client = match self.client_at(&provider, settings, &server).await {
             Ok(client) => client,
-            Err(refusal) => return Err(self.connect_failed(&asked, id, refusal).await),
+            Err(refusal) => return Err(self.connect_failed(&connect, id, refusal).await),
         };
         let begun = Begun {
             verifier: PkceVerifier::generate(&*self.base.random).secret().clone(),
@@ -112,29 +112,33 @@ impl Providers {
             scopes,
             return_to: return_to.map(|it| it.as_str().to_owned()),
         };
-        self.remember(&asked, id, &server, &begun).await
+        self.remember(&connect, id, &server, &begun).await
     }
 
     async fn remember(
         self: &Arc<Self>,
-        asked: &PermittedConnect,
+        connect: &PermittedConnect,
         id: ProviderId,
         server: &Server,
         begun: &Begun,
     ) -> Result<Connected, Refusal> {
-        let settings = asked.provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
-        let caller = asked.ctx.caller();
-        let slug = asked.provider.declared.slug.as_str();
+        let settings = connect.provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
+        let caller = connect.ctx.caller();
+        let slug = connect.provider.declared.slug.as_str();
         let earlier =
-            self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, asked.owner);
+            self.base.store.attempts_of(caller.org_id, caller.principal_id, slug, connect.owner);
         for attempt in earlier.await? {
             self.give_up(&attempt, "superseded").await;
         }
-        let record = self.first_record(asked, id).await?;
-        let about = About::of(asked, record.id);
+        let record = self.first_record(connect, id).await?;
+        let about = About::of(connect, record.id);
         let details = json!({ "scopes": begun.scopes, "issuer": begun.issuer });
-        let started =
-            self.connection_event(&asked.ctx, EventType::ProviderConnectStarted, &about, &details);
+        let started = self.connection_event(
+            &connect.ctx,
+            EventType::ProviderConnectStarted,
+            &about,
+            &details,
+        );
         self.audit.record(started).await?;
         let attempt_id = GrantId::new(self.base.ids()).to_string().replace("grn_", "att_");
         let org = caller.org_id.to_string();
@@ -145,7 +149,7 @@ impl Providers {
             org_id: caller.org_id,
             provider_id: record.id,
             slug: slug.to_owned(),
-            owner: asked.owner,
+            owner: connect.owner,
             principal_id: caller.principal_id,
             state_hash: digest(state.expose()),
             expires_at,

@@ -35,9 +35,9 @@ impl Providers {
     /// Connects a provider that needs no consent, once it answers.
     pub(super) async fn connect_open(
         self: &Arc<Self>,
-        asked: PermittedConnect,
+        connect: PermittedConnect,
     ) -> Result<ProviderView, Refusal> {
-        let PermittedConnect { ctx, provider, owner } = &asked;
+        let PermittedConnect { ctx, provider, owner } = &connect;
         if !provider.declared.owners.me && *owner != ProviderOwner::Org {
             return Err(wrong("owner", "can only be `org` for this provider"));
         }
@@ -45,10 +45,10 @@ impl Providers {
         let id = ProviderId::new(self.base.ids());
         if let Err(error) = verified {
             let refusal = error.refusal(|error| provider.failure(error));
-            return Err(self.connect_failed(&asked, id, refusal).await);
+            return Err(self.connect_failed(&connect, id, refusal).await);
         }
         let now = self.base.clock.now();
-        let record = self.first_record(&asked, id).await?;
+        let record = self.first_record(&connect, id).await?;
         let record = if record.removed_at.is_none() {
             record
         } else {
@@ -56,7 +56,7 @@ impl Providers {
             shown?;
             ProviderRecord { id, removed_at: None, created_at: now, ..record }
         };
-        let about = About::of(&asked, record.id);
+        let about = About::of(&connect, record.id);
         self.audit
             .record(self.connection_event(ctx, EventType::ProviderConnected, &about, &json!({})))
             .await?;
@@ -67,10 +67,10 @@ impl Providers {
     /// Connects a provider with a key, once the provider has taken it for a call.
     pub(super) async fn connect_key(
         self: &Arc<Self>,
-        asked: PermittedConnect,
+        connect: PermittedConnect,
         key: Secret,
     ) -> Result<ProviderView, Refusal> {
-        let auth = &asked.provider.declared.auth;
+        let auth = &connect.provider.declared.auth;
         let fits = (1..=MAX_KEY_BYTES).contains(&key.expose().len());
         let header = fits.then(|| auth.header(&key)).flatten();
         let unusable = || wrong("api_key", "has to be 1 to 8192 bytes that a header can carry");
@@ -78,20 +78,20 @@ impl Providers {
         let credential = StoredCredential {
             token: key,
             refresh: None,
-            server: asked.provider.declared.address().to_owned(),
+            server: connect.provider.declared.address().to_owned(),
             issuer: None,
             client_id: None,
             resource: None,
             consent: ProviderId::new(self.base.ids()).to_string(),
         };
-        let record = self.first_record(&asked, ProviderId::new(self.base.ids())).await?;
+        let record = self.first_record(&connect, ProviderId::new(self.base.ids())).await?;
         let id = record.id;
         let org = record.org_id;
-        match self.take_into_use(&asked, record, &credential, Grant::default()).await {
+        match self.take_into_use(&connect, record, &credential, Grant::default()).await {
             Ok(view) => Ok(view),
             Err(refusal) => {
                 let _ = self.base.store.forget_pending_provider(org, id).await;
-                Err(self.connect_failed(&asked, id, refusal).await)
+                Err(self.connect_failed(&connect, id, refusal).await)
             }
         }
     }
@@ -99,11 +99,11 @@ impl Providers {
     /// The record of the owner's connection; a new one is `pending`.
     pub(super) async fn first_record(
         &self,
-        asked: &PermittedConnect,
+        connect: &PermittedConnect,
         id: ProviderId,
     ) -> Result<ProviderRecord, Refusal> {
-        let org = asked.ctx.caller().org_id;
-        let new = new_provider(id, org, asked.owner, &asked.provider.declared);
+        let org = connect.ctx.caller().org_id;
+        let new = new_provider(id, org, connect.owner, &connect.provider.declared);
         let record = self.base.store.upsert_provider(&new, self.base.clock.now()).await;
         record.map_err(Refusal::from)
     }
@@ -112,19 +112,19 @@ impl Providers {
     /// before: not until it works.
     pub(super) async fn take_into_use(
         self: &Arc<Self>,
-        asked: &PermittedConnect,
+        connect: &PermittedConnect,
         record: ProviderRecord,
         credential: &StoredCredential,
         grant: Grant,
     ) -> Result<ProviderView, Refusal> {
-        let PermittedConnect { ctx, provider, .. } = asked;
+        let PermittedConnect { ctx, provider, .. } = connect;
         let org = record.org_id;
         let id = record.id;
         let header = provider.declared.auth.header(&credential.token).ok_or(Refusal::Internal)?;
         let tried_at = self.base.clock.now();
         let listed = self.tried(org, provider, &header, &grant.scopes).await?;
         let account = self.account_of(provider, &header).await;
-        let about = About::of(asked, id);
+        let about = About::of(connect, id);
         let details = json!({ "scopes": grant.scopes, "issuer": credential.issuer });
         self.audit
             .record(self.connection_event(ctx, EventType::ProviderConnected, &about, &details))
@@ -188,15 +188,15 @@ impl Providers {
     /// Records that a connect failed; gives what to answer.
     pub(super) async fn connect_failed(
         &self,
-        asked: &PermittedConnect,
+        connect: &PermittedConnect,
         id: ProviderId,
         refusal: Refusal,
     ) -> Refusal {
-        let about = About::of(asked, id);
+        let about = About::of(connect, id);
         let outcome = outcome_of(&refusal, portcullis_core::refusal::Executed::No);
         let details = json!({ "reason": reason(&refusal) });
         let event =
-            self.connection_event(&asked.ctx, EventType::ProviderConnectFailed, &about, &details);
+            self.connection_event(&connect.ctx, EventType::ProviderConnectFailed, &about, &details);
         let event = failed(event, outcome.status, refusal.code(), refusal.http_status());
         match self.audit.record(event).await {
             Ok(()) => refusal,

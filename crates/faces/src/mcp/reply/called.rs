@@ -56,8 +56,8 @@ pub(super) struct OwnMeta<'a> {
 }
 
 impl<'a> OwnMeta<'a> {
-    pub(super) fn of(asked: &'a McpMessage, request_id: HttpRequestId) -> Self {
-        let tool = asked.tool.get().map(String::as_str);
+    pub(super) fn of(request: &'a McpMessage, request_id: HttpRequestId) -> Self {
+        let tool = request.tool.get().map(String::as_str);
         Self { request_id: Some(request_id), tool, ..Self::default() }
     }
 }

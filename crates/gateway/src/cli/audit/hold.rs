@@ -94,8 +94,8 @@ impl Add {
                 }
                 Some(_) | None => actor,
             };
-            let asked = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
-            gateway.post("/v1/audit/holds", &body(asked)).await?
+            let request = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
+            gateway.post("/v1/audit/holds", &body(request)).await?
         } else {
             let lay = async |office: &Office, Org { id: org, .. }: Org| {
                 let actor = super::actor(office, org, actor.as_deref()).await?;

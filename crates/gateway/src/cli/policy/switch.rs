@@ -61,9 +61,9 @@ impl Disable {
 
     async fn run_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
         let reason = self.reason.as_deref().ok_or("give the `--reason`: it is recorded")?;
-        let asked = json!({ "ttl": self.ttl, "reason": reason });
-        let told = gateway.send(Method::PUT, &override_of(&self.id), Some(&asked)).await?;
-        let until = told.get("until").and_then(Value::as_str).unwrap_or_default();
+        let request = json!({ "ttl": self.ttl, "reason": reason });
+        let answer = gateway.send(Method::PUT, &override_of(&self.id), Some(&request)).await?;
+        let until = answer.get("until").and_then(Value::as_str).unwrap_or_default();
         let text = format!("`{}` is off until {until} for the org of the token", self.id);
         self.installation.output().line(&text)
     }

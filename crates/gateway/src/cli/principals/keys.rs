@@ -63,9 +63,9 @@ impl Keys {
                 let key = PublicKey::parse(&read(&key_file)?)?;
                 let (thumbprint, jwk) = (key.thumbprint().to_owned(), key.jwk().clone());
                 let (id, added) = if let Some((gateway, id)) = whom.remotely().await? {
-                    let asked = json!({ "jwk": jwk });
-                    let told = gateway.post(&keys_of(id), &asked).await?;
-                    (id, record(&told, id))
+                    let request = json!({ "jwk": jwk });
+                    let answer = gateway.post(&keys_of(id), &request).await?;
+                    (id, record(&answer, id))
                 } else {
                     let add = async |shell: &Shell, id: PrincipalId| {
                         Ok(shell.add_principal_key(id, key).await?)
@@ -79,7 +79,7 @@ impl Keys {
             Self::List { whom } => {
                 let records: Vec<Value> = if let Some((gateway, id)) = whom.remotely().await? {
                     let (keys, _) = gateway.page(&keys_of(id), &[]).await?;
-                    keys.iter().map(|told| record(told, id)).collect()
+                    keys.iter().map(|answer| record(answer, id)).collect()
                 } else {
                     let list =
                         async |shell: &Shell, id: PrincipalId| Ok(shell.principal_keys(id).await?);
@@ -92,8 +92,8 @@ impl Keys {
             Self::Remove { whom, key } => {
                 let (id, revoked) = if let Some((gateway, id)) = whom.remotely().await? {
                     let path = with_query(&keys_of(id), &[("key_id", &key)]);
-                    let told = gateway.delete(&path).await?;
-                    (id, told.get("tokens_revoked").cloned().unwrap_or_default())
+                    let answer = gateway.delete(&path).await?;
+                    (id, answer.get("tokens_revoked").cloned().unwrap_or_default())
                 } else {
                     let remove = async |shell: &Shell, id: PrincipalId| {
                         Ok((id, json!(shell.remove_principal_key(id, &key).await?)))
@@ -133,8 +133,8 @@ fn view(key: &PrincipalKey) -> Value {
     })
 }
 
-fn record(told: &Value, principal_id: PrincipalId) -> Value {
-    let at = |pointer: &str| told.pointer(pointer).cloned();
+fn record(answer: &Value, principal_id: PrincipalId) -> Value {
+    let at = |pointer: &str| answer.pointer(pointer).cloned();
     json!({
         "id": at("/id"),
         "principal_id": principal_id,

@@ -16,14 +16,14 @@ pub(super) async fn waiting(
     provider: Option<&str>,
 ) -> Result<Vec<(Value, Value)>, Failure> {
     let org = gateway.org_id().await?;
-    let of_provider = |told: &Value| {
-        let slug = name(told, "id").split(':').next();
+    let of_provider = |answer: &Value| {
+        let slug = name(answer, "id").split(':').next();
         provider.is_none_or(|wanted| slug == Some(wanted))
     };
     let all = gateway.list("/v1/tools/waiting", &[]).await?;
-    let record = |told: Value| {
-        let at = |name: &str| told.get(name).cloned().unwrap_or_default();
-        let shared = told.get("shared") == Some(&json!(true));
+    let record = |answer: Value| {
+        let at = |name: &str| answer.get(name).cloned().unwrap_or_default();
+        let shared = answer.get("shared") == Some(&json!(true));
         let status = if at("accepted_version").is_null() { "waits" } else { "quarantined" };
         let record = json!({
             "id": at("id"),
@@ -34,7 +34,7 @@ pub(super) async fn waiting(
             "waiting_version": at("version"),
             "waits_since": at("waits_since"),
         });
-        (record, told)
+        (record, answer)
     };
     Ok(all.into_iter().filter(of_provider).map(record).collect())
 }
@@ -47,9 +47,9 @@ pub(super) async fn find(
     let all = waiting(gateway, tool.split(':').next()).await?;
     let found = all.into_iter().find(|(record, _)| name(record, "id") == tool);
     let nothing = || format!("nothing of `{}` waits to be accepted", visible(tool));
-    let (record, told) = found.ok_or_else(nothing)?;
-    let new = definition(&told, "new").ok_or("the answer of the gateway has no definition")?;
-    Ok((record, Some(differences(definition(&told, "old").as_ref(), &new))))
+    let (record, answer) = found.ok_or_else(nothing)?;
+    let new = definition(&answer, "new").ok_or("the answer of the gateway has no definition")?;
+    Ok((record, Some(differences(definition(&answer, "old").as_ref(), &new))))
 }
 
 /// Accepts the tools that are asked for, of those that wait.
@@ -73,11 +73,11 @@ pub(super) async fn accept(gateway: &RemoteGateway, asked: &Accept) -> Result<Ve
 }
 
 /// A definition as the API shows it, under the name of its tool.
-fn definition(told: &Value, side: &str) -> Option<ToolDefinition> {
-    let shown = told.get(side).filter(|shown| shown.is_object())?;
+fn definition(answer: &Value, side: &str) -> Option<ToolDefinition> {
+    let shown = answer.get(side).filter(|shown| shown.is_object())?;
     let at = |name: &str| shown.get(name).cloned().unwrap_or_default();
     let text = |name: &str| shown.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (_, tool) = name(told, "id").split_once(':')?;
+    let (_, tool) = name(answer, "id").split_once(':')?;
     Some(ToolDefinition {
         name: tool.parse().ok()?,
         title: text("title"),
