@@ -80,7 +80,7 @@ pub use self::{
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
-        counts::{CountStep, CountsView, StepView},
+        counts::{CountStep, CountsView, StepView, ToolCounts, ToolCountsView},
         events::{EventQuery, EventView},
         exports::{
             BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,

@@ -94,6 +94,7 @@ fn api() -> Vec<Row> {
         row(Token,                          Requests,    Shared,     NONE,  || routes!(v1::checkpoint::proof)),
         row(Scoped(Scope::AuditRead),       Requests,    Shared,     NONE,  || routes!(v1::checkpoint::get)),
         row(Scoped(Scope::AuditRead),       Requests,    Shared,     NONE,  || routes!(v1::counts::get)),
+        row(Scoped(Scope::AuditRead),       Requests,    Shared,     NONE,  || routes!(v1::counts::by_tool)),
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     SMALL, || routes!(v1::exports::create)),
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  || routes!(v1::exports::get)),
         row(Scoped(Scope::AuditExport),     Requests,    Shared,     NONE,  || routes!(v1::exports::file)),

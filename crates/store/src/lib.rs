@@ -67,7 +67,7 @@ pub use crate::{
     },
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
-        counts::{CallCounts, CountsRange, LATENCY_BOUNDS_MS, StepCounts},
+        counts::{CallCounts, CountsRange, LATENCY_BOUNDS_MS, StepCounts, TOOL_HOURS, ToolCalls},
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,

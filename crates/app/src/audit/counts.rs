@@ -1,5 +1,7 @@
 //! Counts of an org's calls over time, as plots show them.
 
+use std::collections::BTreeMap;
+
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
 use portcullis_store::{CallCounts, CountsRange, LATENCY_BOUNDS_MS, StoreError};
 use serde::Serialize;
@@ -112,7 +114,55 @@ impl StepView {
     }
 }
 
+/// Calls by tool over the last hours.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ToolCallCounts)]
+pub struct ToolCountsView {
+    /// Beginning of the first hour, in UTC.
+    pub from: Timestamp,
+    /// The tools that were asked for, in that order.
+    pub items: Vec<ToolCounts>,
+}
+
+/// Calls of a tool.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ToolCallCount)]
+pub struct ToolCounts {
+    #[schema(example = "github:list_issues")]
+    pub tool: String,
+    /// Calls that policies decided, in each of 24 hours; the last is the present one.
+    pub calls: Vec<u64>,
+}
+
+/// Hours of calls by tool in one answer.
+const HOURS: usize = 24;
+
 impl Audit {
+    /// Calls of these tools in the last 24 hours.
+    pub async fn tool_calls(
+        &self,
+        ctx: &Ctx,
+        tools: Vec<String>,
+    ) -> Result<ToolCountsView, Refusal> {
+        let last = self.base.clock.now().as_seconds().div_euclid(3_600);
+        let from = last + 1 - i64::try_from(HOURS).unwrap_or(i64::MAX);
+        let found = self.base.store.tool_calls(ctx.caller().org_id, &tools, from).await?;
+        let mut hours: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for counted in &found {
+            let calls = hours.entry(&counted.tool).or_insert_with(|| vec![0; HOURS]);
+            let place = usize::try_from(counted.hour - from).ok();
+            if let Some(place) = place.and_then(|place| calls.get_mut(place)) {
+                *place = counted.calls;
+            }
+        }
+        let items = tools.into_iter().map(|tool| {
+            let calls = hours.get(&*tool).cloned().unwrap_or_else(|| vec![0; HOURS]);
+            ToolCounts { tool, calls }
+        });
+        let items = items.collect();
+        Ok(ToolCountsView { from: moment(from * 60), items })
+    }
+
     /// Counts of the org's calls between two moments, widened to whole steps: up to now, and as far
     /// back as is usual for the step, unless told otherwise. Rejects more steps than fit an answer and
     /// moments for which the step is no longer kept.

@@ -157,10 +157,19 @@ impl Sparkline {
     pub(super) fn of(counts: &Json, member: &str, what: &str) -> Self {
         let steps = counts.items("/steps");
         let numbers = steps.iter().map(|step| number(step, member).unwrap_or(0.0));
-        let numbers: Vec<f64> = numbers.collect();
+        Self::through(&numbers.collect::<Vec<_>>(), what)
+    }
+
+    /// The numbers of a list; `what` they count.
+    pub(super) fn of_list(numbers: &Json, what: &str) -> Self {
+        let numbers = numbers.items("").into_iter().map(|it| it.0.as_f64().unwrap_or(0.0));
+        Self::through(&numbers.collect::<Vec<_>>(), what)
+    }
+
+    fn through(numbers: &[f64], what: &str) -> Self {
         let most = numbers.iter().copied().fold(0.0, f64::max);
         let width = 96.0 / lossy(numbers.len().saturating_sub(1).max(1));
-        let points = (0_u32..).zip(&numbers).map(|(place, number)| {
+        let points = (0_u32..).zip(numbers).map(|(place, number)| {
             let y = 19.0 - 17.0 * number / most.max(1.0);
             format!("{:.1},{y:.1}", 2.0 + width * f64::from(place))
         });

@@ -15,6 +15,11 @@ impl Filters {
         Self(form::fields(raw))
     }
 
+    /// One filter.
+    pub(super) fn of(name: &str, text: &str) -> Self {
+        Self(OAuthForm::default().with(name, text))
+    }
+
     /// The text of a filter; empty if it is not set.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()

@@ -14,6 +14,7 @@ use super::{
     api::Problem,
     guest::{Frame, Guest},
     json::Json,
+    plot::Sparkline,
     render,
     schema::{self, SchemaRow},
     schema_form::{self, Kind, Part},
@@ -35,9 +36,17 @@ const PATH: &str = "/console/tools";
 struct ToolsPage {
     frame: Frame,
     filters: Filters,
-    tools: Vec<Json>,
+    tools: Vec<ListedTool>,
+    /// True if the person may see how often tools are called.
+    may_count: bool,
     more: Option<String>,
     left_out: Vec<Json>,
+}
+
+/// A tool with its calls of a day.
+struct ListedTool {
+    tool: Json,
+    calls: Option<Sparkline>,
 }
 
 /// The tools that the person sees, with the filters of the API, and those that were left out.
@@ -67,7 +76,9 @@ pub(crate) async fn list(
     let left_out = left_out.await.map(|reply| reply.items()).unwrap_or_default();
     let more = more(PATH, &filters, reply.next.as_deref());
     let frame = guest.frame("Tools", PATH);
-    render(StatusCode::OK, &ToolsPage { frame, tools: reply.items(), more, filters, left_out })
+    let may_count = guest.may(Scope::AuditRead);
+    let tools = guest.with_calls(reply.items()).await;
+    render(StatusCode::OK, &ToolsPage { frame, filters, tools, may_count, more, left_out })
 }
 
 #[derive(Template)]
@@ -192,6 +203,23 @@ async fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
 }
 
 impl Guest {
+    /// The tools of a list, with their calls for people who may read the log.
+    async fn with_calls(&self, tools: Vec<Json>) -> Vec<ListedTool> {
+        let ids: Vec<String> = tools.iter().map(|tool| tool.text("/id")).collect();
+        let query = Filters::of("tools", &ids.join(",")).query();
+        let counts = self.ask(Some(Scope::AuditRead), |caller, state| {
+            v1::counts::by_tool(caller, state, RawQuery(query))
+        });
+        let counts = counts.await.map(|reply| reply.items()).unwrap_or_default();
+        let mut counts = counts.into_iter();
+        let with_calls = |tool: Json| {
+            let calls = counts.next();
+            let calls = calls.map(|it| Sparkline::of_list(&it.at("/calls"), "Calls of a day"));
+            ListedTool { tool, calls }
+        };
+        tools.into_iter().map(with_calls).collect()
+    }
+
     /// The connection that a refused call lacks; `None` if the person may not make it.
     async fn missing_connection(&self, problem: &Problem) -> Option<MissingConnection> {
         let id = Ok(Path(problem.details.text("/provider_id")));

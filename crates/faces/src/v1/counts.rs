@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::{RawQuery, State};
-use portcullis_app::{CountStep, CountsView};
+use portcullis_app::{CountStep, CountsView, ToolCountsView};
+use portcullis_core::refusal::Refusal;
 
 use crate::{
     Gateway,
@@ -12,6 +13,9 @@ use crate::{
     outcome::Outcome,
     query::Query,
 };
+
+/// Tools of one request.
+const MOST_TOOLS: usize = 200;
 
 /// Counts of the org's calls over time: how they were decided, what DLP found, how long they took.
 /// An event is counted when it has its place in the log, within a second.
@@ -38,4 +42,30 @@ pub(crate) async fn get(
     let counts =
         gateway.app.audit.call_counts(&ctx, step, query.time("from")?, query.time("to")?).await?;
     Ok(Outcome::data(&counts))
+}
+
+/// Calls by tool in the last 24 hours, of those that policies decided. An event is counted when it has its
+/// place in the log, within a second.
+#[utoipa::path(
+    get, path = "/v1/audit/tool-counts", tag = "audit", operation_id = "get_tool_counts",
+    params(
+        ("tools" = String, Query, description = "ids of tools, comma-separated, at most 200", pattern = "[^, ]"),
+    ),
+    responses(
+        (status = 200, description = "the calls of each tool by hour; of one that does not exist, none", body = One<ToolCountsView>),
+        (status = 400, description = "no tools, or too many", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn by_tool(
+    Caller(ctx): Caller,
+    State(gateway): State<Arc<Gateway>>,
+    RawQuery(raw): RawQuery,
+) -> Result<Outcome, Outcome> {
+    let query = Query::parse(raw.as_deref(), &["tools"])?;
+    let tools = query.list("tools");
+    if tools.is_empty() || tools.len() > MOST_TOOLS {
+        let message = format!("`tools` has to be 1 to {MOST_TOOLS} ids of tools.");
+        return Err(Refusal::bad_request(message).into());
+    }
+    Ok(Outcome::data(&gateway.app.audit.tool_calls(&ctx, tools).await?))
 }

@@ -3,13 +3,16 @@
 //! The sealer adds those of the events that it gives places, in the same transaction: each event is
 //! counted once, whatever crashes. Events sealed by versions without these counts are in none.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
+use serde::Deserialize;
 use sqlx::PgConnection;
 
 use crate::{
     Store,
-    db::{change, read, row},
+    db::{Db, change, read, row},
     error::StoreError,
 };
 
@@ -81,8 +84,70 @@ pub struct StepCounts {
     pub counts: CallCounts,
 }
 
+/// Calls of a tool within an hour.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolCalls {
+    pub tool: String,
+    /// Since the epoch.
+    pub hour: i64,
+    pub calls: u64,
+}
+
+/// Hours for which calls are kept by tool.
+pub const TOOL_HOURS: i64 = 48;
+
+row!(ToolRow { tool: String, hour: i64, number: i64 });
 row!(StepRow { step: i64, kind: i64, number: i64 });
 row!(CountRow { minute: i64, kind: i64, number: i64 });
+
+/// Calls by tool and hour since the epoch.
+pub(crate) type CallsByTool = BTreeMap<(String, i64), i64>;
+
+/// The members of a record that say whether it is of a call, and of which tool.
+#[derive(Deserialize)]
+struct CallRecord<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    target: Option<CalledTool<'a>>,
+    #[serde(borrow)]
+    governance: Option<Decided<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CalledTool<'a> {
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Decided<'a> {
+    #[serde(borrow)]
+    decision: Option<Cow<'a, str>>,
+}
+
+/// The tool that a record is a call of, if policies decided it: without a decision, the tool may be any text
+/// of a caller's.
+fn tool_of(core: &str) -> Option<String> {
+    let record: CallRecord<'_> = serde_json::from_str(core).ok()?;
+    record.governance?.decision?;
+    let tool = record.target?.id?;
+    (record.kind == "mcp.invocation").then(|| tool.into_owned())
+}
+
+/// Counts records, each with the moment of its commit.
+pub(super) fn calls_by_tool<'a>(
+    records: impl Iterator<Item = (&'a str, Timestamp)>,
+) -> CallsByTool {
+    let mut calls = CallsByTool::new();
+    for (core, committed_at) in records {
+        if let Some(tool) = tool_of(core) {
+            let hour = committed_at.as_seconds().div_euclid(HOUR * 60);
+            *calls.entry((tool, hour)).or_default() += 1;
+        }
+    }
+    calls
+}
 
 /// Counts the events of the org with these positions, the first excluded.
 pub(super) async fn count_events(
@@ -126,6 +191,35 @@ impl Store {
         Ok(steps)
     }
 
+    /// Calls of these tools in hours from `from` on, by tool and hour; hours without calls are left out.
+    #[boxed]
+    pub async fn tool_calls(
+        &self,
+        org: OrgId,
+        tools: &[String],
+        from: i64,
+    ) -> Result<Vec<ToolCalls>, StoreError> {
+        let tools = serde_json::json!(tools).to_string();
+        let query = match &self.db {
+            Db::Sqlite { .. } => BY_TOOL_SQLITE,
+            Db::Postgres(_) => BY_TOOL_POSTGRES,
+        };
+        let rows: Vec<ToolRow> = read!(self, org, |conn| {
+            sqlx::query_as(query)
+                .bind(org.to_string())
+                .bind(&tools)
+                .bind(from)
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        let calls = |row: ToolRow| ToolCalls {
+            tool: row.tool,
+            hour: row.hour,
+            calls: u64::try_from(row.number).unwrap_or(0),
+        };
+        Ok(rows.into_iter().map(calls).collect())
+    }
+
     /// Merges the old minutes of these orgs into hours, old hours into days, and forgets what was
     /// before `forgotten`. Two at once do no harm: what one took the other finds gone.
     #[boxed]
@@ -160,6 +254,11 @@ impl Store {
                             .await?;
                     }
                 }
+                sqlx::query("DELETE FROM audit_tool_counts WHERE org_id = $1 AND hour < $2")
+                    .bind(&org)
+                    .bind(now.div_euclid(HOUR) - TOOL_HOURS)
+                    .execute(&mut *tx)
+                    .await?;
                 sqlx::query("DELETE FROM audit_counts WHERE org_id = $1 AND minute < $2")
                     .bind(&org)
                     .bind(forgotten)
@@ -226,6 +325,21 @@ pub(super) const ADD_BY_PLACE: &str = add_sql!(
     "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",
     "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
 );
+
+/// Adds calls of a tool in an hour.
+pub(super) const ADD_CALLS: &str = "
+INSERT INTO audit_tool_counts (org_id, tool, hour, number) VALUES ($1, $2, $3, $4)
+ON CONFLICT (org_id, tool, hour)
+    DO UPDATE SET number = audit_tool_counts.number + excluded.number";
+
+const BY_TOOL_SQLITE: &str = "
+SELECT tool, hour, number FROM audit_tool_counts
+WHERE org_id = $1 AND tool IN (SELECT value FROM json_each($2)) AND hour >= $3 ORDER BY 1, 2";
+
+const BY_TOOL_POSTGRES: &str = "
+SELECT tool, hour, number FROM audit_tool_counts
+WHERE org_id = $1 AND tool IN (SELECT jsonb_array_elements_text($2::jsonb)) AND hour >= $3
+ORDER BY 1, 2";
 
 const BY_STEP: &str = "
 SELECT minute / $4 AS step, kind, CAST(SUM(number) AS BIGINT) AS number FROM audit_counts

@@ -17,7 +17,10 @@ use portcullis_core::{
 };
 
 use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
-use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
+use super::{
+    checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint},
+    counts,
+};
 use crate::{
     Store,
     db::{Db, Dialect, Found, LogConnection, change, read, waiting_events},
@@ -225,7 +228,9 @@ impl Store {
         // If it is not signed, whether it can be is asked once more.
         let is_last = checkpoint.is_some() && standing.rows.len() < BATCH;
         let tiles = tree.into_changed();
-        let growth = Growth { org, head, last_position, seals, tiles, checkpoint, is_last };
+        let records = standing.rows.iter().map(|row| (row.event.core.as_str(), row.committed_at));
+        let calls = counts::calls_by_tool(records);
+        let growth = Growth { org, head, last_position, seals, tiles, calls, checkpoint, is_last };
         Ok(Step::Grow(Box::new(growth)))
     }
 

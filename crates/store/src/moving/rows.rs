@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 42] = [
+pub(super) const TABLES: [&str; 43] = [
     "orgs",
     "org_usage",
     "principals",
@@ -53,6 +53,7 @@ pub(super) const TABLES: [&str; 42] = [
     "audit_holds",
     "audit_pruned",
     "audit_counts",
+    "audit_tool_counts",
     "sink_cursors",
     "sink_leases",
 ];

@@ -1,23 +1,30 @@
 //! Counts of calls by minute: each event once, summed by steps, thinned with age.
 
-use portcullis_core::id::OrgId;
-use portcullis_store::{CallCounts, CountsRange, NewEvent, StepCounts};
+use portcullis_core::{clock::Timestamp, id::OrgId};
+use portcullis_store::{CallCounts, CountsRange, NewEvent, StepCounts, TOOL_HOURS, ToolCalls};
+use serde_json::json;
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, append_all, event, leaf},
+    given::{self, NOW, append_all, event, leaf, texts},
 };
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60;
+const TOOL: &str = "p:t";
 
 /// A call that took so many microseconds, decided, scanned and ended so.
 fn call(org: OrgId, n: u32, took: i64, [decision, dlp, outcome]: [&'static str; 3]) -> NewEvent {
+    let record = json!({
+        "type": "mcp.invocation", "target": {"id": TOOL},
+        "governance": {"decision": Some(decision).filter(|it| !it.is_empty())},
+    });
     NewEvent {
-        occurred_at: portcullis_core::clock::Timestamp::from_micros(NOW.as_micros() - took),
+        occurred_at: Timestamp::from_micros(NOW.as_micros() - took),
         decision: Some(decision.into()).filter(|_| !decision.is_empty()),
         dlp_result: Some(dlp.into()),
         outcome: Some(outcome.into()),
+        texts: texts(&record.to_string()),
         ..event(org, n)
     }
 }
@@ -63,6 +70,18 @@ on_both! {
         let denied = CallCounts { denied: 1, ..CallCounts::default() };
         let steps = db.store.call_counts(other, range).await.unwrap();
         assert_eq!(steps, [StepCounts { minute: now(), counts: denied }]);
+        let hour = now() / 60;
+        let tools = [TOOL.to_owned(), "p:none".to_owned()];
+        for (org, calls) in [(org, 7), (other, 1)] {
+            let counted = db.store.tool_calls(org, &tools, hour).await.unwrap();
+            let expected = ToolCalls { tool: TOOL.to_owned(), hour, calls };
+            assert_eq!(counted, [expected], "those that a policy decided");
+            assert!(db.store.tool_calls(org, &tools, hour + 1).await.unwrap().is_empty());
+        }
+        let later = Timestamp::from_micros((now() + (TOOL_HOURS + 1) * 60) * 60_000_000);
+        db.store.thin_counts(&[org], later, Timestamp::from_micros(0)).await.unwrap();
+        assert!(db.store.tool_calls(org, &tools, 0).await.unwrap().is_empty());
+        assert_eq!(db.store.tool_calls(other, &tools, 0).await.unwrap().len(), 1);
     }
 
     async fn old_counts_are_merged_into_coarser_steps_and_forgotten_in_the_end(db: Database) {

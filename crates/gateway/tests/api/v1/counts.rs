@@ -1,4 +1,4 @@
-//! `GET /v1/audit/counts`: calls over time.
+//! `GET /v1/audit/counts`, `GET /v1/audit/tool-counts`: calls over time.
 
 use serde_json::json;
 
@@ -35,6 +35,18 @@ async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log
         let last = data["steps"].as_array().unwrap().iter().rev();
         let timed = last.filter(|step| step["allowed"] != 0).all(|step| step["p99_ms"].is_number());
         assert!(timed, "{answer:?}");
+    }
+    let path = "/v1/audit/tool-counts?tools=sample:list_items,sample:create_note";
+    let answer = gateway.get(&auditor, path).await;
+    assert_enveloped(&answer, path);
+    let calls = |nth: usize| {
+        let calls = answer.json["data"]["items"][nth]["calls"].as_array().unwrap();
+        (calls.len(), calls.iter().map(|it| it.as_u64().unwrap()).sum::<u64>())
+    };
+    assert_eq!((calls(0), calls(1)), ((24, 3), (24, 0)), "{answer:?}");
+    for wrong in ["", "?tools=", &format!("?tools={}", "a,".repeat(201)), "?tools=a&step=hour"] {
+        let answer = gateway.get(&auditor, &format!("/v1/audit/tool-counts{wrong}")).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
     }
     let reader = gateway.service(&who.org, "mcps:read");
     assert_eq!(gateway.get(&reader, "/v1/audit/counts").await.code(), "insufficient_scope");

@@ -11,7 +11,7 @@ use portcullis_core::{
 
 use super::{SignedNote, UnsealedEvent};
 use crate::{
-    audit::{checkpoints::StoredCheckpoint, tree::size_of},
+    audit::{checkpoints::StoredCheckpoint, counts::CallsByTool, tree::size_of},
     db::NewSeal,
     error::StoreError,
 };
@@ -69,6 +69,7 @@ pub(crate) struct Growth {
     pub(crate) last_position: i64,
     pub(crate) seals: Vec<NewSeal>,
     pub(crate) tiles: Vec<(TileId, Vec<u8>)>,
+    pub(crate) calls: CallsByTool,
     pub(crate) checkpoint: Option<StoredCheckpoint>,
     /// True if nothing is left to do once it is written.
     pub(super) is_last: bool,

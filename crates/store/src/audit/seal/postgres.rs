@@ -7,10 +7,10 @@ use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
-        counts::count_events,
+        counts::{ADD_CALLS, count_events},
         tree::{put_tiles, read_tiles},
     },
-    db::{RecordTexts, Scope, begin, insert_seals, parse, row},
+    db::{RecordTexts, Scope, begin, insert_seals, parse, row, run},
     error::StoreError,
 };
 
@@ -136,6 +136,9 @@ async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreErro
     }
     insert_seals(tx, &org, growth.head.size, &growth.seals).await?;
     count_events(tx, &org, growth.head.last_position, growth.last_position).await?;
+    for ((tool, hour), calls) in &growth.calls {
+        run!(tx, ADD_CALLS => org.as_str(), tool.as_str(), *hour, *calls);
+    }
     put_tiles!(tx, &org, &growth.tiles);
     if let Some(checkpoint) = &growth.checkpoint {
         put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);

@@ -197,6 +197,10 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
     let places = (&org, first, first + count);
     open.prepare_cached(INDEX)?.execute(places)?;
     open.prepare_cached(counts::ADD_BY_PLACE)?.execute(places)?;
+    let mut add = open.prepare_cached(counts::ADD_CALLS)?;
+    for ((tool, hour), calls) in &growth.calls {
+        add.execute((&org, tool, hour, calls))?;
+    }
     tail::forget(open, &org, growth.last_position)?;
     let mut put = open.prepare_cached(tree::PUT)?;
     for (tile, hashes) in &growth.tiles {

@@ -49,7 +49,7 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         | ("GET", "/v1/audit/exports/{id}" | "/v1/audit/exports/{id}/file") => {
             Some("audit:export")
         }
-        ("GET", "/v1/audit/checkpoint" | "/v1/audit/counts") => Some("audit:read"),
+        ("GET", "/v1/audit/checkpoint" | "/v1/audit/counts" | "/v1/audit/tool-counts") => Some("audit:read"),
         ("GET", "/v1/approvals" | "/v1/approvals/{id}") => Some("approvals:read"),
         ("POST", "/v1/approvals/{id}/decision") => Some("approvals:decide"),
         ("GET" | "POST" | "DELETE", "/v1/principals/{id}/keys")
