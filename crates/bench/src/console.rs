@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Pages that are asked for; `{id}` is an event.
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 19] = [
     "/console",
     "/console/events",
     "/console/events?decision=deny",
@@ -36,6 +36,7 @@ const PAGES: [&str; 18] = [
     "/console/providers",
     "/console/policies",
     "/console/workbench",
+    "/console/dlp",
     "/console/limits",
     "/console/log",
     "/console/people",
