@@ -27,7 +27,7 @@ const PAGES: [&str; 19] = [
     "/console",
     "/console/events",
     "/console/events?decision=deny",
-    "/console/events?tool=bench:echo&decision=allow",
+    "/console/events?target=bench:echo&decision=allow",
     "/console/events/{id}",
     "/console/approvals",
     "/console/tools",
