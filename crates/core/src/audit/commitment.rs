@@ -256,7 +256,7 @@ impl Detached {
     }
 }
 
-/// What is written in the place of a value that is not kept.
+/// Text in the place of a value that is not kept.
 pub(super) const NOTHING: &str = "null";
 
 /// Salt of a member. Names are not secret, so the seed makes it.

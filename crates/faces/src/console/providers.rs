@@ -40,7 +40,7 @@ struct ProvidersPage {
     /// True if the person may connect for itself, and for the org.
     may_write: bool,
     is_admin: bool,
-    /// What came of a test.
+    /// Answer to a test of a connection.
     tested: Option<Json>,
 }
 

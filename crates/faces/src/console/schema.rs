@@ -11,6 +11,15 @@ const MOST_REFERENCES: usize = 8;
 /// Forms of a value, of which a reader is shown a choice.
 const MOST_FORMS: usize = 10;
 
+/// A member of objects, as the schema describes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Member<'a> {
+    pub(super) name: &'a str,
+    /// The member itself; what it refers to is behind `resolved`.
+    pub(super) schema: Schema<'a>,
+    pub(super) required: bool,
+}
+
 /// A place in a schema.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Schema<'a> {
@@ -39,16 +48,15 @@ impl<'a> Schema<'a> {
         Self { root: self.root, at }
     }
 
-    /// The members of objects, each with true if it is required. What stands beside a reference is in the
-    /// member, what it refers to behind `resolved`.
-    pub(super) fn members(self) -> impl Iterator<Item = (&'a str, Self, bool)> {
+    /// The members of objects.
+    pub(super) fn members(self) -> impl Iterator<Item = Member<'a>> {
         let required = self.at.get("required").and_then(Value::as_array);
         let required: BTreeSet<&str> =
             required.into_iter().flatten().filter_map(Value::as_str).collect();
         let members = self.at.get("properties").and_then(Value::as_object);
         members.into_iter().flatten().map(move |(name, member)| {
-            let own = Self { root: self.root, at: member };
-            (name.as_str(), own, required.contains(name.as_str()))
+            let schema = Self { root: self.root, at: member };
+            Member { name, schema, required: required.contains(name.as_str()) }
         })
     }
 
@@ -121,9 +129,9 @@ impl<'a> Schema<'a> {
             _ => true,
         };
         let is_chosen = self.choices().is_none_or(|choices| choices.contains(&value));
-        let fits = |(name, member, required): (&str, Self, bool)| match value.get(name) {
-            Some(value) => member.resolved().choices().is_none_or(|it| it.contains(&value)),
-            None => !required,
+        let fits = |member: Member<'_>| match value.get(member.name) {
+            Some(value) => member.schema.resolved().choices().is_none_or(|it| it.contains(&value)),
+            None => !member.required,
         };
         has_kind && is_chosen && (!self.has_members() || self.members().all(fits))
     }
@@ -148,7 +156,7 @@ pub(super) struct SchemaRow {
     pub(super) kind: String,
     pub(super) required: bool,
     pub(super) description: String,
-    /// What values have to obey beside their type.
+    /// Bounds of values beside their type.
     pub(super) bounds: String,
 }
 
@@ -185,8 +193,9 @@ fn add_rows(schema: Schema<'_>, depth: usize, rows: &mut Vec<SchemaRow>) {
     if depth >= DEEPEST {
         return;
     }
-    for (name, member, required) in schema.members() {
-        add_row(spelled(name).into_owned(), member, required, depth, rows);
+    for member in schema.members() {
+        let name = spelled(member.name).into_owned();
+        add_row(name, member.schema, member.required, depth, rows);
     }
     if schema.choices().is_none() {
         for (number, form) in (1..).zip(schema.forms()) {

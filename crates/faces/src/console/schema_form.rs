@@ -104,13 +104,13 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn add_members(&mut self, schema: Schema<'_>, path: &str, deeper: usize) {
-        for (name, member, required) in schema.members() {
-            let token = name.replace('~', "~0").replace('/', "~1");
-            self.add(member, &format!("{path}/{token}"), required, deeper);
+        for member in schema.members() {
+            let token = member.name.replace('~', "~0").replace('/', "~1");
+            self.add(member.schema, &format!("{path}/{token}"), member.required, deeper);
         }
     }
 
-    /// Adds what a value at this path is filled in by.
+    /// Adds the parts by which a value at this path is filled in.
     fn add(&mut self, own: Schema<'_>, path: &str, required: bool, deeper: usize) {
         if self.fields == 0 || self.steps == 0 {
             return;

@@ -1,4 +1,4 @@
-//! What a thread knows of the work that it polls: by whom, in whose turn, and for a waiter who is still there.
+//! Knowledge of a thread about the work that it polls: by whom, in whose turn, and for a waiter who is still there.
 
 use std::{cell::Cell, future::poll_fn, hash::Hash, sync::Arc, task::Poll};
 

@@ -245,7 +245,7 @@ macro_rules! select_sql {
 
 const SELECT_IN_POSTGRES: &str = select_sql!("audit_events e WHERE TRUE", "e.position");
 
-/// What has a place stands in front of what has none.
+/// Events with a place stand in front of those without.
 const SELECT_IN_SQLITE: &str = concat!(
     "SELECT * FROM (",
     select_sql!(

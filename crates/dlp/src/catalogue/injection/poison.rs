@@ -156,8 +156,8 @@ impl Sentence {
             (Answers, passage.holds(&ANSWERS)),
             (Tagged, passage.holds(&TAGGED)),
         ];
-        let bit = |(sort, holds): (Sort, bool)| u32::from(holds) << sort as u32;
-        Self(sorts.into_iter().map(bit).fold(0, |all, bit| all | bit))
+        let bits = sorts.into_iter().map(|(sort, holds)| u32::from(holds) << sort as u32);
+        Self(bits.fold(0, |all, bit| all | bit))
     }
 
     fn has(&self, sort: Sort) -> bool {
