@@ -59,6 +59,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(40, "0040_ids_by_sealer"),
     migration!(41, "0041_orgs_by_seals"),
     migration!(42, "0042_tool_counts"),
+    migration!(43, "0043_exceptions"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

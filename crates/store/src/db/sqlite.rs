@@ -27,9 +27,10 @@ SET position = MAX(position, COALESCE((SELECT MAX(position) FROM audit_events), 
 const DELETE_AT: &str = "
 DELETE FROM audit_events WHERE org_id = $1 AND position IN (SELECT value FROM json_each($2))";
 
-/// The SQL for the entries of `audit_index` that these events `e` have: one for each name, of which an
-/// event has up to five. Kinds: 1 the actor, 2 on whose behalf, 3 the request, 4 the event itself, 5 the
-/// org and the moment of a payload.
+/// The SQL for the entries of `audit_index` that these events `e` have, one for each name. Kinds: 1 the actor,
+/// 2 on whose behalf, 3 the request, 4 the event itself, 5 the org and the moment of a payload; and, below the
+/// org, what is rare in a log: 7 the type of what is no call, 8 the decision `deny`, 9 the result of DLP that
+/// found something, 10 the outcome without success.
 macro_rules! index_entries {
     ($from:expr, $which:expr) => {
         concat!(
@@ -37,11 +38,16 @@ macro_rules! index_entries {
     SELECT k.column1 AS kind, e.position, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf
         WHEN 3 THEN e.request
         WHEN 4 THEN CASE WHEN e.by_sealer IS NOT NULL THEN e.id END
-        ELSE CASE WHEN e.by_sealer = 2 AND e.payload_at IS NOT NULL
-            THEN e.org_id || printf(' %016d', e.payload_at) END END AS name
+        WHEN 5 THEN CASE WHEN e.by_sealer = 2 AND e.payload_at IS NOT NULL
+            THEN e.org_id || printf(' %016d', e.payload_at) END
+        WHEN 7 THEN CASE WHEN e.type <> 'mcp.invocation' THEN e.org_id || ' ' || e.type END
+        WHEN 8 THEN CASE WHEN e.decision <> 'allow' THEN e.org_id || ' ' || e.decision END
+        WHEN 9 THEN CASE WHEN e.dlp_result NOT IN ('passed', 'skipped')
+            THEN e.org_id || ' ' || e.dlp_result END
+        ELSE CASE WHEN e.outcome <> 'success' THEN e.org_id || ' ' || e.outcome END END AS name
     FROM ",
             $from,
-            " CROSS JOIN (VALUES (1), (2), (3), (4), (5)) k
+            " CROSS JOIN (VALUES (1), (2), (3), (4), (5), (7), (8), (9), (10)) k
     WHERE ",
             $which,
             "

@@ -295,20 +295,50 @@ on_both! {
 
     async fn a_rare_match_is_found_behind_thousands_of_others(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
-        for place in [1, 5_999] {
-            events[place].kind = "policy.changed".into();
+        let mut events: Vec<_> = (0..12_000).map(|n| event(org, n)).collect();
+        for event in &mut events {
+            event.decision = Some("allow".into());
+            event.dlp_result = Some("passed".into());
+            event.outcome = Some("success".into());
         }
+        for place in [1, 11_999] {
+            events[place].kind = "policy.changed".into();
+            events[place].decision = Some("deny".into());
+            events[place].dlp_result = Some("blocked".into());
+            events[place].outcome = Some("denied".into());
+        }
+        events[6_000].dlp_result = Some("redacted".into());
         append_all(&db.store, events).await;
         db.store.seal(org, leaf).await.unwrap();
-        let filter =
-            EventFilter { kinds: vec!["policy.changed".to_owned()], ..EventFilter::default() };
+        let none = EventFilter::default();
+        let text = |text: &str| vec![text.to_owned()];
+        let denied = EventFilter { decisions: text("deny"), ..none.clone() };
+        let elsewhere = Some(EventTarget::Is("github:list".to_owned()));
+        let dlp_results = vec!["blocked".to_owned(), "redacted".to_owned()];
 
-        for order in [EventOrder::Ascending, EventOrder::Descending] {
-            let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10).await;
+        for is_older in [false, true] {
+            if db.is_sqlite() && is_older {
+                // As schema 42 and before sealed them.
+                let older = "DELETE FROM audit_index WHERE kind >= 7 AND position <= 6500; \
+                             INSERT INTO audit_unmarked SELECT org_id, 6500 FROM audit_heads";
+                db.execute(older).await;
+            }
+            for (filter, expected) in [
+                (EventFilter { kinds: text("policy.changed"), ..none.clone() }, 2),
+                (denied.clone(), 2),
+                (EventFilter { outcomes: text("denied"), ..none.clone() }, 2),
+                (EventFilter { dlp_results: dlp_results.clone(), ..none.clone() }, 3),
+                (EventFilter { target: elsewhere.clone(), ..denied.clone() }, 0),
+            ] {
+                for order in [EventOrder::Ascending, EventOrder::Descending] {
+                    let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10);
 
-            let page = page.unwrap();
-            assert_eq!((page.events.len(), page.more), (2, false), "{order:?}");
+                    let page = page.await.unwrap();
+                    assert_eq!((page.events.len(), page.more), (expected, false), "{filter:?}");
+                }
+            }
+            let indexed = db.store.indexed_events(org, 0, 12_000).await.unwrap();
+            assert!(indexed.iter().all(|event| event.is_indexed));
         }
     }
 

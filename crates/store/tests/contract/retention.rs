@@ -230,7 +230,15 @@ on_both! {
     async fn a_log_is_pruned_from_its_beginning_and_goes_on_without_a_gap(db: Database) {
         let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
         let ann = given::id("usr", 1);
-        given::append_all(&db.store, (0..10).map(|n| whole(org, n, ann)).collect()).await;
+        let denied = |event| NewEvent {
+            kind: "policy.changed".into(),
+            decision: Some("deny".into()),
+            dlp_result: Some("blocked".into()),
+            outcome: Some("denied".into()),
+            ..event
+        };
+        let events = (0..10).map(|n| denied(whole(org, n, ann)));
+        given::append_all(&db.store, events.collect()).await;
         given::append_all(&db.store, vec![whole(other, 20, ann)]).await;
         db.store.seal(org, given::leaf).await.unwrap();
         db.store.seal(other, given::leaf).await.unwrap();

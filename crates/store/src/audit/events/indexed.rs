@@ -5,7 +5,7 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Store,
-    db::{Db, RecordTexts, events_of_seals, read, row},
+    db::{Db, RecordTexts, events_of_seals, index_entries, read, row},
     error::StoreError,
 };
 
@@ -105,13 +105,14 @@ macro_rules! is_indexed {
         "1::bigint"
     };
     (sqlite) => {
-        "NOT EXISTS (SELECT 1 FROM (
-        SELECT 1 AS kind, e.actor AS name UNION ALL SELECT 2, e.behalf UNION ALL SELECT 3, e.request
-        UNION ALL SELECT 4, CASE WHEN e.by_sealer IS NOT NULL THEN e.id END UNION ALL SELECT 5,
-        CASE WHEN e.by_sealer = 2 AND e.payload_at IS NOT NULL
-            THEN e.org_id || printf(' %016d', e.payload_at) END
-    ) n WHERE n.name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM audit_index i
-        WHERE i.kind = n.kind AND i.name = n.name AND i.position = e.position))"
+        concat!(
+            "NOT EXISTS (SELECT 1 FROM (",
+            index_entries!("(SELECT 1)", "true"),
+            ") n WHERE (n.kind < 7 OR s.sequence >=
+            COALESCE((SELECT u.size FROM audit_unmarked u WHERE u.org_id = s.org_id), 0))
+        AND NOT EXISTS (SELECT 1 FROM audit_index i
+            WHERE i.kind = n.kind AND i.name = n.name AND i.position = n.position))"
+        )
     };
 }
 

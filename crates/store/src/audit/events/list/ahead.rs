@@ -6,26 +6,45 @@
 use super::{EventActor, EventFilter, EventOrder, Visibility, own};
 use crate::db::{Db, seals_of_events};
 
-/// A column that an index finds events by.
+/// A column that an index finds events by: all of them, or those with a value that is rare in a log.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Indexed {
     Actor,
     Request,
     Via,
+    Type,
+    Decision,
+    DlpResult,
+    Outcome,
 }
 
-/// The columns that the narrowest filter looks at, and for what.
-pub(super) fn index_of(
-    visibility: Visibility,
-    filter: &EventFilter,
-) -> Option<(&'static [Indexed], String)> {
+/// Values that a filter may name and still be looked for one by one.
+const FEW: usize = 8;
+
+/// The columns that the narrowest filter looks at, each with a value to look for; none if no index has all that
+/// it lets through.
+pub(super) fn values_of(visibility: Visibility, filter: &EventFilter) -> Vec<(Indexed, String)> {
     if let Some(id) = filter.request_id {
-        return Some((&[Indexed::Request], id.to_string()));
+        return vec![(Indexed::Request, id.to_string())];
     }
     if let Some(EventActor::Principal(id)) = filter.actor {
-        return Some((&[Indexed::Actor], id.to_string()));
+        return vec![(Indexed::Actor, id.to_string())];
     }
-    own(visibility).map(|id| (&[Indexed::Actor, Indexed::Via][..], id))
+    if let Some(id) = own(visibility) {
+        return vec![(Indexed::Actor, id.clone()), (Indexed::Via, id)];
+    }
+    let exceptions = [
+        (Indexed::Type, &filter.kinds, &["mcp.invocation"][..]),
+        (Indexed::Outcome, &filter.outcomes, &["success"]),
+        (Indexed::Decision, &filter.decisions, &["allow"]),
+        (Indexed::DlpResult, &filter.dlp_results, &["passed", "skipped"]),
+    ];
+    let rare = exceptions.into_iter().find(|(_, values, usual)| {
+        let rare = |value: &String| !usual.contains(&value.as_str());
+        (1..=FEW).contains(&values.len()) && values.iter().all(rare)
+    });
+    let Some((column, values, _)) = rare else { return Vec::new() };
+    values.iter().map(|value| (column, value.clone())).collect()
 }
 
 /// Positions ascend with sequences, so an index that ends in the position finds the next sequence
@@ -37,7 +56,7 @@ macro_rules! next_sql {
             $found,
             " WHERE ",
             $named,
-            " = $2 AND s.sequence >= $3 AND s.sequence < $4
+            " AND s.sequence >= $3 AND s.sequence < $4
     AND e.position >= (SELECT position FROM audit_seals
         WHERE org_id = $1 AND sequence >= $3 ORDER BY sequence LIMIT 1)
 ORDER BY e.position LIMIT 1"
@@ -49,7 +68,7 @@ ORDER BY e.position LIMIT 1"
             $found,
             " WHERE ",
             $named,
-            " = $2 AND s.sequence >= $3 AND s.sequence < $4
+            " AND s.sequence >= $3 AND s.sequence < $4
     AND e.position <= (SELECT position FROM audit_seals
         WHERE org_id = $1 AND sequence < $4 ORDER BY sequence DESC LIMIT 1)
 ORDER BY e.position DESC LIMIT 1"
@@ -57,70 +76,117 @@ ORDER BY e.position DESC LIMIT 1"
     };
 }
 
-macro_rules! next_in_postgres {
-    ($column:literal, $order:ident) => {
-        next_sql!(seals_of_events!(postgres), concat!("e.org_id = $1 AND e.", $column), $order)
+macro_rules! named_in_postgres {
+    ($named:literal, $order:ident) => {
+        next_sql!(seals_of_events!(postgres), concat!("e.org_id = $1 AND e.", $named), $order)
     };
 }
 
-/// Of the next in either, the nearer one.
-macro_rules! next_in_sqlite {
-    ($kind:literal, $column:literal, $order:ident, $by:literal) => {
+/// The next by the index of the sealer.
+macro_rules! next_by_sealer {
+    ($kind:literal, $name:literal, $order:ident) => {
+        next_sql!(
+            "audit_index e CROSS JOIN audit_seals s ON s.position = e.position",
+            concat!("s.org_id = $1 AND e.kind = ", $kind, " AND e.name = ", $name),
+            $order
+        )
+    };
+}
+
+/// The nearer one of the next by the index of the sealer and of the next from before it had such entries.
+macro_rules! nearer {
+    ($by_sealer:expr, $before:expr, $direction:literal) => {
         concat!(
             "SELECT sequence FROM (SELECT * FROM (",
-            next_sql!(
-                "audit_index e CROSS JOIN audit_seals s ON s.position = e.position",
-                concat!("s.org_id = $1 AND e.kind = ", $kind, " AND e.name"),
-                $order
-            ),
+            $by_sealer,
             ") UNION ALL SELECT * FROM (",
-            next_sql!(seals_of_events!(sqlite), concat!("e.org_id = $1 AND e.", $column), $order),
+            $before,
             ")) ORDER BY sequence ",
-            $by,
+            $direction,
             " LIMIT 1"
         )
     };
 }
 
+/// Names that columns with indexes of their own had before.
+macro_rules! named_in_sqlite {
+    ($kind:literal, $column:literal, $order:ident, $direction:literal) => {
+        nearer!(
+            next_by_sealer!($kind, "$2", $order),
+            next_sql!(
+                seals_of_events!(sqlite),
+                concat!("e.org_id = $1 AND e.", $column, " = $2"),
+                $order
+            ),
+            $direction
+        )
+    };
+}
+
+/// Any place may be one that matches, where exceptions were not indexed yet.
+macro_rules! rare_in_sqlite {
+    ($kind:literal, ascending) => {
+        nearer!(
+            next_by_sealer!($kind, "$1 || ' ' || $2", ascending),
+            "SELECT $3 AS sequence FROM audit_unmarked WHERE org_id = $1 AND $3 < MIN(size, $4)",
+            "ASC"
+        )
+    };
+    ($kind:literal, descending) => {
+        nearer!(
+            next_by_sealer!($kind, "$1 || ' ' || $2", descending),
+            "SELECT MIN(size, $4) - 1 AS sequence FROM audit_unmarked
+        WHERE org_id = $1 AND $3 < MIN(size, $4)",
+            "DESC"
+        )
+    };
+}
+
+macro_rules! next_in_sqlite {
+    ($column:expr, $order:ident, $direction:literal) => {
+        match $column {
+            Indexed::Actor => named_in_sqlite!("1", "actor_before", $order, $direction),
+            Indexed::Via => named_in_sqlite!("2", "via_before", $order, $direction),
+            Indexed::Request => named_in_sqlite!("3", "request_before", $order, $direction),
+            Indexed::Type => rare_in_sqlite!("7", $order),
+            Indexed::Decision => rare_in_sqlite!("8", $order),
+            Indexed::DlpResult => rare_in_sqlite!("9", $order),
+            Indexed::Outcome => rare_in_sqlite!("10", $order),
+        }
+    };
+}
+
+/// An index of rare values is taken where the statement says that they are.
+macro_rules! next_in_postgres {
+    ($column:expr, $order:ident) => {
+        match $column {
+            Indexed::Actor => named_in_postgres!("actor_id = $2", $order),
+            Indexed::Via => named_in_postgres!("via = $2", $order),
+            Indexed::Request => named_in_postgres!("request_id = $2", $order),
+            Indexed::Type => {
+                named_in_postgres!("type = $2 AND e.type <> 'mcp.invocation'", $order)
+            }
+            Indexed::Decision => {
+                named_in_postgres!("decision = $2 AND e.decision <> 'allow'", $order)
+            }
+            Indexed::DlpResult => named_in_postgres!(
+                "dlp_result = $2 AND e.dlp_result NOT IN ('passed', 'skipped')",
+                $order
+            ),
+            Indexed::Outcome => {
+                named_in_postgres!("outcome = $2 AND e.outcome <> 'success'", $order)
+            }
+        }
+    };
+}
+
 /// The statement that looks ahead in the index of this column.
 pub(super) fn next_in(db: &Db, order: EventOrder, column: Indexed) -> &'static str {
-    match db {
-        Db::Sqlite { .. } => next_in_sqlite(order, column),
-        Db::Postgres(_) => next_in_postgres(order, column),
-    }
-}
-
-fn next_in_sqlite(order: EventOrder, column: Indexed) -> &'static str {
-    match (order, column) {
-        (EventOrder::Ascending, Indexed::Actor) => {
-            next_in_sqlite!("1", "actor_before", ascending, "ASC")
-        }
-        (EventOrder::Ascending, Indexed::Via) => {
-            next_in_sqlite!("2", "via_before", ascending, "ASC")
-        }
-        (EventOrder::Ascending, Indexed::Request) => {
-            next_in_sqlite!("3", "request_before", ascending, "ASC")
-        }
-        (EventOrder::Descending, Indexed::Actor) => {
-            next_in_sqlite!("1", "actor_before", descending, "DESC")
-        }
-        (EventOrder::Descending, Indexed::Via) => {
-            next_in_sqlite!("2", "via_before", descending, "DESC")
-        }
-        (EventOrder::Descending, Indexed::Request) => {
-            next_in_sqlite!("3", "request_before", descending, "DESC")
-        }
-    }
-}
-
-fn next_in_postgres(order: EventOrder, column: Indexed) -> &'static str {
-    match (order, column) {
-        (EventOrder::Ascending, Indexed::Actor) => next_in_postgres!("actor_id", ascending),
-        (EventOrder::Ascending, Indexed::Via) => next_in_postgres!("via", ascending),
-        (EventOrder::Ascending, Indexed::Request) => next_in_postgres!("request_id", ascending),
-        (EventOrder::Descending, Indexed::Actor) => next_in_postgres!("actor_id", descending),
-        (EventOrder::Descending, Indexed::Via) => next_in_postgres!("via", descending),
-        (EventOrder::Descending, Indexed::Request) => next_in_postgres!("request_id", descending),
+    match (db, order) {
+        (Db::Sqlite { .. }, EventOrder::Ascending) => next_in_sqlite!(column, ascending, "ASC"),
+        (Db::Sqlite { .. }, EventOrder::Descending) => next_in_sqlite!(column, descending, "DESC"),
+        (Db::Postgres(_), EventOrder::Ascending) => next_in_postgres!(column, ascending),
+        (Db::Postgres(_), EventOrder::Descending) => next_in_postgres!(column, descending),
     }
 }
 
@@ -136,6 +202,7 @@ mod tests {
         let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
         schema::migrate_sqlite(&pool).await.unwrap();
 
+        let unmarked = "SEARCH audit_unmarked USING PRIMARY KEY (org_id=?)";
         for (column, before) in [
             (Indexed::Actor, "audit_events_by_actor (org_id=? AND actor_before=? AND position"),
             (Indexed::Via, "audit_events_by_via (org_id=? AND via_before=? AND position"),
@@ -143,9 +210,15 @@ mod tests {
                 Indexed::Request,
                 "audit_events_by_request (request_before=? AND org_id=? AND position",
             ),
+            (Indexed::Type, unmarked),
+            (Indexed::Decision, unmarked),
+            (Indexed::DlpResult, unmarked),
+            (Indexed::Outcome, unmarked),
         ] {
-            for order in [EventOrder::Ascending, EventOrder::Descending] {
-                let next = next_in_sqlite(order, column);
+            for next in [
+                next_in_sqlite!(column, ascending, "ASC"),
+                next_in_sqlite!(column, descending, "DESC"),
+            ] {
                 let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {next}"));
                 let plan: Vec<(i64, i64, i64, String)> =
                     sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
