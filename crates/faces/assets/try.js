@@ -5,9 +5,10 @@ const box = document.querySelector("[data-try]");
 const form = box?.querySelector("[data-form]");
 const raw = box?.querySelector("[data-raw]");
 
-// Names of fields are `in:` and a JSON Pointer, in which `~@` and a number follow what has several forms.
+// Names of fields are `in:` and a JSON Pointer, in which `~@` and a number follow what has several forms, and `~#`
+// and a number are a row of a list.
 const tokensOf = (name) => {
-  const tokens = name.slice(3).split("/").slice(1);
+  const tokens = name.slice(name.indexOf(":") + 1).split("/").slice(1);
   return tokens.map((token) => token.split("~@")[0].replaceAll("~1", "/").replaceAll("~0", "~"));
 };
 const fields = () => [...form.querySelectorAll("[data-kind]")];
@@ -15,12 +16,15 @@ const isChosen = (field) => [...field.name.matchAll(/~@(\d+)/g)].every((form_of)
   const group = `of:${field.name.slice(3, form_of.index)}`;
   return form.elements[group]?.value === form_of[1];
 });
+const lines = (value) => value.split("\n").map((line) => line.trim()).filter(Boolean);
+const number = (text) => (JSON.rawJSON ? JSON.rawJSON(text) : Number(text));
 
 function valueOf({ dataset, value }) {
   switch (dataset.kind) {
-    case "number": return JSON.rawJSON ? JSON.rawJSON(value.trim()) : Number(value);
+    case "number": return number(value.trim());
     case "boolean": return value === "true";
     case "lines": return value.split("\n").filter(Boolean);
+    case "numbers": return lines(value).map(number);
     case "json": return JSON.parse(value);
     default: return value;
   }
@@ -28,20 +32,53 @@ function valueOf({ dataset, value }) {
 
 function inputOfForm() {
   let input = {};
+  // Rows by the place that they have in their list: those without a value have none.
+  const places = new Map();
   for (const field of fields()) {
-    const required = field.closest("label").querySelector("b") && field.dataset.kind === "text";
+    const inRow = field.name.includes("~#");
+    const required = field.closest("label").querySelector("b") && field.dataset.kind === "text" && !inRow;
     if ((!field.value && !required) || !isChosen(field)) continue;
     const tokens = tokensOf(field.name);
-    const last = tokens.pop();
-    if (last === undefined) {
+    if (!tokens.length) {
       input = valueOf(field);
       continue;
     }
     let at = input;
-    for (const token of tokens) at = Object.hasOwn(at, token) ? at[token] : own(at, token, {});
-    own(at, last, valueOf(field));
+    let walked = "";
+    for (const [depth, token] of tokens.entries()) {
+      walked += `/${token}`;
+      let name = token;
+      if (Array.isArray(at)) {
+        if (!places.has(walked)) places.set(walked, at.length);
+        name = places.get(walked);
+      }
+      const next = tokens[depth + 1];
+      if (next === undefined) own(at, name, valueOf(field));
+      else if (Object.hasOwn(at, name)) at = at[name];
+      else at = own(at, name, next.startsWith("~#") ? [] : {});
+    }
   }
   return input;
+}
+
+// Adds a row to a list of the form, a copy of its last one without values, while there is room.
+function addRow(counter) {
+  const number = Number(counter.value);
+  const rows = counter.parentElement.querySelectorAll(":scope > .item");
+  if (number >= Number(counter.dataset.rows) || form.elements.length > 60) return false;
+  const row = rows[rows.length - 1].cloneNode(true);
+  const list = counter.name.slice(counter.name.indexOf(":") + 1);
+  for (const part of row.querySelectorAll("[name]")) {
+    part.name = part.name.replace(`${list}/~#${number - 1}`, () => `${list}/~#${number}`);
+    if (part.dataset.kind) part.value = "";
+  }
+  for (const label of row.querySelectorAll("label > span, legend")) {
+    const shown = tokensOf(`:${list}`).map((token) => token.replace("~#", "")).join("/");
+    label.firstChild.textContent = label.firstChild.textContent.replace(`${shown}/${number - 1}`, () => `${shown}/${number}`);
+  }
+  rows[rows.length - 1].after(row);
+  counter.value = number + 1;
+  return true;
 }
 
 // A member named `__proto__` is one like any other.
@@ -76,21 +113,42 @@ function jsonToForm() {
     return;
   }
   output.textContent = "";
-  for (const field of fields()) {
-    const value = tokensOf(field.name).reduce((at, token) => (at && Object.hasOwn(at, token) ? at[token] : undefined), input);
-    field.value = textOf(field.dataset.kind, value);
+  const valueAt = (name) => tokensOf(name).reduce((at, token) => {
+    const own = token.replace("~#", "");
+    return at && Object.hasOwn(at, own) ? at[own] : undefined;
+  }, input);
+  // Rows of a new row are looked at behind it.
+  for (const counter of form.getElementsByTagName("input")) {
+    if (!counter.dataset.rows) continue;
+    const list = valueAt(counter.name);
+    while (Array.isArray(list) && list.length > Number(counter.value)) {
+      if (!addRow(counter)) {
+        output.textContent = "The form has no room for all of this; Call below sends it as it stands here.";
+        break;
+      }
+    }
   }
+  for (const field of fields()) field.value = textOf(field.dataset.kind, valueAt(field.name));
 }
 
 function textOf(kind, value) {
   if (value === undefined) return "";
   if (kind === "json") return JSON.stringify(value);
-  if (kind === "lines") return Array.isArray(value) ? value.join("\n") : "";
+  if (kind === "lines" || kind === "numbers") return Array.isArray(value) ? value.join("\n") : "";
   return typeof value === "object" ? "" : String(value);
 }
 
 if (form && raw) {
   form.addEventListener("input", formToJson);
+  for (const counter of form.querySelectorAll("input[data-rows]")) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Add one" });
+    button.dataset.add = "";
+    counter.parentElement.append(button);
+  }
+  form.addEventListener("click", ({ target }) => {
+    if (target.dataset.add === undefined) return;
+    target.disabled = !addRow(target.parentElement.querySelector(":scope > [data-rows]"));
+  });
   raw.addEventListener("input", jsonToForm);
 }
 

@@ -1,7 +1,9 @@
 //! A form for the input of a tool, made from its JSON Schema, and the input that a form was filled in to.
 //!
-//! Values that a form has no field for are written as JSON: lists of objects, anything deep. The gateway checks
-//! the input against the whole schema afterwards, as it does with every call.
+//! Values that a form has no field for are written as JSON: long lists of objects, anything deep. The gateway
+//! checks the input against the whole schema afterwards, as it does with every call.
+
+use std::collections::BTreeMap;
 
 use portcullis_core::hidden::{is_hidden, spelled};
 use serde_json::{Map, Number, Value};
@@ -15,6 +17,8 @@ const MOST_FIELDS: usize = 56;
 const MOST_STEPS: usize = 600;
 /// Levels of objects whose members have fields of their own.
 const DEEPEST: usize = 3;
+/// Objects of a list that have fields of their own.
+pub(super) const MOST_ROWS: usize = 8;
 /// Choices of a list.
 const MOST_CHOICES: usize = 200;
 
@@ -28,13 +32,16 @@ pub(super) enum Kind {
     Choice(Vec<String>),
     /// A list of texts, one on each line.
     Lines,
+    /// A list of numbers, one on each line.
+    Numbers,
     Json,
 }
 
 /// A field of the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
-    /// `in:` and a JSON Pointer, where `~@` and a number follow what has several forms.
+    /// `in:` and a JSON Pointer, where `~@` and a number follow what has several forms, and `~#` and a number is a
+    /// row of a list.
     pub(super) name: String,
     pub(super) label: String,
     pub(super) description: String,
@@ -66,6 +73,18 @@ pub(super) enum Part {
     },
     EndAlternative,
     EndForms,
+    /// Begins the rows of a list of objects; what is sent as `rows` says how many there are.
+    Rows {
+        rows: String,
+        label: String,
+        description: String,
+        required: bool,
+        number: usize,
+    },
+    /// Begins the fields of one of them.
+    Row,
+    EndRow,
+    EndRows,
 }
 
 impl Field {
@@ -75,7 +94,12 @@ impl Field {
 
     /// Returns true if a browser may insist that the field is filled in: it does with fields that are not seen, too.
     pub(super) fn has_to_be_filled(&self) -> bool {
-        self.required && !self.name.contains("~@")
+        self.required && !self.name.contains("~@") && !self.is_in_row()
+    }
+
+    /// Returns true if it is of a row of a list, which is left out if nothing is filled in.
+    fn is_in_row(&self) -> bool {
+        self.name.contains("~#")
     }
 
     fn path(&self) -> &str {
@@ -85,7 +109,11 @@ impl Field {
 
 /// The parts for the input that a schema describes, filled in with what stands in `input`.
 pub(super) fn parts(schema: &Value, input: Option<&Value>) -> Vec<Part> {
-    let mut builder = Builder { parts: Vec::new(), fields: MOST_FIELDS, steps: MOST_STEPS, input };
+    parts_by(schema, Filled::By(input))
+}
+
+fn parts_by(schema: &Value, filled: Filled<'_>) -> Vec<Part> {
+    let mut builder = Builder { parts: Vec::new(), fields: MOST_FIELDS, steps: MOST_STEPS, filled };
     let schema = Schema::of(schema);
     builder.add_members(schema, "", DEEPEST);
     if !schema.forms().is_empty() {
@@ -94,12 +122,41 @@ pub(super) fn parts(schema: &Value, input: Option<&Value>) -> Vec<Part> {
     builder.parts
 }
 
+/// From where a form has its values and the number of its rows.
+#[derive(Clone, Copy)]
+enum Filled<'a> {
+    By(Option<&'a Value>),
+    As(&'a Form),
+}
+
+impl<'a> Filled<'a> {
+    fn value(self, path: &str) -> Option<&'a Value> {
+        let Self::By(input) = self else { return None };
+        input.and_then(|input| input.pointer(&pointer(path)))
+    }
+
+    /// The number of rows for the list at this path: one more than it has objects. None if it does not fit in.
+    fn rows(self, path: &str) -> Option<usize> {
+        let number = match self {
+            Self::As(form) => form.field(&rows_of(path))?.parse().ok()?,
+            Self::By(_) => match self.value(path) {
+                Some(list) => {
+                    let list = list.as_array().filter(|list| list.iter().all(Value::is_object))?;
+                    MOST_ROWS.min(list.len() + 1).max(list.len())
+                }
+                None => 1,
+            },
+        };
+        (1..=MOST_ROWS).contains(&number).then_some(number)
+    }
+}
+
 struct Builder<'a> {
     parts: Vec<Part>,
     /// Fields and members that there is still room for.
     fields: usize,
     steps: usize,
-    input: Option<&'a Value>,
+    filled: Filled<'a>,
 }
 
 impl Builder<'_> {
@@ -126,6 +183,23 @@ impl Builder<'_> {
         if schema.choices().is_none() && !schema.forms().is_empty() && deeper > 0 {
             return self.add_forms(schema, path, &description, required, deeper - 1);
         }
+        let rows = schema.items().filter(|items| items.has_members() && deeper > 0);
+        if let Some((items, number)) = rows.zip(self.filled.rows(path)) {
+            self.fields = self.fields.saturating_sub(1);
+            self.parts.push(Part::Rows {
+                rows: rows_of(path),
+                label: label(path),
+                description,
+                required,
+                number,
+            });
+            for row in 0..number {
+                self.parts.push(Part::Row);
+                self.add_members(items, &format!("{path}/~#{row}"), deeper - 1);
+                self.parts.push(Part::EndRow);
+            }
+            return self.parts.push(Part::EndRows);
+        }
         self.fields -= 1;
         let kind = kind(schema);
         let hint = [own.json("default"), schema.json("default")];
@@ -149,7 +223,7 @@ impl Builder<'_> {
         required: bool,
         deeper: usize,
     ) {
-        let sent = self.input.and_then(|input| input.pointer(&pointer(path)));
+        let sent = self.filled.value(path);
         let forms = schema.forms();
         let meant = sent.and_then(|value| forms.iter().position(|form| form.may_be(value)));
         let meant = meant.or_else(|| required.then_some(0));
@@ -189,12 +263,16 @@ impl Builder<'_> {
     }
 
     fn filled_in(&self, path: &str, kind: &Kind) -> String {
-        let Some(value) = self.input.and_then(|input| input.pointer(&pointer(path))) else {
-            return String::new();
+        let Some(value) = self.filled.value(path) else { return String::new() };
+        let lines = |line: fn(&Value) -> Option<String>| {
+            let lines = value.as_array()?.iter().map(line).collect::<Option<Vec<_>>>();
+            lines.map(|lines| lines.join("\n"))
         };
-        let lines = || value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>();
         let text = match (kind, value) {
-            (Kind::Lines, _) => lines().map(|lines| lines.join("\n")).unwrap_or_default(),
+            (Kind::Lines, _) => lines(|it| it.as_str().map(str::to_owned)).unwrap_or_default(),
+            (Kind::Numbers, _) => {
+                lines(|it| it.is_number().then(|| it.to_string())).unwrap_or_default()
+            }
             (Kind::Json, _) => value.to_string(),
             (_, Value::String(text)) => text.clone(),
             (_, Value::Array(_) | Value::Object(_)) => String::new(),
@@ -205,9 +283,15 @@ impl Builder<'_> {
     }
 }
 
-/// A path without the numbers of forms.
+/// Name under which a form says how many rows the list at this path has.
+fn rows_of(path: &str) -> String {
+    format!("rows:{path}")
+}
+
+/// A path without the numbers of forms, and with those of rows as places.
 fn pointer(path: &str) -> String {
     let tokens = path.split('/').map(|token| token.split("~@").next().unwrap_or_default());
+    let tokens = tokens.map(|token| token.trim_start_matches("~#"));
     tokens.collect::<Vec<_>>().join("/")
 }
 
@@ -231,7 +315,11 @@ fn kind(schema: Schema<'_>) -> Kind {
         "string" => Kind::Text,
         "number" | "integer" => Kind::Number,
         "boolean" => Kind::Boolean,
-        "array" if schema.items().is_some_and(|items| items.kind() == "string") => Kind::Lines,
+        "array" => match schema.items().map(Schema::kind) {
+            Some("string") => Kind::Lines,
+            Some("number" | "integer") => Kind::Numbers,
+            _ => Kind::Json,
+        },
         _ => Kind::Json,
     }
 }
@@ -243,16 +331,47 @@ fn kind(schema: Schema<'_>) -> Kind {
 /// A sentence about the field that is wrong.
 pub(super) fn input(schema: &Value, form: &Form) -> Result<Value, String> {
     let mut input = Value::Object(Map::new());
-    for part in parts(schema, None) {
+    let mut rows = Rows::default();
+    for part in parts_by(schema, Filled::As(form)) {
         let Part::Field(field) = part else { continue };
         let sent = form.field(&field.name).unwrap_or_default();
-        let is_meant = !sent.is_empty() || field.required && field.kind == Kind::Text;
-        if is_meant && is_chosen(field.path(), form) {
+        let has_text = field.required && field.kind == Kind::Text && !field.is_in_row();
+        if (has_text || !sent.is_empty()) && is_chosen(field.path(), form) {
             let value = value(&field, sent)?;
-            put(&mut input, &pointer(field.path()), value);
+            put(&mut input, &rows.placed(field.path()), value);
         }
     }
     Ok(input)
+}
+
+/// Places of rows in their lists, in which rows without a value have none.
+#[derive(Default)]
+struct Rows {
+    places: BTreeMap<String, usize>,
+    /// How many rows of each list have one.
+    lengths: BTreeMap<String, usize>,
+}
+
+impl Rows {
+    /// The pointer of a path, with the places of its rows behind `~#`.
+    fn placed(&mut self, path: &str) -> String {
+        let (mut walked, mut placed) = (String::new(), String::new());
+        for token in path.split('/').skip(1) {
+            let list = walked.clone();
+            walked = format!("{walked}/{token}");
+            if token.starts_with("~#") {
+                let length = self.lengths.entry(list).or_default();
+                let place = *self.places.entry(walked.clone()).or_insert_with(|| {
+                    *length += 1;
+                    *length - 1
+                });
+                placed = format!("{placed}/~#{place}");
+            } else {
+                placed = format!("{placed}/{}", token.split("~@").next().unwrap_or_default());
+            }
+        }
+        placed
+    }
 }
 
 /// Returns true if each form that the path leads through was chosen.
@@ -275,29 +394,41 @@ fn value(field: &Field, sent: &str) -> Result<Value, String> {
         Kind::Boolean => Ok(Value::Bool(sent == "true")),
         Kind::Choice(_) => Ok(Value::String(sent.to_owned())),
         Kind::Lines => Ok(sent.lines().filter(|line| !line.is_empty()).collect()),
+        Kind::Numbers => {
+            let lines = sent.lines().map(str::trim).filter(|line| !line.is_empty());
+            let numbers: Result<Vec<Number>, _> = lines.map(str::parse).collect();
+            let numbers = numbers.map(|numbers| numbers.into_iter().map(Value::Number).collect());
+            numbers.map_err(|_| format!("`{label}` has to be numbers, one on each line."))
+        }
         Kind::Json => serde_json::from_str(sent).map_err(|_| format!("`{label}` has to be JSON.")),
     }
 }
 
-/// Puts a value where a pointer says, in objects that are made for it.
+/// Puts a value where a pointer says, in objects that are made for it, and in lists where `~#` is in front of a
+/// place.
 pub(super) fn put(object: &mut Value, pointer: &str, value: Value) {
     let mut at = object;
-    let tokens: Vec<String> = pointer
-        .split('/')
-        .skip(1)
-        .map(|token| token.replace("~1", "/").replace("~0", "~"))
-        .collect();
-    let Some((last, path)) = tokens.split_last() else {
-        *at = value;
-        return;
-    };
-    for name in path {
-        let Value::Object(members) = at else { return };
-        at = members.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
+    for token in pointer.split('/').skip(1) {
+        at = if let Some(place) = token.strip_prefix("~#") {
+            let Ok(place) = place.parse::<usize>() else { return };
+            if at.is_null() {
+                *at = Value::Array(Vec::new());
+            }
+            let Value::Array(items) = at else { return };
+            if place == items.len() {
+                items.push(Value::Null);
+            }
+            let Some(item) = items.get_mut(place) else { return };
+            item
+        } else {
+            if at.is_null() {
+                *at = Value::Object(Map::new());
+            }
+            let Value::Object(members) = at else { return };
+            members.entry(token.replace("~1", "/").replace("~0", "~")).or_insert(Value::Null)
+        };
     }
-    if let Value::Object(members) = at {
-        members.insert(last.clone(), value);
-    }
+    *at = value;
 }
 
 #[cfg(test)]
@@ -317,6 +448,10 @@ mod tests {
                 "state": {"$ref": "#/$defs/State", "description": "Its state"},
                 "tags": {"type": "array", "items": {"type": "string"}},
                 "parts": {"type": "array", "items": {"type": "object"}},
+                "sizes": {"type": "array", "items": {"type": "integer"}},
+                "rooms": {"type": "array", "items": {"type": "object", "required": ["name"],
+                    "properties": {"name": {"type": "string"}, "doors": {"type": "array", "items":
+                        {"type": "object", "properties": {"wide": {"type": "boolean"}}}}}}},
                 "where": {"type": "object", "properties": {"a/b": {"type": "string"}}},
                 "target": {"oneOf": [
                     {"title": "a person", "type": "object", "required": ["kind", "mail"], "properties": {
@@ -341,7 +476,7 @@ mod tests {
     #[test]
     fn each_member_has_a_field_of_its_kind() {
         let input = json!({"title": "x", "count": 3, "tags": ["y", "z"], "open": false,
-            "target": {"kind": "room", "number": 4}});
+            "sizes": [1, 2.5], "rooms": [{"name": "hall", "doors": [{"wide": true}]}], "target": {"kind": "room", "number": 4}});
         let parts = parts(&schema(), Some(&input));
         let field = |name: &str| field(&parts, name);
 
@@ -355,6 +490,19 @@ mod tests {
         assert_eq!(field("in:/state").description, "Its state");
         assert_eq!((&field("in:/tags").kind, &*field("in:/tags").value), (&Kind::Lines, "y\nz"));
         assert_eq!(field("in:/parts").kind, Kind::Json);
+        let sizes = field("in:/sizes");
+        assert_eq!((&sizes.kind, &*sizes.value), (&Kind::Numbers, "1\n2.5"));
+        assert_eq!(field("in:/rooms/~#0/name").value, "hall");
+        assert_eq!(field("in:/rooms/~#0/doors/~#0/wide").value, "true");
+        assert_eq!(field("in:/rooms/~#1/name").value, "");
+        assert!(!field("in:/rooms/~#1/name").has_to_be_filled());
+        let numbers = parts.iter().filter_map(|part| {
+            let Part::Rows { rows, number, .. } = part else { return None };
+            Some((&**rows, *number))
+        });
+        let expected =
+            [("rows:/rooms", 2), ("rows:/rooms/~#0/doors", 2), ("rows:/rooms/~#1/doors", 1)];
+        assert_eq!(numbers.collect::<Vec<_>>(), expected);
         assert_eq!(field("in:/where/a~1b").label, "where/a~1b");
         assert_eq!(field("in:/target~@1/number").value, "4");
         assert!(!field("in:/target~@0/mail").has_to_be_filled());
@@ -383,10 +531,20 @@ mod tests {
             ("in:/limit~@0", "3"),
             ("in:/limit~@1", "3"),
             ("in:/other", "not asked"),
+            ("in:/sizes", " 4\r\n5"),
+            ("rows:/rooms", "3"),
+            ("in:/rooms/~#0/name", ""),
+            ("in:/rooms/~#1/name", "hall"),
+            ("rows:/rooms/~#1/doors", "2"),
+            ("in:/rooms/~#1/doors/~#1/wide", "true"),
+            ("rows:/rooms/~#2/doors", "1"),
+            ("in:/rooms/~#2/doors/~#0/wide", "false"),
         ]);
 
         let expected = json!({"title": "", "open": false, "state": "b", "tags": ["y", "z"],
-            "where": {"a/b": "z"}, "target": {"kind": "person", "mail": "a@b.example"}, "limit": "3"});
+            "where": {"a/b": "z"}, "target": {"kind": "person", "mail": "a@b.example"}, "limit": "3",
+            "sizes": [4, 5],
+            "rooms": [{"name": "hall", "doors": [{"wide": true}]}, {"doors": [{"wide": false}]}]});
         let mut made = input(&schema(), &form).unwrap();
         let count = made.as_object_mut().unwrap().remove("count").unwrap();
 
@@ -406,7 +564,7 @@ mod tests {
 
     #[test]
     fn a_field_that_is_wrong_is_named() {
-        for (name, text) in [("in:/count", "many"), ("in:/parts", "[")] {
+        for (name, text) in [("in:/count", "many"), ("in:/parts", "["), ("in:/sizes", "1\nx")] {
             let wrong = input(&schema(), &Form::of([("in:/title", "x"), (name, text)]));
 
             assert!(wrong.unwrap_err().contains(name.strip_prefix("in:/").unwrap()));
@@ -426,6 +584,12 @@ mod tests {
         let parts_of_deep = parts(&deep, None);
         assert_eq!(parts_of_deep.len(), 1);
         assert_eq!(field(&parts_of_deep, "in:/a/a/a/a").kind, Kind::Json);
+
+        let long = json!({"rooms": vec![json!({}); MOST_ROWS + 1]});
+        assert_eq!(field(&parts(&schema(), Some(&long)), "in:/rooms").kind, Kind::Json);
+        let many = json!({"properties": {"a": {"type": "array", "items": {"$ref": "#"}}}});
+        let rows = json!({"a": vec![json!({"a": vec![json!({}); MOST_ROWS]}); MOST_ROWS]});
+        assert!(parts(&many, Some(&rows)).len() < 250);
 
         let many: Map<String, Value> =
             (0..500).map(|n| (format!("m{n}"), json!({"$ref": "#"}))).collect();
