@@ -4,6 +4,8 @@
 //   node console.mjs try      '{"login": …, "approver": "http://127.0.0.1:1/login/link?code=…", "paths": ["/console/tools/up%3Apay"]}'
 //   node console.mjs pictures '{…, "folder": "target/screenshots"}'
 //
+// `check` takes pictures, too, if it is given a folder.
+//
 // Signs in by the link, which goes on to the console, and prints a JSON object: the pages that were visited, and
 // `faults`, a list of texts. `/console/events > /console/events/evt_` stands for the first such link of that page.
 
@@ -30,7 +32,7 @@ const LOOKS = [
 ];
 
 const [mode, described] = process.argv.slice(2);
-const { login, approver, paths, approval, folder } = JSON.parse(described);
+const { login, approver, paths, approval, folder, broken } = JSON.parse(described);
 const { origin } = new URL(login);
 const faults = [];
 const fault = (where, what) => faults.push(`${where}: ${what}`);
@@ -218,11 +220,20 @@ async function tryTool(storageState, path) {
   await page.locator("[name='in:/to~@0']").fill("not this");
   await page.getByLabel("id", { exact: true }).check();
   await page.locator("[name='in:/to~@1']").fill("8");
-  await inStep({ text: "two\nlines", count: 12, to: 8 });
+  // The first row stays empty, and is left out.
+  await page.getByRole("button", { name: "Add one" }).click();
+  await page.locator("[name='in:/parts/~#1/name']").fill("a");
+  await page.locator("[name='in:/parts/~#1/sizes']").fill("1\n2.5");
+  await inStep({ text: "two\nlines", count: 12, to: 8, parts: [{ name: "a", sizes: [1, 2.5] }] });
   await page.getByText("Input as JSON").click();
-  await raw.fill('{"text": "two\\nlines", "count": 12, "to": 7}');
-  if ((await page.locator("[name='in:/to~@1']").inputValue()) !== "7") fault("try", "the field is not in step");
-  await page.locator("[data-form] button").click();
+  await raw.fill('{"text": "two\\nlines", "count": 12, "to": 7, "parts": [{"name": "b", "sizes": [1, 2.5]}, {}, {"name": "c"}]}');
+  const filled = async (name, text) => {
+    if ((await page.locator(`[name='in:/${name}']`).inputValue()) !== text) fault("try", `${name} is not in step`);
+  };
+  await filled("to~@1", "7");
+  await filled("parts/~#0/sizes", "1\n2.5");
+  await filled("parts/~#2/name", "c");
+  await page.locator("[data-form] button.main").click();
   const waiting = await page.locator("[data-await]").getAttribute("data-await");
   await deciding.page.goto(origin + waiting);
   await deciding.page.locator("button[value=approve]").click();
@@ -245,6 +256,12 @@ if (mode === "pictures") {
   await checkPages(storageState, visited);
   await checkWithoutScript(storageState, visited);
   if (approval) await checkKeyboard(storageState);
+  if (folder) {
+    const found = faults.length;
+    await takePictures(storageState, [...visited, ...broken]);
+    // That a page was not found is an error of the console.
+    faults.length = found;
+  }
 }
 await browser.close();
 console.log(JSON.stringify({ visited, faults }));

@@ -23,6 +23,14 @@ const OTHERS: [&str; 6] = [
     "/console/approvals?status=pending",
 ];
 
+/// Pages that say what is wrong, of which pictures are taken.
+const BROKEN: [&str; 4] = [
+    "/console/tools/none%3Anone",
+    "/console/events?decision=maybe",
+    "/console/events?cursor=none",
+    "/console/events/evt_01M754BKTKX1YB8Q05NMW9TP4G",
+];
+
 impl Site {
     /// A site where everything that strangers name is hostile.
     async fn start_hostile() -> Self {
@@ -33,11 +41,13 @@ impl Site {
             tool("read", Script::Echo).described(&long),
             tool("left", Script::Echo).described(HIDDEN),
         ];
-        let upstream = Hostile::start(tools).await;
+        let many = (0..60).map(|n| tool(&format!("{}_{n}", "long_name".repeat(6)), Script::Echo));
+        let upstream = Hostile::start(tools.into_iter().chain(many).collect()).await;
         let gateway = gateway()
             .config("[login]\nlinks = true")
             .policies(POLICIES)
             .http("up", &upstream.url(), "")
+            .stdio("down", &["sh", "-c", "echo '<b>DATABASE_URL</b> is missing' >&2; exit 3"], "")
             .start();
         let org = gateway.org("acme <i>", &ENOUGH);
         Self { gateway, upstream, org }
@@ -61,6 +71,7 @@ pub(super) async fn run_browser(mode: &str, input: &Value) -> Vec<String> {
     faults.iter().map(|fault| fault.as_str().unwrap().to_owned()).collect()
 }
 
+/// With `PORTCULLIS_TEST_PICTURES`, a folder, the pages of this org are pictured there.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
     let site = Site::start_hostile().await;
@@ -79,6 +90,15 @@ async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
             approval = link(&page, "/console/approvals/apr_");
         }
     }
+    let providers = site.browser("Ada", "admin").await.open("/console/providers").await;
+    let said = "&#60;b&#62;DATABASE_URL&#60;/b&#62; is missing";
+    assert!(providers.text.contains(said), "{}", providers.text);
+    let token = hidden(&asking.open("/console/tools/up%3Aread").await, "form_token");
+    for n in 0..60 {
+        let raw = json!({ "n": n }).to_string();
+        let fields = [("form_token", &*token), ("raw", &raw)];
+        asking.submit("/console/tools/up%3Aread", &fields).await;
+    }
     let person = ["principal", "create", "finance", "--org", &site.org, "--role", "admin"];
     let id = site.gateway.admin(&person)["id"].as_str().unwrap().to_owned();
     site.gateway.admin(&["principal", "set-groups", &id, "finance"]);
@@ -87,8 +107,10 @@ async fn every_page_holds_in_every_look_with_keyboard_and_without_script() {
     let paths: Vec<&str> = PAGES.iter().map(|(path, _)| *path).chain(OTHERS).collect();
 
     let login = format!("{}/login/link?code={code}", site.gateway.url());
-    let faults =
-        run_browser("check", &json!({"login": login, "paths": paths, "approval": approval})).await;
+    let folder = std::env::var("PORTCULLIS_TEST_PICTURES").ok();
+    let described = json!({"login": login, "paths": paths, "approval": approval, "folder": folder,
+        "broken": BROKEN});
+    let faults = run_browser("check", &described).await;
 
     assert!(faults.is_empty(), "{faults:#?}");
 }

@@ -168,6 +168,8 @@ async fn in_a_browser_the_json_stays_in_step_and_an_approved_call_goes_on() {
     let schema = json!({"type": "object", "properties": {
         "text": {"type": "string"}, "count": {"type": "integer"},
         "to": {"oneOf": [{"title": "name", "type": "string"}, {"title": "id", "type": "integer"}]},
+        "parts": {"type": "array", "items": {"type": "object", "properties": {
+            "name": {"type": "string"}, "sizes": {"type": "array", "items": {"type": "number"}}}}},
     }});
     let upstream = Hostile::start(vec![tool("pay", Script::Echo).taking(schema)]).await;
     let gateway = gateway()
@@ -195,7 +197,8 @@ async fn in_a_browser_the_json_stays_in_step_and_an_approved_call_goes_on() {
     let calls = site.upstream.calls();
     assert_eq!(calls.len(), 1, "the approved call, once");
     let sent: Value = serde_json::from_str(&calls[0].arguments()).unwrap();
-    assert_eq!(sent, json!({"text": "two\nlines", "count": 12, "to": 7}));
+    let parts = json!([{"name": "b", "sizes": [1, 2.5]}, {"name": "c"}]);
+    assert_eq!(sent, json!({"text": "two\nlines", "count": 12, "to": 7, "parts": parts}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
