@@ -1,7 +1,9 @@
 //! A power cut, for one process: what was not synced to the disk is not there afterwards.
 
 use std::{
+    ffi::OsStr,
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -9,6 +11,9 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{Builder, Gateway, programs::printed_by};
+
+/// Bytes that a disk writes whole or not at all.
+const SECTOR: usize = 512;
 
 /// A disk whose power can be cut. Gateways from [`PowerCut::on`] keep their database on it.
 #[derive(Debug)]
@@ -45,14 +50,40 @@ impl PowerCut {
 
     /// Kills the gateway and leaves on the disk what was synced until then.
     pub fn cut(&self, gateway: &mut Gateway) {
+        self.cut_with(gateway, |_, _| false);
+    }
+
+    /// The same with some of the sectors that were written since: a disk may keep any of them.
+    pub fn tear(&self, gateway: &mut Gateway, luck: u64) {
+        self.cut_with(gateway, |name, sector| {
+            let mut hasher = DefaultHasher::new();
+            (luck, name, sector).hash(&mut hasher);
+            hasher.finish().is_multiple_of(2)
+        });
+    }
+
+    fn cut_with(&self, gateway: &mut Gateway, keeps: impl Fn(&OsStr, usize) -> bool) {
         gateway.kill();
+        for copy in files(&self.copies()) {
+            let name = copy.file_name().expect("a name");
+            let written = fs::read(self.disk().join(name)).expect("a file of the disk");
+            let mut kept = fs::read(&copy).expect("a copy");
+            for (number, sector) in written.chunks(SECTOR).enumerate() {
+                let place = number * SECTOR..number * SECTOR + sector.len();
+                if keeps(name, number) {
+                    kept.resize(kept.len().max(place.end), 0);
+                    kept.splice(place, sector.iter().copied());
+                }
+            }
+            // The copies go on to be what the disk holds.
+            fs::write(copy, kept).expect("a copy");
+        }
         for file in files(&self.disk()) {
             fs::remove_file(file).expect("a file of the disk");
         }
-        for file in files(&self.copies()) {
-            let name = file.file_name().expect("a name");
-            // The copies go on to be what the disk holds.
-            fs::copy(&file, self.disk().join(name)).expect("a copy");
+        for copy in files(&self.copies()) {
+            let name = copy.file_name().expect("a name");
+            fs::copy(&copy, self.disk().join(name)).expect("a copy");
         }
     }
 

@@ -13,7 +13,7 @@ use portcullis_store::RecordTexts;
 use portcullis_testkit::{Gateway, Principal};
 use serde_json::json;
 
-pub(crate) use self::files::Files;
+pub(crate) use self::files::{Files, write};
 use crate::{
     gateway,
     given::{run, serve},
@@ -57,7 +57,7 @@ fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i3
 }
 
 /// The output of `audit verify --org`, which has to end with this code and hold this part.
-async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
+pub(crate) async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
     let output = run(gateway, &[&["audit", "verify", "--org", "acme"], more].concat()).await;
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(output.status.code(), Some(code), "{told}");

@@ -1,4 +1,5 @@
-//! Power cuts: what was answered is on the disk, and a key never reaches its tool twice.
+//! Power cuts: what was answered is on the disk, a key never reaches its tool twice, and the log continues
+//! every checkpoint that was given out.
 
 use std::{
     collections::BTreeMap,
@@ -10,24 +11,44 @@ use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::{gateway, given::serve_as, scene::tool};
+use crate::{
+    audit_log::{live, write},
+    gateway,
+    given::serve_as,
+    scene::tool,
+};
 
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 8;
 const CALLERS: usize = 16;
 const CALLS: usize = 6;
+/// Bytes of each result, which are kept for its key: the file is carried over from its log now and then.
+const PADDING: usize = 20_000;
 
 /// Keys that were answered 200, each with the event that the answer named.
 type Answered = Mutex<BTreeMap<String, String>>;
 
+/// Asks for checkpoints, which gives events their places, until the connection breaks; gives the last one.
+async fn watch(client: &Client, url: &str, who: &Principal) -> Option<String> {
+    let mut last = None;
+    loop {
+        let request = client.get(format!("{url}/v1/audit/checkpoint")).bearer_auth(&who.token);
+        let Ok(answer) = request.send().await else { return last };
+        let is_given = answer.status() == 200;
+        let Ok(note) = answer.text().await else { return last };
+        last = if is_given { Some(note) } else { last };
+    }
+}
+
 /// Makes calls one after the other, each with a key of its own, until the connection breaks.
 async fn call(client: &Client, url: &str, who: &Principal, caller: &str, answered: &Answered) {
+    let padding = "x".repeat(PADDING);
     for number in 0..CALLS {
         let key = format!("{caller}-{number}");
         let request = client
             .post(format!("{url}/v1/mcps/up:echo/invoke"))
             .bearer_auth(&who.token)
             .header("idempotency-key", &key)
-            .body(json!({"input": {"key": key}}).to_string());
+            .body(json!({"input": {"key": key, "padding": padding}}).to_string());
         let Ok(answer) = request.send().await else { return };
         let status = answer.status();
         let Ok(text) = answer.text().await else { return };
@@ -79,13 +100,23 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
         let url = gateway.url().to_owned();
         let before = upstream.calls().len();
         let names: Vec<_> = (0..CALLERS).map(|caller| format!("{round}-{caller}")).collect();
-        let calls = join_all(names.iter().map(|name| call(&client, &url, &who, name, &answered)));
-        tokio::select! {
-            _ = calls => {}
-            () = upstream.wait_for(before + 20 + 11 * round) => {}
+        let calls = names.iter().map(|name| call(&client, &url, &who, name, &answered));
+        let cut = async {
+            upstream.wait_for(before + 20 + 9 * round).await;
+            gateway.kill_at_once();
+        };
+        let (note, _, ()) = tokio::join!(watch(&client, &url, &who), join_all(calls), cut);
+        // Of what was not synced a disk may keep nothing, or anything.
+        if round % 2 == 0 {
+            power.cut(&mut gateway);
+        } else {
+            power.tear(&mut gateway, round as u64);
         }
-        power.cut(&mut gateway);
         gateway.start();
+        if let Some(note) = note {
+            let kept = write(&gateway.folder().join("kept.txt"), &note);
+            live(&gateway, &["--since", kept.to_str().unwrap()], 0, "continues the log").await;
+        }
     }
 
     let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +129,8 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     }
     // A client that asks again, also for what was cut off, is told its fate and reaches no tool.
     for key in counts.keys() {
-        let again = gateway.invoke_keyed(&who, "up:echo", key, &json!({ "key": key })).await;
+        let input = json!({ "key": key, "padding": "x".repeat(PADDING) });
+        let again = gateway.invoke_keyed(&who, "up:echo", key, &input).await;
         assert_eq!(again.header("idempotency-replayed"), "true", "{key}: {}", again.text);
         match answered.get(key) {
             Some(event) => assert_eq!(again.event_id(), event),
@@ -109,6 +141,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     let places = sequences(&gateway, &who).await;
     let whole: Vec<u64> = (0..).take(places.len()).collect();
     assert_eq!(places, whole, "a gap in the log");
+    live(&gateway, &[], 0, "complete").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
