@@ -78,8 +78,8 @@ fn insert_keys(open: &Connection, now: i64, batch: &Batch<'_>) -> Result<Vec<Str
 pub(crate) struct KnownIntents {
     /// Rowids of those that are open.
     open: HashMap<EventId, i64>,
-    /// Those whose events stand. The next intents or the next seal take them along: removing them with their
-    /// events would write a page of a second tree.
+    /// Those whose events stand. The next intents take their places, or the next seal removes them: removing them
+    /// with their events would write a page of a second tree.
     ended: Vec<(EventId, i64)>,
     /// False until those that a connection before left behind were removed.
     is_swept: bool,
@@ -88,12 +88,17 @@ pub(crate) struct KnownIntents {
 impl KnownIntents {
     /// Removes the intents whose events stand.
     pub(crate) fn remove_ended(&mut self, open: &Connection) -> Result<(), StoreError> {
+        self.sweep(open)?;
+        for (id, rowid) in self.ended.drain(..) {
+            open.prepare_cached(DELETE_INTENT)?.execute((rowid, id.text().as_str()))?;
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self, open: &Connection) -> Result<(), StoreError> {
         if !self.is_swept {
             open.prepare_cached(REMOVE_ENDED)?.execute(())?;
             self.is_swept = true;
-        }
-        for (id, rowid) in self.ended.drain(..) {
-            open.prepare_cached(DELETE_INTENT)?.execute((rowid, id.text().as_str()))?;
         }
         Ok(())
     }
@@ -108,16 +113,42 @@ fn insert_intents(
     if rows.is_empty() {
         return Ok(());
     }
-    known.remove_ended(open)?;
+    known.sweep(open)?;
+    let mut replace = open.prepare_cached(REPLACE_INTENT)?;
     let mut insert = open.prepare_cached(INSERT_INTENT)?;
     for row in rows {
         let id = row.id.text();
         let org_id = row.org_id.text();
-        let opened_at = row.opened_at.as_micros();
-        insert.execute((id.as_str(), org_id.as_str(), node, opened_at, row.record.packed()))?;
-        known.open.insert(row.id, open.last_insert_rowid());
+        let columns: [&dyn ToSql; 5] = [
+            &id.as_str(),
+            &org_id.as_str(),
+            &node,
+            &row.opened_at.as_micros(),
+            &row.record.packed(),
+        ];
+        let place = match known.ended.pop() {
+            Some((ended, place)) if replace_intent(&mut replace, columns, ended, place)? => place,
+            Some(_) | None => {
+                insert.execute(columns)?;
+                open.last_insert_rowid()
+            }
+        };
+        known.open.insert(row.id, place);
     }
     Ok(())
+}
+
+/// Puts an intent in the place of one that has ended; `false` if another process has removed that.
+fn replace_intent(
+    replace: &mut CachedStatement<'_>,
+    columns: [&dyn ToSql; 5],
+    ended: EventId,
+    place: i64,
+) -> Result<bool, rusqlite::Error> {
+    let ended = ended.text();
+    let [id, org_id, node, opened_at, packed] = columns;
+    let all: [&dyn ToSql; 7] = [id, org_id, node, opened_at, packed, &place, &ended.as_str()];
+    Ok(replace.execute(all)? == 1)
 }
 
 fn insert_events(
@@ -246,6 +277,11 @@ fn end_keys(open: &Connection, batch: &Batch<'_>) -> Result<(), StoreError> {
 const INSERT_INTENT: &str =
     "INSERT INTO audit_intents (id, org_id, node, opened_at, packed) VALUES (?, ?, ?, ?, ?)";
 
+/// In the same place, no page is freed and taken again.
+const REPLACE_INTENT: &str = "
+UPDATE audit_intents SET id = ?, org_id = ?, node = ?, opened_at = ?, packed = ?, record = NULL
+WHERE place = ? AND id = ?";
+
 /// A place is used again once it is free: what lies there is removed only if it is the intent meant.
 const DELETE_INTENT: &str = "DELETE FROM audit_intents WHERE place = ? AND id = ?";
 
@@ -301,7 +337,7 @@ mod tests {
         let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
         schema::migrate_sqlite(&pool).await.unwrap();
 
-        for intents in [INSERT_INTENT, DELETE_INTENT] {
+        for intents in [INSERT_INTENT, REPLACE_INTENT, DELETE_INTENT] {
             assert_eq!(trees(&pool, intents).await, BTreeSet::from(["audit_intents".to_owned()]));
         }
         // The others have entries of those alone that were written before the sealer indexed them: see the
