@@ -188,9 +188,15 @@ async fn release_keys(
     Ok(())
 }
 
-/// The transaction of a batch with events: see [`super::super::Dialect::announce_writer`].
-const BEGIN_ANNOUNCED: &str =
-    concat!(begin!(), "; SELECT pg_advisory_xact_lock_shared(", writers!(), ")");
+/// The transaction of a batch with events: see [`super::super::Dialect::announce_writer`]. The planner takes the
+/// table of intents for nearly empty and would read it whole, with all that was deleted since the last vacuum;
+/// such a plan is kept.
+const BEGIN_ANNOUNCED: &str = concat!(
+    begin!(),
+    "; SET LOCAL enable_seqscan = off; SELECT pg_advisory_xact_lock_shared(",
+    writers!(),
+    ")"
+);
 
 const END_INTENTS: &str =
     concat!("WITH ended AS (DELETE FROM audit_intents WHERE id = ANY($17))", insert_events!());
