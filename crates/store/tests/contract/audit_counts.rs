@@ -14,7 +14,12 @@ const DAY: i64 = 24 * 60;
 const TOOL: &str = "p:t";
 
 /// A call that took so many microseconds, decided, scanned and ended so.
-fn call(org: OrgId, n: u32, took: i64, [decision, dlp, outcome]: [&'static str; 3]) -> NewEvent {
+pub(crate) fn call(
+    org: OrgId,
+    n: u32,
+    took: i64,
+    [decision, dlp, outcome]: [&'static str; 3],
+) -> NewEvent {
     let record = json!({
         "type": "mcp.invocation", "target": {"id": TOOL},
         "governance": {"decision": Some(decision).filter(|it| !it.is_empty())},

@@ -15,10 +15,12 @@ use portcullis_core::{
 };
 use portcullis_store::{
     CheckpointKind, NewEvent, Sealer, SignedNote, Store, StoredCheckpoint, UnsealedEvent,
+    Visibility,
 };
 use tokio::task::JoinSet;
 
 use crate::{
+    audit_counts::call,
     database::{Database, on_both},
     given::{self, NOW, append_all, event, leaf},
 };
@@ -88,6 +90,18 @@ async fn assert_proves(store: &Store, org: OrgId, signer: &Signer) {
     }
 }
 
+/// Places of three events, in their order.
+async fn places(store: &Store, org: OrgId, first: u32) -> [Option<i64>; 3] {
+    let mut places = [None; 3];
+    for (place, n) in places.iter_mut().zip(first..) {
+        let id = given::id("evt", n);
+        let found = store.find_event(org, Visibility::All, id).await.unwrap();
+        *place = found.unwrap().seal.map(|seal| seal.sequence);
+    }
+    places.sort_unstable();
+    places
+}
+
 on_both! {
     async fn a_seal_lets_the_tree_grow_and_signs_it(db: Database) {
         let org = given::org(&db.store, 1).await;
@@ -104,6 +118,42 @@ on_both! {
         let before = signed(&db.store, org).await;
         assert_eq!(db.store.seal(org, signer.clone()).await.unwrap(), 0);
         assert_eq!(signed(&db.store, org).await, before);
+        assert_eq!(signer.alarms(), 0);
+    }
+
+    // As a node that dies with places, index, counts, tiles or checkpoint written and not the rest, or before all.
+    async fn a_seal_that_is_cut_off_leaves_committed_events_to_be_found_and_sealed(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let signer = Signer::default();
+        let of_all = ["audit_heads", "audit_seals", "audit_counts", "audit_tool_counts", "audit_tiles", "audit_checkpoints"];
+        let of_sqlite = ["audit_index", "audit_floor"];
+        let tables = of_all.into_iter().chain(of_sqlite.into_iter().filter(|_| db.is_sqlite()));
+        for (table, first) in tables.zip((0..).step_by(3)) {
+            let store = Store::open(&db.settings).await.unwrap();
+            let calls = (first..first + 3).map(|n| call(org, n, 900, ["allow", "passed", "success"]));
+            append_all(&store, calls.collect()).await;
+            db.refuse_writes(table).await;
+
+            let cut_off = store.seal(org, signer.clone()).await;
+
+            assert!(cut_off.is_err(), "{table}");
+            db.allow_writes(table).await;
+            store.close().await;
+            if db.is_sqlite() {
+                let ahead = "SELECT COUNT(*) FROM audit_index WHERE position NOT IN (SELECT position FROM audit_seals)";
+                assert_eq!(db.count(ahead).await, 0, "{table}");
+            }
+            let again = Store::open(&db.settings).await.unwrap();
+            assert_eq!(again.sealed_size(org).await.unwrap(), i64::from(first), "{table}");
+            assert_eq!(again.orgs_with_unsealed().await.unwrap(), [org], "{table}");
+            assert_eq!(places(&again, org, first).await, [None; 3], "{table}");
+            assert_eq!(again.seal(org, signer.clone()).await.unwrap(), 3, "{table}");
+            let given = [0, 1, 2].map(|n| Some(i64::from(first + n)));
+            assert_eq!(places(&again, org, first).await, given, "{table}");
+            assert_proves(&again, org, &signer).await;
+            let indexed = again.indexed_events(org, 0, i64::from(first) + 3).await.unwrap();
+            assert!(indexed.iter().all(|event| event.is_indexed), "{table}");
+        }
         assert_eq!(signer.alarms(), 0);
     }
 
