@@ -1,7 +1,8 @@
 //! Changes on one node, and their propagation to the others.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
+use futures_util::future::join_all;
 use portcullis_testkit::{
     Answer, Builder, CLIENT_SECRET, Condition, Gateway, Habits, Principal, Saas, eventually,
 };
@@ -11,9 +12,12 @@ use tokio::time::Instant;
 
 use super::{PUBLIC, trio};
 use crate::{
-    given::{ALL_SCOPES, ENOUGH, until},
+    given::{ALL_SCOPES, ENOUGH, members, until},
     v1::connect::{USER, code_on, come_back, connect, text},
 };
+
+/// Calls by way of each node.
+const CALLS: usize = 30;
 
 /// Waits until a node does not accept the token any more.
 async fn refused(node: &Gateway, who: &Principal) {
@@ -172,5 +176,55 @@ async fn a_policy_spreads_with_its_files_and_events_tell_which_set_decided() {
         let denied = until(|| call(node), |answer| answer.status == 403).await;
         assert_eq!(denied.at("/error/details/policy"), "closed");
         assert_ne!(decided_by(&trio.nodes[0], &denied).await, old);
+    }
+}
+
+/// Ids of calls as a node lists them over pages, from the first page to the last one of now.
+async fn listed(node: &Gateway, who: &Principal, query: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/v1/audit/events?type=mcp.invocation&{query}{cursor}");
+        let page = node.get(who, &path).await.ok();
+        ids.extend(members(&page, "id").into_iter().map(str::to_owned));
+        match page.at("/meta/pagination/next_cursor").as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return ids,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_of_every_node_skip_and_repeat_nothing_while_all_of_them_record() {
+    let Some(trio) = trio("lists", Builder::sample).await else { return };
+    let who = trio.nodes[0].service(&trio.nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
+    let calls = trio.nodes.iter().map(async |node| {
+        for _ in 0..CALLS {
+            node.invoke(&who, "sample:list_items", json!({"limit": 1})).await.ok();
+        }
+    });
+    let orders = ["order=asc&limit=1", "order=asc&limit=7", "order=desc&limit=5"];
+    let walks = trio.nodes.iter().zip(orders).map(async |(node, query)| {
+        let mut walks = vec![Vec::new()];
+        while walks.last().is_some_and(|walk| walk.len() < 3 * CALLS) {
+            walks.push(listed(node, &who, query).await);
+        }
+        walks
+    });
+
+    let (_, walks) = tokio::join!(join_all(calls), join_all(walks));
+
+    let all = listed(&trio.nodes[0], &who, "order=asc&limit=200").await;
+    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 3 * CALLS);
+    let is_part = |walk: &Vec<String>| (1..3 * CALLS).contains(&walk.len());
+    assert!(walks.iter().flatten().any(is_part), "nothing was listed meanwhile");
+    for (walks, query) in walks.into_iter().zip(orders) {
+        for mut walk in walks {
+            // What was the newest then is somewhere; what lies before it is all there.
+            if query.contains("desc") {
+                walk.reverse();
+            }
+            assert!(all.starts_with(&walk), "{query}: {walk:?}");
+        }
     }
 }
