@@ -71,14 +71,19 @@ async fn size(gateway: &Gateway, who: &Principal) -> u64 {
     note.lines().nth(1).unwrap().parse().unwrap()
 }
 
-/// Writes the record of an event as rows of older versions have it.
-fn spread(gateway: &Gateway, id: &str) {
+/// Reads the record of an event as it is kept.
+fn kept_record(gateway: &Gateway, id: &str) -> RecordTexts {
     let is_sqlite = gateway.database_url().starts_with("sqlite:");
     let hex = if is_sqlite { "hex(packed)" } else { "encode(packed, 'hex')" };
     let hex = gateway.ask(&format!("SELECT {hex} FROM audit_events WHERE id = '{id}'"));
     let digits = hex.as_bytes().chunks(2).map(|it| str::from_utf8(it).unwrap());
     let packed: Vec<u8> = digits.map(|it| u8::from_str_radix(it, 16).unwrap()).collect();
-    let RecordTexts { core, detached, salts } = RecordTexts::unpack(&packed).unwrap();
+    RecordTexts::unpack(&packed).unwrap()
+}
+
+/// Writes the record of an event as rows of schema 27 and before have it: in columns.
+fn spread(gateway: &Gateway, id: &str) {
+    let RecordTexts { core, detached, salts } = kept_record(gateway, id);
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let [detached, salts] = [detached, salts].map(|text| quoted(&text.unwrap()));
     gateway.tamper(&format!(
@@ -86,6 +91,16 @@ fn spread(gateway: &Gateway, id: &str) {
          WHERE id = '{id}'",
         quoted(&core)
     ));
+}
+
+/// Writes the record of an event as rows of schema 40 and before have it: with its commitments and salts.
+fn pack_in_full(gateway: &Gateway, id: &str) {
+    let packed = kept_record(gateway, id).pack();
+    let digits = packed.iter().map(|byte| format!("{byte:02x}"));
+    let digits = digits.collect::<String>();
+    let is_sqlite = gateway.database_url().starts_with("sqlite:");
+    let bytes = if is_sqlite { format!("x'{digits}'") } else { format!("'\\x{digits}'") };
+    gateway.tamper(&format!("UPDATE audit_events SET packed = {bytes} WHERE id = '{id}'"));
 }
 
 fn told(mut command: std::process::Command) -> (i32, String) {

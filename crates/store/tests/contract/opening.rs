@@ -6,7 +6,9 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
 };
-use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync, Visibility};
+use portcullis_store::{
+    DatabaseSettings, DatabaseUrl, RecordTexts, Store, StoreError, Sync, Visibility,
+};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, sqlite::SqliteConnectOptions};
 use tokio::task::JoinSet;
 
@@ -75,7 +77,20 @@ on_both! {
     }
 }
 
-/// A file of this schema, 39 or 40, with this many events that are not sealed.
+/// The second and the third event as this schema packs them, without compression: with salts up to 40, with
+/// their seed from 41 on.
+fn packed(schema: u32, n: u32) -> Option<String> {
+    match n {
+        1 => Some("\0{\"n\":1}\n{\"input\":1}\n{\"input\":\"AAAA\"}".to_owned()),
+        2 if schema > 40 => {
+            let seed = "A".repeat(43);
+            Some(format!("\0{{\"commitments\":{{}},\"n\":2}}\n{{\"input\":1}}\n\"{seed}=\""))
+        }
+        _ => None,
+    }
+}
+
+/// A file of this schema, 39 or later, with this many events that are not sealed.
 async fn file_of_schema(schema: u32, path: &Path, events: u32) {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut conn = options.connect().await.unwrap();
@@ -101,7 +116,9 @@ async fn file_of_schema(schema: u32, path: &Path, events: u32) {
          VALUES ('{org}', 0, 0, 0, 0);"
     )
     .unwrap();
-    let marked = if schema == 40 { "by_sealer = 1, payload_at = 1" } else { "payload_at = 1" };
+    let marked =
+        ["payload_at = 1", "payload_at = 1, by_sealer = 1", "payload_at = 1, by_sealer = 2"];
+    let marked = marked[usize::try_from(schema - 39).unwrap().min(2)];
     for n in 0..events {
         let id: EventId = given::id("evt", n);
         write!(
@@ -111,6 +128,15 @@ async fn file_of_schema(schema: u32, path: &Path, events: u32) {
              UPDATE audit_events SET {marked} WHERE id = '{id}';"
         )
         .unwrap();
+        if let Some(packed) = packed(schema, n) {
+            let text = packed.trim_start_matches('\0');
+            write!(
+                script,
+                "UPDATE audit_events SET packed = CAST(char(0) || '{text}' AS BLOB), core = '',
+                    detached = NULL WHERE id = '{id}';"
+            )
+            .unwrap();
+        }
     }
     sqlx::raw_sql(AssertSqlSafe(script)).execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
@@ -122,7 +148,7 @@ fn name_of(file: &Path) -> String {
 
 #[tokio::test]
 async fn a_file_of_a_version_before_is_read_sealed_on_and_pruned() {
-    for (schema, indexed_ids) in [(39, 1), (40, 5)] {
+    for (schema, indexed_ids) in [(39, 1), (40, 5), (41, 5), (42, 5)] {
         let folder = tempfile::TempDir::new().unwrap();
         let path = folder.path().join("portcullis.db");
         file_of_schema(schema, &path, 4).await;
@@ -137,13 +163,17 @@ async fn a_file_of_a_version_before_is_read_sealed_on_and_pruned() {
             found.map(|event| (event.core, event.seal.map(|seal| seal.sequence)))
         };
 
+        let core = |n| match packed(schema, n) {
+            Some(packed) => RecordTexts::unpack(packed.as_bytes()).unwrap().core,
+            None => format!(r#"{{"n":{n}}}"#),
+        };
         for n in 0..5 {
-            assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), None)), "{schema}");
+            assert_eq!(find(n).await, Some((core(n), None)), "{schema}");
         }
         assert_eq!(store.orgs_with_unsealed().await.unwrap(), [org], "{schema}");
         assert_eq!(store.seal(org, given::leaf).await.unwrap(), 5, "{schema}");
         for n in 0..5 {
-            assert_eq!(find(n).await, Some((format!(r#"{{"n":{n}}}"#), Some(i64::from(n)))));
+            assert_eq!(find(n).await, Some((core(n), Some(i64::from(n)))), "{schema}");
         }
         assert_eq!(find(5).await, None);
         let indexed = store.indexed_events(org, 0, 5).await.unwrap();

@@ -12,7 +12,9 @@ use portcullis_core::audit::{
 use portcullis_testkit::Gateway;
 use serde_json::json;
 
-use super::{Files, files::write, invoke, keys, live, logged, spread, verify, verify_in_python};
+use super::{
+    Files, invoke, keys, live, logged, pack_in_full, spread, verify, verify_in_python, write,
+};
 
 /// Exit code of both verifiers for a file, which has to be the same.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {
@@ -222,6 +224,51 @@ async fn the_log_of_a_running_gateway_is_verified_where_it_is() {
     live(&gateway, &[], 0, "complete").await;
     gateway.tamper(rewrite);
     live(&gateway, &[], 10, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_as_earlier_versions_kept_them_are_read_verified_exported_and_erased() {
+    let (mut gateway, who) = logged(3).await;
+    let mut ids = Vec::new();
+    for _ in 0..6 {
+        ids.push(invoke(&gateway, &who).await);
+    }
+    let note = gateway.get(&who, "/v1/audit/checkpoint").await.text;
+    let kept = write(&gateway.folder().join("kept.txt"), &note);
+    // These may have no place in the log yet.
+    for _ in 0..3 {
+        ids.push(invoke(&gateway, &who).await);
+    }
+    gateway.kill();
+    for three in ids.chunks(3) {
+        spread(&gateway, &three[0]);
+        pack_in_full(&gateway, &three[1]);
+    }
+    gateway.start();
+    invoke(&gateway, &who).await;
+
+    let since = ["--since", kept.to_str().unwrap()];
+    live(&gateway, &since, 0, "complete").await;
+    for id in &ids {
+        let proof = gateway.get(&who, &format!("/v1/audit/events/{id}/proof")).await;
+        assert_eq!(proof.status, 200, "{}", proof.text);
+        let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
+        assert!(event.at("/data/integrity/mismatch").is_null(), "{}", event.text);
+    }
+    let key = &keys(&gateway, &who.org)[0];
+    for erased in [0, 3] {
+        for id in &ids[..erased] {
+            let reason = ["--reason", "Art. 17"];
+            gateway.admin(
+                &[&["audit", "erase", "--org", "acme", "--event", id][..], &reason].concat(),
+            );
+        }
+        live(&gateway, &since, 0, "complete").await;
+        let made = gateway.post(&who, "/v1/audit/export", "").await.ok();
+        let text = gateway.get(&who, made.at("/data/file").as_str().unwrap()).await.text;
+        let file = write(&gateway.folder().join("made.jsonl"), &text);
+        assert_eq!(both(&gateway, &file, key, Some(&kept)), 0, "{erased} erased");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
