@@ -36,7 +36,7 @@ pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
     csv::{CSV_COLUMNS, CsvLines},
-    event::{Event, EventParts, RecordedEvent},
+    event::{Durations, Event, EventParts, RecordedEvent},
     held::{LEAF, uncommitted},
     kept::{RestoredRecord, restore},
     leaf::{LeafError, leaf_bytes},

@@ -1,5 +1,5 @@
 //! Makes the dictionary that records are compressed with, from made-up calls:
-//! `cargo run -p portcullis-store --example dictionary -- crates/store/src/db/record-1.dict`.
+//! `cargo run -p portcullis-store --example dictionary -- crates/store/src/db/record-2.dict`.
 //!
 //! A dictionary that records were written with is never made anew: another one gets the next number.
 
@@ -9,8 +9,8 @@ use std::{env, error::Error, fmt::Debug, fs, str::FromStr, sync::Mutex};
 
 use portcullis_core::{
     audit::{
-        Actor, Auth, Credential, Detached, DlpFinding, DlpResult, Event, EventType, Governance,
-        Outcome, OutcomeStatus, RecordedDecision, Request, Target,
+        Actor, Auth, Credential, Detached, DlpFinding, DlpResult, Durations, Event, EventParts,
+        EventType, Governance, Outcome, OutcomeStatus, RecordedDecision, Request, Target,
     },
     clock::Timestamp,
     json,
@@ -153,12 +153,34 @@ fn call(dice: &Dice) -> Event {
     }
 }
 
+fn durations(dice: &Dice) -> Durations {
+    let stages = [
+        ("authenticate", 20),
+        ("body", 40),
+        ("connection", 10),
+        ("dlp_input", 200),
+        ("dlp_output", 500),
+        ("intent", 4_000),
+        ("limits", 10),
+        ("policy_input", 200),
+        ("policy_output", 100),
+        ("upstream", 200_000),
+        ("validate", 60),
+    ];
+    Durations::new(stages.map(|(stage, longest)| (stage, dice.roll(longest))).to_vec())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name the file to write")?;
     let dice = Dice(Mutex::new(1));
     let sample = |_| {
         let event = call(&dice);
-        let texts = [event.core_json(), event.detached.values_json(), event.detached.salts_json()];
+        let durations = durations(&dice);
+        let record = EventParts { durations: Some(&durations), ..event.parts() }.kept_json();
+        let (mut values, mut seed) = (String::new(), String::new());
+        event.detached.write_values(&mut values);
+        event.detached.write_seed(&mut seed);
+        let texts = [record, values, seed];
         texts.join("\n")
     };
     let samples: Vec<String> = (0..SAMPLES).map(sample).collect();

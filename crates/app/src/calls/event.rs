@@ -5,8 +5,8 @@ use std::sync::Arc;
 use portcullis_core::{
     approval::Approval,
     audit::{
-        Actor, Capture, Detached, EventParts, EventType, Governance, Outcome, OutcomeStatus,
-        Request, Target, UsedApproval,
+        Actor, Capture, Detached, Durations, EventParts, EventType, Governance, Outcome,
+        OutcomeStatus, Request, Target, UsedApproval,
     },
     call::{DecisionInputs, Denial, Ruling},
     id::{EventId, OrgId},
@@ -32,6 +32,8 @@ pub(crate) struct CallEvent {
     request: Request,
     target: Option<Target>,
     pub(super) governance: Option<Governance>,
+    /// Durations of the stages in front of the outcome, once there is one.
+    durations: Option<Durations>,
     inputs: Arc<DecisionInputs>,
     detached: Detached,
     /// True if nothing is kept of the input, not even a commitment.
@@ -129,6 +131,7 @@ impl CallEvent {
             request: ctx.recorded_request(),
             target: None,
             governance: None,
+            durations: None,
             inputs: Arc::default(),
             detached: ctx.detached(&calls.screening),
             input_off: false,
@@ -253,6 +256,7 @@ impl CallEvent {
             kind: EventType::McpInvocation,
             occurred_at: self.ctx.origin.arrived,
             count: None,
+            durations: self.durations.as_ref(),
             actor: &self.actor,
             request: Some(&self.request),
             target: self.target.as_ref(),
@@ -271,6 +275,7 @@ impl CallEvent {
     /// The row of the event.
     pub(super) fn row(&mut self, outcome: &Outcome) -> NewEvent {
         self.forget_input();
+        self.durations = Some(self.ctx.origin.stages.durations());
         row_of_parts(&self.parts(outcome))
     }
 

@@ -1,5 +1,5 @@
-//! The way of a request through its stages: how long each took is counted, and each is a span of
-//! its own where the request is traced.
+//! The way of a request through its stages: how long each took is counted and recorded with a call, and each
+//! is a span of its own where the request is traced.
 
 use std::sync::{
     Arc, LazyLock,
@@ -7,6 +7,7 @@ use std::sync::{
 };
 
 use portcullis_core::{
+    audit::Durations,
     clock::Timestamp,
     trace::{TraceId, TraceParent},
 };
@@ -52,6 +53,8 @@ struct StageClock {
     stage: AtomicUsize,
     /// When that began, in microseconds.
     since: AtomicI64,
+    /// Microseconds that it was in each; negative for those it was not in.
+    spent: [AtomicI64; Stage::ALL.len()],
     recording: Option<Recording>,
 }
 
@@ -73,7 +76,8 @@ impl Stages {
     pub(crate) fn new(recording: Option<Recording>, now: Timestamp) -> Self {
         let stage = AtomicUsize::new(NOWHERE);
         let since = AtomicI64::new(0);
-        let stages = Self(Arc::new(StageClock { stage, since, recording }));
+        let spent = Stage::ALL.map(|_| AtomicI64::new(-1));
+        let stages = Self(Arc::new(StageClock { stage, since, spent, recording }));
         stages.enter(Stage::Authenticate, now);
         stages
     }
@@ -103,9 +107,21 @@ impl Stages {
     fn turn(&self, stage: usize, now: Timestamp) {
         let before = self.0.stage.swap(stage, Relaxed);
         let since = self.0.since.swap(now.as_micros(), Relaxed);
-        if let Some(times) = TIMES.get(before) {
+        if let Some((times, spent)) = TIMES.get(before).zip(self.0.spent.get(before)) {
             times.count(Timestamp::from_micros(since), now);
+            let longer = now.as_micros().saturating_sub(since).max(0);
+            spent.store(spent.load(Relaxed).max(0).saturating_add(longer), Relaxed);
         }
+    }
+
+    /// Durations of the stages that are over.
+    #[must_use]
+    pub fn durations(&self) -> Durations {
+        let spent = Stage::ALL.iter().zip(&self.0.spent);
+        let spent = spent.filter_map(|(stage, spent)| {
+            Some((stage.as_str(), u64::try_from(spent.load(Relaxed)).ok()?))
+        });
+        Durations::new(spent.collect())
     }
 
     /// Recording of the trace, if there is one.

@@ -1,7 +1,7 @@
 //! An event as it is recorded, in canonical form (RFC 8785): members are declared in the order of their
 //! names.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::{
@@ -39,6 +39,25 @@ pub struct Event {
     pub detached: Detached,
 }
 
+/// Microseconds that a call spent in stages of its way, by the names of those.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Durations(Vec<(&'static str, u64)>);
+
+impl Durations {
+    /// Durations of stages, each with a name of its own.
+    #[must_use]
+    pub fn new(mut stages: Vec<(&'static str, u64)>) -> Self {
+        stages.sort_unstable();
+        Self(stages)
+    }
+}
+
+impl Serialize for Durations {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
 /// Part of an event that is hashed, but for its place in the log.
 #[derive(Serialize, ToSchema)]
 pub struct RecordedEvent<'a> {
@@ -49,6 +68,10 @@ pub struct RecordedEvent<'a> {
     /// The number of occurrences that it stands for, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    /// Of calls: microseconds spent in each stage in front of the record of the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, u64>>)]
+    durations: Option<&'a Durations>,
     governance: Option<&'a Governance>,
     id: EventId,
     /// When the request arrived.
@@ -74,6 +97,7 @@ pub struct EventParts<'a> {
     pub occurred_at: Timestamp,
     /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
+    pub durations: Option<&'a Durations>,
     pub actor: &'a Actor,
     /// The request it came with.
     pub request: Option<&'a Request>,
@@ -106,6 +130,7 @@ impl EventParts<'_> {
             actor: self.actor,
             commitments,
             count: self.count,
+            durations: self.durations,
             governance: self.governance,
             id: self.id,
             occurred_at: self.occurred_at,
@@ -133,6 +158,7 @@ impl Event {
             kind: self.kind,
             occurred_at: self.occurred_at,
             count: self.count,
+            durations: None,
             actor: &self.actor,
             request: self.request.as_ref(),
             target: self.target.as_ref(),

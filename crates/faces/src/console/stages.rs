@@ -8,12 +8,29 @@ use super::{json::Json, schema_form::put};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) name: &'static str,
+    /// Time that it took, with its unit; empty where the event has none.
+    pub(super) took: String,
     /// Pointer of its moment; empty where the event has none.
     pub(super) at: &'static str,
     /// Pointer of a state that has a colour; empty without one.
     pub(super) state: &'static str,
     pub(super) text: String,
 }
+
+/// Stages between the arrival of a call and its outcome, with their names in records.
+const MEASURED: [(&str, &str); 11] = [
+    ("authenticate", "Authenticated"),
+    ("limits", "Counted against the limits"),
+    ("body", "Read"),
+    ("validate", "Validated"),
+    ("dlp_input", "Arguments scanned"),
+    ("policy_input", "Decided"),
+    ("connection", "Connected to the server"),
+    ("intent", "Intent recorded"),
+    ("upstream", "Tool called"),
+    ("dlp_output", "Answer scanned"),
+    ("policy_output", "Answer decided"),
+];
 
 /// The places of findings within arguments or an answer: JSON with masks for what was found, and nothing else.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,31 +39,55 @@ pub(super) struct FoundPlaces {
     pub(super) json: String,
 }
 
+impl Stage {
+    fn new(name: &'static str) -> Self {
+        Self { name, took: String::new(), at: "", state: "", text: String::new() }
+    }
+}
+
 /// The stages of a call that left a trace in its event, from its arrival to its place in the log.
 pub(super) fn of(event: &Json) -> Vec<Stage> {
+    let mut stages = vec![Stage { at: "/occurred_at", ..Stage::new("Arrived") }];
+    for (member, name) in MEASURED {
+        let took = event.at(&format!("/durations/{member}")).0.as_u64().map(milliseconds);
+        let stage = told(event, member, Stage::new(name));
+        if let Some(stage) = stage.or_else(|| took.is_some().then(|| Stage::new(name))) {
+            stages.push(Stage { took: took.unwrap_or_default(), ..stage });
+        }
+    }
+    let text = format!("HTTP {}", event.text("/outcome/http_status"));
+    stages.push(Stage { state: "/outcome/status", text, ..Stage::new("Answered") });
+    if event.has("/sequence") {
+        let text = format!("place {} of the log", event.text("/sequence"));
+        stages.push(Stage { at: "/recorded_at", text, ..Stage::new("Sealed") });
+    }
+    stages
+}
+
+/// The stage with all that an event tells of it beside its time, if it tells anything.
+fn told(event: &Json, member: &str, stage: Stage) -> Option<Stage> {
     let found = |part| {
         let texts = findings(event, part).into_iter();
         let texts = texts.map(|it| format!("{} {}", it.text("/detector"), it.text("/action")));
-        texts.collect::<Vec<_>>().join(", ")
+        Some(texts.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
     };
-    let executed = format!("executed: {}", event.text("/outcome/executed"));
-    let http = format!("HTTP {}", event.text("/outcome/http_status"));
-    let place = format!("place {} of the log", event.text("/sequence"));
-    let reason = event.first(&["/governance/reason", "/governance/policy"]);
-    let (arguments, answer) = (found("input"), found("output"));
-    let stage = |name, at, state, text| Stage { name, at, state, text };
-    [
-        (true, stage("Arrived", "/occurred_at", "", String::new())),
-        (event.has("/governance/decision"), stage("Decided", "", "/governance/decision", reason)),
-        (!arguments.is_empty(), stage("Arguments scanned", "", "", arguments)),
-        (event.has("/outcome/executed"), stage("Tool called", "", "", executed)),
-        (!answer.is_empty(), stage("Answer scanned", "", "", answer)),
-        (true, stage("Answered", "", "/outcome/status", http)),
-        (event.has("/sequence"), stage("Sealed", "/recorded_at", "", place)),
-    ]
-    .into_iter()
-    .filter_map(|(is_there, stage)| is_there.then_some(stage))
-    .collect()
+    match member {
+        "dlp_input" => found("input").map(|text| Stage { text, ..stage }),
+        "policy_input" => event.has("/governance/decision").then(|| {
+            let text = event.first(&["/governance/reason", "/governance/policy"]);
+            Stage { state: "/governance/decision", text, ..stage }
+        }),
+        "upstream" => event.has("/outcome/executed").then(|| {
+            let text = format!("executed: {}", event.text("/outcome/executed"));
+            Stage { text, ..stage }
+        }),
+        "dlp_output" => found("output").map(|text| Stage { text, ..stage }),
+        _ => None,
+    }
+}
+
+fn milliseconds(micros: u64) -> String {
+    format!("{}.{:02} ms", micros / 1_000, micros % 1_000 / 10)
 }
 
 fn findings(event: &Json, part: &str) -> Vec<Json> {
@@ -89,6 +130,7 @@ mod tests {
                 finding("output", "phone", "/call"),
             ]},
             "outcome": {"status": "success", "http_status": 200, "executed": "yes"},
+            "durations": {"intent": 1_250, "policy_input": 90, "upstream": 12_345, "body": 7},
             "sequence": 7,
         }))
     }
@@ -98,11 +140,22 @@ mod tests {
         let stages = of(&event());
         let names: Vec<_> = stages.iter().map(|stage| stage.name).collect();
 
-        let expected =
-            ["Arrived", "Decided", "Tool called", "Answer scanned", "Answered", "Sealed"];
+        let times: Vec<_> = stages.iter().map(|stage| &*stage.took).collect();
+
+        let expected = [
+            "Arrived",
+            "Read",
+            "Decided",
+            "Intent recorded",
+            "Tool called",
+            "Answer scanned",
+            "Answered",
+            "Sealed",
+        ];
         assert_eq!(names, expected);
-        assert_eq!(stages[1].text, "readers");
-        assert_eq!(stages[3].text, "email redact, iban redact, phone redact");
+        assert_eq!(times, ["", "0.00 ms", "0.09 ms", "1.25 ms", "12.34 ms", "", "", ""]);
+        assert_eq!(stages[2].text, "readers");
+        assert_eq!(stages[5].text, "email redact, iban redact, phone redact");
         let refused = Json(json!({"outcome": {"status": "not_found", "http_status": 404}}));
         let names: Vec<_> = of(&refused).iter().map(|stage| stage.name).collect();
         assert_eq!(names, ["Arrived", "Answered"]);

@@ -200,7 +200,13 @@ async fn a_call_from_a_page_is_governed_and_leads_to_its_event() {
     assert_eq!(site.upstream.calls().len(), 1, "the refused one reached no tool");
     let event = browser.open(&link(&answered, "/console/events/evt_")).await;
     assert!(event.text.contains("up:read") && event.text.contains("Ada"), "{}", event.text);
+    for stage in ["Validated", "Decided", "Tool called"] {
+        let timed = format!("<strong>{stage}</strong> <span class=\"took\">");
+        assert!(event.text.contains(&timed), "{stage}: {}", event.text);
+    }
     let denied = browser.open(&link(&refused, "/console/events/evt_")).await;
+    assert!(denied.text.contains("<strong>Decided</strong> <span class=\"took\">"));
+    assert!(!denied.text.contains("<strong>Tool called</strong> <span class=\"took\">"));
     assert!(denied.text.contains("Wires are made by people"), "{}", denied.text);
     let why = browser.open(&format!("{}?explain=1", link(&refused, "/console/events/evt_"))).await;
     assert!(why.text.contains("no-wires"), "{}", why.text);

@@ -17,11 +17,10 @@ use zstd::{
 use super::{EventTexts, TextColumn};
 use crate::error::StoreError;
 
-/// The dictionary of records of schema 1, made by `cargo run -p portcullis-store --example dictionary`.
-/// The dictionary never changes: records that were written with it have to be read.
-const DICTIONARY: &[u8] = include_bytes!("record-1.dict");
-/// Its number.
-const FIRST: u8 = 1;
+/// The dictionaries, from number 1, made by `cargo run -p portcullis-store --example dictionary`. None of them
+/// ever changes: records that were written with it have to be read. Records are written with the last.
+const DICTIONARIES: [&[u8]; 2] = [include_bytes!("record-1.dict"), include_bytes!("record-2.dict")];
+const LAST: u8 = 2;
 /// The number of texts that are not compressed.
 const PLAIN: u8 = 0;
 /// Higher levels take longer and save less than a hundredth.
@@ -30,15 +29,17 @@ const LEVEL: i32 = 1;
 const MOST_BYTES: usize = 16 << 20;
 
 static ENCODER: LazyLock<EncoderDictionary<'static>> =
-    LazyLock::new(|| EncoderDictionary::copy(DICTIONARY, LEVEL));
-static DECODER: LazyLock<DecoderDictionary<'static>> =
-    LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
+    LazyLock::new(|| EncoderDictionary::copy(DICTIONARIES[1], LEVEL));
+static DECODERS: LazyLock<[DecoderDictionary<'static>; 2]> =
+    LazyLock::new(|| DICTIONARIES.map(DecoderDictionary::copy));
+
+type Reader = io::Result<Decompressor<'static>>;
 
 thread_local! {
     static COMPRESSOR: RefCell<io::Result<Compressor<'static>>> =
         RefCell::new(Compressor::with_prepared_dictionary(&ENCODER));
-    static DECOMPRESSOR: RefCell<io::Result<Decompressor<'static>>> =
-        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER));
+    static DECOMPRESSORS: RefCell<[Reader; 2]> =
+        RefCell::new(DECODERS.each_ref().map(Decompressor::with_prepared_dictionary));
 }
 
 /// The texts of a record: what is hashed, and what can be erased.
@@ -116,22 +117,23 @@ fn packed(texts: [Option<&str>; 3]) -> Vec<u8> {
     });
     // Without memory for it, the text itself is kept.
     let (number, rest) = match &frame {
-        Some(frame) => (FIRST, frame.as_slice()),
+        Some(frame) => (LAST, frame.as_slice()),
         None => (PLAIN, text.as_bytes()),
     };
     [&[number], rest].concat()
 }
 
 fn unpacked(packed: &[u8]) -> Option<String> {
-    let bytes = match packed.split_first()? {
-        (&PLAIN, text) => text.to_vec(),
-        (&FIRST, frame) => {
-            let size = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
-            let size = Some(size).filter(|size| *size <= MOST_BYTES)?;
-            DECOMPRESSOR.with_borrow_mut(|it| it.as_mut().ok()?.decompress(frame, size).ok())?
-        }
-        _ => return None,
-    };
+    let (number, frame) = packed.split_first()?;
+    if *number == PLAIN {
+        return String::from_utf8(frame.to_vec()).ok();
+    }
+    let size = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
+    let size = Some(size).filter(|size| *size <= MOST_BYTES)?;
+    let bytes = DECOMPRESSORS.with_borrow_mut(|all| {
+        let decompressor = all.get_mut(usize::from(number - 1))?;
+        decompressor.as_mut().ok()?.decompress(frame, size).ok()
+    })?;
     String::from_utf8(bytes).ok()
 }
 
@@ -210,9 +212,25 @@ mod tests {
     fn a_frame_that_says_it_is_too_large_is_refused() {
         let bomb = zstd::bulk::compress(&vec![b'a'; MOST_BYTES + 1], 1).unwrap();
 
-        let refused = RecordTexts::unpack(&[&[FIRST], bomb.as_slice()].concat());
+        let refused = RecordTexts::unpack(&[&[LAST], bomb.as_slice()].concat());
 
         assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")));
+    }
+
+    #[test]
+    fn records_of_each_dictionary_are_read_and_others_refused() {
+        for (number, dictionary) in (1..).zip(DICTIONARIES) {
+            let mut compressor = Compressor::with_dictionary(LEVEL, dictionary).unwrap();
+            let frame = compressor.compress(CORE.as_bytes()).unwrap();
+
+            let read = RecordTexts::unpack(&[&[number], frame.as_slice()].concat());
+
+            assert_eq!(read, Ok(texts(CORE, None, None)), "{number}");
+            for other in (1..=LAST + 1).filter(|other| *other != number) {
+                let refused = RecordTexts::unpack(&[&[other], frame.as_slice()].concat());
+                assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")), "{other}");
+            }
+        }
     }
 
     #[test]
