@@ -190,7 +190,7 @@ mod tests {
         ApiClient::new(&PublicUrl::parse(origin).unwrap()).unwrap()
     }
 
-    async fn asked(client: &ApiClient, path: &str) -> ApiError {
+    async fn send_error(client: &ApiClient, path: &str) -> ApiError {
         let token = Secret::new("mcp_live_x".to_owned());
         let sent = client.send(Method::GET, path, Some(&token), RequestContent::Nothing).await;
         sent.unwrap_err()
@@ -201,7 +201,7 @@ mod tests {
         let client = client("http://127.0.0.1:9");
 
         for path in ["@evil.example/v1", ".evil.example/", "", "https://evil.example/", "/a b"] {
-            assert_eq!(asked(&client, path).await, ApiError::Path(path.to_owned()));
+            assert_eq!(send_error(&client, path).await, ApiError::Path(path.to_owned()));
         }
         assert_eq!(client.address("/a", &[("b", "c d&")]), "http://127.0.0.1:9/a?b=c+d%26");
     }
@@ -211,7 +211,7 @@ mod tests {
         let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         let origin = format!("http://{address}");
 
-        let error = asked(&client(&origin), "/v1/org").await;
+        let error = send_error(&client(&origin), "/v1/org").await;
 
         let cause = "nothing listens at its address and port".to_owned();
         assert_eq!(error, ApiError::Unreachable { origin, cause });

@@ -156,7 +156,7 @@ mod tests {
         serde_json::from_slice(&reply(request, calls).unwrap()).unwrap()
     }
 
-    fn told(call: &FormTally) -> (u32, u32, bool) {
+    fn tally_of(call: &FormTally) -> (u32, u32, bool) {
         (call.accepted(), call.refused(), call.0.ended.is_cancelled())
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let call = FormTally::default();
         let other = asking("sampling/createMessage", &json!({}), 20);
         assert_eq!(replied(&other, std::slice::from_ref(&call))["error"]["code"], -32601);
-        assert_eq!(told(&call), (0, 0, false));
+        assert_eq!(tally_of(&call), (0, 0, false));
     }
 
     #[test]
@@ -183,10 +183,10 @@ mod tests {
             let expected = json!({"action": "accept", "content": {"a": "x"}});
             assert_eq!((&answer["id"], &answer["result"]), (&json!(3), &expected));
         }
-        assert_eq!(told(&call), (MOST_FORMS, 0, false));
+        assert_eq!(tally_of(&call), (MOST_FORMS, 0, false));
 
         assert_eq!(replied(&good(), calls)["result"], json!({"action": "cancel"}));
-        assert_eq!(told(&call), (MOST_FORMS, 1, true));
+        assert_eq!(tally_of(&call), (MOST_FORMS, 1, true));
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
             let answer = replied(&request, std::slice::from_ref(&call));
 
             assert_eq!(answer.pointer(pointer), Some(&expected), "{answer}");
-            assert_eq!(told(&call), (0, 1, true), "{answer}");
+            assert_eq!(tally_of(&call), (0, 1, true), "{answer}");
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
         replied(&form(&json!({"type": "string"})), &calls.waiting());
         drop(second);
 
-        assert_eq!((told(&one), told(&other)), ((1, 1, false), (1, 2, true)));
+        assert_eq!((tally_of(&one), tally_of(&other)), ((1, 1, false), (1, 2, true)));
         assert!(calls.waiting().is_empty());
     }
 }

@@ -225,7 +225,7 @@ mod tests {
         Clients::new(reach, PATIENCE).unwrap().here()
     }
 
-    async fn asked(client: &HttpClient, url: &str) -> Error {
+    async fn send_error(client: &HttpClient, url: &str) -> Error {
         let sent = client.send(Method::POST, url.parse().unwrap(), HeaderMap::new(), Vec::new());
         sent.await.unwrap_err()
     }
@@ -237,7 +237,8 @@ mod tests {
         let client = client(Reach::Named);
         let begun = Instant::now();
 
-        let error = timeout(Duration::from_mins(1), asked(&client, &url)).await.expect("an end");
+        let error =
+            timeout(Duration::from_mins(1), send_error(&client, &url)).await.expect("an end");
 
         assert!(error.is_connect(), "{error:?}");
         assert!(begun.elapsed() >= PATIENCE, "{:?}", begun.elapsed());
@@ -249,7 +250,7 @@ mod tests {
         let url = format!("http://{}/", listener.local_addr().unwrap());
 
         for reach in [Reach::Public, Reach::Named] {
-            assert!(asked(&client(reach), &url).await.is_connect(), "{reach:?}");
+            assert!(send_error(&client(reach), &url).await.is_connect(), "{reach:?}");
         }
 
         let came = timeout(PATIENCE, listener.accept()).await;

@@ -56,12 +56,12 @@ where
                 }
                 Some(Err(LinesCodecError::Io(_))) | None => break,
             },
-            Some(done) = server.running.join_next() => server.answered(done).await?,
+            Some(done) = server.running.join_next() => server.answer_done(done).await?,
         }
     }
     let finish = async {
         while let Some(done) = server.running.join_next().await {
-            server.answered(done).await?;
+            server.answer_done(done).await?;
         }
         Ok(())
     };
@@ -173,7 +173,7 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
         None
     }
 
-    async fn answered(&mut self, done: Result<Done, tokio::task::JoinError>) -> io::Result<()> {
+    async fn answer_done(&mut self, done: Result<Done, tokio::task::JoinError>) -> io::Result<()> {
         let Ok((key, answer)) = done else { return Ok(()) };
         self.calls.remove(&key);
         match answer {

@@ -86,7 +86,6 @@ struct ProgramState {
     initializes_first: bool,
 }
 
-/// Result of a start.
 type StartResult = Result<Arc<Pipe>, CallError>;
 
 impl Drop for Stdio {
@@ -172,7 +171,7 @@ impl Stdio {
 
     /// End of the last child, and the last lines that it wrote.
     pub(crate) fn last_words(&self) -> Option<String> {
-        self.0.launch.last_words.told()
+        self.0.launch.last_words.sentence()
     }
 
     /// The values of the variables that the program is given.

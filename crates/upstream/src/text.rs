@@ -10,19 +10,23 @@ use serde_json::Value;
 /// zero width, bidirectional, tag and filler characters.
 #[must_use]
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if text.contains(is_hidden) { Cow::Owned(seen(text).collect()) } else { Cow::Borrowed(text) }
+    if text.contains(is_hidden) {
+        Cow::Owned(visible_letters(text).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// The visible text, cut to `max_chars` characters.
 #[must_use]
 pub fn clamp(text: &str, max_chars: usize) -> String {
-    seen(text).take(max_chars).collect()
+    visible_letters(text).take(max_chars).collect()
 }
 
 /// The visible text on one line, cut to `max_chars` characters: fit for a log.
 #[must_use]
 pub fn one_line(text: &str, max_chars: usize) -> String {
-    seen(text)
+    visible_letters(text)
         .map(|letter| if letter.is_control() { ' ' } else { letter })
         .take(max_chars)
         .collect()
@@ -38,7 +42,7 @@ pub(crate) fn without<'a>(text: &str, secrets: impl Iterator<Item = &'a str>) ->
 }
 
 /// The letters that a reader sees.
-fn seen(text: &str) -> impl Iterator<Item = char> {
+fn visible_letters(text: &str) -> impl Iterator<Item = char> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {

@@ -19,7 +19,6 @@ const AGREEING: usize = 2;
 /// Orgs that are remembered; beyond, the one that was heard of longest ago is forgotten.
 pub(super) const MAX_ORGS: usize = 256;
 
-/// The circuits of all orgs.
 #[derive(Debug, Default)]
 pub(super) struct Health(HashMap<OrgId, Circuit>);
 
@@ -39,7 +38,7 @@ impl Circuit {
         Self { failures: 0, rests_until: None, probed: false, told: false, touched: now }
     }
 
-    fn told(now: Instant) -> Self {
+    fn opened_by_peer(now: Instant) -> Self {
         let rests_until = Some(now + FIRST_REST);
         Self { failures: THRESHOLD, rests_until, probed: false, told: true, touched: now }
     }
@@ -87,7 +86,7 @@ impl Health {
         if !self.is_agreed(org, now) {
             return Ok(());
         }
-        self.insert(org, Circuit::told(now));
+        self.insert(org, Circuit::opened_by_peer(now));
         Err(FIRST_REST)
     }
 

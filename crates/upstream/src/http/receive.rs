@@ -114,12 +114,12 @@ impl Body {
         let kinds = response.headers().get_all(CONTENT_TYPE).iter();
         let kinds = kinds.flat_map(|kinds| kinds.to_str().unwrap_or_default().split(','));
         // Some say it twice.
-        let mut kinds = kinds.map(Self::named);
+        let mut kinds = kinds.map(Self::of_media_type);
         let first = kinds.next().unwrap_or(Self::Other);
         if kinds.all(|kind| kind == first) { first } else { Self::Other }
     }
 
-    fn named(kind: &str) -> Self {
+    fn of_media_type(kind: &str) -> Self {
         let kind = kind.split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("application/json") {
             Self::Json

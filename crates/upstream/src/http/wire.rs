@@ -182,7 +182,7 @@ impl Wire {
         }
     }
 
-    fn shown(&self, mut headers: HeaderMap) -> HeaderMap {
+    fn with_credential(&self, mut headers: HeaderMap) -> HeaderMap {
         if let Some(credential) = &*self.credential.load() {
             headers.insert(credential.name.clone(), credential.value.clone());
         }
@@ -195,7 +195,7 @@ impl Wire {
         headers: HeaderMap,
         body: Vec<u8>,
     ) -> Result<Answer, CallError> {
-        let headers = self.shown(headers);
+        let headers = self.with_credential(headers);
         let client = self.clients.here();
         let sent = client.send(method, self.uri.clone(), headers, body).await;
         sent.map_err(|error| {
@@ -260,7 +260,7 @@ impl Wire {
         body: Vec<u8>,
     ) {
         let Ok(permit) = Arc::clone(permits).try_acquire_owned() else { return };
-        let headers = self.shown(headers);
+        let headers = self.with_credential(headers);
         let uri = self.uri.clone();
         let client = self.clients.here();
         let stop = self.stop.clone();

@@ -42,7 +42,6 @@ pub(crate) enum Incoming {
     Request(ServerRequest),
 }
 
-/// A result or an error.
 pub(crate) type Outcome = Result<Reply, RpcError>;
 
 /// A result, which is an object.

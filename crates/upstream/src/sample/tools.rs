@@ -32,7 +32,6 @@ impl Tool {
     }
 }
 
-/// The tool of that name.
 pub(super) fn find(name: &str) -> Option<Tool> {
     Tool::ALL.into_iter().find(|tool| tool.name() == name)
 }

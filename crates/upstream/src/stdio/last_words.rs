@@ -65,7 +65,7 @@ impl LastWords {
     }
 
     /// A sentence about the end of the child, if it ended, or never was.
-    pub(super) fn told(&self) -> Option<String> {
+    pub(super) fn sentence(&self) -> Option<String> {
         let words = self.words();
         if words.unstarted.is_some() {
             return words.unstarted.clone();
@@ -97,17 +97,17 @@ mod tests {
             words.said(&format!("line {number}"));
         }
         words.said(" ");
-        assert_eq!(words.told(), None, "it lives");
+        assert_eq!(words.sentence(), None, "it lives");
 
         words.ended(Some(ExitStatus::from_raw(7 << 8)));
         assert_eq!(
-            words.told().unwrap(),
+            words.sentence().unwrap(),
             "the program ended with exit code 7; its words: line 0 ⏎ line 1 ⏎ line 2 ⏎ line 3 ⏎ … ⏎ line 6 ⏎ \
              line 7 ⏎ line 8 ⏎ line 9 ⏎ line 10 ⏎ line 11"
         );
 
         words.forget();
         words.ended(Some(ExitStatus::from_raw(9)));
-        assert_eq!(words.told().unwrap(), "the program was ended by signal 9");
+        assert_eq!(words.sentence().unwrap(), "the program was ended by signal 9");
     }
 }

@@ -183,7 +183,6 @@ pub(crate) fn text(answer: &CallAnswer) -> String {
     content[0]["text"].as_str().unwrap().to_owned()
 }
 
-/// The result that an answer is.
 pub(crate) fn result(answer: &CallAnswer) -> &CallResult {
     match answer {
         CallAnswer::Result(result) => result,
