@@ -4,7 +4,7 @@ use portcullis_core::refusal::Refusal;
 use portcullis_store::Cost;
 
 use super::{Calls, idempotency::KeyMeaning, parse::ParsedCall, reject::Rejection};
-use crate::ctx::Ctx;
+use crate::{ctx::Ctx, telemetry::stages::Stage};
 
 impl Calls {
     /// Charges the call and looks at its key. A request that is refused already costs a request, as
@@ -14,6 +14,7 @@ impl Calls {
         ctx: &Ctx,
         parsed: Result<ParsedCall, Refusal>,
     ) -> Result<ParsedCall, Rejection> {
+        self.enter_stage(ctx, Stage::Limits);
         let known = match parsed.as_ref().map(|parsed| &parsed.claim) {
             Ok(Some(claim)) => self.known(ctx.caller().org_id, claim).await,
             Ok(None) | Err(_) => Ok(KeyMeaning::Free),

@@ -120,7 +120,6 @@ impl Calls {
         admission: &mut Admission,
     ) -> Result<Dispatch, Rejection> {
         let parsed = self.parse(ctx, invocation, event);
-        self.enter_stage(ctx, Stage::Limits);
         let parsed = self.admit_call(ctx, parsed).await?;
         self.enter_stage(ctx, Stage::Validate);
         let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
