@@ -76,7 +76,6 @@ pub struct App {
     /// Limits of plans and sources.
     pub quotas: Arc<Quotas>,
     pub policies: Arc<Policies>,
-    /// The catalogue.
     pub tools: Arc<Tools>,
     pub providers: Arc<Providers>,
     /// Tokens and sessions.

@@ -103,13 +103,14 @@ impl Approvals {
 
     /// The event with what it tells of the approval, in its erasable part.
     fn telling(&self, mut event: Event, approval: &Approval) -> Event {
-        event.detached = event.detached.keep("approval", Some(told(approval)), &*self.base.random);
+        event.detached =
+            event.detached.keep("approval", Some(approval_details(approval)), &*self.base.random);
         event
     }
 }
 
 /// Part of an approval that events tell.
-pub(crate) fn told(approval: &Approval) -> Value {
+pub(crate) fn approval_details(approval: &Approval) -> Value {
     json!({
         "approvals": approval.terms.approvals,
         "connection": approval.connection,

@@ -36,7 +36,6 @@ pub enum JoinError {
          set `[limits] redis` for all nodes, so that they count together"
     )]
     CountsAlone {
-        /// One of the others.
         other: String,
         /// The node that counts by itself.
         who: &'static str,

@@ -31,7 +31,7 @@ pub enum DirectoryError {
 }
 
 /// Rejects a text that is no name: names are shown to people and recorded in events.
-pub(crate) fn named(name: &str) -> Result<(), DirectoryError> {
+pub(crate) fn check_name(name: &str) -> Result<(), DirectoryError> {
     let length = name.trim().chars().count();
     if (1..=MAX_NAME).contains(&length) && !name.chars().any(char::is_control) {
         Ok(())
@@ -47,10 +47,10 @@ mod tests {
     #[test]
     fn a_name_is_short_and_can_be_shown() {
         for good in ["a", "Ana María", "x".repeat(200).as_str()] {
-            assert_eq!(named(good), Ok(()), "{good}");
+            assert_eq!(check_name(good), Ok(()), "{good}");
         }
         for bad in ["", "  ", "a\nb", "a\u{9b}b", "x".repeat(201).as_str()] {
-            assert_eq!(named(bad), Err(DirectoryError::Name), "{bad}");
+            assert_eq!(check_name(bad), Err(DirectoryError::Name), "{bad}");
         }
     }
 }

@@ -64,13 +64,12 @@ impl Dlp {
         if let Some(question) = self.question(&scanned, Direction::Input)? {
             let reported =
                 Box::pin(admission.outside(question.ask())).await.map_err(Judged::Stopped)?;
-            scanned = question.answered(scanned, reported, subject)?;
+            scanned = question.add_reported(scanned, reported, subject)?;
         }
         counters::found(Direction::Input, scanned.findings());
         Ok(scanned)
     }
 
-    /// Scans an answer.
     pub(crate) async fn scan_answer(
         &self,
         answer: Answer,
@@ -94,7 +93,7 @@ impl Dlp {
         T: Payload,
     {
         match self.question(&scanned, direction)? {
-            Some(question) => question.answered(scanned, question.ask().await, subject),
+            Some(question) => question.add_reported(scanned, question.ask().await, subject),
             None => Ok(scanned),
         }
     }
@@ -148,7 +147,7 @@ impl Question<'_> {
     }
 
     /// Adds what the detector reports to what was found.
-    fn answered<T>(
+    fn add_reported<T>(
         &self,
         scanned: Scanned<T>,
         asked: Result<Vec<Reported>, DetectorError>,

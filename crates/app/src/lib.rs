@@ -133,7 +133,7 @@ pub use self::{
         Nodes,
         commands::{
             ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Shell,
-            ShellError, Tail, TokenState, Witnessed, told,
+            ShellError, Tail, TokenState, Witnessed, describe_export,
         },
         jobs::catalogue::UntoldTools,
     },

@@ -64,7 +64,6 @@ pub(crate) fn uncounted() -> Refusal {
 #[derive(Debug)]
 pub struct Refused {
     pub refusal: Refusal,
-    /// The bucket to show.
     pub bucket: Bucket,
 }
 

@@ -217,12 +217,14 @@ impl Simulations {
     ) -> Result<Sets, SetsFailure> {
         let live = self.policies.current_of(ctx.caller().org_id);
         let origins = match (draft.kept_base(), &draft.base) {
-            (Some(version), _) => Origins::Kept(self.kept(version, "/policies/base").await?),
+            (Some(version), _) => {
+                Origins::Kept(self.load_kept_set(version, "/policies/base").await?)
+            }
             (None, Base::Empty) => Origins::Empty,
             (None, Base::Live | Base::Kept(_)) => Origins::Live,
         };
         let kept = match &baseline {
-            Some(Baseline::Kept(version)) => Some(self.kept(version, "/baseline").await?),
+            Some(Baseline::Kept(version)) => Some(self.load_kept_set(version, "/baseline").await?),
             Some(Baseline::Live | Baseline::Recorded) | None => None,
         };
         let catalogue = self.catalogue.for_policies();
@@ -264,7 +266,7 @@ impl Simulations {
         Ok(Sets { org: Some(Arc::new(org)), ..sets })
     }
 
-    async fn kept(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {
+    async fn load_kept_set(&self, version: &str, place: &str) -> Result<Vec<PolicyFile>, Refusal> {
         let unknown = || {
             let message = "is the digest of no set that was ever in force";
             refusal(vec![members::violation(place, message)])

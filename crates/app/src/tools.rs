@@ -122,7 +122,7 @@ impl Tools {
     }
 
     /// A tool as it is shown. A tool in quarantine is denied by `tool-pinning`, whatever the policies say.
-    fn shown(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
+    fn view(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
         let held = self.pins.hold(ctx.caller().org_id, &visible.tool);
         let status = match visible.connection.status() {
             _ if held => ToolStatus::Quarantined,
@@ -146,7 +146,7 @@ impl Tools {
         let accesses = policies.accesses(&ctx.session.principal);
         let mut found = Vec::new();
         for visible in Self::all_visible(ctx, query) {
-            let view = self.shown(ctx, &visible, accesses.of(&visible.tool));
+            let view = self.view(ctx, &visible, accesses.of(&visible.tool));
             if !query.access.is_empty() && !query.access.contains(&view.access) {
                 continue;
             }
@@ -175,7 +175,7 @@ impl Tools {
         let visible = self.catalogue.visible(&ctx.session.connections, id)?;
         let access = self.policies.current_of(ctx.caller().org_id);
         let access = access.access(&ctx.session.principal, &visible.tool);
-        Ok(self.shown(ctx, &visible, access))
+        Ok(self.view(ctx, &visible, access))
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

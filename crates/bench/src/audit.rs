@@ -18,7 +18,6 @@ pub(crate) struct Counted {
     pub(crate) all: u64,
     /// Places of the log that are not where they have to be.
     pub(crate) gaps: u64,
-    /// Calls.
     pub(crate) events: u64,
     /// Calls with an unknown end.
     pub(crate) unknown: u64,

@@ -16,7 +16,6 @@ use crate::{
     upstream::Upstream,
 };
 
-/// Duration of a turn.
 const TURN: Duration = Duration::from_millis(600);
 /// Turns of each build that are not counted.
 const WARM_UP: u128 = 2;

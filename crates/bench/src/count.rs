@@ -148,7 +148,7 @@ impl Counting {
     }
 
     /// Work since the last time.
-    async fn taken(&mut self) -> Result<Work, Failure> {
+    async fn take(&mut self) -> Result<Work, Failure> {
         self.control("--dump").await?;
         self.files += 1;
         let name = format!("{}.{}", self.counts.display(), self.files);
@@ -162,11 +162,11 @@ impl Counting {
         for _ in 0..3 {
             connection.send(request.clone()).await?.ok()?;
         }
-        self.taken().await?;
+        self.take().await?;
         for _ in 0..calls {
             connection.send(request.clone()).await?.ok()?;
         }
-        let taken = self.taken().await?;
+        let taken = self.take().await?;
         let calls = u64::from(calls.max(1));
         Ok(taken.map(|count| count / calls))
     }

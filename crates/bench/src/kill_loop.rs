@@ -85,7 +85,6 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     Ok(if holds { Verdict::Holds } else { Verdict::Broken })
 }
 
-/// State at the end.
 struct EndState {
     /// Events that were named and are not there.
     missing: Vec<String>,
@@ -166,7 +165,6 @@ async fn kill_repeatedly(
     Ok(slowest)
 }
 
-/// A caller.
 struct Caller {
     number: usize,
     installation: Arc<Installation>,

@@ -163,7 +163,7 @@ async fn twice(State(marks): State<Arc<Marks>>) -> Response {
 }
 
 async fn answer(marks: State<Arc<Marks>>, body: Bytes) -> Response {
-    answered(&marks, &body, 0)
+    answer_marked(&marks, &body, 0)
 }
 
 /// The same server with as many tools more as its path says.
@@ -172,10 +172,10 @@ async fn answer_with_more(
     Path(more): Path<usize>,
     body: Bytes,
 ) -> Response {
-    answered(&marks, &body, more)
+    answer_marked(&marks, &body, more)
 }
 
-fn answered(marks: &Marks, body: &[u8], more: usize) -> Response {
+fn answer_marked(marks: &Marks, body: &[u8], more: usize) -> Response {
     let Ok(message) = serde_json::from_slice::<Message<'_>>(body) else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -274,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    async fn asked(message: Value) -> Value {
+    async fn answer_to(message: Value) -> Value {
         let response = answer(State(Arc::default()), Bytes::from(message.to_string())).await;
         let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
         serde_json::from_slice(&body).unwrap()
@@ -285,9 +285,10 @@ mod tests {
         let arguments = payload::of_size(1024);
         let params = json!({ "name": "echo", "arguments": arguments });
 
-        let answer =
-            asked(json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }))
-                .await;
+        let answer = answer_to(
+            json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }),
+        )
+        .await;
 
         assert_eq!(answer["id"], 7);
         assert_eq!(answer["result"]["structuredContent"], arguments);
@@ -318,9 +319,9 @@ mod tests {
     async fn both_eras_are_greeted_and_other_methods_refused() {
         let ask = |method: &str| json!({ "jsonrpc": "2.0", "id": "a", "method": method });
 
-        let modern = asked(ask("server/discover")).await;
-        let legacy = asked(ask("initialize")).await;
-        let unknown = asked(ask("prompts/list")).await;
+        let modern = answer_to(ask("server/discover")).await;
+        let legacy = answer_to(ask("initialize")).await;
+        let unknown = answer_to(ask("prompts/list")).await;
 
         assert_eq!(modern["result"]["supportedVersions"][0], MODERN);
         assert_eq!(legacy["result"]["protocolVersion"], LEGACY);

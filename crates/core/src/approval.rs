@@ -182,7 +182,6 @@ const fn is_false(value: &bool) -> bool {
 pub struct NewApproval {
     pub id: ApprovalId,
     pub org_id: OrgId,
-    /// Digest of the call.
     pub digest: String,
     pub requester: Requester,
     pub policy: AskingPolicy,

@@ -124,7 +124,6 @@ pub enum Refusal {
     },
     /// Not there, or not visible to this caller.
     NotFound {
-        /// The kind of resource.
         resource: &'static str,
         /// The id as asked for, bounded.
         id: String,
@@ -135,7 +134,6 @@ pub enum Refusal {
     /// The provider's credentials are unusable.
     ProviderAuthRequired {
         provider: ProviderSlug,
-        /// The connection.
         provider_id: ProviderId,
         /// Scopes that the credentials lack, if that is the reason.
         scopes: Vec<String>,

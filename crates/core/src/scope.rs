@@ -47,7 +47,7 @@ pub struct ScopeError(String);
 impl FromStr for Scope {
     type Err = ScopeError;
     fn from_str(text: &str) -> Result<Self, ScopeError> {
-        Self::named(text).ok_or_else(|| ScopeError(text.chars().take(64).collect()))
+        Self::from_word(text).ok_or_else(|| ScopeError(text.chars().take(64).collect()))
     }
 }
 

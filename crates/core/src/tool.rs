@@ -197,7 +197,6 @@ pub struct Tool {
     pub version: String,
     /// When this version was first seen.
     pub updated_at: Timestamp,
-    /// Definition as it is shown, if that differs.
     shown: Option<Box<ToolDefinition>>,
     input: Schema,
     output: Option<Result<Schema, SchemaError>>,
@@ -231,7 +230,7 @@ impl Tool {
     /// The definition as clients and validators read it: with schemas in plain words, without an output
     /// schema that cannot be compiled, and without hints of another type than theirs.
     #[must_use]
-    pub fn shown(&self) -> &ToolDefinition {
+    pub fn listed_definition(&self) -> &ToolDefinition {
         self.shown.as_deref().unwrap_or(&self.definition)
     }
 

@@ -22,7 +22,7 @@
 /// #     #[derive(Debug, Clone, Copy, PartialEq)]
 /// #     pub enum Door { Open = "open", Shut = "shut" }
 /// # }
-/// assert_eq!(Door::named("shut"), Some(Door::Shut));
+/// assert_eq!(Door::from_word("shut"), Some(Door::Shut));
 /// assert_eq!(Door::ALL.len(), 2);
 /// ```
 #[macro_export]
@@ -41,7 +41,7 @@ macro_rules! words {
 
             /// The variant of this word.
             #[must_use]
-            $vis fn named(word: &str) -> Option<Self> {
+            $vis fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|it| it.as_str() == word)
             }
         }

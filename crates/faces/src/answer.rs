@@ -130,7 +130,6 @@ pub(crate) struct AnsweredRequest {
     pub(crate) request_id: RequestId,
     /// The request asks for a call of a tool.
     pub(crate) is_invocation: bool,
-    /// Time of the answer.
     pub(crate) now: Timestamp,
 }
 
@@ -141,18 +140,18 @@ pub(crate) fn body(outcome: &Outcome, asked: AnsweredRequest) -> Vec<u8> {
     let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
     match &outcome.content {
         Content::Data(data) | Content::Created(data) | Content::Begun(data) => {
-            written(&One { data, meta: Meta { request_id, timestamp } })
+            to_bytes(&One { data, meta: Meta { request_id, timestamp } })
         }
         Content::Page(Page { data, limit, next_cursor }) => {
             let pagination = Pagination { limit: *limit, next_cursor: next_cursor.clone() };
-            written(&Paged { data, meta: PageMeta { request_id, timestamp, pagination } })
+            to_bytes(&Paged { data, meta: PageMeta { request_id, timestamp, pagination } })
         }
         // JSON-RPC is not spoken on routes of REST.
         Content::Message(_) => Vec::new(),
         Content::Result(result) => invoked(&InvokeAnswer { result, governance, meta: call }),
         Content::Failed(failure) => {
             let error = error_body(failure, outcome.told_executed(is_invocation));
-            written(&ErrorAnswer { error, governance, meta: call })
+            to_bytes(&ErrorAnswer { error, governance, meta: call })
         }
     }
 }
@@ -177,7 +176,7 @@ fn invoked(answer: &InvokeAnswer<'_>) -> Vec<u8> {
     body
 }
 
-fn written(envelope: &impl Serialize) -> Vec<u8> {
+fn to_bytes(envelope: &impl Serialize) -> Vec<u8> {
     // Large enough for a small answer, so that writing it moves nothing.
     let mut body = Vec::with_capacity(2048);
     write(&mut body, envelope);

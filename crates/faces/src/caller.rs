@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequestParts, RawQuery, State},
     http::{HeaderMap, header, request::Parts},
 };
 use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::Access};
+use super::{Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access};
 
 /// A caller who holds what the route asks for, and whose org may still make requests in this
 /// minute.
@@ -77,6 +77,40 @@ impl FromRequestParts<Arc<Gateway>> for WithQuery {
     }
 }
 
+impl WithQuery {
+    /// The caller of an operation that is not asked over HTTP.
+    pub(crate) fn of(
+        Caller(ctx): Caller,
+        State(gateway): State<Arc<Gateway>>,
+        query: RawQuery,
+    ) -> Self {
+        Self(ctx, gateway, query.0)
+    }
+}
+
+/// A caller of a route without parameters. Refuses a query that names any.
+pub(crate) struct NoQuery(pub(crate) Ctx, pub(crate) Arc<Gateway>);
+
+impl FromRequestParts<Arc<Gateway>> for NoQuery {
+    type Rejection = Outcome;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        let Caller(ctx) = Caller::from_request_parts(parts, gateway).await?;
+        Query::parse(parts.uri.query(), &[])?;
+        Ok(Self(ctx, Arc::clone(gateway)))
+    }
+}
+
+impl NoQuery {
+    /// The caller of an operation that is not asked over HTTP.
+    pub(crate) fn of(Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>) -> Self {
+        Self(ctx, gateway)
+    }
+}
+
 /// Anybody: a browser that brings no Bearer.
 #[derive(Debug)]
 pub(crate) struct Stranger(pub(crate) Arc<Exchange>);
@@ -93,7 +127,6 @@ impl FromRequestParts<Arc<Gateway>> for Stranger {
 #[derive(Debug)]
 pub(crate) struct Credential {
     pub(crate) bearer: Option<Secret>,
-    /// The scheme that it came with.
     pub(crate) scheme: TokenScheme,
     pub(crate) exchange: Arc<Exchange>,
 }

@@ -75,7 +75,6 @@ pub struct Gateway {
     pub console: bool,
     /// Events as the console shows them while they happen.
     pub feeds: Feeds,
-    /// Settings of the MCP face.
     pub mcp: McpSettings,
 }
 

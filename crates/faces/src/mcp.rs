@@ -226,7 +226,7 @@ async fn message_answered(
         let bearer = caller::token(&headers).unwrap_or_default().to_owned();
         return Ok(listen::open(gateway, ctx, face, &asking, Secret::new(bearer))?);
     }
-    Err(told(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))
+    Err(answer_method(gateway, &ctx, &face, &asking).await.unwrap_or_else(|answer| answer))
 }
 
 /// The message in a body. A large one does not keep the thread that serves.
@@ -260,7 +260,7 @@ fn mirror<'a>(headers: &'a HeaderMap, name: &str) -> Mirror<'a> {
 }
 
 /// The answer to everything but a call.
-async fn told(
+async fn answer_method(
     gateway: &Arc<Gateway>,
     ctx: &Ctx,
     face: &Face,

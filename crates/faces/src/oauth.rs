@@ -48,7 +48,7 @@ pub(crate) async fn callback(
 ) -> Response {
     let callback = raw.as_deref().and_then(read).unwrap_or_default();
     match gateway.app.providers.called_back(callback, &exchange.origin).await {
-        Ok(called) => answered(called),
+        Ok(called) => answer_of(called),
         Err(refused) => Outcome::from(refused.refusal).into_response(),
     }
 }
@@ -77,7 +77,7 @@ fn read(raw: &str) -> Option<Callback> {
     Some(callback)
 }
 
-fn answered(called: CalledBack) -> Response {
+fn answer_of(called: CalledBack) -> Response {
     match called {
         CalledBack::Redirect(to) => match HeaderValue::from_str(&to) {
             Ok(to) => {

@@ -263,13 +263,17 @@ mod tests {
     }
 
     /// The defaults and examples in a part of the document, each with its schema.
-    fn shown(part: &Value, found: &mut Vec<(Value, Value)>) {
+    fn collect_examples(part: &Value, found: &mut Vec<(Value, Value)>) {
         for (name, below) in part.as_object().into_iter().flatten() {
             let schema = part.get("schema").unwrap_or(part);
             match (name.as_str(), below) {
                 // Members of these names are not keywords.
                 ("properties", members) => {
-                    members.as_object().unwrap().values().for_each(|it| shown(it, found));
+                    members
+                        .as_object()
+                        .unwrap()
+                        .values()
+                        .for_each(|it| collect_examples(it, found));
                     continue;
                 }
                 ("default" | "example", value) => found.push((schema.clone(), value.clone())),
@@ -278,9 +282,9 @@ mod tests {
                 }
                 _ => {}
             }
-            shown(below, found);
+            collect_examples(below, found);
         }
-        part.as_array().into_iter().flatten().for_each(|it| shown(it, found));
+        part.as_array().into_iter().flatten().for_each(|it| collect_examples(it, found));
     }
 
     #[test]
@@ -288,7 +292,7 @@ mod tests {
         let document = document();
         let mut found = Vec::new();
 
-        shown(&document, &mut found);
+        collect_examples(&document, &mut found);
 
         assert!(found.len() > 40, "{}", found.len());
         for (mut schema, value) in found {
@@ -305,7 +309,7 @@ mod tests {
         let schema = json!({"type": "string", "format": "date-time", "default": ""});
         let mut found = Vec::new();
 
-        shown(&json!({"properties": {"default": schema}}), &mut found);
+        collect_examples(&json!({"properties": {"default": schema}}), &mut found);
 
         assert_eq!(found, [(schema.clone(), json!(""))]);
         let options = jsonschema::options().should_validate_formats(true);

@@ -30,6 +30,9 @@ const RETRY_UNAVAILABLE: &str = "5";
 /// Seconds to wait before a request under way is asked for again.
 const RETRY_UNDER_WAY: &str = "1";
 
+/// The answer of an operation, or its error.
+pub(crate) type HandlerResult = Result<Outcome, Outcome>;
+
 /// The end of a request: a result or an error, and what was decided and recorded on the way.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -65,7 +68,6 @@ pub(crate) enum Content {
     Message(Reply),
 }
 
-/// A page of resources.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) data: Value,
@@ -161,7 +163,6 @@ impl Outcome {
         Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Begun))
     }
 
-    /// A page of resources.
     pub(crate) fn page(data: &impl Serialize, limit: usize, next_cursor: Option<String>) -> Self {
         let page = |data| Content::Page(Page { data, limit, next_cursor });
         Self::of(serde_json::to_value(data).map_or_else(|_| bug(), page))
@@ -170,13 +171,13 @@ impl Outcome {
     /// The outcome of a call.
     pub(crate) fn of_call(ended: Result<Answered, Box<Stopped>>) -> Self {
         match ended {
-            Ok(answered) => Self::answered(answered),
+            Ok(answered) => Self::of_answer(answered),
             Err(stopped) => Self::from(*stopped),
         }
     }
 
     /// The outcome of a call that was not refused.
-    fn answered(answered: Answered) -> Self {
+    fn of_answer(answered: Answered) -> Self {
         match answered {
             Answered::Invoked(invoked) => Self {
                 content: Content::Result(invoked.result),

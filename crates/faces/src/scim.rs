@@ -174,7 +174,6 @@ fn one_unless_known(
     one(gateway, StatusCode::OK, resource, projection)
 }
 
-/// A page of resources.
 fn page(gateway: &Gateway, list: &ScimList, found: ListedResources) -> Response {
     let base = base(gateway);
     let items = found.items.into_iter().map(|it| show(it, &base, &list.projection));

@@ -49,7 +49,7 @@ impl Wait {
     ) -> Outcome {
         loop {
             let ended = gateway.app.calls.invoke(ctx.clone(), bytes, asked.clone()).await;
-            match self.decided(gateway, &ctx, &ended).await {
+            match self.await_decision(gateway, &ctx, &ended).await {
                 Ok(Some(again)) => ctx = again,
                 Ok(None) => return Outcome::of_call(ended),
                 Err(refusal) => return Outcome::from(refusal),
@@ -59,7 +59,7 @@ impl Wait {
 
     /// Waits for the decision that the call needs, and gives the context in which it is to be made
     /// again; `None` if it ended otherwise, or undecided. Fails if its token ended meanwhile.
-    async fn decided(
+    async fn await_decision(
         &self,
         gateway: &Arc<Gateway>,
         ctx: &Ctx,

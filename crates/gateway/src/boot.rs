@@ -338,7 +338,6 @@ impl Node {
     }
 }
 
-/// The parts of calls.
 fn calls(config: &Config, key: &[u8; 32]) -> CallParts {
     CallParts {
         answer_key: AnswerKey::new(&derived(key, ANSWERS)),

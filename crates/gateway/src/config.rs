@@ -240,9 +240,9 @@ impl Config {
     }
 
     /// The places that name an org or a principal by something else than an id.
-    pub(crate) fn named(&mut self) -> Vec<NamedOrg<'_>> {
-        let providers = self.providers.iter_mut().filter_map(Provider::named);
-        let trust = self.trust.iter_mut().map(TrustEntry::named);
+    pub(crate) fn named_orgs(&mut self) -> Vec<NamedOrg<'_>> {
+        let providers = self.providers.iter_mut().filter_map(Provider::named_org);
+        let trust = self.trust.iter_mut().map(TrustEntry::named_org);
         providers.chain(trust).filter(NamedOrg::has_names).collect()
     }
 

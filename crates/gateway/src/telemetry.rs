@@ -80,7 +80,7 @@ pub(crate) fn serve_metrics(
     tracing::info!("metrics on http://{bound}/metrics");
     let render = move || {
         let text =
-            handle.render() + &portcullis_app::telemetry::histograms::shown() + &process::shown();
+            handle.render() + &portcullis_app::telemetry::histograms::render() + &process::render();
         async move { ([("content-type", "text/plain; version=0.0.4; charset=utf-8")], text) }
     };
     let router = axum::Router::new().route("/metrics", axum::routing::get(render));

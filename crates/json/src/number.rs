@@ -48,7 +48,6 @@ impl<'a> Literal<'a> {
         self.exponent.saturating_add(place)
     }
 
-    /// 1, 0 or -1.
     fn sign(&self) -> i8 {
         match (self.is_zero(), self.negative) {
             (true, _) => 0,

@@ -35,7 +35,6 @@ pub struct AccessMark {
 pub struct AccessChanges {
     /// All that are known behind the mark, also some that were told before.
     pub changes: Vec<AccessChange>,
-    /// The next mark.
     pub mark: AccessMark,
     /// False if others may have been missed: then every org may have changed.
     pub is_complete: bool,

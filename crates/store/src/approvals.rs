@@ -26,7 +26,6 @@ use crate::{
 /// A change of an approval, written with its event.
 #[derive(Debug, Clone)]
 pub struct ApprovalChange {
-    /// The approval after it.
     pub approval: Approval,
     /// The revision that it replaces; `None` if the approval is new.
     pub from: Option<i64>,
@@ -65,7 +64,6 @@ pub enum ApprovalParts {
 /// Limits on the approvals that an org keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApprovalLimits {
-    /// Number of them.
     pub count: u32,
     /// Their bytes together.
     pub bytes: u64,
@@ -86,7 +84,6 @@ pub struct ApprovalFilter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingApprovals {
     pub count: u64,
-    /// When the oldest of them was requested.
     pub oldest: Option<Timestamp>,
 }
 

@@ -27,7 +27,6 @@ pub struct AuthorizationCode {
     pub hash: [u8; 32],
     pub org_id: OrgId,
     pub principal_id: PrincipalId,
-    /// The grant that its tokens will be of.
     pub grant_id: GrantId,
     pub granted: ClientGrant,
     pub redirect_uri: RedirectUri,

@@ -105,9 +105,7 @@ pub struct Charge {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
     pub window: Window,
-    /// Requests used.
     pub requests: u32,
-    /// Invocations used.
     pub invocations: u32,
 }
 

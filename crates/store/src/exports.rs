@@ -74,7 +74,6 @@ pub struct ExportBeat {
     pub scanned: i64,
     /// Of how many.
     pub total: i64,
-    /// Bytes of its file.
     pub bytes: u64,
 }
 

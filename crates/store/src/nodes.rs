@@ -87,7 +87,7 @@ impl Nodes {
             .bind(i64::from(node.counts_alone))
             .bind(node.policy_set.as_deref())
             .bind(LEASE_SECONDS * 1_000_000);
-        let held = self.asked(async |conn| held.execute(conn).await).await?;
+        let held = self.ask_in_time(async |conn| held.execute(conn).await).await?;
         Ok(held.rows_affected() == 1)
     }
 
@@ -95,7 +95,8 @@ impl Nodes {
     #[boxed]
     pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
         let others = sqlx::query_as(OTHERS).bind(&node.lease);
-        let rows: Vec<LiveRow> = self.asked(async |conn| others.fetch_all(conn).await).await?;
+        let rows: Vec<LiveRow> =
+            self.ask_in_time(async |conn| others.fetch_all(conn).await).await?;
         let read = |row: LiveRow| LiveNode {
             name: row.name,
             counts_alone: row.counts_alone != 0,
@@ -110,7 +111,7 @@ impl Nodes {
         let release =
             concat!("UPDATE nodes SET ends_at = ", database_clock!(), " WHERE lease = $1");
         let release = sqlx::query(release).bind(&node.lease);
-        self.asked(async |conn| release.execute(conn).await).await?;
+        self.ask_in_time(async |conn| release.execute(conn).await).await?;
         Ok(())
     }
 
@@ -121,7 +122,7 @@ impl Nodes {
     }
 
     /// One question, over a connection that is not used again if the answer does not come in time.
-    async fn asked<T>(
+    async fn ask_in_time<T>(
         &self,
         ask: impl AsyncFnOnce(&mut sqlx::PgConnection) -> Result<T, sqlx::Error>,
     ) -> Result<T, StoreError> {

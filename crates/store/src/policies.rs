@@ -16,7 +16,6 @@ const AT_ONCE: usize = 50;
 /// One policy in one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyVersion {
-    /// Its name.
     pub id: String,
     /// Its `sha256:…`.
     pub version: String,

@@ -80,7 +80,6 @@ impl ProviderStatus {
 /// A connection as it is declared.
 #[derive(Debug, Clone)]
 pub struct NewProvider {
-    /// The id it gets if it is new.
     pub id: ProviderId,
     pub org_id: OrgId,
     pub owner: ProviderOwner,
@@ -111,7 +110,6 @@ pub struct ProviderRecord {
     pub updated_at: Timestamp,
     pub grant: Grant,
     pub account: Option<Account>,
-    /// The digest of the tools it lists.
     pub tool_list: Option<String>,
     /// Grows with each new credential.
     pub revision: i64,

@@ -14,11 +14,8 @@ use crate::{
 pub struct SealedSecret {
     /// The org; empty for what belongs to the installation.
     pub org_id: String,
-    /// Kind of its owner.
     pub kind: String,
-    /// Id of its owner.
     pub row_id: String,
-    /// Field of its owner.
     pub field: String,
     pub key_id: String,
     pub sealed: Vec<u8>,

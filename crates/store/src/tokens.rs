@@ -120,7 +120,6 @@ pub struct KnownToken {
     pub principal: Principal,
     /// Claims of the login that the token comes from, if any.
     pub login: Option<LoginRecord>,
-    /// Grant of the client, if it is the token of one.
     pub client: Option<ClientGrant>,
     /// Everybody who acts through it, in no order.
     pub actors: Vec<ActorState>,
@@ -172,7 +171,7 @@ impl Readable for TokenRow {
     fn read(self) -> Result<TokenRecord, StoreError> {
         Ok(TokenRecord {
             id: parse(&self.id, "tokens.id")?,
-            kind: TokenKind::named(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
+            kind: TokenKind::from_word(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
             org_id: parse(&self.org_id, "tokens.org_id")?,
             principal_id: parse(&self.principal_id, "tokens.principal_id")?,
             via: parse_some(self.via.as_deref(), "tokens.via")?,

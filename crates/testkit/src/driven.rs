@@ -108,7 +108,6 @@ pub fn servers() -> PathBuf {
     folder
 }
 
-/// A member of an answer that is a text.
 pub(crate) fn text(answer: &Value, member: &str) -> String {
     let found = answer.get(member).and_then(Value::as_str);
     found.unwrap_or_else(|| panic!("no `{member}`")).to_owned()

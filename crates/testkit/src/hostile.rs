@@ -116,7 +116,6 @@ pub struct HostileCall {
     pub headers: BTreeMap<String, String>,
     /// The message as it came.
     pub body: String,
-    /// The message parsed.
     pub message: Value,
 }
 
@@ -263,7 +262,7 @@ fn define(tool: &HostileTool) -> Value {
 }
 
 /// The result of [`Script::Asks`].
-fn asked(call: &HostileCall, questions: &str) -> String {
+fn ask_questions(call: &HostileCall, questions: &str) -> String {
     let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
     let responses = param("inputResponses");
     let state = param("requestState");
@@ -292,7 +291,7 @@ async fn play(
             send(stream, 200, &success(id, &result)).await
         }
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
-        Script::Asks(result) => send(stream, 200, &success(id, &asked(call, result))).await,
+        Script::Asks(result) => send(stream, 200, &success(id, &ask_questions(call, result))).await,
         Script::Held(result) => {
             let mut released = shared.released.subscribe();
             let _ = released.wait_for(|released| *released).await;

@@ -153,7 +153,7 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
             page
         }
         Some("tools/call") if message.pointer("/params/arguments/hold").is_some() => {
-            return held(&message);
+            return hold_call(&message);
         }
         Some("tools/call") if message.pointer("/params/arguments/forms").is_some() => {
             return presenting(&state, &message);
@@ -172,7 +172,7 @@ async fn answer(State(state): State<Arc<Shared>>, request: Request) -> Response 
 }
 
 /// Progress, and then nothing: a call with the argument `hold` never ends.
-fn held(message: &Value) -> Response {
+fn hold_call(message: &Value) -> Response {
     let token = message.pointer("/params/_meta/progressToken");
     let params = json!({"progressToken": token, "progress": 1, "message": "begun"});
     let news = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});

@@ -94,7 +94,7 @@ impl Receiver {
     }
 
     /// Number of batches sent to it.
-    pub fn asked(&self) -> usize {
+    pub fn batches(&self) -> usize {
         *self.shared.asked.borrow()
     }
 

@@ -30,7 +30,6 @@ impl Source<'_> {
     }
 }
 
-/// Reads the source at `path`.
 pub(crate) fn read<'a>(path: &'a str, text: &str) -> Source<'a> {
     let code = without_visibility(&code_of(text));
     let mut imports = Vec::new();

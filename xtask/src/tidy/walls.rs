@@ -9,7 +9,6 @@ use super::{
 
 /// Something that only some places may name.
 struct Wall {
-    /// The paths that are walled in.
     patterns: &'static [&'static str],
     /// Places that may name them: beginnings of file paths.
     only: &'static [&'static str],

@@ -16,7 +16,7 @@ use super::Administration;
 use crate::{
     ctx::Ctx,
     tools::{
-        pins::acceptance::{Waiting, told},
+        pins::acceptance::{Waiting, acceptance_details},
         tool_named,
     },
 };
@@ -119,7 +119,7 @@ impl Administration {
                 return Ok(ListedWaiting { items, end });
             }
             if let Some(waiting) = Waiting::of(&self.base.store, pin).await? {
-                let item = shown(pin, waiting);
+                let item = waiting_tool(pin, waiting);
                 bytes += json!(item).to_string().len();
                 items.push(item);
             }
@@ -147,7 +147,7 @@ impl Administration {
             self.only_org(ctx).await?;
         }
         let waiting = Waiting::of(&self.base.store, &pin).await?;
-        let details = told(&pin, version, waiting.as_ref());
+        let details = acceptance_details(&pin, version, waiting.as_ref());
         let mut event = self.event(ctx, EventType::ToolChanged, "mcp", &tool, Some(details));
         if let Some(target) = &mut event.target {
             target.version = Some(version.to_owned());
@@ -180,7 +180,7 @@ impl Administration {
     }
 }
 
-fn shown(pin: &Pin, waiting: Waiting) -> WaitingTool {
+fn waiting_tool(pin: &Pin, waiting: Waiting) -> WaitingTool {
     let version =
         |side: &Option<portcullis_store::PinVersion>| side.as_ref().map(|it| it.version.clone());
     WaitingTool {

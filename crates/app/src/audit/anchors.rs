@@ -34,7 +34,6 @@ pub struct Anchors {
 /// Clocks of nodes differ: so many seconds are looked at again.
 const SLACK: i64 = -60;
 
-/// Progress of an anchor.
 #[derive(Debug, Default)]
 struct AnchorProgress(Mutex<Reached>);
 

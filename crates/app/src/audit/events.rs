@@ -32,7 +32,6 @@ pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
     Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
 }
 
-/// The row of an event.
 pub(crate) fn row_of(event: &Event) -> NewEvent {
     row_of_parts(&event.parts())
 }

@@ -110,10 +110,8 @@ pub struct ExportFile {
 /// An export that was made, and who made it.
 pub(crate) struct ExportMade<'a> {
     pub(crate) org_id: OrgId,
-    /// Its id.
     pub(crate) export: &'a str,
     pub(crate) request: &'a Value,
-    /// The outcome.
     pub(crate) result: &'a Value,
     pub(crate) actor: Actor,
     /// The request of the API that asked for it, if one did.
@@ -259,7 +257,7 @@ impl Audit {
             org_id: ctx.caller().org_id,
             principal_id: ctx.caller().principal_id,
             node: self.base.node.clone(),
-            request: request.told().to_string(),
+            request: request.to_json().to_string(),
             created_at: now,
             expires_at: now.plus_seconds(KEPT),
         };
@@ -374,5 +372,5 @@ impl Audit {
 }
 
 fn format_of(export: &ExportRecord) -> Option<Format> {
-    Format::named(object(&export.request)?.get("format")?.as_str()?)
+    Format::from_word(object(&export.request)?.get("format")?.as_str()?)
 }

@@ -63,7 +63,7 @@ enum Way {
 /// Digest of what a person is shown, for the form of the page.
 #[must_use]
 pub fn shown_digest(asked: &ConsentQuestion) -> String {
-    hash_text(&oauth::digest(&asked.shown()))
+    hash_text(&oauth::digest(&asked.consent_text()))
 }
 
 impl Authorization {
@@ -77,7 +77,7 @@ impl Authorization {
         person: Option<&Arc<Person>>,
         origin: &Origin,
     ) -> Result<Step, Refusal> {
-        let asked = match self.asked(query, person, origin).await? {
+        let asked = match self.read_request(query, person, origin).await? {
             Way::Ended(step) => return Ok(step),
             Way::ConsentQuestion(asked) => *asked,
         };
@@ -104,7 +104,7 @@ impl Authorization {
         answer: Answer<'_>,
         origin: &Origin,
     ) -> Result<Step, Refusal> {
-        let asked = match self.asked(query, person, origin).await? {
+        let asked = match self.read_request(query, person, origin).await? {
             Way::Ended(step) => return Ok(step),
             Way::ConsentQuestion(asked) => asked,
         };
@@ -121,7 +121,7 @@ impl Authorization {
         }
     }
 
-    async fn asked(
+    async fn read_request(
         &self,
         query: &str,
         person: Option<&Arc<Person>>,
@@ -210,7 +210,6 @@ impl Authorization {
         Ok(Way::Ended(self.back(request, &error)))
     }
 
-    /// Back to the client, with an error.
     fn back(&self, request: &ClientRequest, error: &OAuthError) -> Step {
         Step::Redirect(request.failed(error, self.issuer().unwrap_or_default()))
     }

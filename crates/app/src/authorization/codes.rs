@@ -25,12 +25,12 @@ impl Authorization {
         let consented = asked.consented(consent);
         let code = self.code_for(&consented).await?;
         let issuer = self.issuer().unwrap_or_default();
-        let request = consented.asked().request();
+        let request = consented.terms().request();
         Ok(Step::Redirect(request.answered(&[("code", code.expose())], issuer)))
     }
 
     async fn code_for(&self, consented: &Consented<Arc<Person>>) -> Result<Code, Refusal> {
-        let asked = consented.asked();
+        let asked = consented.terms();
         let person = asked.person();
         let code = Code::generate(&*self.base.random);
         let mut granted = consented.grant();

@@ -43,7 +43,6 @@ impl GovernanceView {
 pub struct Invoked {
     /// Result of the tool, as far as it may leave the gateway.
     pub result: Document,
-    /// Governance of the call.
     pub governance: GovernanceView,
     /// `success`, `tool_error` or `input_required`.
     pub outcome: OutcomeStatus,
@@ -63,7 +62,6 @@ pub enum Answered {
 /// A call that was refused or failed.
 #[derive(Debug)]
 pub struct Stopped {
-    /// The refusal to answer with.
     pub refusal: Refusal,
     /// State of the upstream effect.
     pub executed: Executed,

@@ -132,7 +132,7 @@ impl Calls {
                     continue;
                 }
                 Ok(Obtained::Awaited(approval)) => {
-                    required.awaited(call.ruling(), self.told(&approval))
+                    required.awaited(call.ruling(), self.describe(&approval))
                 }
                 Ok(Obtained::Crowded(retry_after_s)) => {
                     required.crowded(call.ruling(), retry_after_s)
@@ -162,7 +162,7 @@ impl Calls {
         Ok(Some(found.approval))
     }
 
-    pub(super) fn told(&self, approval: &Approval) -> AskedApproval {
+    pub(super) fn describe(&self, approval: &Approval) -> AskedApproval {
         AskedApproval {
             id: approval.id,
             status: approval.status,
@@ -183,7 +183,7 @@ impl Calls {
         let caller = ctx.caller();
         let tool = call.tool();
         let subject = self.screening.subject(&ctx.session.tenant, tool);
-        let shown = call.shown(dlp.engine(), &subject)?;
+        let shown = call.show(dlp.engine(), &subject)?;
         if shown.input.to_string().len() > LARGEST_SHOWN {
             return None;
         }

@@ -106,7 +106,6 @@ impl CallOutcome {
         Self { remarks, ..self }
     }
 
-    /// The outcome as it is recorded.
     pub(super) fn recorded(&self) -> Outcome {
         match &self.end {
             Ok((_, status)) => Outcome { status: *status, ..Outcome::success(Executed::Yes) },
@@ -266,13 +265,11 @@ impl CallEvent {
         }
     }
 
-    /// The intent of the call.
     pub(super) fn intent(&mut self, calls: &Calls) -> NewIntent {
         self.forget_input();
         calls.audit.intent_of(&self.parts(&DIED))
     }
 
-    /// The row of the event.
     pub(super) fn row(&mut self, outcome: &Outcome) -> NewEvent {
         self.forget_input();
         self.durations = Some(self.ctx.origin.stages.durations());

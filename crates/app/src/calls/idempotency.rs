@@ -25,7 +25,6 @@ use crate::{
     telemetry::{counters, stages::Stage},
 };
 
-/// Meaning of a key.
 #[derive(Debug)]
 pub(crate) enum KeyMeaning {
     /// Nothing.

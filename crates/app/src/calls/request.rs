@@ -40,7 +40,6 @@ pub struct Invocation {
 /// Conditions under which the call of a task is made.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskTerms {
-    /// The approval that it is made with.
     pub(super) approval: ApprovalId,
     /// True while the approval can be used.
     pub(super) usable: bool,

@@ -189,7 +189,7 @@ impl Calls {
         Refusal::AwaitsApproval {
             policy: approval.policy.id.clone(),
             reason: approval.policy.reason.clone(),
-            approval: AskedApproval { status, ..self.told(approval) },
+            approval: AskedApproval { status, ..self.describe(approval) },
         }
     }
 }

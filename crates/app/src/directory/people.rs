@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 use portcullis_store::Principal;
 
-use super::{DirectoryError, MAX_GROUPS, named};
+use super::{DirectoryError, MAX_GROUPS, check_name};
 
 /// A user or service account to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl NewPrincipal {
         created_at: Timestamp,
     ) -> Result<Principal, DirectoryError> {
         let Self { name, kind, role, groups } = self;
-        named(&name)?;
+        check_name(&name)?;
         fits(kind, role)?;
         check_groups(&groups)?;
         let id = PrincipalId::new(kind, ids);
@@ -68,7 +68,7 @@ impl PrincipalPatch {
     ) -> Result<Principal, DirectoryError> {
         let mut changed = principal.clone();
         if let Some(name) = self.name {
-            named(&name)?;
+            check_name(&name)?;
             changed.name = name;
         }
         if let Some(role) = self.role {
@@ -103,7 +103,7 @@ fn check_groups(groups: &BTreeSet<String>) -> Result<(), DirectoryError> {
     if groups.len() > MAX_GROUPS {
         return Err(DirectoryError::TooManyGroups);
     }
-    groups.iter().try_for_each(|group| named(group))
+    groups.iter().try_for_each(|group| check_name(group))
 }
 
 /// Rejects a role that is not for this kind of principal.

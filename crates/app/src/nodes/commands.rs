@@ -18,7 +18,7 @@ pub use self::{
     audit::{ERASABLE, ErasureRequest},
     indexes::Indexed,
     logins::NewLoginLink,
-    logs::{LogIdentity, Tail, told},
+    logs::{LogIdentity, Tail, describe_export},
     tokens::{Inspected, TokenState},
     verification::Witnessed,
 };

@@ -40,7 +40,7 @@ impl Probe {
         ended.map_or(self.ended.has_changed().is_err(), |(when, _)| when.elapsed() > FRESH)
     }
 
-    async fn written(&mut self) -> bool {
+    async fn has_written(&mut self) -> bool {
         let ended = timeout_at(self.begun + PATIENCE, self.ended.wait_for(Option::is_some)).await;
         matches!(ended, Ok(Ok(ended)) if matches!(*ended, Some((_, true))))
     }
@@ -53,7 +53,7 @@ impl Nodes {
         self.access.in_touch()?;
         self.quotas.limits.ready()?;
         let stuck = self.audit.writer.stuck_for() > PATIENCE;
-        if stuck || !self.probe().written().await {
+        if stuck || !self.probe().has_written().await {
             return Err(Refusal::Unavailable { reason: Unavailable::Audit });
         }
         Ok(())

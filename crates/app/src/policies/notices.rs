@@ -44,7 +44,6 @@ portcullis_core::words! {
 }
 
 impl Policies {
-    /// The webhook of this name.
     pub(crate) fn webhook(&self, name: &str) -> Option<Webhook> {
         self.notices.webhooks.get(name).cloned()
     }

@@ -38,7 +38,6 @@ pub(crate) type Warnings = BTreeMap<Arc<str>, Vec<String>>;
 /// Policies in force that are shown to the caller's org.
 #[derive(Debug)]
 pub struct PolicyPage {
-    /// The set in force.
     pub set: Arc<PolicySet>,
     /// The numbers of the records that the query wants, by id.
     pub found: Vec<usize>,

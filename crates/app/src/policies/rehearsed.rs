@@ -74,7 +74,7 @@ impl Policies {
         let dlp = self.screening.dlp();
         let detectors = dlp.engine().names();
         let ground = Ground { catalogue, detectors: &detectors, now: self.base.clock.now() };
-        let tools = |id: &str| self.called(id);
+        let tools = |id: &str| self.resolve(id);
         let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
         for file in files {
             match (self.run_cases)(file, set, &rehearsal) {
@@ -104,7 +104,7 @@ impl Policies {
         self.rehearsed.load_full()
     }
 
-    fn called(&self, id: &str) -> Called {
+    fn resolve(&self, id: &str) -> Called {
         if let Some((tool, _)) = self.catalogue.tools.load().get(id) {
             return Called::Tool(Arc::clone(tool));
         }

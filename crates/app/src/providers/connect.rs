@@ -13,13 +13,14 @@ mod events;
 mod keys;
 mod missing;
 pub(crate) mod refresh;
+mod registration;
 mod rotate;
 mod usable;
 
 pub use self::{
-    authorizer::{NotRegistered, Registered},
     callback::{Callback, CalledBack},
     disconnect::{Disconnected, UpstreamRevocation},
+    registration::{NotRegistered, Registered},
     rotate::{RotateError, rotate_secrets},
 };
 
@@ -123,7 +124,7 @@ impl Providers {
             let Some(settings) = provider.declared.auth.oauth() else { return };
             let found = tokio::time::timeout(patience, self.authorizer(provider, settings)).await;
             let why = match found {
-                Ok(found) => match found.and_then(Server::named) {
+                Ok(found) => match found.and_then(Server::require_issuer) {
                     Ok(_) => return,
                     Err(unknown) => unknown.to_string(),
                 },
@@ -211,17 +212,17 @@ impl Providers {
         slug: &str,
         request: ConnectRequest,
     ) -> Result<Connected, Refusal> {
-        let asked = self.asked(ctx, slug, request.owner)?;
+        let asked = self.permit_connect(ctx, slug, request.owner)?;
         match &asked.provider.declared.auth {
             Auth::None | Auth::ConfiguredKey => {
                 only(&request, &[])?;
-                self.connect_open(asked).await.map(done)
+                self.connect_open(asked).await.map(to_connected)
             }
             Auth::Key(_) => {
                 only(&request, &["api_key"])?;
                 let missing = || wrong("api_key", "has to be given for this provider");
                 let key = request.api_key.ok_or_else(missing)?;
-                self.connect_key(asked, key).await.map(done)
+                self.connect_key(asked, key).await.map(to_connected)
             }
             Auth::OAuth(_) => {
                 let Some(code) = request.confirm else {
@@ -229,13 +230,13 @@ impl Providers {
                     return self.begin(asked, request.scopes, request.return_to.as_deref()).await;
                 };
                 only(&ConnectRequest { confirm: None, ..request }, &[])?;
-                self.confirm(asked, &code).await.map(done)
+                self.confirm(asked, &code).await.map(to_connected)
             }
         }
     }
 
     /// Refuses a caller that may not connect this provider for this owner.
-    fn asked(
+    fn permit_connect(
         &self,
         ctx: Ctx,
         slug: &str,
@@ -270,7 +271,7 @@ impl Providers {
     }
 }
 
-fn done(view: ProviderView) -> Connected {
+fn to_connected(view: ProviderView) -> Connected {
     Connected::Done(Box::new(view))
 }
 

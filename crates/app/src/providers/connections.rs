@@ -58,7 +58,6 @@ impl Connections {
         lists.flat_map(|tools| tools.into_iter().map(|tool| tool.id.to_string())).collect()
     }
 
-    /// Connections of an org to one provider.
     pub(crate) fn of(&self, org: OrgId, provider: &str) -> Vec<Arc<Connection>> {
         let all = self.known.iter().map(|(_, connection)| connection);
         all.filter(|it| it.org == org && it.slug() == provider).collect()

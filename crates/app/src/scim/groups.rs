@@ -312,7 +312,7 @@ fn check_name(name: &str) -> Result<(), ScimError> {
     let wrong = |error: directory::DirectoryError| {
         ScimError::new(ScimType::InvalidValue, format!("`displayName`: {error}."))
     };
-    directory::named(name).map_err(wrong)
+    directory::check_name(name).map_err(wrong)
 }
 
 /// The answer to a change that is not made.

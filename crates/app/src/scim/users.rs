@@ -77,7 +77,7 @@ impl Provisioning {
         let org = ctx.caller().org_id;
         self.check_room(org).await?;
         let now = self.base.now();
-        let known = self.known(org, &request.attributes).await?;
+        let known = self.find_known(org, &request.attributes).await?;
         let shown = request.attributes.shown_name();
         let id = PrincipalId::new(PrincipalKind::User, self.base.ids());
         // Names of principals are unique in an org, and people's are not.
@@ -239,7 +239,7 @@ impl Provisioning {
 
     /// The principal that a person is already: by the login of the subject that the provider names, or because the
     /// provider had deleted it.
-    async fn known(
+    async fn find_known(
         &self,
         org: OrgId,
         attributes: &UserAttributes,

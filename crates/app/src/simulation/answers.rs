@@ -45,7 +45,7 @@ pub(super) fn answer(
         if until.stop.is_due() || named > until.named {
             break;
         }
-        let call = judged(simulator, ask, case, sets, options).answered(options.include_shadow);
+        let call = judge(simulator, ask, case, sets, options).answered(options.include_shadow);
         summary.count(&call);
         named = named.saturating_add(policies_named(&call));
         results.push(call);
@@ -78,7 +78,7 @@ fn policies_named(call: &SimulatedCall) -> usize {
     explained + shadow + call.errors.len() + call.determining_policies.len()
 }
 
-fn judged<'a>(
+fn judge<'a>(
     simulator: &Simulator<'_>,
     ask: &'a Ask,
     case: &Case,

@@ -84,8 +84,8 @@ impl CaseFile {
         }
         members.insert("requests".to_owned(), Value::Array(requests));
         let simulation = Simulation::read(&Value::Object(members));
-        let simulation =
-            simulation.map_err(|refusal| wrong(first_place(&refusal, &places), told(&refusal)))?;
+        let simulation = simulation
+            .map_err(|refusal| wrong(first_place(&refusal, &places), message_of(&refusal)))?;
         Ok(Self { path: file.path.clone(), simulation, places })
     }
 
@@ -113,7 +113,7 @@ impl CaseFile {
         let (asks, places): (Vec<_>, Vec<_>) = known.into_iter().unzip();
         let simulation = Simulation { subject: Subject::Asks(asks), ..self.simulation.clone() };
         let report = rehearsal.simulate(set, &simulation).map_err(|refusal| {
-            error(&self.path, first_place(&refusal, &places), "syntax", told(&refusal))
+            error(&self.path, first_place(&refusal, &places), "syntax", message_of(&refusal))
         })?;
         let mut results = report.results.iter();
         for place in places {
@@ -174,7 +174,7 @@ fn error(
     PolicyError { path: path.to_owned(), line, column, code, policy: None, message }
 }
 
-fn told(refusal: &Refusal) -> String {
+fn message_of(refusal: &Refusal) -> String {
     if let Refusal::InvalidRequest { message, .. } = refusal {
         return message.clone();
     }

@@ -56,7 +56,6 @@ impl<'a> Members<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// A text.
     pub(super) fn text(&mut self, name: &'static str) -> Read<Option<&'a str>> {
         match self.any(name) {
             None => Ok(None),
@@ -85,7 +84,6 @@ impl<'a> Members<'a> {
         self.wrong(name, &format!("one of {}", all.join(", ")))
     }
 
-    /// `true` or `false`.
     pub(super) fn flag(&mut self, name: &'static str) -> Read<Option<bool>> {
         match self.any(name) {
             None => Ok(None),

@@ -142,7 +142,6 @@ pub struct SimulationCounts {
 }
 
 impl SimulationCounts {
-    /// Counts a call.
     pub(crate) fn count(&mut self, call: &SimulatedCall) {
         self.total += 1;
         match call.decision {
@@ -168,7 +167,6 @@ pub(crate) struct ComparedCall<'a> {
 }
 
 impl ComparedCall<'_> {
-    /// The call as it is answered.
     pub(crate) fn answered(self, with_shadow: bool) -> SimulatedCall {
         let Self { id, tool, judged, before, expect, evaluated_us } = self;
         let expectation = expect.map(|expected| expected.compared(&judged));

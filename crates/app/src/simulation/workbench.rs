@@ -60,7 +60,7 @@ impl Workbench {
                 Some(definitions) => Ok(Some(definitions.clone())),
                 // Only connections know its tools.
                 None if !provider.auth.needs_nobody() => Ok(None),
-                None => told(provider, patience).await.map(Some),
+                None => list_tools(provider, patience).await.map(Some),
             };
             (provider.slug.clone(), told)
         });
@@ -190,7 +190,10 @@ impl Workbench {
 const ASKED_AT_ONCE: usize = 4;
 
 /// The tools that a provider tells, or why it does not.
-async fn told(provider: &Declared, patience: Duration) -> Result<Vec<ToolDefinition>, String> {
+async fn list_tools(
+    provider: &Declared,
+    patience: Duration,
+) -> Result<Vec<ToolDefinition>, String> {
     match tokio::time::timeout(patience, provider.server.list_tools()).await {
         Ok(Ok(list)) => Ok(list.tools),
         Ok(Err(error)) => Err(error.to_string()),

@@ -169,7 +169,7 @@ fn shard() -> usize {
 
 /// All histograms in the text format of Prometheus.
 #[must_use]
-pub fn shown() -> String {
+pub fn render() -> String {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let mut ordered: Vec<&LabelledTimes> = all.iter().collect();
     ordered.sort_by_key(|it| (it.family.name, it.label.as_str()));
@@ -208,7 +208,7 @@ mod tests {
             took(&times, micros);
         }
 
-        let text = shown();
+        let text = render();
 
         for line in [
             "# HELP test_seconds Of a test",
@@ -231,7 +231,7 @@ mod tests {
         took(&Times::of(&ALONE, ""), 1);
         took(&Times::of(&ALONE, ""), 1);
 
-        let text = shown();
+        let text = render();
 
         assert!(text.contains("alone_seconds_bucket{le=\"0.00001\"} 2\n"), "{text}");
         assert!(text.contains("alone_seconds_sum 0.000002\n"), "{text}");
@@ -244,7 +244,7 @@ mod tests {
         took(&times, 60_000_000);
         took(&times, 700_000_000_000);
 
-        let text = shown();
+        let text = render();
 
         for line in ["le=\"15\"} 0", "le=\"60\"} 1", "le=\"604800\"} 1", "le=\"+Inf\"} 2"] {
             assert!(text.contains(&format!("slow_seconds_bucket{{{line}\n")), "{line} in:\n{text}");
@@ -260,6 +260,6 @@ mod tests {
             }
         });
 
-        assert!(shown().contains("test_seconds_count{stage=\"threads\"} 8000\n"));
+        assert!(render().contains("test_seconds_count{stage=\"threads\"} 8000\n"));
     }
 }

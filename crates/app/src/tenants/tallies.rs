@@ -71,8 +71,8 @@ impl Tallies {
         now: Timestamp,
     ) {
         let mut table = self.table.load_full();
-        if named(ruling).any(|id| !table.contains_key(id)) {
-            self.begin(named(ruling), &set());
+        if policies_of(ruling).any(|id| !table.contains_key(id)) {
+            self.begin(policies_of(ruling), &set());
             table = self.table.load_full();
         }
         let add = |id: &str, counter: fn(&PolicyTally) -> &AtomicU64| {
@@ -126,7 +126,7 @@ impl Tallies {
 }
 
 /// Every policy that a decision names.
-fn named(ruling: &Ruling) -> impl Iterator<Item = &str> {
+fn policies_of(ruling: &Ruling) -> impl Iterator<Item = &str> {
     let errors = ruling.errors.iter().map(|error| &*error.policy);
     let others = ruling.determining.iter().map(String::as_str);
     std::iter::once(&*ruling.policy).chain(others).chain(ruling.flipped_by()).chain(errors)

@@ -144,7 +144,6 @@ impl Tools {
     }
 }
 
-/// A definition that is listed.
 struct ListedDefinition {
     definition: ToolDefinition,
     version: String,
@@ -216,7 +215,7 @@ fn sort(
 }
 
 impl ListedDefinition {
-    fn told(&self, tool: &ToolId) -> UpstreamDefinition {
+    fn upstream_definition(&self, tool: &ToolId) -> UpstreamDefinition {
         let text = self.definition.to_json().to_string();
         UpstreamDefinition { tool: tool.clone(), version: self.version.clone(), text }
     }
@@ -282,7 +281,7 @@ impl Sorted {
     /// A tool of which nothing was accepted yet.
     fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: ListedDefinition) {
         if !self.review && !listed.is_steering {
-            self.first.push(listed.told(&tool));
+            self.first.push(listed.upstream_definition(&tool));
             self.known.insert(tool, (Some(listed.version), None));
             self.shown.push(listed.definition);
             return;
@@ -304,7 +303,7 @@ impl Sorted {
     ) {
         let found = pin.and_then(|pin| pin.found.as_ref());
         if found.is_none_or(|found| found.version != listed.version) {
-            self.waiting.push(listed.told(tool));
+            self.waiting.push(listed.upstream_definition(tool));
         }
         self.known.insert(tool.clone(), (accepted, Some(listed.version.clone())));
     }

@@ -139,7 +139,6 @@ impl Log {
         }
     }
 
-    /// A call of `who`.
     pub(crate) fn call(&self, org: OrgId, who: PrincipalId, payload: Payload) -> Event {
         let mut detached = Detached::default()
             .keep("actor_name", Some("ann"), &SystemRandom)

@@ -37,7 +37,6 @@ struct Scene {
     /// Checkpoints that are kept elsewhere.
     older: Since,
     newest: Since,
-    /// Evidence, by place.
     evidence: BTreeMap<i64, Vec<Value>>,
 }
 

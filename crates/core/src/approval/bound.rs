@@ -14,7 +14,6 @@ pub struct BoundCall<'a> {
     pub principal: PrincipalId,
     /// The service that acts for it.
     pub via: Option<PrincipalId>,
-    /// Id of the tool.
     pub tool: &'a str,
     /// Digest of the tool's definition.
     pub tool_version: &'a str,

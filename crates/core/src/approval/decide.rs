@@ -35,7 +35,6 @@ pub struct Approver {
     /// True if another principal acts for it: the token was delegated.
     pub delegated: bool,
     pub admin: bool,
-    /// Groups of its login.
     pub groups: BTreeSet<String>,
     pub mfa: bool,
 }

@@ -28,11 +28,8 @@ pub struct Event {
     /// Number of occurrences, if the event stands for several.
     pub count: Option<u64>,
     pub actor: Actor,
-    /// The request it came with.
     pub request: Option<Request>,
-    /// The object.
     pub target: Option<Target>,
-    /// Governance of the call.
     pub governance: Option<Governance>,
     pub outcome: Outcome,
     /// The erasable part and the commitments to it.
@@ -99,11 +96,8 @@ pub struct EventParts<'a> {
     pub count: Option<u64>,
     pub durations: Option<&'a Durations>,
     pub actor: &'a Actor,
-    /// The request it came with.
     pub request: Option<&'a Request>,
-    /// The object.
     pub target: Option<&'a Target>,
-    /// Governance of the call.
     pub governance: Option<&'a Governance>,
     pub outcome: &'a Outcome,
     /// The erasable part and the commitments to it.

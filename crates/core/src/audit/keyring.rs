@@ -36,7 +36,6 @@ pub enum KeyringError {
     Key(#[from] KeyError),
 }
 
-/// One key.
 #[derive(Clone)]
 enum LogKey {
     Signing { since: Timestamp, seed: Seed },

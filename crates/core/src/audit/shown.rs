@@ -43,7 +43,7 @@ impl Sealed<'_> {
             (Shown::Bare, _) => {}
             (Shown::Named, _) => {
                 record.push_str(",\"detached\":");
-                record.push_str(&self.named()?);
+                record.push_str(&self.names_as_json()?);
             }
             (Shown::Whole, detached) => {
                 record.push_str(",\"detached\":");
@@ -67,7 +67,7 @@ impl Sealed<'_> {
     }
 
     /// Actor and source as JSON; `null` where nothing is kept.
-    fn named(&self) -> Result<String, StoredError> {
+    fn names_as_json(&self) -> Result<String, StoredError> {
         let wrong = StoredError(self.sequence);
         let kept = self.detached.unwrap_or("{}");
         let kept: BTreeMap<Cow<'_, str>, &RawValue> =

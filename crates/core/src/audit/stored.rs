@@ -136,7 +136,6 @@ impl<'a> Sealed<'a> {
         serde_json::from_str(self.core).map_err(|_| StoredError(self.sequence))
     }
 
-    /// Returns actor and source.
     pub(super) fn names(&self) -> Result<ActorAndSource, StoredError> {
         let Some(detached) = self.detached else { return Ok(ActorAndSource::default()) };
         let members: BTreeMap<Cow<'_, str>, &RawValue> =

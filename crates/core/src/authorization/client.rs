@@ -125,7 +125,7 @@ impl Client {
             return Err(wrong("there are too many redirect_uris"));
         }
         let name = name.map(shown_name).filter(|name| !name.trim().is_empty());
-        let name = name.unwrap_or_else(|| first.shown());
+        let name = name.unwrap_or_else(|| first.describe());
         let reference = ClientRef { id, kind, name };
         Ok(Self { reference, redirect_uris, authentication: ClientAuthentication::None })
     }

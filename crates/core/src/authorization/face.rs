@@ -29,10 +29,10 @@ impl Face {
     /// `invalid_target` for everything else.
     pub fn of_resource(resource: Option<&str>, public_url: &str) -> Result<Self, OAuthError> {
         let Some(resource) = resource else { return Ok(Self::All) };
-        Self::named(resource, public_url).ok_or_else(OAuthError::target)
+        Self::parse_resource(resource, public_url).ok_or_else(OAuthError::target)
     }
 
-    fn named(resource: &str, public_url: &str) -> Option<Self> {
+    fn parse_resource(resource: &str, public_url: &str) -> Option<Self> {
         let odd = |byte: u8| !byte.is_ascii_graphic() || matches!(byte, b'\\' | b'?' | b'#' | b'@');
         if resource.len() > MAX_RESOURCE || resource.bytes().any(odd) {
             return None;

@@ -100,7 +100,7 @@ impl RedirectUri {
 
     /// The place in words.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn describe(&self) -> String {
         match &self.place {
             RedirectPlace::Web(host) => host.clone(),
             RedirectPlace::Loopback(_) => "a program on this computer".to_owned(),

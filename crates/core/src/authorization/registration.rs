@@ -35,7 +35,6 @@ pub struct ClientRegistration {
 /// A registration as it is handed to its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedRegistration {
-    /// The `client_id`.
     pub client_id: String,
     /// Opens the registration to its client.
     pub access_token: Secret,

@@ -258,7 +258,7 @@ impl<P> PersonTerms<P> {
 
     /// Everything that the person is shown, as one text: consent is to this and nothing else.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn consent_text(&self) -> String {
         let Terms { request, face, scopes, .. } = &self.terms;
         let client = request.client.reference();
         let parts = [
@@ -289,7 +289,7 @@ pub struct Consented<P> {
 impl<P> Consented<P> {
     /// Terms that were asked.
     #[must_use]
-    pub const fn asked(&self) -> &PersonTerms<P> {
+    pub const fn terms(&self) -> &PersonTerms<P> {
         &self.asked
     }
 

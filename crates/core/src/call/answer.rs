@@ -182,7 +182,7 @@ impl<Mode> Scanned<Answer, Mode> {
         }
     }
 
-    fn judged(
+    fn judge_payload(
         self,
         call: Premise<'_>,
         decider: &dyn Decider,
@@ -236,7 +236,7 @@ impl Scanned<Answer> {
         engine: &Engine,
         asker: Asker<'_>,
     ) -> Result<Permitted<Answer>, Denial> {
-        self.judged(call.into(), decider, engine, asker)
+        self.judge_payload(call.into(), decider, engine, asker)
     }
 }
 
@@ -249,7 +249,7 @@ impl Scanned<Answer, Simulated> {
         engine: &Engine,
         asker: Asker<'_>,
     ) -> Result<Permitted<Answer, Simulated>, Denial> {
-        self.judged(call, decider, engine, asker)
+        self.judge_payload(call, decider, engine, asker)
     }
 }
 
@@ -268,7 +268,7 @@ impl<Mode> Permitted<Answer, Mode> {
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
             let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
-            let declared = tool.shown().output_schema.as_ref();
+            let declared = tool.listed_definition().output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
             answer.result = engine.redact(&answer.result, &findings, schema.as_deref(), mask);

@@ -208,13 +208,13 @@ impl Denial {
         Refusal::PolicyDenied {
             policy: self.policy().unwrap_or_default().to_owned(),
             reason: self.reason.clone(),
-            dlp: self.dlp.map(|direction| self.shown(stage(direction))),
+            dlp: self.dlp.map(|direction| self.findings_of(stage(direction))),
             more,
         }
     }
 
     /// Findings of one stage, as the caller is told.
-    fn shown(&self, stage: &str) -> Value {
+    fn findings_of(&self, stage: &str) -> Value {
         let all = self.ruling.iter().flat_map(|ruling| &ruling.findings);
         let findings: Vec<Value> = all
             .filter(|finding| finding.stage == stage)

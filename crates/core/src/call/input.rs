@@ -110,7 +110,7 @@ impl ToolCall {
 
     /// Schema of the payload.
     fn schema(&self) -> Cow<'_, Value> {
-        let declared = &self.tool.shown().input_schema;
+        let declared = &self.tool.listed_definition().input_schema;
         if !self.answers {
             return Cow::Borrowed(declared);
         }
@@ -284,14 +284,14 @@ const LONGEST_SHOWN: usize = 2_000;
 /// name. Input that breaks the schema is not scanned otherwise.
 fn mask_violations(engine: &Engine, violations: &mut [Violation]) {
     for Violation { path, message, .. } in violations {
-        *path = shown(std::mem::take(path), engine).unwrap_or_default();
+        *path = mask_text(std::mem::take(path), engine).unwrap_or_default();
         let spare = || "the value does not fit the schema".to_owned();
-        *message = shown(std::mem::take(message), engine).unwrap_or_else(spare);
+        *message = mask_text(std::mem::take(message), engine).unwrap_or_else(spare);
     }
 }
 
 /// The text with its findings masked; `None` if it cannot be shown.
-fn shown(text: String, engine: &Engine) -> Option<String> {
+fn mask_text(text: String, engine: &Engine) -> Option<String> {
     if text.len() > LONGEST_SHOWN {
         return None;
     }

@@ -32,7 +32,6 @@ pub struct Asker<'a> {
 /// The outcome of policy and DLP on one side of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ruling {
-    /// The policy that decided.
     pub policy: String,
     /// Its digest; `None` for built-ins.
     pub policy_version: Option<String>,

@@ -34,7 +34,7 @@ impl<Mode> Cleared<ToolCall, Mode> {
     /// The call as approvers see it: masked as the answer of a tool would be, but for hidden characters,
     /// which are sent and so are [written out](crate::hidden). `None` if it cannot be scanned.
     #[must_use]
-    pub fn shown(&self, engine: &Engine, subject: &Subject) -> Option<ShownCall> {
+    pub fn show(&self, engine: &Engine, subject: &Subject) -> Option<ShownCall> {
         let payload = &self.inner.payload;
         let findings = engine.scan_for(payload.root(), subject).ok()?;
         let masks = |finding: &Finding| {

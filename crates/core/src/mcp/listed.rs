@@ -17,7 +17,7 @@ impl ListedTool {
     /// Prepares the text of a tool, which is what was accepted of its definition.
     #[must_use]
     pub fn new(tool: &Tool) -> Self {
-        let definition = tool.shown();
+        let definition = tool.listed_definition();
         let modern = members(tool, definition.output_schema.as_ref());
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
         Self { modern, legacy: legacy.map(|_| members(tool, None)) }
@@ -61,7 +61,7 @@ pub fn described(definition: &ToolDefinition) -> serde_json::Map<String, Value> 
 }
 
 fn members(tool: &Tool, output: Option<&Value>) -> String {
-    let mut members = described(tool.shown());
+    let mut members = described(tool.listed_definition());
     if output.is_none() {
         members.remove("outputSchema");
     }

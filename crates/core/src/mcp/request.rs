@@ -178,7 +178,7 @@ fn request(
     if modern && !declared.is_some_and(Node::is_object) {
         return Err(required(meta::CLIENT_CAPABILITIES));
     }
-    let found = Method::named(method);
+    let found = Method::from_word(method);
     // One that is left over from another request of a client that speaks an older version means nothing.
     if modern {
         compare(header::METHOD, headers.method, Some(method), true)?;
@@ -188,7 +188,7 @@ fn request(
     Ok(Request {
         id: id.clone(),
         method: found,
-        arguments: part(params.and_then(|params| given(params, ARGUMENTS))),
+        arguments: part(params.and_then(|params| member_of(params, ARGUMENTS))),
         params: part(params).unwrap_or_default(),
         meta: part(meta).unwrap_or_default(),
         era,
@@ -216,7 +216,7 @@ fn compare_name(
 }
 
 /// A member; some clients write `null` where they mean none.
-fn given<'a>(object: Node<'a>, name: &str) -> Option<Node<'a>> {
+fn member_of<'a>(object: Node<'a>, name: &str) -> Option<Node<'a>> {
     object.get(name).filter(|value| !matches!(value.kind(), Kind::Null))
 }
 
@@ -241,7 +241,7 @@ fn method_and_params(root: Node<'_>) -> Result<(&str, Option<Node<'_>>), Protoco
     let Some(method) = root.get("method").and_then(Node::text) else {
         return Err(invalid("`method` has to be a text; answers are not expected here."));
     };
-    let params = given(root, "params");
+    let params = member_of(root, "params");
     if params.is_some_and(|params| !params.is_object()) {
         return Err(ProtocolError::bad_params("`params` has to be an object."));
     }
@@ -253,7 +253,7 @@ fn method_and_params(root: Node<'_>) -> Result<(&str, Option<Node<'_>>), Protoco
 }
 
 fn meta_of(params: Option<Node<'_>>) -> Result<Option<Node<'_>>, ProtocolError> {
-    let meta = params.and_then(|params| given(params, meta::META));
+    let meta = params.and_then(|params| member_of(params, meta::META));
     if meta.is_some_and(|meta| !meta.is_object()) {
         return Err(ProtocolError::bad_params("`_meta` has to be an object."));
     }
@@ -309,7 +309,7 @@ mod tests {
         json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     }
 
-    fn told<'a>(version: &'a str, method: &'a str, name: &'a str) -> MirroredHeaders<'a> {
+    fn headers<'a>(version: &'a str, method: &'a str, name: &'a str) -> MirroredHeaders<'a> {
         let once =
             |text: &'a str| if text.is_empty() { Mirror::Absent } else { Mirror::Once(text) };
         MirroredHeaders { version: once(version), method: once(method), name: once(name) }
@@ -333,7 +333,7 @@ mod tests {
     fn a_modern_request_says_all_that_is_needed() {
         let call = modern("tools/call", json!({"name": "add", "arguments": {}}));
 
-        let request = read(call, &told("2026-07-28", "tools/call", "add"));
+        let request = read(call, &headers("2026-07-28", "tools/call", "add"));
 
         assert_eq!((request.method, request.era), (Some(Method::CallTool), Era::Modern));
         assert_eq!(request.params.root().get("name").and_then(Node::text), Some("add"));
@@ -347,50 +347,54 @@ mod tests {
         let call = || modern("tools/call", json!({"name": "add"}));
 
         for headers in [
-            told("", "tools/call", "add"),
-            told("2025-11-25", "tools/call", "add"),
-            told("2026-07-28", "", "add"),
-            told("2026-07-28", "tools/list", "add"),
-            told("2026-07-28", "Tools/Call", "add"),
-            told("2026-07-28", "tools/call", ""),
-            told("2026-07-28", "tools/call", "Add"),
-            told("2026-07-28", "tools/call", "=?base64?!?="),
-            MirroredHeaders { method: Mirror::Unclear, ..told("2026-07-28", "", "add") },
-            MirroredHeaders { version: Mirror::Unclear, ..told("", "tools/call", "add") },
+            headers("", "tools/call", "add"),
+            headers("2025-11-25", "tools/call", "add"),
+            headers("2026-07-28", "", "add"),
+            headers("2026-07-28", "tools/list", "add"),
+            headers("2026-07-28", "Tools/Call", "add"),
+            headers("2026-07-28", "tools/call", ""),
+            headers("2026-07-28", "tools/call", "Add"),
+            headers("2026-07-28", "tools/call", "=?base64?!?="),
+            MirroredHeaders { method: Mirror::Unclear, ..headers("2026-07-28", "", "add") },
+            MirroredHeaders { version: Mirror::Unclear, ..headers("", "tools/call", "add") },
         ] {
             assert_eq!(refused(call(), &headers), (code::HEADER_MISMATCH, 400), "{headers:?}");
         }
         let get = || modern("tasks/get", json!({"taskId": "tsk_1"}));
         for name in ["", "tsk_2"] {
-            let headers = told("2026-07-28", "tasks/get", name);
+            let headers = headers("2026-07-28", "tasks/get", name);
             assert_eq!(refused(get(), &headers), (code::HEADER_MISMATCH, 400), "{name}");
         }
         assert!(
-            Message::read(&Document::of(&get()), &told("2026-07-28", "tasks/get", "tsk_1")).is_ok()
+            Message::read(&Document::of(&get()), &headers("2026-07-28", "tasks/get", "tsk_1"))
+                .is_ok()
         );
-        let encoded = told("2026-07-28", "tools/call", "=?base64?YWRk?=");
+        let encoded = headers("2026-07-28", "tools/call", "=?base64?YWRk?=");
         assert!(Message::read(&Document::of(&call()), &encoded).is_ok());
         // An older request need not have them, but no proxy on the way may be told another thing.
         let legacy = || json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "add"}});
-        assert_eq!(refused(legacy(), &told("2025-11-25", "", "other")).0, code::HEADER_MISMATCH);
+        assert_eq!(refused(legacy(), &headers("2025-11-25", "", "other")).0, code::HEADER_MISMATCH);
         let legacy = Document::of(&legacy());
-        assert!(Message::read(&legacy, &told("2025-11-25", "", "")).is_ok());
-        assert!(Message::read(&legacy, &told("2025-11-25", "tools/list", "add")).is_ok());
+        assert!(Message::read(&legacy, &headers("2025-11-25", "", "")).is_ok());
+        assert!(Message::read(&legacy, &headers("2025-11-25", "tools/list", "add")).is_ok());
     }
 
     #[test]
     fn the_era_is_that_of_the_version_which_is_named() {
         let bare = |method: &str| json!({"jsonrpc": "2.0", "id": 1, "method": method});
 
-        assert_eq!(read(bare("ping"), &told("", "", "")).era, Era::Legacy("2025-11-25"));
-        assert_eq!(read(bare("ping"), &told("2025-06-18", "", "")).era, Era::Legacy("2025-06-18"));
+        assert_eq!(read(bare("ping"), &headers("", "", "")).era, Era::Legacy("2025-11-25"));
+        assert_eq!(
+            read(bare("ping"), &headers("2025-06-18", "", "")).era,
+            Era::Legacy("2025-06-18")
+        );
         for method in ["ping", "tools/list", "initialize", "no/such"] {
-            let headers = told("2026-07-28", method, "");
+            let headers = headers("2026-07-28", method, "");
             assert_eq!(refused(bare(method), &headers), (code::INVALID_PARAMS, 400), "{method}");
         }
         let mut without = modern("tools/list", json!({}));
         without["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": MODERN});
-        let headers = told(MODERN, "tools/list", "");
+        let headers = headers(MODERN, "tools/list", "");
         assert_eq!(refused(without, &headers), (code::INVALID_PARAMS, 400));
     }
 
@@ -400,7 +404,7 @@ mod tests {
         list["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("1900-01-01");
 
         let list = Document::of(&list);
-        let error = Message::read(&list, &told("1900-01-01", "tools/list", "")).unwrap_err();
+        let error = Message::read(&list, &headers("1900-01-01", "tools/list", "")).unwrap_err();
 
         assert_eq!((error.code, error.http_status), (code::UNSUPPORTED_VERSION, 400));
         assert_eq!(error.data.unwrap(), json!({"supported": OFFERED, "requested": "1900-01-01"}));
@@ -408,7 +412,7 @@ mod tests {
 
     #[test]
     fn what_is_no_single_message_is_refused() {
-        let none = told("", "", "");
+        let none = headers("", "", "");
         for (value, code) in [
             (json!([]), code::INVALID_REQUEST),
             (json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}]), code::INVALID_REQUEST),
@@ -445,7 +449,7 @@ mod tests {
         list["params"]["_meta"].as_object_mut().unwrap().extend(many);
         let body = Document::of(&list);
 
-        let read = Message::read(&body, &told("2026-07-28", "tools/call", "add")).unwrap();
+        let read = Message::read(&body, &headers("2026-07-28", "tools/call", "add")).unwrap();
 
         let Message::Request(request) = read else { panic!("it is a request") };
         let text = body.root().raw().as_bytes().as_ptr_range();
@@ -461,7 +465,7 @@ mod tests {
         let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
 
         assert!(matches!(
-            Message::read(&Document::of(&note), &told("2025-11-25", "", "")),
+            Message::read(&Document::of(&note), &headers("2025-11-25", "", "")),
             Ok(Message::Notification)
         ));
     }

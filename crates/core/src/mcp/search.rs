@@ -57,7 +57,7 @@ impl Index {
                     *words.entry(word).or_insert(0.0) += weight;
                 }
             };
-            let definition = tool.shown();
+            let definition = tool.listed_definition();
             add(tool.id.provider(), TEXT);
             add(tool.id.name(), NAME);
             add(definition.title.as_deref().unwrap_or_default(), TITLE);

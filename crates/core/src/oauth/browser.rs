@@ -140,7 +140,7 @@ impl Origin {
     /// The origin that a browser names in the header `Origin`. None for `null` and for what is more
     /// than scheme, host and port.
     #[must_use]
-    pub fn named(header: &str) -> Option<Self> {
+    pub fn from_header(header: &str) -> Option<Self> {
         let (scheme, authority) = header.split_once("://")?;
         let scheme = ["https", "http"].into_iter().find(|it| it.eq_ignore_ascii_case(scheme))?;
         Self::at(scheme, authority)
@@ -394,7 +394,7 @@ mod tests {
         ] {
             let listed = Origin::parse(listed).unwrap();
 
-            assert_eq!(Origin::named(header) == Some(listed), same, "{header}");
+            assert_eq!(Origin::from_header(header) == Some(listed), same, "{header}");
         }
         let host = |text: &str| Origin::parse(text).and_then(|it| it.host());
         assert_eq!(host("https://Gate.acme.example:8443/").as_deref(), Some("gate.acme.example"));

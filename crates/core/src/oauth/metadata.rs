@@ -212,7 +212,6 @@ pub struct Registration {
     pub client_id: String,
     /// Its secret, if it got one.
     pub client_secret: Option<Secret>,
-    /// When that ends.
     pub expires_at: Option<Timestamp>,
     pub method: TokenMethod,
 }
@@ -224,7 +223,7 @@ impl Registration {
         let secret = document.get("client_secret").and_then(Value::as_str);
         let secret = secret.filter(|secret| secret.len() <= MAX_TOKEN_BYTES);
         let method = match text(document, "token_endpoint_auth_method") {
-            Some(name) => TokenMethod::named(name).ok_or(MetadataError::Method)?,
+            Some(name) => TokenMethod::from_word(name).ok_or(MetadataError::Method)?,
             // Who gives no secret wants none.
             None if secret.is_none() => TokenMethod::None,
             None => asked,

@@ -87,7 +87,7 @@ impl NewGroup {
         let external_id = text("externalId", external_id)?;
         let members = match member(body, "members")? {
             None => None,
-            Some(value) => Some(named(value, &mut 0)?),
+            Some(value) => Some(member_ids(value, &mut 0)?),
         };
         Ok(Self { attributes: GroupAttributes { display_name, external_id }, members })
     }
@@ -155,11 +155,11 @@ impl GroupPatch {
         match (&path.filter, kind) {
             (None, _) if path.part.is_some() => Err(no_member_path()),
             (None, PatchKind::Add) => {
-                self.members.add(named(value, count)?);
+                self.members.add(member_ids(value, count)?);
                 Ok(())
             }
             (None, PatchKind::Replace) => {
-                let members = named(value, count)?;
+                let members = member_ids(value, count)?;
                 self.members.clear();
                 self.members.add(members);
                 Ok(())
@@ -190,7 +190,7 @@ impl GroupPatch {
 }
 
 /// The users that a value names.
-fn named(value: &Value, count: &mut usize) -> Result<BTreeSet<PrincipalId>, ScimError> {
+fn member_ids(value: &Value, count: &mut usize) -> Result<BTreeSet<PrincipalId>, ScimError> {
     let unknown = |id: &str| {
         let id: String = id.chars().take(64).collect();
         invalid(format!("`{id}` is no user of this org; groups have users as members only."))

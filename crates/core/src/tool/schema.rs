@@ -150,7 +150,7 @@ impl Schema {
     /// Violations of the schema by a value: at most 20, none echoing a value. Empty means it fits.
     /// For a large value possibly only the first one is returned.
     pub(super) fn violations(&self, value: Node<'_>) -> Vec<Violation> {
-        self.with_room(|| self.found(value))
+        self.with_room(|| self.violations_in(value))
     }
 
     /// Returns true if a value fits, and can be found to within the steps that its size allows.
@@ -166,7 +166,7 @@ impl Schema {
         check()
     }
 
-    fn found(&self, value: Node<'_>) -> Vec<Violation> {
+    fn violations_in(&self, value: Node<'_>) -> Vec<Violation> {
         match self.fits(value) {
             Some(true) => Vec::new(),
             Some(false) => self.explained(value),

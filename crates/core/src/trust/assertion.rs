@@ -15,7 +15,6 @@ pub(super) const LONGEST_SECONDS: i64 = 60 * 60;
 pub struct Recipient {
     /// The issuer of its authorization server (RFC 8414).
     pub issuer: String,
-    /// The address of its token endpoint.
     pub token_endpoint: String,
 }
 

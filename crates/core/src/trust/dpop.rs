@@ -105,9 +105,7 @@ pub struct ProofTarget<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DpopProof {
     pub key: Thumbprint,
-    /// The record by which it is used once.
     pub once: SingleUse,
-    /// The nonce that it was made with.
     pub nonce: Option<String>,
 }
 
@@ -176,7 +174,7 @@ impl<'a> ProofParts<'a> {
         };
         let mut header = object(header).ok_or(ProofFault::Form)?;
         let is_proof = header.get("typ").and_then(Value::as_str) == Some(DPOP);
-        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::named);
+        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_word);
         let jwk = header.get_mut("jwk").map(Value::take).filter(Value::is_object);
         let (Some(algorithm), Some(jwk)) = (algorithm, jwk) else { return Err(ProofFault::Form) };
         if !is_proof || header.get("crit").is_some() {

@@ -23,7 +23,6 @@ const MAX_METHODS: usize = 32;
 /// The request that an ID token has to answer.
 #[derive(Debug, Clone, Copy)]
 pub struct IdTokenRequest<'a> {
-    /// The issuer that was asked.
     pub issuer: &'a str,
     /// The gateway, as the issuer knows it.
     pub client_id: &'a str,

@@ -194,7 +194,7 @@ impl Header {
             return Err(Rejection::Malformed("its header demands an extension (`crit`)"));
         }
         let kind = type_of(header.get("typ"))?;
-        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::named);
+        let algorithm = header.get("alg").and_then(Value::as_str).and_then(Algorithm::from_word);
         let algorithm = algorithm
             .ok_or(Rejection::Malformed("its `alg` is not one of RS256, PS256, ES256 and EdDSA"))?;
         Ok(Self { kind, algorithm, key_id: key_id(header.get("kid"))? })

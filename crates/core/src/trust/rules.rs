@@ -45,7 +45,7 @@ impl TrustRules {
 
     /// The org's rule of this name.
     #[must_use]
-    pub fn named(&self, org: OrgId, name: &str) -> Option<&Arc<TrustRule>> {
+    pub fn find(&self, org: OrgId, name: &str) -> Option<&Arc<TrustRule>> {
         self.iter().find(|rule| rule.name == name && rule.org == org)
     }
 
@@ -116,13 +116,13 @@ impl Lineage {
     #[must_use]
     pub fn bounds(&self, org: OrgId, rules: &TrustRules) -> Option<ScopeSet> {
         for (rule, actor) in &self.delegations {
-            if !rules.named(org, rule)?.delegation.contains(actor) {
+            if !rules.find(org, rule)?.delegation.contains(actor) {
                 return None;
             }
         }
         let mut scopes = ScopeSet::ALL;
         for (rule, principal) in &self.logins {
-            let rule = rules.named(org, rule).filter(|rule| rule.can_be(*principal))?;
+            let rule = rules.find(org, rule).filter(|rule| rule.can_be(*principal))?;
             scopes = scopes.intersection(rule.scopes);
         }
         Some(scopes)

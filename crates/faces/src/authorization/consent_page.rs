@@ -31,7 +31,7 @@ fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {
     });
     entry("Client", &vouched(client), &mut text);
     let uri = asked.redirect_uri();
-    entry("Returns to", &format!("{} ({})", uri.shown(), uri.as_str()), &mut text);
+    entry("Returns to", &format!("{} ({})", uri.describe(), uri.as_str()), &mut text);
     entry("Signed in as", &person.name, &mut text);
     entry("Organization", &person.org_name, &mut text);
     entry("Tools of", &tools(asked.face()), &mut text);

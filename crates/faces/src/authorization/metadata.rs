@@ -83,12 +83,12 @@ route!(
 route!(
     /// The authorization server (RFC 8414).
     server, "/.well-known/oauth-authorization-server", "authorization_server",
-    |asker| asker.told(server_metadata)
+    |asker| asker.answer_with(server_metadata)
 );
 route!(
     /// The authorization server, at the path form of `/mcp`.
     server_all, "/.well-known/oauth-authorization-server/mcp", "authorization_server_mcp",
-    |asker| asker.told(server_metadata)
+    |asker| asker.answer_with(server_metadata)
 );
 
 /// The authorization server, at the path form of one provider.
@@ -98,7 +98,7 @@ route!(
     responses(Described)
 )]
 pub(crate) async fn server_one(asker: Asker) -> Response {
-    asker.told(server_metadata)
+    asker.answer_with(server_metadata)
 }
 
 fn server_metadata(issuer: &str) -> Value {
@@ -148,7 +148,7 @@ impl Asker {
     }
 
     fn described(&self, path: &str, scopes: &[&str]) -> Response {
-        self.told(|issuer| {
+        self.answer_with(|issuer| {
             json!({
                 "resource": format!("{issuer}{path}"),
                 "authorization_servers": [issuer],
@@ -161,7 +161,7 @@ impl Asker {
         })
     }
 
-    fn told(&self, document: impl Fn(&str) -> Value) -> Response {
+    fn answer_with(&self, document: impl Fn(&str) -> Value) -> Response {
         let (authorization, issuer) = match offered(&self.gateway) {
             Ok(offered) => offered,
             Err(answer) => return answer,

@@ -33,7 +33,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 )]
 pub(crate) async fn token(form: ClientForm) -> Response {
     match granted(&form).await {
-        Ok(answer) => answered(&answer),
+        Ok(answer) => to_response(&answer),
         Err(error) => form.malformed(&error),
     }
 }
@@ -61,7 +61,7 @@ async fn granted(form: &ClientForm) -> Result<TokenAnswer, OAuthError> {
     }
 }
 
-fn answered(answer: &TokenAnswer) -> Response {
+fn to_response(answer: &TokenAnswer) -> Response {
     if let Some(denied) = denied(answer) {
         return denied;
     }

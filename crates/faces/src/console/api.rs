@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::State,
+    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
 };
 use portcullis_core::principal::Scope;
@@ -14,8 +14,8 @@ use super::{guest::Guest, json::Json};
 use crate::{
     Gateway,
     body::{Allowance, RequestBody},
-    caller::Caller,
-    outcome::{Content, Outcome},
+    caller::{Caller, WithQuery},
+    outcome::{Content, HandlerResult, Outcome},
 };
 
 /// The answer of an operation.
@@ -81,7 +81,7 @@ impl Guest {
         operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
     ) -> Result<ApiReply, Problem>
     where
-        F: Future<Output = Result<Outcome, Outcome>>,
+        F: Future<Output = HandlerResult>,
     {
         if let Some(scope) = scope
             && let Err(refusal) = self.ctx.require(scope)
@@ -91,6 +91,34 @@ impl Guest {
         let state = State(Arc::clone(&self.gateway));
         let outcome = operation(Caller(self.ctx.clone()), state).await;
         Problem::or_reply(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// Asks an operation that takes parameters.
+    pub(super) async fn read<F>(
+        &self,
+        scope: Option<Scope>,
+        query: Option<String>,
+        operation: impl FnOnce(WithQuery) -> F,
+    ) -> Result<ApiReply, Problem>
+    where
+        F: Future<Output = HandlerResult>,
+    {
+        let query = RawQuery(query);
+        self.ask(scope, |caller, state| operation(WithQuery::of(caller, state, query))).await
+    }
+
+    /// The items of a list under these filters; none if the person may not see it.
+    pub(super) async fn items<F>(
+        &self,
+        scope: Option<Scope>,
+        filters: &str,
+        list: impl FnOnce(WithQuery) -> F,
+    ) -> Vec<Json>
+    where
+        F: Future<Output = HandlerResult>,
+    {
+        let listed = self.read(scope, Some(filters.to_owned()), list).await;
+        listed.map(|reply| reply.items()).unwrap_or_default()
     }
 
     /// A JSON body as a program would send it to an operation.

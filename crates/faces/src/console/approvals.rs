@@ -1,7 +1,5 @@
 //! The queue of calls that wait for people, and the page on which one is decided.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
     extract::{Path, RawQuery, State},
@@ -19,7 +17,7 @@ use super::{
     table::{Filters, more},
 };
 use crate::{
-    Gateway,
+    caller::NoQuery,
     form::Form,
     outcome::Outcome,
     segment::{Segment, segment},
@@ -46,16 +44,10 @@ struct ApprovalsPage {
         (status = 403, description = "a page: the person lacks `approvals:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
     let scope = Some(Scope::ApprovalsRead);
-    let listed = guest.ask(scope, |caller, state| v1::approvals::list(caller, state, query)).await;
-    match listed {
+    match guest.read(scope, filters.query(), v1::approvals::list).await {
         Ok(reply) => {
             let frame = guest.frame("Approvals", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
@@ -87,7 +79,7 @@ struct ApprovalPage {
         (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segment) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
     page(&guest, segment(path), None).await
 }
 
@@ -103,12 +95,7 @@ pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segm
         (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn decide(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn decide(guest: Guest, path: Segment, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
@@ -118,7 +105,7 @@ pub(crate) async fn decide(
     let decided = guest.ask(Some(Scope::ApprovalsDecide), async move |caller, state| {
         let (crate::caller::Caller(ctx), State(gateway)) = (caller, state);
         let decision = v1::approvals::decision(members)?;
-        let id = v1::approvals::named(Ok(Path(named)))?;
+        let id = v1::approvals::parse_id(Ok(Path(named)))?;
         Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, id, decision).await?))
     });
     match decided.await {
@@ -141,7 +128,7 @@ async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
     let path = Ok(Path(id));
     let scope = Some(Scope::ApprovalsRead);
     let read =
-        guest.ask(scope, |caller, state| v1::approvals::get(caller, state, path, RawQuery(None)));
+        guest.ask(scope, |caller, state| v1::approvals::get(NoQuery::of(caller, state), path));
     match read.await {
         Ok(reply) => {
             let may_decide =

@@ -1,10 +1,7 @@
 //! DLP: a text or a JSON value, its findings, and the value with masks.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
-    extract::{RawQuery, State},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -21,7 +18,7 @@ use super::{
     json::Json,
     render,
 };
-use crate::{Gateway, form::Form, outcome::Outcome, v1};
+use crate::{caller::NoQuery, form::Form, outcome::Outcome, v1};
 
 const PATH: &str = "/console/dlp";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -54,7 +51,7 @@ struct ScanForm {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Response {
+pub(crate) async fn show(guest: Guest) -> Response {
     match guest.ctx.require(Scope::PoliciesRead) {
         Ok(()) => page(&guest, ScanForm::default(), None),
         Err(refusal) => fail(&guest, refusal.into()),
@@ -73,11 +70,7 @@ pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Respons
         (status = 413, description = "a page: the form is over 1 MiB", content_type = "text/html"),
     )
 )]
-pub(crate) async fn scan(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    form: Result<Form, Outcome>,
-) -> Response {
+pub(crate) async fn scan(guest: Guest, form: Result<Form, Outcome>) -> Response {
     let form = match form {
         Ok(form) => form,
         Err(unread) => return fail(&guest, unread),
@@ -100,7 +93,7 @@ pub(crate) async fn scan(
             return page(&guest, sent, Some(problem));
         }
     };
-    let scan = |caller, state| v1::dlp::scan(caller, state, RawQuery(None), body);
+    let scan = |caller, state| v1::dlp::scan(NoQuery::of(caller, state), body);
     let scanned = guest.ask(SCOPE, scan).await.map(|reply| reply.data);
     page(&guest, sent, Some(scanned))
 }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     Gateway,
-    caller::Caller,
+    caller::{Caller, NoQuery},
     segment::{Segment, segment},
     v1,
 };
@@ -51,15 +51,9 @@ struct EventsPage {
         (status = 400, description = "a page: a filter is not understood", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
-    let listed = guest.ask(None, |caller, state| v1::events::list(caller, state, query)).await;
-    match listed {
+    match guest.read(None, filters.query(), v1::events::list).await {
         Ok(reply) => {
             let frame = guest.frame("Events", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
@@ -102,17 +96,12 @@ struct EventPage {
         (status = 404, description = "a page: no such event for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
     let id = segment(path);
     let read = async |query: Option<&str>| {
         let path = Ok(Path(id.clone()));
-        let query = RawQuery(query.map(str::to_owned));
-        guest.ask(None, |caller, state| v1::events::get(caller, state, path, query)).await
+        let query = query.map(str::to_owned);
+        guest.read(None, query, |caller| v1::events::get(caller, path)).await
     };
     let event = match read(None).await {
         Ok(reply) => reply.data,
@@ -163,7 +152,7 @@ pub(crate) async fn proof(
     path: Segment,
 ) -> Response {
     let caller = Caller(guest.ctx.clone());
-    match v1::checkpoint::proof(caller, State(state), path, RawQuery(None)).await {
+    match v1::checkpoint::proof(NoQuery::of(caller, State(state)), path).await {
         Ok(text) => ([(header::CACHE_CONTROL, "no-store")], text).into_response(),
         Err(refused) => refused.into_response(),
     }

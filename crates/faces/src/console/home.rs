@@ -19,7 +19,12 @@ use super::{
     render,
     table::Filters,
 };
-use crate::{Gateway, caller::Caller, outcome::Outcome, v1};
+use crate::{
+    Gateway,
+    caller::{Caller, NoQuery},
+    outcome::Outcome,
+    v1,
+};
 
 /// Providers that are named in their tile.
 const FEW: usize = 3;
@@ -98,18 +103,20 @@ pub(crate) async fn show(
         Err(problem) => return problem.page(&guest),
     };
     let refused = guest.last_events("type=mcp.invocation&decision=deny&limit=5").await;
-    let approvals = guest.ask(Some(Scope::ApprovalsRead), |caller, state| {
-        v1::approvals::list(caller, state, query("status=pending&limit=5"))
-    });
-    let approvals = approvals.await.map(|reply| reply.items()).unwrap_or_default();
+    let scope = Some(Scope::ApprovalsRead);
+    let approvals = guest.items(scope, "status=pending&limit=5", v1::approvals::list).await;
     let waiting = guest.ask(Some(Scope::Admin), |caller, state| {
-        v1::tools::waiting(caller, state, query("limit=5"))
+        v1::tools::waiting(caller, state, RawQuery(Some("limit=5".to_owned())))
     });
     let waiting = waiting.await.map(|reply| reply.items()).unwrap_or_default();
     let org =
-        guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(caller, state, RawQuery(None)));
+        guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(NoQuery::of(caller, state)));
     let step = CountStep::from_name(Filters::read(raw.as_deref()).text("step"));
-    let tools = if calls.is_empty() { guest.first_tools().await } else { Vec::new() };
+    let tools = if calls.is_empty() {
+        guest.items(Some(Scope::McpsRead), "limit=5", v1::mcps::list).await
+    } else {
+        Vec::new()
+    };
     let page = HomePage {
         frame: guest.frame("Home", "/console"),
         health: guest.health(&gateway).await,
@@ -124,29 +131,16 @@ pub(crate) async fn show(
     render(StatusCode::OK, &page)
 }
 
-fn query(text: &str) -> RawQuery {
-    RawQuery(Some(text.to_owned()))
-}
-
 impl Guest {
     async fn last_events(&self, filters: &str) -> Result<Vec<Json>, Problem> {
-        let query = query(filters);
-        let listed = self.ask(None, |caller, state| v1::events::list(caller, state, query)).await;
+        let listed = self.read(None, Some(filters.to_owned()), v1::events::list).await;
         listed.map(|reply| reply.items())
     }
 
-    async fn first_tools(&self) -> Vec<Json> {
-        let tools = self.ask(Some(Scope::McpsRead), |caller, state| {
-            v1::mcps::list(caller, state, query("limit=5"))
-        });
-        tools.await.map(|reply| reply.items()).unwrap_or_default()
-    }
-
     async fn activity(&self, step: CountStep) -> Option<Activity> {
-        let query = query(&format!("step={}", step.as_str()));
-        let counts =
-            self.ask(Some(Scope::AuditRead), |caller, state| v1::counts::get(caller, state, query));
-        counts.await.ok().map(|reply| Activity::of(step, &reply.data))
+        let query = Some(format!("step={}", step.as_str()));
+        let counts = self.read(Some(Scope::AuditRead), query, v1::counts::get).await;
+        counts.ok().map(|reply| Activity::of(step, &reply.data))
     }
 
     async fn health(&self, gateway: &Gateway) -> Condition {
@@ -155,10 +149,8 @@ impl Guest {
         } else {
             gateway.app.nodes.ready().await.err().map(|refusal| refusal.to_string())
         };
-        let providers = self.ask(Some(Scope::ProvidersRead), |caller, state| {
-            v1::providers::list(caller, state, query("limit=200"))
-        });
-        let providers = providers.await.map(|reply| reply.items()).unwrap_or_default();
+        let scope = Some(Scope::ProvidersRead);
+        let providers = self.items(scope, "limit=200", v1::providers::list).await;
         let is_down = |provider: &&Json| !provider.is("/status", "connected");
         let named: Vec<Json> = providers.iter().filter(is_down).take(FEW).cloned().collect();
         let down = providers.iter().filter(is_down).count();

@@ -1,13 +1,7 @@
 //! The plan of the org: its limits, what is used of them, and who was over them.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::{
-    extract::{RawQuery, State},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
 use super::{
@@ -16,7 +10,7 @@ use super::{
     plot::{DECISIONS, Plot},
     render,
 };
-use crate::{Gateway, v1};
+use crate::{caller::NoQuery, v1};
 
 const PATH: &str = "/console/limits";
 
@@ -50,22 +44,18 @@ struct LimitTile {
         (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Response {
-    let query = |text: &str| RawQuery(Some(text.to_owned()));
+pub(crate) async fn show(guest: Guest) -> Response {
     let admin = Some(Scope::Admin);
-    let org = guest.ask(admin, |caller, state| v1::org::get(caller, state, RawQuery(None))).await;
+    let org = guest.ask(admin, |caller, state| v1::org::get(NoQuery::of(caller, state))).await;
     let org = match org {
         Ok(reply) => reply.data,
         Err(problem) => return problem.page(&guest),
     };
-    let counts = guest.ask(Some(Scope::AuditRead), |caller, state| {
-        v1::counts::get(caller, state, query("step=hour"))
-    });
-    let counts = counts.await.ok().map(|reply| reply.data);
+    let by_hour = Some("step=hour".to_owned());
+    let counts = guest.read(Some(Scope::AuditRead), by_hour, v1::counts::get).await;
+    let counts = counts.ok().map(|reply| reply.data);
     let plot = |counts: &Json| Plot::of_bars("calls", "Calls by hour", counts, &DECISIONS);
-    let over = guest.ask(None, |caller, state| {
-        v1::events::list(caller, state, query("outcome=rate_limited&limit=20"))
-    });
+    let over = "outcome=rate_limited&limit=20";
     let tile = |name, used, limit| LimitTile { name, used: org.text(used), limit: org.text(limit) };
     let tiles = [
         tile("Requests", "/used/minute/requests", "/limits/requests_per_minute"),
@@ -77,7 +67,7 @@ pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>) -> Respons
         ("this month, UTC", org.at("/used/month")),
     ];
     let calls = counts.as_ref().map(plot);
-    let events = over.await.map(|reply| reply.items()).unwrap_or_default();
+    let events = guest.items(None, over, v1::events::list).await;
     let frame = guest.frame("Limits", PATH);
     render(StatusCode::OK, &LimitsPage { frame, org, tiles, spans, calls, events })
 }

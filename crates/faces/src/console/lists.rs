@@ -23,11 +23,11 @@ use super::{
 };
 use crate::{
     Gateway,
-    caller::Caller,
+    caller::{Caller, NoQuery, WithQuery},
     client_settings::{ClientEntry, McpClient},
     form::Form,
     html::forward,
-    outcome::Outcome,
+    outcome::{HandlerResult, Outcome},
     segment::{Segment, segment},
     v1,
 };
@@ -152,7 +152,7 @@ const CLIENTS: ListPage = ListPage {
     },
 };
 
-fn shown(
+fn show_list(
     guest: &Guest,
     page: &ListPage,
     filters: &Filters,
@@ -190,14 +190,12 @@ macro_rules! list_page {
         )]
         pub(crate) async fn $name(
             guest: Guest,
-            State(_): State<Arc<Gateway>>,
             RawQuery(raw): RawQuery,
         ) -> Response {
             let filters = Filters::read(raw.as_deref());
-            let query = RawQuery(filters.query());
-            let listed = guest.ask($scope, |caller, state| $list(caller, state, query)).await;
+            let listed = guest.read($scope, filters.query(), $list).await;
             let below = guest.below(&$page).await;
-            shown(&guest, &$page, &filters, listed, below)
+            show_list(&guest, &$page, &filters, listed, below)
         }
     };
 }
@@ -271,7 +269,7 @@ pub(super) async fn act<F>(
     operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
 ) -> Response
 where
-    F: Future<Output = Result<Outcome, Outcome>>,
+    F: Future<Output = HandlerResult>,
 {
     if let Err(foreign) = guest.check(form) {
         return Outcome::from(foreign).into_response();
@@ -297,15 +295,10 @@ where
         (status = 404, description = "a page: no such token", content_type = "text/html"),
     )
 )]
-pub(crate) async fn revoke_token(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn revoke_token(guest: Guest, path: Segment, form: Form) -> Response {
     let scope = Some(Scope::Admin);
     act(&guest, &form, scope, TOKENS.path, |caller, state| {
-        v1::tokens::revoke(caller, state, path, RawQuery(None))
+        v1::tokens::revoke(NoQuery::of(caller, state), path)
     })
     .await
 }
@@ -321,14 +314,9 @@ pub(crate) async fn revoke_token(
         (status = 404, description = "a page: no such session", content_type = "text/html"),
     )
 )]
-pub(crate) async fn end_session(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn end_session(guest: Guest, path: Segment, form: Form) -> Response {
     act(&guest, &form, None, SESSIONS.path, |caller, state| {
-        v1::sessions::end(caller, state, path, RawQuery(None))
+        v1::sessions::end(NoQuery::of(caller, state), path)
     })
     .await
 }
@@ -344,14 +332,9 @@ pub(crate) async fn end_session(
         (status = 404, description = "a page: no such consent", content_type = "text/html"),
     )
 )]
-pub(crate) async fn withdraw_consent(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn withdraw_consent(guest: Guest, path: Segment, form: Form) -> Response {
     act(&guest, &form, None, CLIENTS.path, |caller, state| {
-        v1::consents::withdraw(caller, state, path)
+        v1::consents::withdraw(WithQuery::of(caller, state, RawQuery(None)), path)
     })
     .await
 }
@@ -375,11 +358,7 @@ struct WaitingPage {
         (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn waiting(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn waiting(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let filters = Filters::read(raw.as_deref());
     let query = RawQuery(filters.query());
     let scope = Some(Scope::Admin);
@@ -405,12 +384,7 @@ pub(crate) async fn waiting(
         (status = 409, description = "a page: another version waits by now", content_type = "text/html"),
     )
 )]
-pub(crate) async fn accept_tool(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn accept_tool(guest: Guest, path: Segment, form: Form) -> Response {
     let version = form.field("version").unwrap_or_default().to_owned();
     let id = segment(path);
     let accept = async move |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {

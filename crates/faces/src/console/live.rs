@@ -80,9 +80,8 @@ impl Feed {
     async fn look(&self, guest: &Guest, filters: &Filters) -> Result<Arc<[LiveRow]>, Problem> {
         let mut shown = self.0.lock().await;
         if shown.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            let query = RawQuery(filters.query());
-            let listed = guest.ask(None, |caller, state| v1::events::list(caller, state, query));
-            let rows = listed.await?.items().into_iter().filter_map(row);
+            let listed = guest.read(None, filters.query(), v1::events::list).await?;
+            let rows = listed.items().into_iter().filter_map(row);
             *shown = LatestRows { looked: Some(Instant::now()), rows: rows.collect() };
         }
         Ok(Arc::clone(&shown.rows))

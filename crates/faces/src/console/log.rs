@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Gateway,
-    caller::Caller,
+    caller::{Caller, NoQuery, WithQuery},
     form::Form,
     outcome::Outcome,
     segment::{Segment, segment},
@@ -63,7 +63,6 @@ struct SignedCheckpoint {
 struct ListedExport {
     id: String,
     state: Option<Json>,
-    /// The event that records it.
     event: Option<Json>,
 }
 
@@ -94,11 +93,7 @@ impl SignedCheckpoint {
         (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn show(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     page(&guest, Filters::read(raw.as_deref()).text("export"), None).await
 }
 
@@ -139,24 +134,19 @@ async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response 
 }
 
 impl Guest {
-    async fn log_events(&self, query: &str) -> Vec<Json> {
-        let query = RawQuery(Some(query.to_owned()));
-        let listed = self.ask(None, |caller, state| v1::events::list(caller, state, query)).await;
-        listed.map(|reply| reply.items()).unwrap_or_default()
+    async fn log_events(&self, filters: &str) -> Vec<Json> {
+        self.items(None, filters, v1::events::list).await
     }
 
     async fn holds(&self) -> Option<Vec<Json>> {
-        let listed = self.ask(Some(Scope::Admin), |caller, state| {
-            v1::holds::list(caller, state, RawQuery(None))
-        });
-        let holds = listed.await.ok()?.items();
+        let holds = self.read(Some(Scope::Admin), None, v1::holds::list).await.ok()?.items();
         Some(holds.into_iter().filter(|hold| !hold.has("/released_at")).collect())
     }
 
     async fn export(&self, id: &str) -> Result<ApiReply, Problem> {
         let path = Ok(Path(id.to_owned()));
         self.ask(Some(Scope::AuditExport), |caller, state| {
-            v1::exports::get(caller, state, path, RawQuery(None))
+            v1::exports::get(NoQuery::of(caller, state), path)
         })
         .await
     }
@@ -193,13 +183,13 @@ impl Guest {
         (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn export(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+pub(crate) async fn export(guest: Guest, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
     let body = guest.json_body(&export_request(&form));
     let begun = guest.ask(Some(Scope::AuditExport), |caller, state| {
-        v1::exports::create(caller, state, RawQuery(None), body)
+        v1::exports::create(NoQuery::of(caller, state), body)
     });
     match begun.await {
         Ok(reply) => see_other(&format!("{PATH}?export={}", reply.data.text("/id"))),
@@ -248,7 +238,7 @@ pub(crate) async fn file(
     }
     let caller = Caller(guest.ctx.clone());
     let path = Ok(Path(segment(path)));
-    match v1::exports::file(caller, State(gateway), path, RawQuery(None), headers).await {
+    match v1::exports::file(NoQuery::of(caller, State(gateway)), path, headers).await {
         Ok(file) => file,
         Err(refused) => refused.into_response(),
     }
@@ -274,7 +264,7 @@ pub(crate) async fn checkpoint(
         return Outcome::from(refusal).into_response();
     }
     let caller = Caller(guest.ctx.clone());
-    match v1::checkpoint::get(caller, State(gateway), RawQuery(raw)).await {
+    match v1::checkpoint::get(WithQuery::of(caller, State(gateway), RawQuery(raw))).await {
         Ok(answer) => answer,
         Err(refused) => refused.into_response(),
     }

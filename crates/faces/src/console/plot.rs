@@ -53,7 +53,6 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
-/// A part of a bar.
 #[derive(Debug, PartialEq)]
 pub(super) struct BarPart {
     pub(super) class: &'static str,
@@ -95,7 +94,6 @@ pub(super) struct PlotRow {
     pub(super) numbers: Vec<String>,
 }
 
-/// A plot.
 #[derive(Debug)]
 pub(super) struct Plot {
     pub(super) id: &'static str,
@@ -192,7 +190,6 @@ struct Scene {
     series: &'static [Series],
     by: String,
     steps: Vec<PlotStep>,
-    /// Width of a step.
     width: f64,
 }
 

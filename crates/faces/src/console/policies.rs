@@ -1,13 +1,7 @@
 //! The policies in force, and one policy with its text.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::{
-    extract::{RawQuery, State},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{extract::RawQuery, http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
 use super::{
@@ -16,7 +10,7 @@ use super::{
     render,
     table::{Filters, more},
 };
-use crate::{Gateway, segment::Segment, v1};
+use crate::{segment::Segment, v1};
 
 const PATH: &str = "/console/policies";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -40,14 +34,9 @@ struct PoliciesPage {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
-    match guest.ask(SCOPE, |caller, state| v1::policies::list(caller, state, query)).await {
+    match guest.read(SCOPE, filters.query(), v1::policies::list).await {
         Ok(reply) => {
             let frame = guest.frame("Policies", PATH);
             let more = more(PATH, &filters, reply.next.as_deref());
@@ -79,14 +68,9 @@ struct PolicyPage {
         (status = 404, description = "a page: no such policy", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Response {
-    let query = RawQuery(Filters::read(raw.as_deref()).query());
-    match guest.ask(SCOPE, |caller, state| v1::policies::get(caller, state, path, query)).await {
+pub(crate) async fn show(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
+    let query = Filters::read(raw.as_deref()).query();
+    match guest.read(SCOPE, query, |caller| v1::policies::get(caller, path)).await {
         Ok(reply) => {
             let frame = guest.frame(reply.data.text("/id"), PATH);
             render(StatusCode::OK, &PolicyPage { frame, policy: reply.data })

@@ -1,10 +1,8 @@
 //! Connections to providers: their states, and forms that connect, confirm, refresh and end them.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{Path, RawQuery},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -21,7 +19,7 @@ use super::{
     tools,
 };
 use crate::{
-    Gateway,
+    caller::NoQuery,
     form::Form,
     html::forward,
     outcome::Outcome,
@@ -60,18 +58,13 @@ impl ProvidersPage {
         (status = 403, description = "a page: the person lacks `providers:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     page(&guest, &Filters::read(raw.as_deref()), None).await
 }
 
 async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> Response {
-    let query = RawQuery(filters.query());
     let scope = Some(Scope::ProvidersRead);
-    match guest.ask(scope, |caller, state| v1::providers::list(caller, state, query)).await {
+    match guest.read(scope, filters.query(), v1::providers::list).await {
         Ok(reply) => {
             let page = ProvidersPage {
                 frame: guest.frame("Providers", PATH),
@@ -114,12 +107,7 @@ struct ConfirmPage {
         (status = 303, description = "to the login, or to the list if there is nothing to confirm"),
     )
 )]
-pub(crate) async fn connected(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn connected(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
     let query = Filters::read(raw.as_deref());
     let (code, error) = (query.text("confirm").to_owned(), query.text("error").to_owned());
     if code.is_empty() && error.is_empty() {
@@ -142,11 +130,7 @@ pub(crate) async fn connected(
         (status = 404, description = "a page: no such provider", content_type = "text/html"),
     )
 )]
-pub(crate) async fn connect(
-    mut guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    form: Form,
-) -> Response {
+pub(crate) async fn connect(mut guest: Guest, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
@@ -206,7 +190,7 @@ impl Guest {
         let body = self.json_body(&Value::Object(members.clone()));
         let path = Ok(Path(slug.to_owned()));
         self.ask(Some(Scope::ProvidersWrite), |caller, state| {
-            v1::providers::connect(caller, state, path, RawQuery(None), body)
+            v1::providers::connect(NoQuery::of(caller, state), path, body)
         })
         .await
     }
@@ -224,18 +208,13 @@ impl Guest {
         (status = 404, description = "a page: no such connection", content_type = "text/html"),
     )
 )]
-pub(crate) async fn test(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn test(guest: Guest, path: Segment, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
     let body = guest.no_body();
     let tested = guest.ask(Some(Scope::ProvidersWrite), |caller, state| {
-        v1::providers::test(caller, state, path, RawQuery(None), body)
+        v1::providers::test(NoQuery::of(caller, state), path, body)
     });
     match tested.await {
         Ok(reply) => page(&guest, &Filters::default(), Some(reply.data)).await,
@@ -255,15 +234,10 @@ pub(crate) async fn test(
         (status = 409, description = "a page: connect it again, or there is nothing to refresh with", content_type = "text/html"),
     )
 )]
-pub(crate) async fn refresh(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn refresh(guest: Guest, path: Segment, form: Form) -> Response {
     let body = guest.no_body();
     act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
-        v1::providers::refresh(caller, state, path, RawQuery(None), body)
+        v1::providers::refresh(NoQuery::of(caller, state), path, body)
     })
     .await
 }
@@ -279,14 +253,9 @@ pub(crate) async fn refresh(
         (status = 404, description = "a page: no such connection", content_type = "text/html"),
     )
 )]
-pub(crate) async fn disconnect(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn disconnect(guest: Guest, path: Segment, form: Form) -> Response {
     act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
-        v1::providers::disconnect(caller, state, path, RawQuery(None))
+        v1::providers::disconnect(NoQuery::of(caller, state), path)
     })
     .await
 }

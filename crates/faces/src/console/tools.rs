@@ -1,10 +1,8 @@
 //! Tools: which there are, and one tool with a form to try it.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{Path, RawQuery},
     http::StatusCode,
     response::{IntoResponse, Response},
 };
@@ -22,7 +20,7 @@ use super::{
     trial::Trial,
 };
 use crate::{
-    Gateway,
+    caller::NoQuery,
     form::Form,
     outcome::Outcome,
     segment::{Segment, segment},
@@ -58,22 +56,14 @@ struct ListedTool {
         (status = 403, description = "a page: the person lacks `mcps:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
     let scope = Some(Scope::McpsRead);
-    let listed = guest.ask(scope, |caller, state| v1::mcps::list(caller, state, query)).await;
-    let reply = match listed {
+    let reply = match guest.read(scope, filters.query(), v1::mcps::list).await {
         Ok(reply) => reply,
         Err(problem) => return problem.page(&guest),
     };
-    let left_out =
-        guest.ask(scope, |caller, state| v1::mcps::left_out(caller, state, RawQuery(None)));
-    let left_out = left_out.await.map(|reply| reply.items()).unwrap_or_default();
+    let left_out = guest.items(scope, "", v1::mcps::left_out).await;
     let more = more(PATH, &filters, reply.next.as_deref());
     let frame = guest.frame("Tools", PATH);
     let may_count = guest.may(Scope::AuditRead);
@@ -124,7 +114,7 @@ struct MissingConnection {
         (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segment) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
     match read(&guest, &segment(path)).await {
         Ok(tool) => page(&guest, tool, None).await,
         Err(problem) => problem.page(&guest),
@@ -143,12 +133,7 @@ pub(crate) async fn show(guest: Guest, State(_): State<Arc<Gateway>>, path: Segm
         (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn call(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn call(guest: Guest, path: Segment, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
@@ -206,11 +191,8 @@ impl Guest {
     /// The tools of a list, with their calls for people who may read the log.
     async fn with_calls(&self, tools: Vec<Json>) -> Vec<ListedTool> {
         let ids: Vec<String> = tools.iter().map(|tool| tool.text("/id")).collect();
-        let query = Filters::of("tools", &ids.join(",")).query();
-        let counts = self.ask(Some(Scope::AuditRead), |caller, state| {
-            v1::counts::by_tool(caller, state, RawQuery(query))
-        });
-        let counts = counts.await.map(|reply| reply.items()).unwrap_or_default();
+        let query = Filters::of("tools", &ids.join(",")).query().unwrap_or_default();
+        let counts = self.items(Some(Scope::AuditRead), &query, v1::counts::by_tool).await;
         let mut counts = counts.into_iter();
         let with_calls = |tool: Json| {
             let calls = counts.next();
@@ -223,7 +205,7 @@ impl Guest {
     /// The connection that a refused call lacks; `None` if the person may not make it.
     async fn missing_connection(&self, problem: &Problem) -> Option<MissingConnection> {
         let id = Ok(Path(problem.details.text("/provider_id")));
-        let read = |caller, state| v1::providers::get(caller, state, id, RawQuery(None));
+        let read = |caller, state| v1::providers::get(NoQuery::of(caller, state), id);
         let provider = self.ask(Some(Scope::ProvidersRead), read).await.ok()?.data;
         let of_org = provider.is("/owner/type", "org");
         let may_connect = self.may(Scope::ProvidersWrite) && (!of_org || self.may(Scope::Admin));

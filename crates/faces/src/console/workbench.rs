@@ -1,11 +1,11 @@
 //! The policy workbench: a draft that is checked, simulated on a call and replayed over recorded ones.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::{
     body::Body,
-    extract::{RawQuery, State},
+    extract::RawQuery,
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -19,7 +19,7 @@ use super::{
     render,
 };
 use crate::{
-    Gateway,
+    caller::NoQuery,
     form::{Form, fields},
     outcome::Outcome,
     v1,
@@ -94,11 +94,7 @@ struct ChangeGroup {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn show(guest: Guest, RawQuery(raw): RawQuery) -> Response {
     let given = fields(raw.as_deref());
     let text = |name| given.get(name).unwrap_or_default().to_owned();
     let draft = DraftForm {
@@ -122,7 +118,7 @@ pub(crate) async fn show(
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+pub(crate) async fn ask(guest: Guest, form: Form) -> Response {
     if let Err(foreign) = guest.check(&form) {
         return Outcome::from(foreign).into_response();
     }
@@ -140,7 +136,7 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
     }
     if asked == "check" {
         let body = guest.json_body(&json!({ "policies": draft.policies() }));
-        let check = |caller, state| v1::policy_check::check(caller, state, RawQuery(None), body);
+        let check = |caller, state| v1::policy_check::check(NoQuery::of(caller, state), body);
         let checked =
             guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
         return page(&guest, draft, Some(checked)).await;
@@ -154,7 +150,7 @@ pub(crate) async fn ask(guest: Guest, State(_): State<Arc<Gateway>>, form: Form)
             return page(&guest, draft, Some(problem)).await;
         }
     };
-    let simulate = |caller, state| v1::simulate::simulate(caller, state, RawQuery(None), body);
+    let simulate = |caller, state| v1::simulate::simulate(NoQuery::of(caller, state), body);
     let report =
         guest.ask(SCOPE, simulate).await.map(|reply| WorkbenchReport::Reported(reply.data));
     page(&guest, draft, Some(report)).await
@@ -207,7 +203,6 @@ impl DraftForm {
 /// Errors by the line that they stand in.
 type LineErrors = BTreeMap<usize, Vec<String>>;
 
-/// The errors of a check.
 fn checked_errors(check: &Json) -> LineErrors {
     let mut errors = LineErrors::new();
     for error in check.items("/errors") {
@@ -265,9 +260,8 @@ async fn page(
     draft: DraftForm,
     asked: Option<Result<WorkbenchReport, Problem>>,
 ) -> Response {
-    let query = RawQuery(Some("limit=200".to_owned()));
-    let list = |caller, state| v1::policies::list(caller, state, query);
-    let listed = match guest.ask(SCOPE, list).await {
+    let all = Some("limit=200".to_owned());
+    let listed = match guest.read(SCOPE, all, v1::policies::list).await {
         Ok(reply) => reply,
         Err(problem) => return problem.page(guest),
     };

@@ -203,7 +203,7 @@ fn set_headers(
 ) {
     let now = gateway.app.quotas.limits_now();
     let buckets = exchange.buckets(gateway);
-    let shown = exchange.shown(&buckets, refusal);
+    let shown = exchange.limit_to_show(&buckets, refusal);
     let mut values = Values(BytesMut::with_capacity(256));
     values.set(headers, LIMIT, |out| write!(out, "{}", shown.limit));
     values.set(headers, REMAINING, |out| write!(out, "{}", shown.remaining));
@@ -237,7 +237,7 @@ impl Exchange {
     }
 
     /// The limit to show as `X-RateLimit-*`: the exceeded one, or that of the route.
-    fn shown(&self, buckets: &Buckets, refusal: Option<&Refusal>) -> Bucket {
+    fn limit_to_show(&self, buckets: &Buckets, refusal: Option<&Refusal>) -> Bucket {
         if let Some(Refusal::RateLimited { resource, limit, reset_at, .. }) = refusal {
             let resource = *resource;
             let limit = *limit;

@@ -54,7 +54,7 @@ enum Name {
 impl WantedCall {
     /// The tool that is called. A name that is not listed names none: it may have been another tool's when
     /// the caller read the list.
-    fn named(&self) -> Result<ToolId, Refusal> {
+    fn tool_id(&self) -> Result<ToolId, Refusal> {
         match self.kind {
             Name::Id => tool_named(&self.tool),
             Name::Unlisted => Err(Refusal::not_found("mcp", &self.tool)),
@@ -78,10 +78,11 @@ pub(super) async fn call(
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
     let called = params.root();
-    let wanted = match wanted(gateway, &ctx, face, called, arguments, era, &arrived.headers).await {
-        Ok(wanted) => wanted,
-        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
-    };
+    let wanted =
+        match resolve_call(gateway, &ctx, face, called, arguments, era, &arrived.headers).await {
+            Ok(wanted) => wanted,
+            Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
+        };
     let token = match stream::Token::of(meta.root()) {
         Ok(token) => token,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
@@ -102,7 +103,7 @@ pub(super) async fn call(
     let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
-        tool: wanted.named(),
+        tool: wanted.tool_id(),
         view: Ok(View::Mcp),
         key: key(&headers, meta.root()),
         body: Ok((wanted.input, size)),
@@ -140,7 +141,7 @@ async fn conversation(
 }
 
 /// The tool that is called and its input. What is answered here already is no call.
-async fn wanted(
+async fn resolve_call(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
@@ -169,7 +170,7 @@ async fn wanted(
                 let (tool, kind) = if id.contains(':') {
                     (id, Name::Id)
                 } else {
-                    named(gateway, ctx, face, id).await?
+                    find_id(gateway, ctx, face, id).await?
                 };
                 return Ok(WantedCall { tool, kind, input });
             }
@@ -192,7 +193,7 @@ fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
 }
 
 /// The id behind a name that a model wrote where an id belongs.
-async fn named(
+async fn find_id(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,

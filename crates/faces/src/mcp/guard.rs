@@ -16,7 +16,6 @@ use super::super::{Gateway, exchange::Exchange, outcome::Outcome};
 pub struct Guard {
     /// Host names in lower case, without ports.
     hosts: Vec<String>,
-    /// Origins of other pages.
     origins: Vec<Origin>,
     /// Browsers reach the gateway by `https`.
     secure: bool,
@@ -47,7 +46,7 @@ impl Guard {
 
     /// Returns true for the origin of a page that the operator lists.
     pub(super) fn lists(&self, origin: &HeaderValue) -> bool {
-        let origin = origin.to_str().ok().and_then(Origin::named);
+        let origin = origin.to_str().ok().and_then(Origin::from_header);
         origin.is_some_and(|origin| self.origins.contains(&origin))
     }
 
@@ -81,7 +80,7 @@ impl Guard {
             None | Some("null") => same_site,
             Some(origin) => {
                 let own = Origin::at(scheme, host);
-                own.is_some() && Origin::named(origin) == own
+                own.is_some() && Origin::from_header(origin) == own
             }
         }
     }
@@ -94,7 +93,7 @@ impl Guard {
         }
         let mut origins = headers.get_all(header::ORIGIN).iter();
         let Some(origin) = origins.next() else { return Ok(()) };
-        let origin = origin.to_str().ok().and_then(Origin::named);
+        let origin = origin.to_str().ok().and_then(Origin::from_header);
         let scheme = if self.secure { "https" } else { "http" };
         let own = host.filter(|_| known).and_then(|host| Origin::at(scheme, host));
         let may_ask =

@@ -146,7 +146,7 @@ pub(crate) fn body(
     };
     let id = of_error.or(request.map(|request| &request.id));
     let envelope = |error| Envelope::<()> { jsonrpc: "2.0", id, result: None, error: Some(error) };
-    let written = match written(outcome, request, request_id) {
+    let written = match write_reply(outcome, request, request_id) {
         ReplyForm::Nothing => return Vec::new(),
         ReplyForm::Text(text) => return around(id, text),
         ReplyForm::List(list) => return in_parts(id, list).concat(),
@@ -194,7 +194,7 @@ fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
     [Bytes::from(head), list.tools.clone(), Bytes::from(tail)]
 }
 
-fn written<'a>(
+fn write_reply<'a>(
     outcome: &'a Outcome,
     request: Option<&'a McpMessage>,
     request_id: HttpRequestId,

@@ -129,7 +129,7 @@ pub(super) async fn describe(
             era,
         ));
     };
-    let mut members = described(found.tool.shown());
+    let mut members = described(found.tool.listed_definition());
     members.insert("id".to_owned(), json!(found.tool.id));
     Ok(structured(&Value::Object(members), era))
 }

@@ -79,7 +79,7 @@ pub(super) async fn offered(
     // Without a task the client calls again, as one that declared none does.
     if let Ok(Some(task)) = gateway.app.calls.task_of(&ctx, approval.id, tool, input, bytes).await {
         let message = refused::task(refusal);
-        let told = told(&task, task.created_at(), "working", DECIDING_MS, Some(message));
+        let told = members_of(&task, task.created_at(), "working", DECIDING_MS, Some(message));
         asked.tells(TaskReply::Begun(told));
     }
     outcome
@@ -146,12 +146,12 @@ async fn polled(
     let changed_at = state.changed_at;
     let told = match state.step {
         TaskStep::Waits(refusal) => {
-            told(&task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
+            members_of(&task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
         }
         TaskStep::UnderWay => under_way(&task, changed_at),
         TaskStep::Cancelled => {
             let message = "The call was given up; the tool was not called.".to_owned();
-            told(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
+            members_of(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
         }
         TaskStep::Due(terms) => {
             return Ok(run(gateway, ctx, &task, changed_at, terms, exchange).await);
@@ -173,12 +173,12 @@ async fn run(
     let told = match tokio::time::timeout(PATIENCE, run).await {
         Err(_) => under_way(task, changed_at),
         Ok(TaskRun::Waits(refusal)) => {
-            told(task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
+            members_of(task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
         }
         Ok(TaskRun::Ended(ended)) => {
             if let Some(asked) = exchange.message() {
                 asked.calls(&task.tool().to_string());
-                let told = told(task, changed_at, "completed", DECIDING_MS, None);
+                let told = members_of(task, changed_at, "completed", DECIDING_MS, None);
                 asked.tells(TaskReply::Ended(told));
             }
             return Outcome::of_call(ended);
@@ -188,11 +188,17 @@ async fn run(
 }
 
 fn under_way(task: &Task, changed_at: Timestamp) -> Map<String, Value> {
-    told(task, changed_at, "working", CALLING_MS, Some("The tool is being called.".to_owned()))
+    members_of(
+        task,
+        changed_at,
+        "working",
+        CALLING_MS,
+        Some("The tool is being called.".to_owned()),
+    )
 }
 
 /// The members of a task.
-fn told(
+fn members_of(
     task: &Task,
     changed_at: Timestamp,
     status: &str,

@@ -19,7 +19,6 @@ pub struct RouteSpec {
     pub(crate) thread: Thread,
     /// The largest body in bytes; 0 if none is read.
     pub(crate) body: usize,
-    /// Words of its errors.
     pub(crate) words: Words,
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn schema(
     path: Segment,
 ) -> Result<Response, Rejected> {
     let urn = segment(path);
-    found(find_schema(&base(&gateway), &urn), "schema", &urn)
+    answer_found(find_schema(&base(&gateway), &urn), "schema", &urn)
 }
 
 /// The types of resources.
@@ -82,7 +82,7 @@ pub(crate) async fn resource_type(
     path: Segment,
 ) -> Result<Response, Rejected> {
     let name = segment(path);
-    found(find_resource_type(&base(&gateway), &name), "resource type", &name)
+    answer_found(find_resource_type(&base(&gateway), &name), "resource type", &name)
 }
 
 /// Refuses bulk requests, as `ServiceProviderConfig` says.
@@ -99,7 +99,11 @@ fn list(items: &[Value]) -> Response {
     answer(StatusCode::OK, &listed(total, 1, items))
 }
 
-fn found(found: Option<Value>, kind: &'static str, name: &str) -> Result<Response, Rejected> {
+fn answer_found(
+    found: Option<Value>,
+    kind: &'static str,
+    name: &str,
+) -> Result<Response, Rejected> {
     let found = found.ok_or_else(|| Refusal::not_found(kind, name))?;
     Ok(answer(StatusCode::OK, &found))
 }

@@ -1,8 +1,5 @@
 //! `/v1/approvals`: calls that wait for people, and what people decide about them.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{ApprovalQuery, ApprovalView, DecisionRequest};
 use portcullis_core::{
     approval::{Status, Vote},
@@ -14,13 +11,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 /// The longest comment in characters.
@@ -43,15 +38,11 @@ const MEMBERS: [&str; 3] = ["decision", "comment", "digest"];
         (status = 200, description = "a page of approvals", body = Paged<Items<ApprovalView>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "approvals", &["status"], raw.as_deref())?;
     let status = list.query.choice("status", &Status::ALL.map(Status::as_str))?;
     let wanted = ApprovalQuery {
-        status: status.and_then(Status::named),
+        status: status.and_then(Status::from_word),
         after: list.after.as_deref().and_then(|text| text.parse().ok()),
         limit: list.limit,
     };
@@ -70,14 +61,8 @@ pub(crate) async fn list(
         (status = 404, description = "no such approval that this caller may see", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
-    Ok(Outcome::data(&gateway.app.approvals.get(&ctx, named(path)?).await?))
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
+    Ok(Outcome::data(&gateway.app.approvals.get(&ctx, parse_id(path)?).await?))
 }
 
 /// Decides about an approval.
@@ -97,19 +82,16 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn decide(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let decision = decision(request.optional_object().await?)?;
-    Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, named(path)?, decision).await?))
+    Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, parse_id(path)?, decision).await?))
 }
 
 /// The approval that the path names. What is malformed can name none.
-pub(crate) fn named(path: Segment) -> Result<ApprovalId, Refusal> {
+pub(crate) fn parse_id(path: Segment) -> Result<ApprovalId, Refusal> {
     let text = segment(path);
     text.parse().map_err(|_| Refusal::not_found("approval", &text))
 }

@@ -4,18 +4,14 @@ pub(crate) mod exchange;
 mod granted;
 pub(crate) mod refresh;
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
-    caller::Caller,
-    outcome::Outcome,
+    caller::WithQuery,
+    outcome::{HandlerResult, Outcome},
     query::Query,
 };
 
@@ -31,11 +27,7 @@ use crate::{
         (status = 404, description = "no such token among those you may revoke", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn revoke(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn revoke(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let query = Query::parse(raw.as_deref(), &["token_id"])?;
     let asked = query.text("token_id");
     let token_id: Option<TokenId> = asked

@@ -1,20 +1,14 @@
 //! `/v1/audit/checkpoint` and the proofs of events: what outsiders verify the log with.
 
-use std::sync::Arc;
-
-use axum::{
-    extract::{RawQuery, State},
-    response::{IntoResponse, Response},
-};
+use axum::response::{IntoResponse, Response};
 use portcullis_app::CheckpointSince;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
-    caller::Caller,
+    caller::{NoQuery, WithQuery},
     outcome::Outcome,
     query::Query,
 };
@@ -34,11 +28,7 @@ use crate::{
             body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Response, Outcome> {
+pub(crate) async fn get(WithQuery(ctx, gateway, raw): WithQuery) -> Result<Response, Outcome> {
     let query = Query::parse(raw.as_deref(), &["since"])?;
     let Some(since) = query.parsed::<u64>("since", "the size of a tree")? else {
         return Ok(gateway.app.audit.checkpoint(&ctx).await?.into_response());
@@ -72,11 +62,8 @@ pub(crate) struct Consistency {
     )
 )]
 pub(crate) async fn proof(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
 ) -> Result<String, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
     Ok(gateway.app.audit.event_proof(&ctx, &segment(path)).await?)
 }

@@ -1,18 +1,14 @@
 //! `/v1/consents`: what people let clients do.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{ConsentQuery, ConsentView};
 use portcullis_core::{id::ConsentId, refusal::Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
-    caller::Caller,
-    outcome::Outcome,
+    caller::WithQuery,
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     segment::{Segment, segment},
 };
@@ -30,11 +26,7 @@ use crate::{
         (status = 400, description = "a parameter is wrong", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let listing = Listing::read(&gateway, &ctx, "consents", &["principal"], raw.as_deref())?;
     let principal = listing.query.parsed("principal", "an id of the form `usr_…`")?;
     let after = listing.after.as_deref().and_then(|after| after.parse().ok());
@@ -64,11 +56,7 @@ pub(crate) struct WithdrawnConsent {
         (status = 503, description = "nothing can be recorded at the moment", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn withdraw(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    id: Segment,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn withdraw(WithQuery(ctx, gateway, _): WithQuery, id: Segment) -> HandlerResult {
     let text = segment(id);
     let id: ConsentId = text.parse().map_err(|_| Refusal::not_found("consent", &text))?;
     let tokens_revoked = gateway.app.authorization.withdraw(&ctx, id).await?;

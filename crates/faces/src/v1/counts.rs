@@ -1,16 +1,12 @@
 //! `/v1/audit/counts`: calls over time, as plots show them.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{CountStep, CountsView, ToolCountsView};
 use portcullis_core::refusal::Refusal;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
-    caller::Caller,
-    outcome::Outcome,
+    caller::WithQuery,
+    outcome::{HandlerResult, Outcome},
     query::Query,
 };
 
@@ -31,11 +27,7 @@ const MOST_TOOLS: usize = 200;
         (status = 400, description = "too many steps, or older than they are kept", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn get(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let query = Query::parse(raw.as_deref(), &["from", "to", "step"])?;
     let step = query.choice("step", &CountStep::NAMES)?.and_then(CountStep::from_name);
     let step = step.unwrap_or(CountStep::Minute);
@@ -56,11 +48,7 @@ pub(crate) async fn get(
         (status = 400, description = "no tools, or too many", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn by_tool(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn by_tool(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let query = Query::parse(raw.as_deref(), &["tools"])?;
     let tools = query.list("tools");
     if tools.is_empty() || tools.len() > MOST_TOOLS {

@@ -1,20 +1,15 @@
 //! `POST /v1/dlp/scan`: findings of DLP in a value that is part of no call.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::SpecimenReport;
 use portcullis_core::{call::Specimen, dlp::Direction, json::Document, refusal::Refusal};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
-    query::Query,
+    caller::NoQuery,
+    outcome::{HandlerResult, Outcome},
 };
 
 /// Tells the findings of DLP in a text or a JSON value, and masks it, by the settings in force.
@@ -28,13 +23,7 @@ use crate::{
         (status = 400, description = "not understood", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn scan(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn scan(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let bytes = request.read().await?;
     let org = ctx.caller().org_id;
     let length = bytes.len();

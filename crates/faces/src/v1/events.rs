@@ -1,18 +1,14 @@
 //! `/v1/audit/events`: what happened, as the caller may see it.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{EventQuery, EventView, ExplainedEvent, audit::filters};
 use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
-    caller::Caller,
-    outcome::Outcome,
+    caller::WithQuery,
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     query::Query,
 };
@@ -54,13 +50,9 @@ const FILTERS: [&str; 12] = [
         (status = 200, description = "a page of events; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = Paged<Items<EventView>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "audit/events", &FILTERS, raw.as_deref())?;
-    let wanted = wanted(&list)?;
+    let wanted = parse_query(&list)?;
     let tail = list.query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
     if tail && wanted.order == EventOrder::Descending {
         return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
@@ -71,7 +63,7 @@ pub(crate) async fn list(
     Ok(list.answer(&Items { items: page.items }, position.as_deref()))
 }
 
-fn wanted(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
+fn parse_query(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
     let query = &list.query;
     let from = query.time("from")?;
     let to = query.time("to")?;
@@ -116,12 +108,7 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
         (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn get(WithQuery(ctx, gateway, raw): WithQuery, path: Segment) -> HandlerResult {
     let query = Query::parse(raw.as_deref(), &["explain"])?;
     let explains = query.choice("explain", &["0", "1", "false", "true"])?;
     let id = segment(path);

@@ -1,12 +1,6 @@
 //! `/v1/audit/export` and `/v1/audit/exports`: a part of the log as a file.
 
-use std::sync::Arc;
-
-use axum::{
-    extract::{RawQuery, State},
-    http::HeaderMap,
-    response::Response,
-};
+use axum::{http::HeaderMap, response::Response};
 use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, audit::filters::Given};
 use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
 use portcullis_store::ExportStatus;
@@ -14,14 +8,12 @@ use serde_json::{Map, Value};
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
     body::{self, RequestBody},
-    caller::Caller,
+    caller::NoQuery,
     download,
     idempotency::idempotency_key,
-    outcome::Outcome,
-    query::Query,
+    outcome::{HandlerResult, Outcome},
 };
 
 /// The longest text of a member.
@@ -43,19 +35,13 @@ const MEMBERS: [&str; 6] = ["from", "to", "format", "filters", "include", "since
         (status = 429, description = "a limit is exceeded, or three exports are under way", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn create(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let key = idempotency_key(&request.headers)?;
     let members = request.optional_object().await?;
     let claim = key.map(|key| {
         Claim::of_export(ctx.caller(), &key, &json::canonical(&Value::Object(members.clone())))
     });
-    let request = asked(members)?
+    let request = parse_export(members)?
         .read(gateway.app.base.now())
         .map_err(|wrong| body::wrong_member(&wrong.name, &wrong.problem))?;
     let BegunExport { export, replayed } =
@@ -68,7 +54,7 @@ pub(crate) async fn create(
     Ok(if replayed { answer.again() } else { answer })
 }
 
-fn asked(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {
+fn parse_export(mut members: Map<String, Value>) -> Result<ExportAsk, Refusal> {
     body::only(&members, &MEMBERS)?;
     Ok(ExportAsk {
         from: time(&mut members, "from")?,
@@ -142,13 +128,7 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, Refusal> {
         (status = 404, description = "no such export in this org, or not any more", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     Ok(Outcome::data(&gateway.app.audit.export(&ctx, &segment(path)).await?))
 }
 
@@ -165,13 +145,10 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn file(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
     let file = gateway.app.audit.export_file(&ctx, &segment(path)).await?;
     Ok(download::answer(file, &headers, &gateway.app, ctx.caller().org_id)?)
 }

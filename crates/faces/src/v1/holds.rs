@@ -1,8 +1,5 @@
 //! `/v1/audit/holds`: legal holds on the log of the caller's org.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{HoldRequest, HoldView};
 use portcullis_core::{
     clock::Timestamp,
@@ -15,13 +12,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 /// Bytes of a text member at most, so that a reason of any letters fits.
@@ -38,11 +33,7 @@ const LONGEST: usize = 2_048;
         (status = 200, description = "a page of holds", body = Paged<Items<HoldView>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "holds", &[], raw.as_deref())?;
     let after = list.after.as_deref().and_then(|text| text.parse().ok());
     let page = gateway.app.administration.holds(&ctx, after, list.limit).await?;
@@ -59,13 +50,7 @@ pub(crate) async fn list(
         (status = 404, description = "no such actor in the org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn lay(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn lay(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let asked = hold(ctx.caller().org_id, request.optional_object().await?)?;
     Ok(Outcome::created(&gateway.app.administration.lay_hold(&ctx, asked).await?))
 }
@@ -80,13 +65,7 @@ pub(crate) async fn lay(
         (status = 404, description = "no such hold in force in the org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn lift(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn lift(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let id = gateway.app.administration.lift_hold(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&LiftedHold { id, lifted: true }))
 }

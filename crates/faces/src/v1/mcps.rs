@@ -13,8 +13,8 @@ use super::ToolPath;
 use crate::{
     Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{Caller, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     query::Query,
 };
@@ -36,11 +36,7 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
         (status = 200, description = "a page of tools", body = Paged<Items<Tool>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "mcps", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let full = query.choice("view", &["basic", "full"])? == Some("full");
@@ -72,7 +68,7 @@ pub(crate) async fn get(
     State(gateway): State<Arc<Gateway>>,
     ToolPath(id): ToolPath,
     RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     Query::parse(raw.as_deref(), &[])?;
     let view = gateway.app.tools.tool(&ctx, &id?)?;
     Ok(Outcome::data(&Tool::full(&view)))
@@ -92,11 +88,7 @@ pub(crate) async fn get(
         (status = 200, description = "a page of tools", body = Paged<Items<LeftOut>>),
     )
 )]
-pub(crate) async fn left_out(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn left_out(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "left_out", &["provider"], raw.as_deref())?;
     let wanted = list.query.list("provider");
     let mut all = gateway.app.tools.left_out(&ctx);
@@ -176,7 +168,7 @@ pub(crate) struct Tool<'a> {
 
 impl<'a> Tool<'a> {
     fn basic(view: &'a ToolView) -> Self {
-        let definition = view.tool.shown();
+        let definition = view.tool.listed_definition();
         Self {
             id: &view.tool.id,
             provider: view.tool.id.provider(),
@@ -197,7 +189,7 @@ impl<'a> Tool<'a> {
     }
 
     fn full(view: &'a ToolView) -> Self {
-        let definition = view.tool.shown();
+        let definition = view.tool.listed_definition();
         let unenforced = view.tool.unenforced();
         Self {
             input_schema: Some(&definition.input_schema),

@@ -1,11 +1,12 @@
 //! `/v1/org`: the caller's org.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::OrgView;
 
-use crate::{Gateway, answer::One, caller::Caller, outcome::Outcome, query::Query};
+use crate::{
+    answer::One,
+    caller::NoQuery,
+    outcome::{HandlerResult, Outcome},
+};
 
 /// The caller's org: its plan, the limits of the plan, and what was used of them.
 #[utoipa::path(
@@ -14,11 +15,6 @@ use crate::{Gateway, answer::One, caller::Caller, outcome::Outcome, query::Query
         (status = 200, description = "the org", body = One<OrgView>),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery) -> HandlerResult {
     Ok(Outcome::data(&gateway.app.administration.org(&ctx).await?))
 }

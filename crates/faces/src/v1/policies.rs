@@ -1,8 +1,7 @@
 //! `/v1/policies`: the policies in force.
 
-use std::{borrow::Cow, sync::Arc};
+use std::borrow::Cow;
 
-use axum::extract::{RawQuery, State};
 use portcullis_app::{CaseReport, Ctx, PolicyPage, PolicyQuery, PolicyStats, tool_named};
 use portcullis_core::{
     clock::Timestamp,
@@ -16,8 +15,8 @@ use super::{Segment, segment};
 use crate::{
     Gateway,
     answer::{ErrorAnswer, One, Paged},
-    caller::Caller,
-    outcome::Outcome,
+    caller::WithQuery,
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     query::Query,
 };
@@ -42,11 +41,7 @@ const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"]
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "policies", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let effects = query.any_of("effect", &["permit", "forbid"])?;
@@ -85,12 +80,7 @@ pub(crate) async fn list(
         (status = 404, description = "no such policy, or not in that version", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn get(WithQuery(ctx, gateway, raw): WithQuery, path: Segment) -> HandlerResult {
     let query = Query::parse(raw.as_deref(), &["version"])?;
     let id = segment(path);
     let found = gateway.app.policies.policy(&ctx, &id).await;

@@ -1,19 +1,14 @@
 //! `POST /v1/policies/check`: errors and warnings of policies that are not in force.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{Draft, PolicyCheck};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
     body::RequestBody,
-    caller::Caller,
-    outcome::Outcome,
-    query::Query,
+    caller::NoQuery,
+    outcome::{HandlerResult, Outcome},
 };
 
 /// Loads a draft as a simulation does, and tells its errors and warnings at their lines.
@@ -28,13 +23,7 @@ use crate::{
         (status = 503, description = "the gateway is busy simulating", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn check(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn check(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let read = |members| Draft::of_body(&Value::Object(members));
     let draft = request.object(&gateway.app, ctx.caller().org_id, read).await?;
     Ok(Outcome::data(&gateway.app.simulations.check(&ctx, draft).await?))

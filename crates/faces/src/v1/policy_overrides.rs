@@ -1,11 +1,6 @@
 //! `/v1/policies/{id}/override`: policies that an org switches off for itself, for a while.
 
-use std::sync::Arc;
-
-use axum::{
-    extract::{RawQuery, State},
-    http::HeaderMap,
-};
+use axum::http::HeaderMap;
 use portcullis_app::{OverrideRequest, OverrideView};
 use portcullis_core::refusal::Refusal;
 use serde::Serialize;
@@ -14,13 +9,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
+    caller::NoQuery,
+    outcome::{HandlerResult, Outcome},
     precondition::if_match,
-    query::Query,
 };
 
 /// Bytes of a reason at most, so that one of any letters fits.
@@ -48,16 +41,13 @@ const LONGEST: usize = 2_000;
     )
 )]
 pub(crate) async fn set(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     headers: HeaderMap,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let precondition = if_match(&headers)?;
-    let asked = asked(request.optional_object().await?)?;
+    let asked = parse_override(request.optional_object().await?)?;
     let administration = &gateway.app.administration;
     let set = administration.switch_policy_off(&ctx, &segment(path), &precondition, asked).await?;
     Ok(Outcome::data(&set))
@@ -78,20 +68,17 @@ pub(crate) async fn set(
     )
 )]
 pub(crate) async fn remove(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     headers: HeaderMap,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let id = segment(path);
     let precondition = if_match(&headers)?;
     gateway.app.administration.switch_policy_on(&ctx, &id, &precondition).await?;
     Ok(Outcome::data(&RemovedOverride { policy_id: id, removed: true }))
 }
 
-fn asked(mut members: Map<String, Value>) -> Result<OverrideRequest, Refusal> {
+fn parse_override(mut members: Map<String, Value>) -> Result<OverrideRequest, Refusal> {
     body::only(&members, &["ttl", "reason"])?;
     let problem = "has to be a whole number of seconds from 1 to 604800 (7 days)";
     let ttl_seconds = members.remove("ttl").and_then(|value| value.as_i64());

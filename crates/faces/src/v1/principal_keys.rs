@@ -1,8 +1,5 @@
 //! `/v1/principals/{id}/keys`: the public keys by which service accounts prove themselves.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_core::{
     clock::Timestamp,
     id::PrincipalId,
@@ -16,11 +13,10 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One},
     body::{self, RequestBody, text, wrong_member},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     query::Query,
 };
 
@@ -37,13 +33,7 @@ const MAX_KEY_ID: usize = 64;
         (status = 404, description = "no such principal in this org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn list(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let keys = gateway.app.access.principal_keys(&ctx, principal(path)?).await?;
     Ok(Outcome::data(&Items { items: keys.iter().map(Key::of).collect() }))
 }
@@ -60,15 +50,13 @@ pub(crate) async fn list(
     )
 )]
 pub(crate) async fn add(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     gateway.app.administration.writable()?;
     Query::parse(raw.as_deref(), &[])?;
-    let key = asked(request.optional_object().await?)?;
+    let key = parse_key(request.optional_object().await?)?;
     let principal = principal(path)?;
     gateway.app.administration.admit_key(&ctx, principal).await?;
     let key = gateway.app.access.add_principal_key(ctx, principal, key).await?;
@@ -88,11 +76,9 @@ pub(crate) async fn add(
     )
 )]
 pub(crate) async fn remove(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    WithQuery(ctx, gateway, raw): WithQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     gateway.app.administration.writable()?;
     let query = Query::parse(raw.as_deref(), &["key_id"])?;
     let key_id = query.short("key_id", MAX_KEY_ID)?.ok_or_else(|| {
@@ -109,7 +95,7 @@ fn principal(path: Segment) -> Result<PrincipalId, Refusal> {
     id.parse().map_err(|_| Refusal::not_found("principal", &id))
 }
 
-fn asked(mut members: Map<String, Value>) -> Result<PublicKey, Refusal> {
+fn parse_key(mut members: Map<String, Value>) -> Result<PublicKey, Refusal> {
     body::only(&members, &MEMBERS)?;
     let wrong = |name: &str, error: PublicKeyError| {
         wrong_member(name, &format!("is no key that can be registered: {error}"))

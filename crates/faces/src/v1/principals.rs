@@ -20,8 +20,8 @@ use crate::{
     Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{Caller, NoQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     precondition::if_match,
     query::Query,
@@ -49,7 +49,7 @@ pub(crate) async fn list(
     Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "principals", &FILTERS, raw.as_deref())?;
     let wanted = PrincipalQuery {
         role: list.query.choice("role", &ROLES)?.map(str::to_owned),
@@ -71,13 +71,7 @@ pub(crate) async fn list(
         (status = 404, description = "no such principal in the org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let found = gateway.app.administration.principal(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&found).with_etag(&found.version))
 }
@@ -102,7 +96,7 @@ pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     Query::parse(raw.as_deref(), &[])?;
     let new = new_principal(request.optional_object().await?)?;
     let made = gateway.app.administration.create_principal(&ctx, new).await?;
@@ -136,7 +130,7 @@ pub(crate) async fn change(
     named: Segment,
     RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     Query::parse(raw.as_deref(), &[])?;
     let precondition = if_match(&request.headers)?;
     let members = request.merge_patch().await?;

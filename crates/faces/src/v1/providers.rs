@@ -1,8 +1,5 @@
 //! `/v1/providers`: the connections the caller may use, and making and ending them.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{
     AuthKind, ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView,
     UpstreamRevocation, Whose,
@@ -21,13 +18,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody, text, wrong_member},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 const FILTERS: [&str; 3] = ["slug", "status", "owner"];
@@ -50,11 +45,7 @@ const MAX_SCOPES: usize = 100;
         (status = 200, description = "a page of connections", body = Paged<Items<Provider>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "providers", &FILTERS, raw.as_deref())?;
     let query = &list.query;
     let statuses = query.any_of("status", &STATUSES)?;
@@ -93,13 +84,7 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
         (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let view = gateway.app.providers.provider(&ctx, &segment(path)).await?;
     Ok(Outcome::data(&Provider::of(&view)))
 }
@@ -124,15 +109,12 @@ pub(crate) async fn get(
     )
 )]
 pub(crate) async fn connect(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let members = request.optional_object().await?;
-    let request = asked(members)?;
+    let request = parse_connect(members)?;
     match gateway.app.providers.connect(ctx, segment(path), request).await? {
         Connected::Done(view) => Ok(Outcome::data(&Provider::of(&view))),
         Connected::Begun { view, authorization_url, expires_at } => {
@@ -150,7 +132,7 @@ pub(crate) async fn connect(
     }
 }
 
-fn asked(mut members: Map<String, Value>) -> Result<ConnectRequest, Refusal> {
+fn parse_connect(mut members: Map<String, Value>) -> Result<ConnectRequest, Refusal> {
     body::only(&members, &MEMBERS)?;
     let members = &mut members;
     let owner = match text(members, "owner", 10)?.as_deref() {
@@ -195,13 +177,7 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
         (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn disconnect(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn disconnect(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let gone = gateway.app.providers.disconnect(ctx, segment(path)).await?;
     Ok(Outcome::data(&DisconnectedProvider {
         id: gone.id,
@@ -227,13 +203,10 @@ pub(crate) async fn disconnect(
     )
 )]
 pub(crate) async fn refresh(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let members = request.optional_object().await?;
     body::only(&members, &[])?;
     let view = gateway.app.providers.refresh_connection(ctx, segment(path)).await?;
@@ -253,13 +226,10 @@ pub(crate) async fn refresh(
     )
 )]
 pub(crate) async fn test(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let members = request.optional_object().await?;
     body::only(&members, &[])?;
     let test = gateway.app.providers.test_connection(&ctx, &segment(path)).await?;

@@ -1,8 +1,5 @@
 //! `/v1/sessions`: browser sessions of people.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{SessionQuery, SessionView};
 use portcullis_core::{
     id::{PrincipalId, SessionId},
@@ -13,12 +10,10 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 /// Lists browser sessions that have not ended: one's own, or with `admin` those of the org.
@@ -34,11 +29,7 @@ use crate::{
         (status = 403, description = "the sessions of others, or a token that was handed on, without `admin`", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "sessions", &["principal"], raw.as_deref())?;
     let principal: Option<PrincipalId> = list.query.parsed("principal", "the id of a principal")?;
     let after = list.after.as_deref().and_then(|text| text.parse().ok());
@@ -60,13 +51,7 @@ pub(crate) async fn list(
         (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn end(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn end(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let text = segment(path);
     let id: SessionId = text.parse().map_err(|_| Refusal::not_found("session", &text))?;
     gateway.app.logins.end_by_id(ctx, id).await?;

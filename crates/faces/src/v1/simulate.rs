@@ -1,19 +1,14 @@
 //! `POST /v1/policies/simulate`: decisions on calls that are not made.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{Simulation, SimulationReport};
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, One},
     body::RequestBody,
-    caller::Caller,
-    outcome::Outcome,
-    query::Query,
+    caller::NoQuery,
+    outcome::{HandlerResult, Outcome},
 };
 
 /// Says what policies and DLP would say to hypothetical calls, or to recorded ones, with drafts in
@@ -30,12 +25,9 @@ use crate::{
     )
 )]
 pub(crate) async fn simulate(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
+    NoQuery(ctx, gateway): NoQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+) -> HandlerResult {
     let read = |members| Simulation::read(&Value::Object(members));
     let simulation = request.object(&gateway.app, ctx.caller().org_id, read).await?;
     Ok(Outcome::data(&gateway.app.simulations.simulate(&ctx, simulation).await?))

@@ -19,8 +19,8 @@ use crate::{
     Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::Caller,
-    outcome::Outcome,
+    caller::{Caller, NoQuery, WithQuery},
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     query::Query,
 };
@@ -47,18 +47,14 @@ const MEMBERS: [&str; 7] =
         (status = 200, description = "a page of tokens", body = Paged<Items<TokenView>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "tokens", &FILTERS, raw.as_deref())?;
     let kind = list.query.choice("kind", &["user", "service", "refresh"])?;
     let state = list.query.choice("state", &ListedState::ALL.map(ListedState::as_str))?;
     let wanted = TokenListQuery {
         principal: list.query.parsed("principal", "an id such as sa_01M754BKTKX1YB8Q05NMW9TP4G")?,
-        kind: kind.and_then(TokenKind::named),
-        state: state.and_then(ListedState::named),
+        kind: kind.and_then(TokenKind::from_word),
+        state: state.and_then(ListedState::from_word),
         after: list.after.as_deref().and_then(|text| text.parse().ok()),
         limit: list.limit,
     };
@@ -85,7 +81,7 @@ pub(crate) async fn create(
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     Query::parse(raw.as_deref(), &[])?;
     let asked = new_token(request.optional_object().await?)?;
     Ok(Outcome::created(&gateway.app.administration.create_token(&ctx, asked).await?))
@@ -103,13 +99,7 @@ pub(crate) async fn create(
         (status = 404, description = "no such token in the org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn revoke(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    path: Segment,
-    RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn revoke(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
     let id = segment(path);
     let (token, others) = gateway.app.administration.revoke_token(ctx, &id).await?;
     Ok(Outcome::data(&RevokedToken::of(token, others)))

@@ -14,7 +14,7 @@ use crate::{
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
     caller::Caller,
-    outcome::Outcome,
+    outcome::{HandlerResult, Outcome},
     page::Listing,
     query::Query,
 };
@@ -39,7 +39,7 @@ pub(crate) async fn waiting(
     Caller(ctx): Caller,
     State(gateway): State<Arc<Gateway>>,
     RawQuery(raw): RawQuery,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "waiting_tools", &[], raw.as_deref())?;
     let after = list.after.as_deref().and_then(place);
     let page = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
@@ -72,7 +72,7 @@ pub(crate) async fn accept(
     path: Segment,
     RawQuery(raw): RawQuery,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     Query::parse(raw.as_deref(), &[])?;
     let version = version(request.optional_object().await?)?;
     let accepted = gateway.app.administration.accept_tool(&ctx, &segment(path), &version).await?;

@@ -8,7 +8,7 @@ use crate::config::{Config, NamedOrg, Provider, is_org, is_principal};
 /// The configuration with ids in the place of names. Rejects an unknown name.
 pub(crate) async fn identified(config: &Config) -> Result<Config, BootError> {
     let mut config = config.clone();
-    if !config.named().is_empty() {
+    if !config.named_orgs().is_empty() {
         let office = Office::open(&config).await?;
         let found = identify(&mut config, &office.shell).await;
         office.close().await;
@@ -21,7 +21,7 @@ pub(crate) async fn identified(config: &Config) -> Result<Config, BootError> {
 /// given by its name.
 pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootError> {
     let mut config = config.clone();
-    if config.named().is_empty() {
+    if config.named_orgs().is_empty() {
         return Ok(config);
     }
     match Office::present(&config).await? {
@@ -36,7 +36,7 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
 }
 
 async fn identify(config: &mut Config, shell: &Shell) -> Result<(), BootError> {
-    for NamedOrg { place, org, principals } in config.named() {
+    for NamedOrg { place, org, principals } in config.named_orgs() {
         let unknown = |error: ShellError| BootError::Other(format!("{place}: {error}"));
         if !is_org(org) {
             *org = shell.org(org).await.map_err(unknown)?.id.to_string();

@@ -27,14 +27,14 @@ pub(super) fn none_in(config: &Config, outbound: &Outbound) -> Result<(), BootEr
         Some(only) if found.is_empty() => Err(only),
         Some(last) => {
             found.push(last);
-            let lines: Vec<String> = found.iter().map(|error| told(error)).collect();
+            let lines: Vec<String> = found.iter().map(|error| describe(error)).collect();
             Err(BootError::Several(lines.join("\n")))
         }
     }
 }
 
 /// A line about an error and its causes.
-fn told(error: &dyn Error) -> String {
+fn describe(error: &dyn Error) -> String {
     let mut line = format!("  - {error}");
     let mut cause = error.source();
     while let Some(inner) = cause {

@@ -26,7 +26,7 @@ use portcullis_upstream::Outbound;
 use self::{
     document::Entry,
     imported::Imported,
-    secrets::{Detectors, shown},
+    secrets::{Detectors, quote_name},
     variables::Names,
 };
 use super::{Failure, output::Output};
@@ -97,13 +97,13 @@ impl Import {
                     written.push_str(&imported.text());
                 }
                 Ok(Judged::Declared(slug)) => {
-                    let name = shown(&entry.name);
+                    let name = quote_name(&entry.name);
                     let line = format!("\n# Already in the configuration, as `{slug}`: {name}.\n");
                     written.push_str(&line);
                 }
                 Err(reason) => {
                     left_out += 1;
-                    let line = format!("\n# Left out: {}: {reason}\n", shown(&entry.name));
+                    let line = format!("\n# Left out: {}: {reason}\n", quote_name(&entry.name));
                     written.push_str(&line);
                 }
             }
@@ -131,7 +131,7 @@ impl Import {
             let place = std::path::absolute(file)?;
             heading.extend([
                 "#\n# Secrets are in ",
-                &shown(&place.to_string_lossy()),
+                &quote_name(&place.to_string_lossy()),
                 ", which only you may read. The gateway gets them from a shell with\n\
                  # `set -a; . FILE; set +a`, and from systemd with `EnvironmentFile=FILE` in its unit.\n",
             ]);
@@ -200,7 +200,7 @@ impl Judge {
         if let Some(other) = taken.slugs.get(&wanted) {
             imported.note(format!("Its slug would be `{wanted}`, which is that of {other}."));
         }
-        taken.slugs.insert(slug, shown(&entry.name));
+        taken.slugs.insert(slug, quote_name(&entry.name));
         Ok(Judged::New(imported))
     }
 

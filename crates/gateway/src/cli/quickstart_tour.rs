@@ -36,7 +36,6 @@ const STOPS: [Stop; 3] = [
 /// Ways into the gateway of the tour.
 pub(super) struct Ways<'a> {
     pub(super) url: &'a str,
-    /// Token of the agent.
     pub(super) token: &'a Secret,
     /// Address that logs the user in once.
     pub(super) login: Option<&'a str>,

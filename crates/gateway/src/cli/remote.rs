@@ -113,7 +113,6 @@ fn read_token(file: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Source of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenSource {
     /// A file or the environment.

@@ -15,7 +15,7 @@ impl<'de> Deserialize<'de> for CaptureMode {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let name = String::deserialize(reader)?;
         let wrong = || D::Error::custom("one of \"off\", \"commit\", \"redacted\" and \"full\"");
-        Capture::named(&name).map(Self).ok_or_else(wrong)
+        Capture::from_word(&name).map(Self).ok_or_else(wrong)
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn settings(
         let value = value.unwrap_or(Value::String(text));
         if let Some(path) = path(&name) {
             found.push(Setting { name, path, value });
-        } else if let Some(meant) = meant(&name, &value) {
+        } else if let Some(meant) = suggest(&name, &value) {
             return Err(ConfigError::Wrong(format!(
                 "the variable `{name}` sets nothing: two underscores go down a level, `{meant}`"
             )));
@@ -77,7 +77,7 @@ pub(super) fn settings(
 }
 
 /// The name with two underscores where one was written, if it sets something.
-fn meant(name: &str, value: &Value) -> Option<String> {
+fn suggest(name: &str, value: &Value) -> Option<String> {
     let rest = name.strip_prefix(PREFIX)?.to_lowercase();
     let (top, key) = TOP.iter().find_map(|top| {
         let key = rest.strip_prefix(top)?.strip_prefix('_')?;

@@ -52,7 +52,7 @@ pub(crate) enum ToolsMode {
 
 /// The origin of a page: over HTTPS, or over plain HTTP of this machine, also by the name `localhost`.
 fn origin_of(text: &str) -> Option<Origin> {
-    let local = || Origin::named(text).filter(|it| it.host().as_deref() == Some("localhost"));
+    let local = || Origin::from_header(text).filter(|it| it.host().as_deref() == Some("localhost"));
     Origin::parse(text).or_else(local)
 }
 

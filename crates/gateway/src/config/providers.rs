@@ -111,7 +111,7 @@ impl Provider {
     }
 
     /// The org that it names.
-    pub(super) fn named(&mut self) -> Option<NamedOrg<'_>> {
+    pub(super) fn named_org(&mut self) -> Option<NamedOrg<'_>> {
         let place = format!("provider `{}`", self.slug);
         self.org.as_mut().map(|org| NamedOrg { place, org, principals: Vec::new() })
     }

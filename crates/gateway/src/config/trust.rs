@@ -161,7 +161,7 @@ impl TrustEntry {
     }
 
     /// The org and the principals that it names.
-    pub(super) fn named(&mut self) -> NamedOrg<'_> {
+    pub(super) fn named_org(&mut self) -> NamedOrg<'_> {
         let place = format!("trust rule `{}`", self.name);
         let principals = self.principal.iter_mut().chain(&mut self.delegation).collect();
         NamedOrg { place, org: &mut self.org, principals }

@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    async fn told(parts: &[&[u8]]) -> (Option<Protocol>, Bytes) {
+    async fn detect(parts: &[&[u8]]) -> (Option<Protocol>, Bytes) {
         let (mut client, server) = tokio::io::duplex(64);
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
         let mut wire = Wire::new(server, Arc::new(Connection::new(peer, Use::All)));
@@ -223,13 +223,13 @@ mod tests {
         let http1 = Some(Protocol::Http1);
         let http2 = Some(Protocol::Http2);
 
-        assert_eq!(told(&[PREFACE]).await, (http2, Bytes::from_static(PREFACE)));
-        assert_eq!(told(&bytewise).await, (http2, Bytes::from_static(PREFACE)));
-        assert_eq!(told(&[b"GET / HTTP/1.1"]).await.0, http1);
-        assert_eq!(told(&[b"P", b"OST /"]).await, (http1, Bytes::from_static(b"POST /")));
-        assert_eq!(told(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r", b"x"]).await.0, http1);
-        assert_eq!(told(&[b"PRI"]).await, (http1, Bytes::from_static(b"PRI")));
-        assert_eq!(told(&[]).await, (None, Bytes::new()));
-        assert_eq!(told(&[b"G /\nx"]).await, (http1, Bytes::from_static(BAD_REST)));
+        assert_eq!(detect(&[PREFACE]).await, (http2, Bytes::from_static(PREFACE)));
+        assert_eq!(detect(&bytewise).await, (http2, Bytes::from_static(PREFACE)));
+        assert_eq!(detect(&[b"GET / HTTP/1.1"]).await.0, http1);
+        assert_eq!(detect(&[b"P", b"OST /"]).await, (http1, Bytes::from_static(b"POST /")));
+        assert_eq!(detect(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r", b"x"]).await.0, http1);
+        assert_eq!(detect(&[b"PRI"]).await, (http1, Bytes::from_static(b"PRI")));
+        assert_eq!(detect(&[]).await, (None, Bytes::new()));
+        assert_eq!(detect(&[b"G /\nx"]).await, (http1, Bytes::from_static(BAD_REST)));
     }
 }

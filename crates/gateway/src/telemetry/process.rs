@@ -9,7 +9,7 @@ const UTIME: usize = 11;
 const STIME: usize = 12;
 
 /// In the text format of Prometheus; empty where there is no `/proc`.
-pub(super) fn shown() -> String {
+pub(super) fn render() -> String {
     let mut text = String::new();
     let mut show = |name: &str, kind: &str, help: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn this_process_has_all_of_them() {
-        let text = shown();
+        let text = render();
 
         for name in
             ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"]

@@ -29,7 +29,6 @@ impl Authority {
         Self { issuer, file }
     }
 
-    /// A certificate for 127.0.0.1, and its key.
     pub(crate) fn certificate(&self) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();

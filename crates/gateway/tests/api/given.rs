@@ -129,7 +129,6 @@ pub(crate) fn assert_enveloped(answer: &Answer, what: &str) {
     }
 }
 
-/// Number of answers with this status.
 pub(crate) fn count(answers: &[Answer], status: u16) -> usize {
     answers.iter().filter(|answer| answer.status == status).count()
 }
@@ -180,7 +179,6 @@ pub(crate) async fn store(gateway: &Gateway) -> Store {
     Store::open(&DatabaseSettings::new(url)).await.unwrap()
 }
 
-/// The words of a command.
 pub(crate) fn words(command: &str) -> Vec<&str> {
     command.split(' ').collect()
 }

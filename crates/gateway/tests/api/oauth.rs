@@ -81,7 +81,6 @@ impl Site {
         items(&found).clone()
     }
 
-    /// Ana with this token.
     fn ana_with(&self, token: &str) -> Principal {
         Principal {
             org: self.org.clone(),

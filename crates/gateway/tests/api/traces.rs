@@ -235,7 +235,7 @@ async fn callers_decide_nothing_where_they_are_not_to_be_trusted_and_strangers_n
 
     other.wait_for_batches(1).await;
     assert!(other.records().iter().all(|span| span["traceId"] != TRACE));
-    assert_eq!(receiver.asked(), 0);
+    assert_eq!(receiver.batches(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

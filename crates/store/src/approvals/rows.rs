@@ -104,7 +104,8 @@ impl StoredRow {
             .ok_or(StoreError::Corrupt("approvals.state"))?;
         let uses_left = u32::try_from(self.uses_left);
         let approval = Approval {
-            status: Status::named(&self.status).ok_or(StoreError::Corrupt("approvals.status"))?,
+            status: Status::from_word(&self.status)
+                .ok_or(StoreError::Corrupt("approvals.status"))?,
             uses_left: uses_left.map_err(|_| StoreError::Corrupt("approvals.uses_left"))?,
             expires_at: Timestamp::from_micros(self.expires_at),
             ..state

@@ -36,7 +36,6 @@ impl ApprovalRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalUse {
     pub id: ApprovalId,
-    /// Digest of the call.
     pub digest: String,
 }
 

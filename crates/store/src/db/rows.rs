@@ -12,7 +12,6 @@ use super::approvals::ApprovalUse;
 /// A call that is about to have effects.
 #[derive(Debug, Clone)]
 pub struct NewIntent {
-    /// The id its event will have.
     pub id: EventId,
     pub org_id: OrgId,
     pub opened_at: Timestamp,

@@ -34,7 +34,6 @@ const KEY_BYTES: usize = 64;
 
 /// A row of a list, which is read as a whole or left out as a whole.
 pub(crate) trait Readable: Sized {
-    /// The table.
     const TABLE: &'static str;
     /// The type it is read as.
     type Record;

@@ -15,7 +15,6 @@ use crate::{
 pub struct Surplus {
     /// The org that the provider is kept for; `None` is a provider that every org shares.
     pub org: Option<OrgId>,
-    /// Its slug.
     pub provider: String,
     /// The number of those that are not remembered.
     pub tools: u64,

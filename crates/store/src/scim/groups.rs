@@ -30,7 +30,6 @@ pub struct ScimGroup {
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
     pub revision: i64,
-    /// Number of its members.
     pub members: u64,
 }
 

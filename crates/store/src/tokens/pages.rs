@@ -56,7 +56,7 @@ impl Readable for ListedRow {
     type Record = ListedToken;
 
     fn read(self) -> Result<ListedToken, StoreError> {
-        let state = ListedState::named(&self.state.state);
+        let state = ListedState::from_word(&self.state.state);
         Ok(ListedToken {
             token: self.token.read()?,
             principal_name: self.state.principal_name,

@@ -37,7 +37,6 @@ fn decided(approval: &Approval, vote: Vote) -> Approval {
     approval.decided(&Decider::Operator, vote, None, NOW).unwrap()
 }
 
-/// The numbers of the approvals.
 fn numbers(found: &[StoredApproval]) -> Vec<u32> {
     let number = |it: &StoredApproval| it.approval.id.to_string()[4..].parse().unwrap();
     found.iter().map(number).collect()

@@ -51,7 +51,6 @@ fn key(org_id: OrgId, principal_id: PrincipalId, n: u8) -> PrincipalKey {
     }
 }
 
-/// A token that the key bought.
 fn bought(key: &PrincipalKey, n: u32) -> TokenRecord {
     let method = AuthMethod::Key { thumbprint: key.key.thumbprint().to_owned() };
     TokenRecord { method, ..token(key.org_id, key.principal_id, n) }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use portcullis_core::{clock::Timestamp, principal::Caller, refusal::Refusal, token::TokenKind};
 use portcullis_store::LoginRecord;
 
-use super::LiveToken;
+use super::sessions::LiveToken;
 use crate::{access::Access, session::Session};
 
 impl Access {

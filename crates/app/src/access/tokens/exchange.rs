@@ -89,7 +89,7 @@ impl Access {
         origin: &Origin,
     ) -> Result<Granted, Refusal> {
         let Credentials { subject, actor } = credentials;
-        let scopes = wanted(request.scope, ceiling(subject, actor.as_ref()))?;
+        let scopes = choose_scopes(request.scope, ceiling(subject, actor.as_ref()))?;
         let agreed = self.agree(subject, actor.as_ref(), origin).await?;
         let now = self.base.clock.now();
         let expires_at = agreed.life.ends_at(now, request.expires_in);
@@ -265,7 +265,7 @@ impl Access {
         org: OrgId,
         name: &str,
     ) -> Option<&portcullis_core::trust::TrustRule> {
-        self.trust.rules().named(org, name).map(AsRef::as_ref)
+        self.trust.rules().find(org, name).map(AsRef::as_ref)
     }
 }
 
@@ -302,7 +302,7 @@ fn ceiling(subject: &Party, actor: Option<&Party>) -> ScopeSet {
 }
 
 /// The scopes asked for, or the usual ones if none were. Never more than `allowed`, never none.
-fn wanted(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusal> {
+fn choose_scopes(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet, Refusal> {
     let scopes = asked.unwrap_or(allowed.unless_asked_for());
     if !scopes.is_subset_of(allowed) || scopes.is_empty() {
         let scope = scopes.difference(allowed).to_string();

@@ -156,7 +156,7 @@ impl EventDetached {
     }
 
     /// Actor and source; takes them out of `kept`.
-    fn named(kept: &mut Map<String, Value>) -> Self {
+    fn take_names(kept: &mut Map<String, Value>) -> Self {
         Self {
             actor_name: kept.remove("actor_name").unwrap_or_default(),
             label: kept.remove("label").unwrap_or_default(),
@@ -168,7 +168,7 @@ impl EventDetached {
 
     /// Everything.
     pub(super) fn whole(mut kept: Map<String, Value>) -> Self {
-        let named = Self::named(&mut kept);
+        let named = Self::take_names(&mut kept);
         Self {
             input: Some(kept.remove("input").unwrap_or_default()),
             output: Some(kept.remove("output").unwrap_or_default()),

@@ -43,9 +43,9 @@ const RESTARTED: &str = "The node was restarted before the export was written; a
 /// Makes the export and says how it ended.
 pub(super) async fn run(audit: &Arc<Audit>, ctx: &Ctx, id: ExportId, request: &ExportRequest) {
     let org = ctx.caller().org_id;
-    match made(audit, ctx, id, request).await {
+    match make_export(audit, ctx, id, request).await {
         Ok(written) => {
-            let result = written.told().to_string();
+            let result = written.to_json().to_string();
             insist(audit, || audit.base.store.finish_export(org, id, &result, written.bytes)).await;
         }
         Err(error) => {
@@ -68,7 +68,7 @@ async fn insist<F: Future<Output = Result<bool, StoreError>>>(audit: &Audit, say
     }
 }
 
-async fn made(
+async fn make_export(
     audit: &Arc<Audit>,
     ctx: &Ctx,
     id: ExportId,
@@ -110,8 +110,8 @@ async fn record(
     request: &ExportRequest,
     written: &Written,
 ) -> Result<(), ExportError> {
-    let request = request.told();
-    let result = written.told();
+    let request = request.to_json();
+    let result = written.to_json();
     let event_id = EventId::new(audit.base.ids());
     let made = ExportMade {
         org_id: ctx.caller().org_id,

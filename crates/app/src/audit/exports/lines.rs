@@ -55,7 +55,7 @@ impl Lines {
         let mut marked = 0;
         let mut written = Vec::with_capacity(events.len() * 1_200);
         for (place, event) in events.iter().filter_map(sealed).enumerate() {
-            let mismatches = event.mismatches(self.shown());
+            let mismatches = event.mismatches(self.shown_members());
             marked += u64::from(!mismatches.is_empty());
             match self {
                 Self::Jsonl { shown } => {
@@ -79,7 +79,7 @@ impl Lines {
     }
 
     /// Part of the erasable members that is in a line.
-    fn shown(&self) -> Shown {
+    fn shown_members(&self) -> Shown {
         match self {
             Self::Jsonl { shown } => *shown,
             Self::Csv(_) | Self::Ocsf => Shown::Named,

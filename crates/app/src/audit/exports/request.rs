@@ -110,7 +110,7 @@ impl ExportAsk {
         if to.as_micros().saturating_sub(from.as_micros()) > MOST_DAYS * DAY * 1_000_000 {
             return Err(Wrong::new("from", format!("may be {MOST_DAYS} days before `to`")));
         }
-        let named = self.format.as_deref().map_or(Some(Format::Jsonl), Format::named);
+        let named = self.format.as_deref().map_or(Some(Format::Jsonl), Format::from_word);
         let format = named
             .ok_or_else(|| Wrong::new("format", format!("takes {}", Format::NAMES.join(", "))))?;
         for what in &self.include {
@@ -187,7 +187,7 @@ impl ExportRequest {
     }
 
     /// The request as it is remembered and told.
-    pub(crate) fn told(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "format": self.format.as_str(),
             "from": self.from,
@@ -255,7 +255,7 @@ mod tests {
         let request = ExportAsk { filters, ..ExportAsk::default() }.read(NOW).unwrap();
 
         assert!(!request.is_complete());
-        let told = request.told();
+        let told = request.to_json();
         assert_eq!(told["filters"], json!({"decision": ["deny"]}));
         let filters = Given::from([("colour".to_owned(), vec!["red".to_owned()])]);
         assert_eq!(wrong(ExportAsk { filters, ..ExportAsk::default() }), "filters/colour");

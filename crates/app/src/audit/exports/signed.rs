@@ -12,9 +12,7 @@ pub struct SignedLog {
     /// Origin of the log: `<host>/audit/<org_id>`.
     pub origin: String,
     pub note: String,
-    /// The size of the tree it signs.
     pub size: u64,
-    /// The keys it can be verified with.
     pub keys: Vec<String>,
 }
 

@@ -38,7 +38,7 @@ pub struct Written {
 }
 
 impl Written {
-    pub(crate) fn told(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut told = json!({
             "range": self.range,
             "events": self.events,

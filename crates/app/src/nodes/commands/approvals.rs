@@ -10,7 +10,7 @@ use portcullis_store::{ApprovalChange, ApprovalFilter, StoredApproval};
 
 use super::{Shell, ShellError};
 use crate::{
-    approvals::{ApprovalView, kind_of, target, told},
+    approvals::{ApprovalView, approval_details, kind_of, target},
     audit::{
         events::{patience, row_of},
         holds::reason,
@@ -68,7 +68,8 @@ impl Shell {
             let mut event = self.event(kind_of(vote), org, "approval", id);
             event.target = Some(target(&next));
             event.outcome = Outcome::success(Executed::No);
-            event.detached = event.detached.keep("approval", Some(told(&next)), &*self.random);
+            event.detached =
+                event.detached.keep("approval", Some(approval_details(&next)), &*self.random);
             let change = ApprovalChange { approval: next.clone(), from: Some(revision) };
             if self.writer.change_approval(change, row_of(&event), patience()).await? {
                 return Ok(ApprovalView::new(next, now));

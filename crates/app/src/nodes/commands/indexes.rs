@@ -64,7 +64,6 @@ pub(super) enum IndexFault {
     Value {
         /// Its id, as the record has it.
         id: String,
-        /// Its place.
         sequence: i64,
         /// The value, and the fault of it.
         wrong: String,
@@ -90,7 +89,6 @@ pub(super) enum IndexFault {
 pub(super) struct VerifiedLog {
     /// Place of the first event that is kept.
     pub first: u64,
-    /// Size of the tree.
     pub size: u64,
     pub root: Hash,
 }

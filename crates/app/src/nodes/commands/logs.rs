@@ -68,8 +68,8 @@ impl Shell {
         let made = ExportMade {
             org_id: org.id,
             export: &ExportId::new(self.ids()).to_string(),
-            request: &request.told(),
-            result: &written.told(),
+            request: &request.to_json(),
+            result: &written.to_json(),
             actor,
             asked: None,
             detached,
@@ -179,9 +179,9 @@ fn records(origin: &str, events: &[EventRecord]) -> Result<Vec<Value>, ShellErro
 
 /// A request as it is told to a person.
 #[must_use]
-pub fn told(request: &ExportRequest, written: &Written) -> Value {
-    let mut told = request.told();
-    if let (Value::Object(told), Value::Object(written)) = (&mut told, written.told()) {
+pub fn describe_export(request: &ExportRequest, written: &Written) -> Value {
+    let mut told = request.to_json();
+    if let (Value::Object(told), Value::Object(written)) = (&mut told, written.to_json()) {
         told.extend(written);
     }
     json!(told)

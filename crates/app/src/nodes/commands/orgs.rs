@@ -4,12 +4,12 @@ use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
 use portcullis_store::{Org, StoreError};
 
 use super::{Shell, ShellError};
-use crate::directory::named;
+use crate::directory::check_name;
 
 impl Shell {
     /// Makes an org.
     pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, ShellError> {
-        named(name)?;
+        check_name(name)?;
         let org = Org {
             id: OrgId::new(self.ids()),
             name: name.to_owned(),

@@ -12,7 +12,7 @@ use super::{Shell, ShellError};
 use crate::{
     audit::events::{patience, row_of},
     tools::pins::{
-        acceptance::{Waiting, told},
+        acceptance::{Waiting, acceptance_details},
         events::{concerned, tool},
         recalled::accepted,
     },
@@ -76,7 +76,7 @@ impl Shell {
             return Err(ShellError::Changed(pin.tool.to_string()));
         }
         let waiting = self.waiting(pin).await?;
-        let change = told(pin, version, waiting.as_ref());
+        let change = acceptance_details(pin, version, waiting.as_ref());
         for org in concerned(&self.store, pin.org).await? {
             let detached = Detached::default()
                 .keep("actor_name", self.os_user.as_deref(), &*self.random)

@@ -92,14 +92,14 @@ impl Providers {
         }
         let id = ProviderId::new(self.base.ids());
         let known = self.authorizer(&provider, settings).await;
-        let server = match known.and_then(Server::named) {
+        let server = match known.and_then(Server::require_issuer) {
             Ok(server) => server,
             Err(unknown) => {
                 let refusal = provider.unknown(&unknown);
                 return Err(self.connect_failed(&connect, id, refusal).await);
             }
         };
-        let scopes = wanted(settings, &server, scopes)?;
+        let scopes = choose_scopes(settings, &server, scopes)?;
         let client = match self.client_at(&provider, settings, &server).await {
             Ok(client) => client,
             Err(refusal) => return Err(self.connect_failed(&connect, id, refusal).await),
@@ -215,7 +215,7 @@ fn permitted(settings: &OAuthSettings, asked: &[String]) -> Result<(), Refusal> 
 
 /// The scopes to ask for: those of the caller, the operator's, those that the server's challenge
 /// names, or all it lists. Without a list of the operator, only what the server lists can be had.
-fn wanted(
+fn choose_scopes(
     settings: &OAuthSettings,
     server: &Server,
     asked: Option<Vec<String>>,

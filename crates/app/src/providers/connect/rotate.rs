@@ -17,15 +17,7 @@ pub enum RotateError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the secret `{field}` of the {kind} `{row}`: {error}")]
-    Secret {
-        /// Kind of its owner.
-        kind: String,
-        /// Id of its owner.
-        row: String,
-        /// Field of its owner.
-        field: String,
-        error: VaultError,
-    },
+    Secret { kind: String, row: String, field: String, error: VaultError },
 }
 
 /// Wraps everything that is sealed under another key under the first one of `vault`; gives how many

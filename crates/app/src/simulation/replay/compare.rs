@@ -174,7 +174,6 @@ pub(super) fn recorded(core: &Core<'_>) -> Option<SimulatedDecision> {
     })
 }
 
-/// Compares the decision before with the one after.
 pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcome {
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {

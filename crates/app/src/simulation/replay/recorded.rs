@@ -186,7 +186,8 @@ impl Inputs<'_> {
             self.input_paths.push("context.input".to_owned());
         } else {
             members.retain(|name, _| !masked.contains(name));
-            let declared = tool.shown().input_schema.get("properties").and_then(Value::as_object);
+            let declared =
+                tool.listed_definition().input_schema.get("properties").and_then(Value::as_object);
             let names = declared.into_iter().flatten().map(|(name, _)| name).chain(members.keys());
             let known = names.filter(|name| !masked.contains(*name));
             let paths = known.map(|name| format!("context.input[{}]", Value::from(name.as_str())));

@@ -180,14 +180,14 @@ impl Tally {
             summary: self.summary,
             approvals: self.approvals.report(span, share),
             by_policy: self.by_policy.into_values().collect(),
-            changes: groups.into_iter().map(|(group, seen)| seen.answered(group)).collect(),
+            changes: groups.into_iter().map(|(group, seen)| seen.change_of(group)).collect(),
             changes_left_off,
         }
     }
 }
 
 impl GroupedChanges {
-    fn answered(self, group: ChangeGroup) -> ReplayChange {
+    fn change_of(self, group: ChangeGroup) -> ReplayChange {
         ReplayChange {
             change: group.change,
             count: self.count,

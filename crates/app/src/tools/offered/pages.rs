@@ -80,14 +80,14 @@ impl Tools {
         if let Some(page) = pages.get(&key) {
             return page;
         }
-        let page = Arc::new(written(offered, names, era, key.after.as_deref()));
+        let page = Arc::new(write_page(offered, names, era, key.after.as_deref()));
         pages.insert(key, Arc::clone(&page));
         page
     }
 }
 
 /// Writes the tools after the one of this id.
-fn written(
+fn write_page(
     offered: &OfferedTools,
     names: ListedNames,
     era: Era,

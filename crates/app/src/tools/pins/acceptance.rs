@@ -33,7 +33,7 @@ impl Waiting {
 }
 
 /// Particulars of the event that tells of an acceptance.
-pub(crate) fn told(pin: &Pin, version: &str, waiting: Option<&Waiting>) -> Value {
+pub(crate) fn acceptance_details(pin: &Pin, version: &str, waiting: Option<&Waiting>) -> Value {
     json!({
         "action": "accepted",
         "old_version": pin.accepted.as_ref().map(|it| &it.version),

@@ -19,7 +19,6 @@ const WAITS_SECONDS: i64 = 30 * 86_400;
 
 /// The part of a list that fits within the limit.
 pub(super) struct Fitted {
-    /// Tools that are remembered, or can be.
     pub(super) listed: Vec<ToolDefinition>,
     /// The number of tools above the limit.
     pub(super) surplus: u64,

@@ -47,7 +47,6 @@ pub(super) struct Changed {
 /// A tool that is listed with the same values as accepted, in another order.
 pub(super) struct Rearranged {
     pub(super) tool: ToolId,
-    /// Version of what is listed.
     pub(super) version: String,
 }
 
@@ -64,7 +63,6 @@ pub(crate) struct LeftOut {
 /// A tool that is not in the catalogue, as it is shown to callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTool {
-    /// Slug of its provider.
     pub provider: String,
     /// Its name, masked; empty if it has none.
     pub name: String,

@@ -119,7 +119,6 @@ impl Scene {
         first + within
     }
 
-    /// The statements of a change.
     pub(super) fn statements(&self, change: &Change) -> Vec<String> {
         let org = format!("org_id = '{}'", self.org.id);
         match change {

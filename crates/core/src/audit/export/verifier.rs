@@ -68,7 +68,6 @@ pub(super) fn refused(what: &str, error: &CheckpointError) -> Fault {
 /// Result of verifying a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Origin of the log.
     pub log: String,
     /// Events that are in the signed tree.
     pub events: u64,

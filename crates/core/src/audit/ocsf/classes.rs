@@ -87,7 +87,6 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
     }
 }
 
-/// Returns the status of an outcome.
 pub(super) fn status(outcome: &str) -> Caption {
     match outcome {
         "success" => (1, "Success"),

@@ -108,9 +108,9 @@ fn value(plain: Plain<'_>) -> Result<Value, Unbuildable> {
         Plain::Text(text) => Value::from(&*text),
         Plain::Long(number) => Value::from(number),
         Plain::Bool(flag) => Value::from(flag),
-        Plain::Decimal(scaled) => made(&NAMES.decimal, &decimal(scaled))?,
-        Plain::Time(text) => made(&NAMES.datetime, &text)?,
-        Plain::Ip(ip) => made(&NAMES.ip, &ip.to_string())?,
+        Plain::Decimal(scaled) => construct(&NAMES.decimal, &decimal(scaled))?,
+        Plain::Time(text) => construct(&NAMES.datetime, &text)?,
+        Plain::Ip(ip) => construct(&NAMES.ip, &ip.to_string())?,
         Plain::Set(items) => {
             let items: Result<Vec<Value>, _> = items.into_iter().map(value).collect();
             Value::set(items?, None)
@@ -143,7 +143,7 @@ fn name(text: &str) -> Name {
     text.parse().expect("a function name")
 }
 
-fn made(function: &Name, text: &str) -> Result<Value, Unbuildable> {
+fn construct(function: &Name, text: &str) -> Result<Value, Unbuildable> {
     let function = Extensions::all_available().func(function).map_err(|_| Unbuildable)?;
     match function.call(&[Value::from(text)]) {
         Ok(PartialValue::Value(value)) => Ok(value),

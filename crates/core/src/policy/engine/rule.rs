@@ -147,7 +147,7 @@ impl ActionScope {
 
     /// The actions and groups that it names.
     #[must_use]
-    pub fn named(&self) -> &[EntityUid] {
+    pub fn uids(&self) -> &[EntityUid] {
         match self {
             Self::Any => &[],
             Self::Eq(uid) => std::slice::from_ref(uid),

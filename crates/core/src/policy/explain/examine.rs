@@ -88,7 +88,7 @@ impl<'a> Examination<'a> {
         };
         if self.explain != Explain::Determining {
             let all = active.iter().chain(&shadow);
-            examined.candidates = all.map(|said| self.shown(said)).collect();
+            examined.candidates = all.map(|said| self.consider(said)).collect();
             examined.candidates.sort_by(|a, b| a.policy.cmp(&b.policy));
         }
         examined
@@ -165,7 +165,7 @@ impl<'a> Examination<'a> {
         decision
     }
 
-    fn shown(&self, said: &ExaminedCandidate<'_>) -> Considered {
+    fn consider(&self, said: &ExaminedCandidate<'_>) -> Considered {
         let policy = &said.candidate.policy;
         let clause = |(part, outcome): &(&ConditionClause, Outcome)| Clause {
             clause: part.text.clone(),

@@ -168,5 +168,5 @@ fn is_near(scope: &RuleScope, provider: &str) -> bool {
         slug == provider || HINTS.contains(&id)
     };
     let (resource, _) = scope.resource.parts();
-    scope.action.named().iter().chain(resource).any(is_of_provider)
+    scope.action.uids().iter().chain(resource).any(is_of_provider)
 }

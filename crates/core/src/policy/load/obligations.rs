@@ -260,7 +260,7 @@ pub(in crate::policy) fn channel(
 
 /// `off`, `commit`, `redacted` or `full`.
 pub(in crate::policy) fn capture(value: &str) -> Result<Capture, Fault> {
-    Capture::named(value.trim()).ok_or_else(|| {
+    Capture::from_word(value.trim()).ok_or_else(|| {
         let message = "write `@log(\"full\")`, or `redacted`, `commit` or `off`";
         fault("log", "invalid_annotation", message.to_owned())
     })

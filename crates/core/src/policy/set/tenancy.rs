@@ -107,12 +107,12 @@ impl OrgView {
             },
             ExprKind::UnaryApp { op: UnaryOp::Not, arg } => self.says(arg).map(|said| !said),
             ExprKind::BinaryApp { op: BinaryOp::In, arg1, arg2 } if is_of_the_call(arg1) => {
-                let said = any(named(arg2)?.iter().map(|entity| self.within(entity)));
+                let said = any(entities_of(arg2)?.iter().map(|entity| self.within(entity)));
                 // It is principals that are in an org.
                 said.filter(|said| !said || is_principal(arg1))
             }
             ExprKind::BinaryApp { op: BinaryOp::Eq, arg1, arg2 } if is_of_the_call(arg1) => {
-                let said = any(named(arg2)?.iter().map(|entity| self.within(entity)));
+                let said = any(entities_of(arg2)?.iter().map(|entity| self.within(entity)));
                 // No principal is an org, and a member of one may be any principal.
                 said.filter(|said| !said)
             }
@@ -214,13 +214,13 @@ fn is_principal(expression: &Expr) -> bool {
 
 /// The entity, or the set of entities, that an expression spells out.
 #[expect(clippy::wildcard_enum_match_arm, reason = "whatever the library adds is unknown")]
-fn named(expression: &Expr) -> Option<Vec<EntityUid>> {
+fn entities_of(expression: &Expr) -> Option<Vec<EntityUid>> {
     match expression.expr_kind() {
         ExprKind::Lit(Literal::EntityUID(entity)) => {
             Some(vec![EntityUid::from(entity.as_ref().clone())])
         }
         ExprKind::Set(members) => {
-            let members = members.iter().map(named).collect::<Option<Vec<_>>>()?;
+            let members = members.iter().map(entities_of).collect::<Option<Vec<_>>>()?;
             Some(members.into_iter().flatten().collect())
         }
         _ => None,
@@ -238,7 +238,7 @@ fn cannot_fail(expression: &Expr) -> bool {
         }
         ExprKind::UnaryApp { op: UnaryOp::Not, arg } => cannot_fail(arg),
         ExprKind::BinaryApp { op: BinaryOp::In, arg1, arg2 } => {
-            is_of_the_call(arg1) && named(arg2).is_some()
+            is_of_the_call(arg1) && entities_of(arg2).is_some()
         }
         ExprKind::BinaryApp { op: BinaryOp::Eq, arg1, arg2 } => {
             is_of_the_call(arg1) && matches!(arg2.expr_kind(), ExprKind::Lit(Literal::EntityUID(_)))

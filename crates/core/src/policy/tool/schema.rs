@@ -29,7 +29,7 @@ pub(in crate::policy) struct Shapes {
 
 impl Shapes {
     pub(in crate::policy) fn of(tool: &Tool, facts: Vec<Arc<Fact>>) -> Self {
-        let definition = tool.shown();
+        let definition = tool.listed_definition();
         let output = definition.output_schema.as_ref();
         Self {
             input: crate::policy::tool::shape::of_object(&definition.input_schema),

@@ -237,7 +237,6 @@ impl<'a> Array<'a, Metered> for Items<'a> {
     }
 }
 
-/// A number.
 pub(super) struct Literal<'a>(&'a str);
 
 impl Literal<'_> {

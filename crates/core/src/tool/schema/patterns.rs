@@ -128,7 +128,6 @@ impl Patterns {
         Ok(patterns)
     }
 
-    /// The pattern of this text.
     pub(super) fn get(&self, text: &str) -> Option<Arc<Pattern>> {
         self.texts.get(text).cloned()
     }

@@ -41,7 +41,6 @@ pub struct ReadNonce {
 #[derive(Debug)]
 pub struct DpopNonces {
     key: hmac::Key,
-    /// The name of this process.
     process: [u8; 8],
 }
 

@@ -15,7 +15,7 @@ use crate::{
     answer::{ErrorAnswer, One},
     body::{self, RequestBody, text, wrong_member},
     caller::{Credential, TokenScheme},
-    outcome::Outcome,
+    outcome::HandlerResult,
     strangers::Charged,
 };
 
@@ -47,7 +47,7 @@ pub(crate) async fn exchange(
     Credential { bearer, scheme, exchange }: Credential,
     State(gateway): State<Arc<Gateway>>,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     let app = &gateway.app;
     let origin = &exchange.origin;
     let charged = |refusal| app.quotas.charge_source(refusal, origin).refusal;

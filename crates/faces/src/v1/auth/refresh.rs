@@ -13,7 +13,7 @@ use crate::{
     answer::{ErrorAnswer, One},
     body::{self, RequestBody, text},
     caller::Credential,
-    outcome::Outcome,
+    outcome::HandlerResult,
     strangers::Charged,
 };
 
@@ -36,7 +36,7 @@ pub(crate) async fn refresh(
     Credential { bearer, exchange, .. }: Credential,
     State(gateway): State<Arc<Gateway>>,
     request: RequestBody,
-) -> Result<Outcome, Outcome> {
+) -> HandlerResult {
     let app = &gateway.app;
     let origin = &exchange.origin;
     let charged = |refusal| app.quotas.charge_source(refusal, origin).refusal;

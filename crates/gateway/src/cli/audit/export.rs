@@ -12,7 +12,7 @@ use std::{
 use aws_lc_rs::digest;
 use clap::Args;
 use portcullis_app::{
-    ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, told,
+    ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, describe_export,
 };
 use portcullis_core::clock::Timestamp;
 use portcullis_store::ExportBeat;
@@ -93,7 +93,7 @@ impl Export {
             bar.clear();
             let written = written.inspect_err(|_| place.give_up())?;
             place.finish()?;
-            Ok(told(&request, &written))
+            Ok(describe_export(&request, &written))
         };
         let made = installation.with_office(export).await;
         tell(&installation, output.as_deref(), made)

@@ -46,7 +46,7 @@ impl Filters {
             let actor = super::actor(office, org, Some(named)).await?;
             self.actor = actor.map(|id| id.to_string());
         }
-        Ok(self.named().collect())
+        Ok(self.parameters().collect())
     }
 
     /// The same for a request to a gateway, which looks up the name of an actor.
@@ -55,10 +55,10 @@ impl Filters {
         if let Some(named) = self.actor.as_deref().filter(|it| !is_id(it)) {
             self.actor = Some(gateway.principal(named).await?.id.to_string());
         }
-        Ok(self.named().collect())
+        Ok(self.parameters().collect())
     }
 
-    fn named(self) -> impl Iterator<Item = (String, Vec<String>)> {
+    fn parameters(self) -> impl Iterator<Item = (String, Vec<String>)> {
         let one = |value: Option<String>| value.into_iter().collect();
         let all: [(&str, Vec<String>); 8] = [
             ("type", self.kind),

@@ -77,7 +77,7 @@ impl Source {
         let mut head = Vec::new();
         input.by_ref().take(HEAD).read_to_end(&mut head).map_err(unreadable)?;
         let form = match form {
-            Form::Auto => told(path, &head),
+            Form::Auto => guess_form(path, &head),
             Form::Json | Form::Jsonl | Form::Text => form,
         };
         let input = Box::new(Cursor::new(head).chain(input));
@@ -158,7 +158,7 @@ pub(super) fn newlines(text: &[u8]) -> u64 {
 }
 
 /// The form that a name and the first bytes tell.
-fn told(path: &Path, head: &[u8]) -> Form {
+fn guess_form(path: &Path, head: &[u8]) -> Form {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let begins_as_json = begins_as_json(head);
     match extension {
@@ -241,7 +241,7 @@ mod tests {
             ("a.txt", "4111", Form::Text),
             ("a.txt", "", Form::Text),
         ] {
-            assert_eq!(told(Path::new(name), head.as_bytes()), form, "{name} {head}");
+            assert_eq!(guess_form(Path::new(name), head.as_bytes()), form, "{name} {head}");
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
             let Value::Object(members) = entry else {
                 return Err(format!(
                     "the server {} is not described by an object",
-                    super::secrets::shown(name)
+                    super::secrets::quote_name(name)
                 )
                 .into());
             };
@@ -137,7 +137,7 @@ fn blank(text: &mut [u8], start: usize, end: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         entries(text.as_bytes()).unwrap_err().to_string()
     }
 
@@ -179,7 +179,7 @@ mod tests {
             ("sk-secret", "line 1"),
             ("", "`mcpServers`"),
         ] {
-            let told = told(text);
+            let told = error_of(text);
             assert!(told.contains(wanted) && !told.contains("sk-secret"), "{text}: {told}");
         }
         assert!(entries(&[0xFF]).is_err());

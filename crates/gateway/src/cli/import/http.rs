@@ -7,7 +7,7 @@ use portcullis_upstream::Endpoint;
 use super::{
     imported::Imported,
     members::{Members, SSE},
-    secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
+    secrets::{Detectors, is_expanded, is_secret_name, quote_name, quoted},
     variables::is_usable_variable,
 };
 
@@ -150,7 +150,7 @@ fn credential_header(headers: Vec<(String, String)>) -> Result<Option<(String, S
         .filter(|(name, _)| !OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()))
         .collect();
     if headers.len() > 1 {
-        let names: Vec<_> = headers.iter().map(|(name, _)| shown(name)).collect();
+        let names: Vec<_> = headers.iter().map(|(name, _)| quote_name(name)).collect();
         return Err(format!(
             "it wants the headers {}, and this gateway sends one to a server; if one is enough, \
              remove the others",
@@ -171,8 +171,8 @@ fn credential(name: &str, value: &str, imported: &mut Imported<'_>) {
     let authorizes = name.eq_ignore_ascii_case("authorization");
     let part = if authorizes { "token" } else { name };
     let what = match scheme {
-        Some(scheme) => format!("what follows `{scheme}` in the header {}", shown(name)),
-        None => format!("the header {}", shown(name)),
+        Some(scheme) => format!("what follows `{scheme}` in the header {}", quote_name(name)),
+        None => format!("the header {}", quote_name(name)),
     };
     let reference = imported.refer(part, secret, &what);
     imported.set("auth", "\"api_key\"");

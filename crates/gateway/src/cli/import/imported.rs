@@ -14,7 +14,6 @@ use super::{
 pub(super) struct Imported<'a> {
     pub(super) slug: String,
     names: &'a mut Names,
-    /// The `[[providers]]` entry.
     pub(super) entry: String,
     pub(super) variables: Vec<Variable>,
     pub(super) notes: Vec<String>,
@@ -24,7 +23,7 @@ pub(super) struct Imported<'a> {
 
 impl<'a> Imported<'a> {
     /// An entry that says only what it is called.
-    pub(super) fn named(slug: &str, name: &str, names: &'a mut Names) -> Self {
+    pub(super) fn begin(slug: &str, name: &str, names: &'a mut Names) -> Self {
         let mut entry = format!("[[providers]]\nslug = {}\n", quoted(slug));
         if name != slug {
             entry.extend(["name = ", &quoted(name), "\n"]);

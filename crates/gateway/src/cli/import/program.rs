@@ -5,7 +5,7 @@ use super::{
     imported::Imported,
     members::{Members, SSE},
     risks,
-    secrets::{Detectors, is_expanded, is_secret_name, quoted, shown},
+    secrets::{Detectors, is_expanded, is_secret_name, quote_name, quoted},
 };
 
 /// A program as a client starts it.
@@ -137,7 +137,11 @@ impl Program {
             let value = if detectors.is_plain(name, value) {
                 quoted(value)
             } else {
-                imported.refer(name, value, &format!("the variable {} of the program", shown(name)))
+                imported.refer(
+                    name,
+                    value,
+                    &format!("the variable {} of the program", quote_name(name)),
+                )
             };
             env.push(format!("{} = {value}", quoted(name)));
         }

@@ -9,7 +9,7 @@ use super::{
     imported::Imported,
     members::{ImportedTransport, Members},
     program,
-    secrets::{Detectors, shown},
+    secrets::{Detectors, quote_name},
     variables::Names,
 };
 
@@ -47,7 +47,7 @@ pub(super) fn import<'a>(
     for idle in ["name", "description", "version", "icon", "gallery", "title"] {
         members.left.remove(idle);
     }
-    let mut imported = Imported::named(slug, &entry.name, names);
+    let mut imported = Imported::begin(slug, &entry.name, names);
     match members.kind()? {
         ImportedTransport::Program => {
             let program = program::Program::read(&mut members)?;
@@ -66,7 +66,7 @@ pub(super) fn import<'a>(
         imported.set("timeout_seconds", &seconds.to_string());
     }
     if !members.left.is_empty() {
-        let names: Vec<_> = members.left.keys().map(|name| shown(name)).collect();
+        let names: Vec<_> = members.left.keys().map(|name| quote_name(name)).collect();
         imported.note(format!("Not taken over: {}.", names.join(", ")));
     }
     if TOOL_FILTERS.iter().any(|name| members.left.contains_key(*name)) {

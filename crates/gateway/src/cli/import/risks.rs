@@ -158,7 +158,7 @@ pub(super) fn warnings<'a>(
         )
     });
     let decisive = variables.filter(|name| decides_code(name)).map(|name| {
-        let name = super::secrets::shown(name);
+        let name = super::secrets::quote_name(name);
         format!(
             "`{slug}` sets the variable {name}, which decides what code its programs run. Leave it \
              out unless you know what it is for."
@@ -225,7 +225,7 @@ fn decides_code(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn called(command: &str) -> Option<String> {
+    fn code_in(command: &str) -> Option<String> {
         let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
         inline_code(&command)
     }
@@ -256,7 +256,7 @@ mod tests {
             ("cmd /c x", "cmd /c"),
             ("npx -y -p a -c x", "npx -c"),
         ] {
-            assert_eq!(called(command).as_deref(), Some(wanted), "{command}");
+            assert_eq!(code_in(command).as_deref(), Some(wanted), "{command}");
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
             "sh",
             "",
         ] {
-            assert_eq!(called(command), None, "{command}");
+            assert_eq!(code_in(command), None, "{command}");
         }
     }
 

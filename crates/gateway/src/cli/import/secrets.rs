@@ -77,7 +77,7 @@ const SETTINGS: [&str; 19] = [
 ];
 
 /// A name as it is told to people: in quotes, without what would end a comment, and not endless.
-pub(super) fn shown(name: &str) -> String {
+pub(super) fn quote_name(name: &str) -> String {
     let cut: String = name.chars().take(80).collect();
     format!("{cut:?}")
 }

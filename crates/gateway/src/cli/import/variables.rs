@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use portcullis_core::secret::Secret;
 
-use super::secrets::{is_expanded, shown};
+use super::secrets::{is_expanded, quote_name};
 
 /// A variable of the gateway's environment that has to be set.
 #[derive(Debug)]
@@ -12,7 +12,6 @@ pub(super) struct Variable {
     pub(super) name: String,
     /// Content of the value, in words.
     pub(super) holds: String,
-    /// The value, if the client has it.
     pub(super) value: Option<Secret>,
 }
 
@@ -31,7 +30,7 @@ impl Names {
                 Variable { name: name.to_owned(), holds, value: None }
             }
             Some(Reference::Asked(input)) => {
-                let holds = format!("{what}, for which the client asks as {}", shown(input));
+                let holds = format!("{what}, for which the client asks as {}", quote_name(input));
                 Variable { name: self.free(&derived(slug, input), value), holds, value: None }
             }
             None => {

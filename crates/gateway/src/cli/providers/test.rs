@@ -60,13 +60,13 @@ impl Test {
             self.slug,
             patience.as_secs()
         ));
-        let done = self.told(&node, patience, input).await;
+        let done = self.report(&node, patience, input).await;
         node.store.close().await;
         let (shown, text) = done?;
         self.installation.output().record(&shown, &text)
     }
 
-    async fn told(
+    async fn report(
         &self,
         node: &Node,
         patience: Duration,
@@ -86,7 +86,7 @@ impl Test {
             )
             .into());
         }
-        let result = called(node, tool.id.as_str(), input).await?;
+        let result = call_tool(node, tool.id.as_str(), input).await?;
         text = format!("{text}\n{name}: {}", visible(&result.root().line()));
         if let Some(members) = shown.as_object_mut() {
             members.insert("result".to_owned(), result.root().to_value());
@@ -96,7 +96,7 @@ impl Test {
 }
 
 /// The result of a governed call by the bearer of the token in the environment.
-async fn called(node: &Node, tool: &str, input: Document) -> Result<Document, Failure> {
+async fn call_tool(node: &Node, tool: &str, input: Document) -> Result<Document, Failure> {
     let token = std::env::var(TOKEN).map(Secret::new);
     let token = token.map_err(|_| format!("put the token to call with into {TOKEN}"))?;
     let origin = Origin {

@@ -188,7 +188,7 @@ impl OAuth {
         let Some(name) = &self.token_auth else { return Ok(None) };
         let wrong = "`oauth.token_auth` has to be `client_secret_basic`, `client_secret_post` or \
                      `none`";
-        TokenMethod::named(name).map(Some).ok_or_else(|| wrong.to_owned())
+        TokenMethod::from_word(name).map(Some).ok_or_else(|| wrong.to_owned())
     }
 }
 

@@ -5,7 +5,6 @@ use std::{cell::RefCell, collections::BTreeMap};
 use portcullis_testkit::{Answer, Gateway};
 use reqwest::{Method, RequestBuilder};
 
-/// An answer with the page in it.
 pub(crate) type Page = Answer;
 
 /// A browser at a gateway.
@@ -46,7 +45,6 @@ impl<'a> Browser<'a> {
         self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());
     }
 
-    /// A page.
     pub(crate) async fn open(&self, path: &str) -> Page {
         self.send(self.gateway.request(Method::GET, path)).await
     }

@@ -33,7 +33,6 @@ fn form(message: &str) -> Value {
     }})
 }
 
-/// The answer to it.
 pub(super) fn answers() -> Value {
     answering("Ada")
 }

@@ -30,7 +30,6 @@ pub(super) fn encoded(fields: &Fields) -> String {
     url.query().unwrap_or_default().to_owned()
 }
 
-/// The challenge of this verifier.
 pub(super) fn challenge(verifier: &str) -> String {
     PkceVerifier::kept(Secret::new(verifier.to_owned())).challenge()
 }

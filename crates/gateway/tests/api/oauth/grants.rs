@@ -175,7 +175,6 @@ impl Site {
         self.gateway.send(request.header("content-type", form).body(encoded(&fields))).await
     }
 
-    /// A token of this principal.
     fn with_token(&self, token: &Answer) -> Principal {
         assert_eq!(token.status, 200, "{}", token.text);
         let token = token.at("/access_token").as_str().unwrap().to_owned();

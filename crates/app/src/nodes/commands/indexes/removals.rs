@@ -153,7 +153,7 @@ impl Removals {
                 if !erasure.covers(event.sequence, committed_at) {
                     continue;
                 }
-                if let Some(name) = erasure.kept(event, committed_at) {
+                if let Some(name) = erasure.remaining_member(event, committed_at) {
                     return Err(wrong(format!(
                         "the detached value `{name}` was erased, as the log tells, and is there again"
                     )));
@@ -200,7 +200,7 @@ impl Erasure {
 
     /// A member of an event it covers that is there although it was erased. Where something was
     /// held it cannot be told which event that was.
-    fn kept(&self, event: &IndexedEvent, committed_at: Timestamp) -> Option<String> {
+    fn remaining_member(&self, event: &IndexedEvent, committed_at: Timestamp) -> Option<String> {
         let began = self.began_at.as_micros().saturating_sub(UNDER_WAY);
         if self.held > 0 || committed_at.as_micros() >= began {
             return None;

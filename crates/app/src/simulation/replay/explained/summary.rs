@@ -63,7 +63,7 @@ impl<'a> Recorded<'a> {
 
     /// Writes the summary, and the parts of the call without which policies cannot be asked.
     pub(super) fn conclude(&self, tool: Option<&Tool>, explanation: &mut EventExplanation) {
-        explanation.summary.push(self.told());
+        explanation.summary.push(self.describe_decision());
         if self.decision.is_none() || matches!(self.policy, TOKEN_SCOPES | TOOL_PINNING) {
             return;
         }
@@ -80,7 +80,7 @@ impl<'a> Recorded<'a> {
         explanation.summary.extend(sentences.into_iter().flatten());
     }
 
-    fn told(&self) -> String {
+    fn describe_decision(&self) -> String {
         let Self { policy, status, tool, .. } = self;
         let reason =
             self.reason.map(|reason| format!(": {}", sentence(reason))).unwrap_or_default();
