@@ -19,6 +19,7 @@ pub trait JsonValue<'a>: Copy {
     /// The member of an object.
     fn get(self, name: &str) -> Option<Self>;
 
+    /// The text, if it is one.
     #[inline]
     fn text(self) -> Option<&'a str> {
         match self.kind() {

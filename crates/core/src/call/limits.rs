@@ -14,6 +14,7 @@ pub trait Limiter {
     /// Takes one from the rate of this key, or says when there will be room.
     fn take(&self, key: &str, rate: Rate) -> Result<(), Full>;
 
+    /// Gives one back to the rate of this key.
     fn give_back(&self, key: &str, rate: Rate);
 }
 

@@ -102,7 +102,7 @@ impl Ending {
 /// Members that differ from call to call.
 fn without_ids(mut value: Value) -> Value {
     const OWN: &str = "sequence occurred_at recorded_at audit_event_id request integrity \
-        commitments retry_after";
+        commitments durations retry_after";
     match &mut value {
         Value::Object(members) => {
             let is_event = |value: &Value| value.as_str().is_some_and(|id| id.starts_with("evt_"));
