@@ -26,6 +26,10 @@ pub(super) struct ObjectTables {
     rows: Vec<u32>,
     /// Members that a label may name, and the rank from which on it may not.
     values: Vec<(u32, usize)>,
+    /// The segment of the name `kty`, which only a JSON Web Key has.
+    key_type: Option<u32>,
+    /// Members of such a key that are secret.
+    private: Vec<u32>,
 }
 
 impl ObjectTables {
@@ -40,6 +44,11 @@ impl ObjectTables {
         node: u32,
         first: usize,
     ) {
+        match key {
+            "kty" => self.key_type = first.checked_sub(1).map(small),
+            "d" | "k" if laid == Laid::Text => self.private.push(node),
+            _ => {}
+        }
         // Most members are neither.
         if laid == Laid::Array || labels::may_be_named(key.as_bytes()) {
             self.note_member(body, key, laid, member, node, first);
@@ -82,6 +91,11 @@ impl ObjectTables {
         {
             for (value, _) in self.values.iter().filter(|(_, last)| rank < *last) {
                 body.label(Some(*value), label);
+            }
+        }
+        if let Some(key_type) = self.key_type {
+            for member in &self.private {
+                body.label(Some(*member), key_type);
             }
         }
         if self.heads.is_empty() {

@@ -168,7 +168,8 @@ fn rut(candidate: &Candidate<'_>) -> Option<i32> {
         10 => b'K',
         digit => b'0' + u8::try_from(digit).ok()?,
     };
-    (check.to_ascii_uppercase() == expected && varied(rest)).then_some(5)
+    // A number of one digit alone stands for any, but belongs to somebody all the same.
+    (check.to_ascii_uppercase() == expected).then(|| if varied(rest) { 5 } else { -4 })
 }
 
 /// Name, date of birth, sex, state, and a digit that checks all of it.

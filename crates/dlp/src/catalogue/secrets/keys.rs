@@ -38,6 +38,20 @@ pub(super) const ALL: &[Detector] = &[
     ]),
     Detector {
         edges: Edges::Any,
+        check: private_member,
+        shape: Shape::Value { literals: &["kty"], find: |_, _| None },
+        ..vendor("jwk_private_key", "Private member of a JSON Web Key, beside `kty`", &[], "")
+    }
+    .fires(&[concat!(
+        r#"{"kty": "EC", "crv": "P-256", "d": "XN3EW64ZmV4uJBenuxXQ9w2q"#,
+        r#"Em1slYm4Wam4_BNx3Kt"}"#
+    )])
+    .passes(&[
+        r#"{"kty": "EC", "x": "XN3EW64ZmV4uJBenuxXQ9w2qEm1slYm4Wam4_BNx3Kt"}"#,
+        r#"{"kty": "RSA", "d": "none"}"#,
+    ]),
+    Detector {
+        edges: Edges::Any,
         ..vendor(
             "putty_private_key",
             "PuTTY private key file",
@@ -220,6 +234,20 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&[concat!("secret-token:", "E92FB7EB-D882-47A4-A265-A0B6135DC842")])
     .passes(&["secret-token: ${TOKEN}", "secret-token:read-from-environment"]),
 ];
+
+/// All of the member that `kty` names, in base64url: 128 bits or more.
+fn private_member(candidate: &Candidate<'_>) -> Option<i32> {
+    const SHORTEST: usize = 22;
+    let value = candidate.matched();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let is_mixed =
+        value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    (candidate.key == Some(b"kty")
+        && value.len() >= SHORTEST
+        && is_mixed
+        && value.iter().all(is_part))
+    .then_some(0)
+}
 
 /// A key block has key text after its first line, not prose.
 fn private_key(candidate: &Candidate<'_>) -> Option<i32> {
