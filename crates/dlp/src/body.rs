@@ -14,3 +14,4 @@ mod records;
 pub(super) mod segment;
 pub(super) mod table_rows;
 pub(super) mod tables;
+mod yaml;

@@ -24,7 +24,7 @@ const MOST: usize = 10_000;
 const IN_VAIN: usize = 4;
 
 /// Bounds on JSON in a text. A body may have a node less for each entry.
-const BOUNDS: Bounds = Bounds {
+pub(super) const BOUNDS: Bounds = Bounds {
     depth: 64,
     nodes: 100_000,
     string_bytes: 4 << 20,

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range};
 
 use portcullis_json::Document;
 
-use crate::body::records::Records;
+use crate::body::{records::Records, yaml::Outline};
 
 /// Treatment of texts that hold JSON.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -62,6 +62,7 @@ pub(super) enum Piece {
     Json(usize, Document),
     /// Names and values, in this text.
     Records(Records, Box<str>),
+    Outline(Outline),
 }
 
 impl Inner {

@@ -15,6 +15,7 @@ use crate::{
         folded::{Folded, Folding, InnerOrigin, InnerPlace, Piece},
         records::{self, Records},
         segment::{SegmentKind, small},
+        yaml::{self, Outline},
     },
     limits::{Limits, Unscannable},
 };
@@ -42,15 +43,31 @@ impl Body {
         let parts = embedded::parts(text, limits.max_depth);
         let entries: usize = parts.iter().map(|part| part.document.entries()).sum();
         let records = if parts.is_empty() { records::read(text) } else { None };
-        let entries = entries + records.as_ref().map_or(0, |records| 3 * records.ranges().len());
+        let outline = if parts.is_empty() && records.is_none() {
+            yaml::read(text, embedded::BOUNDS)
+        } else {
+            None
+        };
+        let entries = entries
+            + records.as_ref().map_or(0, |records| 3 * records.ranges().len())
+            + outline.as_ref().map_or(0, |outline| outline.document.entries());
         let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes;
         if !has_room {
             return Ok(text);
         }
-        let pieces = match records {
-            Some(records) => pieces_of(text, records),
-            None if parts.is_empty() => return Ok(text),
-            None => pieces(text, parts),
+        let pieces = match (records, outline) {
+            (Some(records), _) => {
+                let mut pieces = prose_between(text, records.ranges());
+                pieces.push(Piece::Records(records, text.into()));
+                pieces
+            }
+            (None, Some(outline)) => {
+                let mut pieces = prose_between(text, outline.leaves.clone());
+                pieces.push(Piece::Outline(outline));
+                pieces
+            }
+            (None, None) if parts.is_empty() => return Ok(text),
+            (None, None) => pieces(text, parts),
         };
         self.inner.entries += entries;
         self.inner.waiting += text.len();
@@ -83,6 +100,13 @@ impl Body {
                     }
                     Piece::Records(records, text) => {
                         self.lay_records(segment, &records, &text, node, limits)?;
+                    }
+                    Piece::Outline(Outline { document, leaves }) => {
+                        self.walk(document.root(), node, 0, limits)?;
+                        self.inner.origins.extend(leaves.into_iter().map(|leaf| InnerOrigin {
+                            source: segment,
+                            place: InnerPlace::Slice(leaf.start),
+                        }));
                     }
                     Piece::Json(start, document) => {
                         let step = PathStep::Element { index };
@@ -206,8 +230,8 @@ impl Body {
     }
 }
 
-/// A text cut into its records and what stands between them.
-fn pieces_of(text: &str, records: Records) -> Vec<Piece> {
+/// The prose between the names and values of a text.
+fn prose_between(text: &str, leaves: Vec<Range<usize>>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let mut done = 0;
     let mut prose = |from: usize, end: usize| {
@@ -216,12 +240,11 @@ fn pieces_of(text: &str, records: Records) -> Vec<Piece> {
             pieces.push(Piece::Prose(from, between.into()));
         }
     };
-    for range in records.ranges() {
+    for range in leaves {
         prose(done, range.start);
         done = range.end;
     }
     prose(done, text.len());
-    pieces.push(Piece::Records(records, text.into()));
     pieces
 }
 

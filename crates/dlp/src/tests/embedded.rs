@@ -135,6 +135,14 @@ fn names_and_values_in_texts_are_members() {
             "[db]\n; of ada@example.org\nuser = app\npassword = summer\n",
             "[db]\n; of [REDACTED:email]\nuser = app\npassword = [REDACTED:password]\n",
         ),
+        (
+            "ssns: # of ada@example.org\n  of Ann:\n  - 536228726\norders:\n  - 536228726\n",
+            "ssns: # of [REDACTED:email]\n  of Ann:\n  - [REDACTED:us_ssn]\norders:\n  - 536228726\n",
+        ),
+        (
+            "env:\n- name: DB_PASSWORD\n  note: '1'\n  value: \"summer\"\n",
+            "env:\n- name: DB_PASSWORD\n  note: '1'\n  value: \"[REDACTED:password]\"\n",
+        ),
     ] {
         let value = json!({ "text": text });
         let masked = engine().redact_value(&value, &scan(&value), |_| Some(Mask::Placeholder));
