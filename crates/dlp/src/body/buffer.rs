@@ -202,7 +202,7 @@ impl Body {
     }
 
     /// The place that holds another one.
-    pub(super) fn parent(&self, node: u32) -> Option<u32> {
+    pub(crate) fn parent(&self, node: u32) -> Option<u32> {
         self.nodes.get(node as usize).map(|found| found.parent)
     }
 

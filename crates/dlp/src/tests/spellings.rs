@@ -192,6 +192,17 @@ fn mixed(text: &str, numbers: &mut Numbers) -> String {
     })
 }
 
+/// Groups of so many characters, with a sign between them.
+fn apart(text: &str, length: usize, sign: &str) -> String {
+    let groups = text.as_bytes().chunks(length).map(|group| std::str::from_utf8(group).unwrap());
+    groups.collect::<Vec<_>>().join(sign)
+}
+
+/// The code of each character, in decimal.
+fn coded(text: &str, joint: &str) -> String {
+    text.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>().join(joint)
+}
+
 /// Two parts of a text.
 fn cut<'a>(text: &'a str, numbers: &mut Numbers) -> (&'a str, &'a str) {
     text.split_at(3 + numbers.below(text.len() - 6))
@@ -276,6 +287,20 @@ const SPELLINGS: &[(&str, Spell)] = &[
         let doubled = ["\\\\", "\\\\\\\\"][numbers.below(2)];
         escaped(text, |char| format!("{doubled}u{:04x}", u32::from(char)))
     }),
+    ("characters apart", |text, _| format!("it is {} now", apart(text, 1, " "))),
+    ("characters in quotes", |text, _| format!("['{}'].join('')", apart(text, 1, "', '"))),
+    ("groups with bars", |text, _| apart(text, 4, "|")),
+    ("codes in decimal", |text, _| coded(text, ", ")),
+    ("calls of a function for each code", |text, _| format!("chr({})", coded(text, ") . chr("))),
+    ("binary digits", |text, _| {
+        text.bytes().map(|byte| format!("{byte:08b}")).collect::<Vec<_>>().join(" ")
+    }),
+    ("code points", |text, _| pieces(text, "U+00", " ")),
+    ("quoted-printable", |text, _| pieces(text, "=", "").to_uppercase()),
+    ("soft line breaks", |text, _| apart(text, 5, "=\r\n")),
+    ("tags", |text, _| apart(text, 3, "<b></b>")),
+    ("comments", |text, _| apart(text, 2, "<!-- of it -->")),
+    ("literals joined by bars", |text, _| format!("'{}'", apart(text, 6, "' || '"))),
     ("a line that goes on", |text, numbers| {
         let (head, tail) = cut(text, numbers);
         format!("login {head}\\\n{tail}")
@@ -298,6 +323,49 @@ fn secrets_are_found_however_they_are_spelled() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+}
+
+#[test]
+fn cards_are_found_beside_their_word_however_they_are_spelled() {
+    const CARD: &str = "5105105105105100";
+    let encoded = STANDARD.encode(CARD);
+    let spelled = [
+        encoded.clone(),
+        STANDARD.encode(&encoded),
+        STANDARD.encode(spelled(CARD, "")),
+        spelled(CARD, ""),
+        spelled(&encoded, "%"),
+        pieces(CARD, "", " "),
+        pieces(CARD, "%25", ""),
+        coded(CARD, ","),
+        apart(CARD, 1, "_"),
+        apart(CARD, 4, "|"),
+        apart(CARD, 3, ", "),
+        apart(CARD, 2, "<i></i>"),
+        apart(CARD, 4, "\u{200B}"),
+        CARD.replace('0', "\u{41E}"),
+        CARD.chars().filter_map(|it| char::from_u32(u32::from(it) - 0x30 + 0x2080)).collect(),
+        CARD.chars().filter_map(|it| char::from_u32(u32::from(it) - 0x30 + 0xBE6)).collect(),
+    ];
+    let is_masked = |value: &Value| {
+        let found = scan(value);
+        found.iter().any(|it| engine().default_action(it, Direction::Output) > Action::Flag)
+    };
+    let missed: Vec<_> = spelled
+        .iter()
+        .flat_map(|it| [json!(format!("my card is {it} and yours?")), json!({ "card": it })])
+        .filter(|value| !is_masked(value))
+        .collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    let unnamed: Vec<_> =
+        spelled.iter().map(|it| json!(format!("see {it} of it"))).filter(is_masked).collect();
+    assert!(unnamed.is_empty(), "{unnamed:#?}");
+}
+
+#[test]
+fn a_secret_in_codes_of_an_array_is_found() {
+    let (found, tried) = share(|text, _| json!({ "type": "Buffer", "data": text.as_bytes() }));
+    assert_eq!(found, tried);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Sixty-four bytes make a block. Whether a byte is of a kind is looked up for as many of them at
 //! once as the processor can: by its lower half in a table that says with which upper halves it is.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use fearless_simd::{Level, Simd, SimdBase as _, SimdMask as _, dispatch, u8x16, u8x64};
 
@@ -20,6 +20,13 @@ pub(crate) const STRETCH: usize = 16;
 /// each two, as in `8.8.8.8`. The shortest other number of interest has five digits within the length of
 /// one.
 const DIGITS_DENSE: u32 = 5;
+
+/// Words that begin at one distance from each other, at least.
+const REGULAR: u32 = 4;
+
+/// Distances of single characters, and of longer words.
+const SINGLE: RangeInclusive<usize> = 2..=5;
+const LONGER: RangeInclusive<usize> = 3..=9;
 
 /// Kinds of bytes in a block: a bit for each byte, the first as the lowest.
 #[derive(Debug, Default, Clone, Copy)]
@@ -300,6 +307,28 @@ impl Marks {
         }))
     }
 
+    /// Calls `each` with places from which on four words begin at one distance from each other, and that
+    /// distance: single characters, or longer ones where digits are.
+    pub(crate) fn each_regular(&self, mut each: impl FnMut(usize, usize)) {
+        let mut before = 0;
+        for (index, block) in self.blocks.iter().enumerate() {
+            let start = self.start + index * BLOCK;
+            let next = self.blocks.get(index + 1).copied().unwrap_or_default();
+            let words = block.words;
+            let begins = words & !(words << 1 | before);
+            let single = begins & !(words >> 1 | next.words << (BLOCK - 1));
+            if single.count_ones() >= REGULAR {
+                regular(u128::from(single), SINGLE, |at, distance| each(start + at, distance));
+            }
+            if block.digits | next.digits != 0 {
+                let ahead = next.words & !(next.words << 1 | words >> (BLOCK - 1));
+                let begins = u128::from(begins) | u128::from(ahead) << BLOCK;
+                regular(begins, LONGER, |at, distance| each(start + at, distance));
+            }
+            before = words >> (BLOCK - 1);
+        }
+    }
+
     fn length(&self, from: usize, of: impl Fn(&Block) -> u64) -> usize {
         let mut at = from;
         loop {
@@ -372,6 +401,18 @@ const fn alternating(digits: u64, before: u64) -> u64 {
     let third = digits << 4 | before >> 60;
     let fourth = digits << 6 | before >> 58;
     digits & second & third & fourth
+}
+
+/// Calls `each` with every first of four places at one of those distances that begins in the first block.
+fn regular(places: u128, distances: RangeInclusive<usize>, mut each: impl FnMut(usize, usize)) {
+    for distance in distances {
+        let seconds = places & places >> distance;
+        let mut firsts = seconds & seconds >> (2 * distance) & u128::from(u64::MAX);
+        while firsts != 0 {
+            each(firsts.trailing_zeros() as usize, distance);
+            firsts &= firsts - 1;
+        }
+    }
 }
 
 /// The tables of all kinds, as vectors.

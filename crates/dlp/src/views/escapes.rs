@@ -13,6 +13,23 @@ pub(super) fn percent(rest: &[u8]) -> Option<Step> {
     }
 }
 
+/// `=40` of quoted-printable, and the end of a line that goes on in the next one.
+pub(super) fn quoted(text: &[u8], at: usize) -> Option<Step> {
+    let rest = text.get(at..)?;
+    let before = at.checked_sub(1).and_then(|before| text.get(before));
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_joint = || before.is_some_and(is_part);
+    match rest {
+        [b'=', b'\n', next, ..] if is_part(next) && is_joint() => Some((2, None)),
+        [b'=', b'\r', b'\n', next, ..] if is_part(next) && is_joint() => Some((3, None)),
+        [b'=', first, second, ..] => {
+            let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'A'..=b'F');
+            (is_digit(first) && is_digit(second)).then(|| character(rest, b"="))?
+        }
+        _ => None,
+    }
+}
+
 /// HTML character references: numeric ones, also without their semicolon, and the names that spell
 /// ASCII or nothing.
 pub(super) fn entity(rest: &[u8]) -> Option<Step> {

@@ -1,7 +1,7 @@
-//! Words that a program puts together: `"sk-""live"`, `'ghp_' + 'abc'`.
+//! Words that a program puts together, `"sk-""live"` and `'ghp_' + 'abc'`, or a page: `41<b></b>11`.
 //!
 //! A splice is one quote that ends a literal and one that begins the next, with nothing between
-//! them or with `+` or `.` and spaces, where a word goes on behind it: a letter, a digit or a joint
+//! them or with an operator and spaces, or tags of HTML that break no line, where a word goes on behind it: a letter, a digit or a joint
 //! stands on either side. What is near a splice is read without it.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ const SPACES: usize = 4;
 pub(super) fn each(text: &[u8], mut take: impl FnMut(Unescaped)) {
     let mut near: Option<Stretch> = None;
     let mut done = 0;
-    for at in memchr::memchr2_iter(b'"', b'\'', text) {
+    for at in memchr::memchr3_iter(b'"', b'\'', b'<', text) {
         let Some(end) = splice_end(text, at).filter(|_| at >= done) else { continue };
         done = end;
         match &mut near {
@@ -66,15 +66,63 @@ impl Stretch {
 /// The end of the splice that begins with the quote at an offset.
 fn splice_end(text: &[u8], at: usize) -> Option<usize> {
     let before = text.get(at.checked_sub(1)?)?;
+    if text.get(at) == Some(&b'<') {
+        let end = at + tags_length(text.get(at..)?)?;
+        return (goes_on(*before) && goes_on(*text.get(end)?)).then_some(end);
+    }
     let rest = text.get(at + 1..)?;
     let first = spaces(rest);
-    let between = match rest.get(first)? {
-        b'+' | b'.' => first + 1 + spaces(rest.get(first + 1..)?),
+    let operator = match rest.get(first..)? {
+        [b'|', b'|', ..] => 2,
+        [b'+' | b'.' | b'&', ..] => 1,
         _ => 0,
+    };
+    let between = match operator {
+        0 => 0,
+        length => first + length + spaces(rest.get(first + length..)?),
     };
     let [quote, next, ..] = rest.get(between..)? else { return None };
     let is_quote = matches!(quote, b'"' | b'\'');
     (is_quote && goes_on(*before) && goes_on(*next)).then_some(at + between + 2)
+}
+
+/// Elements that stand within a text, and whose tags part no cells and paragraphs.
+const INLINE: &[&[u8]] = &[
+    b"a", b"abbr", b"b", b"bdi", b"bdo", b"big", b"br", b"code", b"del", b"em", b"font", b"i",
+    b"ins", b"kbd", b"mark", b"nobr", b"s", b"samp", b"small", b"span", b"strike", b"strong",
+    b"sub", b"sup", b"tt", b"u", b"var", b"wbr",
+];
+
+/// Bytes of a tag or a comment, and tags side by side, at most.
+const LONGEST_TAG: usize = 128;
+const TAGS: usize = 8;
+
+/// Length of the tags and comments that a text begins with.
+fn tags_length(text: &[u8]) -> Option<usize> {
+    let mut length = 0;
+    for _ in 0..TAGS {
+        let Some(tag) = text.get(length..).and_then(tag_length) else { break };
+        length += tag;
+    }
+    (length > 0).then_some(length)
+}
+
+/// Length of the tag of an element within a word, or of the comment, that a text begins with.
+fn tag_length(text: &[u8]) -> Option<usize> {
+    let near = text.get(..text.len().min(LONGEST_TAG))?;
+    if near.starts_with(b"<!--") {
+        return memchr::memmem::find(near, b"-->").map(|at| at + 3);
+    }
+    let inside = near.strip_prefix(b"<")?;
+    let named = inside.strip_prefix(b"/").unwrap_or(inside);
+    let name =
+        named.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
+    let name = named.get(..name)?;
+    let is_custom = name.contains(&b'-') && name.first().is_some_and(u8::is_ascii_alphabetic);
+    let is_inline = || INLINE.iter().any(|known| known.eq_ignore_ascii_case(name));
+    (is_custom || is_inline()).then_some(())?;
+    let end = memchr::memchr2(b'>', b'<', inside)?;
+    (inside.get(end) == Some(&b'>')).then_some(end + 2)
 }
 
 fn spaces(text: &[u8]) -> usize {
@@ -103,13 +151,24 @@ mod tests {
         assert_eq!(texts(r#"x = "sk-""live""#), [r#"x = "sk-live""#]);
         assert_eq!(texts("'ghp_'\"abc\"'def'"), ["'ghp_abcdef'"]);
         assert_eq!(texts(r#""ghp_" + "abc" . "def""#), [r#""ghp_abcdef""#]);
+        assert_eq!(texts("'ghp_' || 'abc' & \"def\""), ["'ghp_abcdef\""]);
+        assert_eq!(texts("41<b></b>11<!-- x -->22<x-y a=b>3</x-y>3"), ["41112233"]);
         let far = format!("'a''b'{}'c''d'", " ".repeat(600));
         assert_eq!(texts(&far).len(), 2);
     }
 
     #[test]
     fn other_quotes_stay() {
-        for text in ["", "don't", r#"{"a":"","b":"c"}"#, r#"say "a" "b""#, r#"f("") + "b""#] {
+        for text in [
+            "",
+            "don't",
+            r#"{"a":"","b":"c"}"#,
+            r#"say "a" "b""#,
+            r#"f("") + "b""#,
+            "a<td>b</td>c",
+            "Vec<u8>x",
+            "a<b c",
+        ] {
             assert!(texts(text).is_empty(), "{text}");
         }
     }

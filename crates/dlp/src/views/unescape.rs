@@ -28,7 +28,7 @@ pub(crate) fn plain(text: &[u8]) -> Option<Unescaped> {
             b'%' => escapes::percent(rest),
             b'&' => escapes::entity(rest),
             b'\\' => escapes::backslash(rest),
-            _ => plain_character(rest, || neighbours.are_ascii(text, at)),
+            _ => plain_character(text, at, || neighbours.are_ascii(text, at)),
         }
     };
     if text.is_ascii() && controls(text) == 0 {
@@ -67,6 +67,32 @@ pub(crate) fn tags(text: &[u8]) -> Option<Unescaped> {
 pub(crate) fn doubled(text: &[u8]) -> Option<Unescaped> {
     let step = |text: &[u8], at: usize| escapes::doubled(text.get(at..)?);
     read(text, |rest| memchr::memmem::find(rest, b"\\\\"), step)
+}
+
+/// The text with the escapes of quoted-printable taken off (RFC 2045 §6.7); `None` when there are too few
+/// of them to be certain: `a=41&b=42` is no text of a mail.
+pub(crate) fn quoted(text: &[u8]) -> Option<Unescaped> {
+    const CERTAIN: usize = 3;
+    let mut escapes = 0;
+    let step = |text: &[u8], at: usize| {
+        let step = escapes::quoted(text, at)?;
+        let (taken, char) = step;
+        let is_followed = text.get(at + taken) == Some(&b'=');
+        escapes += match char {
+            None => 2,
+            Some('=') => CERTAIN,
+            Some(_) if is_followed => CERTAIN,
+            Some(_) => 1,
+        };
+        Some(step)
+    };
+    let read = read(text, |rest| memchr::memchr(b'=', rest), step);
+    read.filter(|_| escapes >= CERTAIN)
+}
+
+/// Returns true if quoted-printable may escape something at an offset.
+pub(crate) fn may_be_quoted(text: &[u8], at: usize) -> bool {
+    escapes::quoted(text, at).is_some()
 }
 
 /// The text without the sequences that a terminal reads; `None` when there are none. A reader that
@@ -127,8 +153,9 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let views =
-            [plain, doubled, tags, terminal].into_iter().filter_map(|read| read(text.as_bytes()));
+        let views = [plain, doubled, tags, terminal, quoted]
+            .into_iter()
+            .filter_map(|read| read(text.as_bytes()));
         views.map(|view| String::from_utf8(view.text).unwrap()).collect()
     }
 
@@ -151,6 +178,8 @@ mod tests {
             r"ada\\u0040example.org",
             r"ada\\\\x40example.org",
             "ada&#64example.org",
+            "ada=40example.o=\nrg",
+            "ada=40ex=61mple=2Eorg",
             "ada&#x0000040;example.org",
             "ada\\\n@exam\\\r\nple.org",
             "\u{430}da@ex\u{430}mple.\u{3bf}rg",
@@ -170,8 +199,18 @@ mod tests {
 
     #[test]
     fn ordinary_text_has_no_views() {
-        for text in ["", "plain", "100 % of it", "a & b", "C:\\dir", r"C:\\dir", "Grüße, 世界"]
-        {
+        for text in [
+            "",
+            "plain",
+            "100 % of it",
+            "a & b",
+            "C:\\dir",
+            r"C:\\dir",
+            "Grüße, 世界",
+            "a=41&b=42",
+            "m² ①",
+            "x =\n y",
+        ] {
             assert!(texts(text).is_empty(), "{text:?}");
         }
     }

@@ -16,10 +16,12 @@ use crate::{
     views::{
         cut,
         encoded::{self, Encoded, Run},
+        frames::Frame,
         inflate::Inflater,
-        lines, pairs,
+        lines,
         readable::{self, SHORTEST_TEXT},
         recased::{self, Recased},
+        rows::{self, Row},
         splices,
         unescape::{self, Unescaped},
     },
@@ -46,8 +48,9 @@ pub(crate) struct Views {
 enum View {
     /// From a segment's bytes, one by one; one more entry than there are bytes.
     Exact { source: u32, from: Vec<u32> },
-    /// All of it from one run of a segment.
-    Whole { source: u32, run: Range<usize> },
+    /// From one run of a segment, as a whole, behind `before` bytes that stand before the run and before
+    /// those behind it, from `behind` on.
+    Whole { source: u32, run: Range<usize>, before: usize, behind: usize },
     /// From several segments, one after the other.
     Joined { pieces: Vec<JoinPiece> },
 }
@@ -121,8 +124,14 @@ impl Views {
                     inside = offset(inside.start)..offset(inside.end);
                     segment = *source;
                 }
-                Some(View::Whole { source, run }) => {
-                    inside = run.clone();
+                Some(View::Whole { source, run, before, behind }) => {
+                    // The frame alone was looked at where it stands.
+                    if inside.end <= *before || inside.start >= *behind {
+                        return nowhere();
+                    }
+                    let more = inside.end.saturating_sub(*behind);
+                    let less = before.saturating_sub(inside.start);
+                    inside = run.start.saturating_sub(less)..run.end + more;
                     segment = *source;
                 }
                 Some(View::Joined { pieces }) => {
@@ -146,18 +155,23 @@ impl Views {
             body.segments.get(end.saturating_sub(1)).map_or(start, |last| last.end as usize);
         let range = start..after;
         let runs = std::mem::take(&mut self.runs);
-        let mut rows = Vec::new();
-        pairs::each(&body.text, &body.marks, |bytes, range| rows.push((bytes, range)));
+        let rows = [rows::codes(&body.text, &body.marks), rows::groups(&body.text, &body.marks)];
         for segment in escaped_segments(body, first, end, range.clone()) {
             self.add_unescaped(body, segment)?;
         }
+        self.add_quoted(body, first, range.clone())?;
         self.add_spliced(body, first, end, range)?;
         self.add_recased(body)?;
-        self.add_rows(body, first, rows)?;
+        for rows in rows {
+            self.add_rows(body, first, &rows)?;
+        }
         let mut rest = runs.as_slice();
+        let mut floor = 0;
         while let Some(count) = lines::count(&body.text, rest) {
             let (group, after) = rest.split_at_checked(count).unwrap_or_default();
-            self.add_decoded(body, group)?;
+            let ceiling = after.first().map_or(usize::MAX, |next| next.range.start);
+            self.add_decoded(body, group, &(floor..ceiling))?;
+            floor = group.last().map_or(floor, |last| last.range.end);
             rest = after;
         }
         self.runs = runs;
@@ -168,10 +182,41 @@ impl Views {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
         for read in [unescape::plain, unescape::doubled, unescape::tags, unescape::terminal] {
             let Some(view) = read(body.slice(home.range())) else { continue };
-            self.charge(view.text.len())?;
-            let Unescaped { text, from } = view;
-            self.append(body, home.node, &text, View::Exact { source: segment, from });
+            self.add_exact(body, segment, home.node, view)?;
         }
+        Ok(())
+    }
+
+    /// Adds the readings of texts in quoted-printable.
+    fn add_quoted(
+        &mut self,
+        body: &mut Body,
+        first: usize,
+        range: Range<usize>,
+    ) -> Result<(), Unscannable> {
+        let text = body.slice(range.clone());
+        let signs = memchr::memchr_iter(b'=', text).filter(|at| unescape::may_be_quoted(text, *at));
+        let mut segments: Vec<u32> =
+            signs.filter_map(|at| segment_at(body, first, range.start + at)).collect();
+        segments.dedup();
+        for segment in segments {
+            let Some(home) = body.segment(segment).copied() else { continue };
+            let Some(view) = unescape::quoted(body.slice(home.range())) else { continue };
+            self.add_exact(body, segment, home.node, view)?;
+        }
+        Ok(())
+    }
+
+    fn add_exact(
+        &mut self,
+        body: &mut Body,
+        segment: u32,
+        node: u32,
+        view: Unescaped,
+    ) -> Result<(), Unscannable> {
+        let Unescaped { text, from } = view;
+        self.charge(text.len())?;
+        self.append(body, node, &text, View::Exact { source: segment, from });
         Ok(())
     }
 
@@ -183,7 +228,7 @@ impl Views {
         end: usize,
         range: Range<usize>,
     ) -> Result<(), Unscannable> {
-        let quotes = memchr::memchr2_iter(b'"', b'\'', body.slice(range.clone()));
+        let quotes = memchr::memchr3_iter(b'"', b'\'', b'<', body.slice(range.clone()));
         let mut offsets: Vec<usize> = Vec::new();
         let mut reach = range.start;
         for at in quotes.map(|at| range.start + at) {
@@ -199,9 +244,8 @@ impl Views {
             let Some(home) = body.segment(segment).copied() else { continue };
             let mut read = Vec::new();
             splices::each(body.slice(home.range()), |text| read.push(text));
-            for Unescaped { text, from } in read {
-                self.charge(text.len())?;
-                self.append(body, home.node, &text, View::Exact { source: segment, from });
+            for view in read {
+                self.add_exact(body, segment, home.node, view)?;
             }
         }
         Ok(())
@@ -235,25 +279,44 @@ impl Views {
         Ok(())
     }
 
-    /// Adds the texts of rows of hex in pieces.
-    fn add_rows(
-        &mut self,
-        body: &mut Body,
-        first: usize,
-        rows: Vec<(Vec<u8>, Range<usize>)>,
-    ) -> Result<(), Unscannable> {
-        for (bytes, range) in rows {
-            self.charge(bytes.len())?;
+    /// Adds the texts of rows.
+    fn add_rows(&mut self, body: &mut Body, first: usize, rows: &[Row]) -> Result<(), Unscannable> {
+        for (at, Row { text, range }) in rows.iter().enumerate() {
+            let (above, below) = rows.split_at_checked(at).unwrap_or_default();
+            let last = above.iter().rev().map(|row| row.range.end).find(|end| *end <= range.start);
+            let next = below.iter().map(|row| row.range.start).find(|start| *start >= range.end);
+            let around = last.unwrap_or(0)..next.unwrap_or(usize::MAX);
+            self.charge(text.len())?;
             let Some(segment) = segment_at(body, first, range.start) else { continue };
+            if body.segment(segment).is_some_and(|home| (home.end as usize) < range.end) {
+                self.add_codes(body, segment, text);
+                continue;
+            }
             let mut texts = Vec::new();
-            readable::each(&bytes, |text| texts.push(text.to_vec()));
-            self.add_whole(body, segment, &range, &texts);
+            readable::each(text, |text| texts.push(text.to_vec()));
+            self.add_whole(body, segment, range, &around, &texts)?;
         }
         Ok(())
     }
 
-    /// Adds what is decoded from a run, or from several that are lines of one text.
-    fn add_decoded(&mut self, body: &mut Body, group: &[Run]) -> Result<(), Unscannable> {
+    /// Adds a text of which each byte is the code in a segment of its own, as in an array of bytes.
+    fn add_codes(&mut self, body: &mut Body, first: u32, text: &[u8]) {
+        let Some(array) = body.segment(first).and_then(|home| body.parent(home.node)) else {
+            return;
+        };
+        let piece = |(at, segment)| JoinPiece { at, segment, offset: 0 };
+        let pieces = (0..text.len()).zip(first..).map(piece).collect();
+        self.append(body, array, text, View::Joined { pieces });
+    }
+
+    /// Adds what is decoded from a run, or from several that are lines of one text. Others stand around
+    /// them.
+    fn add_decoded(
+        &mut self,
+        body: &mut Body,
+        group: &[Run],
+        around: &Range<usize>,
+    ) -> Result<(), Unscannable> {
         let Some(Run { segment, .. }) = group.first() else { return Ok(()) };
         let most = self.budget.saturating_sub(self.decoded);
         let joined = lines::join(&body.text, group);
@@ -262,25 +325,40 @@ impl Views {
         self.charge(work)?;
         for (text, from) in texts {
             let range = joined.source(&from);
-            self.add_whole(body, *segment, &range, &[text]);
+            self.add_whole(body, *segment, &range, around, &[text])?;
         }
         Ok(())
     }
 
-    /// Adds texts that come from a range of the buffer as a whole.
+    /// Adds texts that come from a range of the buffer as a whole, each with what stands around the range
+    /// in its line, as far as nothing else is decoded there.
     fn add_whole(
         &mut self,
         body: &mut Body,
         segment: u32,
         range: &Range<usize>,
+        around: &Range<usize>,
         texts: &[Vec<u8>],
-    ) {
-        let Some(home) = body.segment(segment).copied() else { return };
+    ) -> Result<(), Unscannable> {
+        let Some(home) = body.segment(segment).copied() else { return Ok(()) };
         let start = home.start as usize;
         let run = range.start.saturating_sub(start)..range.end.saturating_sub(start);
+        let within = around.start.max(start)..around.end.min(home.end as usize);
         for text in texts.iter().filter(|text| text.len() >= SHORTEST_TEXT) {
-            self.append(body, home.node, text, View::Whole { source: segment, run: run.clone() });
+            let Frame { before, behind } = Frame::around(&body.text, range, &within);
+            let kind = SegmentKind::View(small(self.list.len()));
+            let end = before.len() + text.len();
+            self.charge(before.len() + behind.len())?;
+            let framed = [body.slice(before.clone()), text, body.slice(behind)].concat();
+            self.list.push(View::Whole {
+                source: segment,
+                run: run.clone(),
+                before: before.len(),
+                behind: end,
+            });
+            body.append(&framed, home.node, kind);
         }
+        Ok(())
     }
 
     /// Adds the texts of each array, read as one.
