@@ -13,6 +13,7 @@ mod examples;
 mod fuzz;
 mod growth;
 mod injections;
+mod joined;
 mod log_lines;
 mod named;
 mod numbers;

@@ -7,6 +7,7 @@ mod escapes;
 mod frames;
 pub(super) mod inflate;
 mod lines;
+pub(super) mod origins;
 mod readable;
 pub(super) mod recased;
 mod rows;

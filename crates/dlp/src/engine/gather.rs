@@ -23,7 +23,10 @@ use crate::{
     mask::{replacement, stretches},
     scan::{active::Active, found::Match, scanner::Scanner},
     settings::allow::{Allowlist, Occasion},
-    views::view::{Origin, Origins, Views},
+    views::{
+        origins::{Origin, Origins},
+        view::Views,
+    },
     vocabulary::Likelihood,
 };
 

@@ -19,6 +19,7 @@ use crate::{
         frames::Frame,
         inflate::Inflater,
         lines,
+        origins::{Origin, Origins, pieces_of},
         readable::{self, SHORTEST_TEXT},
         recased::{self, Recased},
         rows::{self, Row},
@@ -396,53 +397,11 @@ impl Views {
     }
 }
 
-/// Final origin of a match.
-pub(crate) enum Origins {
-    /// All of it from one place.
-    One(Origin),
-    /// Parts of it from neighbours.
-    Parts(Vec<Origin>),
-}
-
-/// Final origin of a match, or of a part of it.
-pub(crate) struct Origin {
-    /// A segment that is no view, outside of JSON in texts.
-    pub(crate) segment: u32,
-    /// The segment that it was found in or decoded from, which may stand in such JSON.
-    pub(crate) leaf: u32,
-    /// Bytes of that segment.
-    pub(crate) inside: Range<usize>,
-    /// True if it was found in a view, and so may have been found before.
-    pub(crate) is_read_otherwise: bool,
-}
-
 fn is_view(segment: &Segment) -> bool {
     match segment.kind {
         SegmentKind::View(_) | SegmentKind::Joined(_) => true,
         SegmentKind::Key | SegmentKind::Text | SegmentKind::Number => false,
     }
-}
-
-/// The parts of a range of a join. None when it lies in one piece, where it was seen already.
-fn pieces_of(body: &Body, pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
-    let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
-    let touched = pieces.get(first..).unwrap_or_default();
-    if touched.get(1).is_none_or(|next| inside.end <= next.at) {
-        return Vec::new();
-    }
-    let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
-    let mut parts: Vec<Origin> = Vec::new();
-    for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
-        let from = inside.start.max(piece.at);
-        let to = inside.end.min(end);
-        if from < to {
-            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
-            let leaf = piece.segment;
-            let (segment, inside, _) = body.outside(leaf, inside);
-            parts.push(Origin { segment, leaf, inside, is_read_otherwise: true });
-        }
-    }
-    if parts.len() > 1 { parts } else { Vec::new() }
 }
 
 /// The segments that hold a character an unescape reader could act on.
