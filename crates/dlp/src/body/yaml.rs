@@ -20,7 +20,7 @@ const SHORTEST: usize = 12;
 /// Contents of a text in YAML.
 pub(super) struct Outline {
     pub(super) document: Document,
-    /// Where each of the names and texts of the document stands in the text.
+    /// Places of the names and texts of the document in the text.
     pub(super) leaves: Vec<Range<usize>>,
 }
 
@@ -175,7 +175,7 @@ impl<'t> Reader<'t> {
         (!is_first).then_some(())
     }
 
-    /// What is nested below a key or a dash, or nothing.
+    /// The block that is nested below a key or a dash, or nothing.
     fn below(&mut self, least: usize, depth: usize) -> Option<()> {
         if self.lines.get(self.at).is_some_and(|next| next.indent >= least && next.written != "---")
         {

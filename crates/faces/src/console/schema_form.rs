@@ -348,7 +348,7 @@ pub(super) fn input(schema: &Value, form: &Form) -> Result<Value, String> {
 #[derive(Default)]
 struct Rows {
     places: BTreeMap<String, usize>,
-    /// How many rows of each list have one.
+    /// The number of rows of each list that have one.
     lengths: BTreeMap<String, usize>,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn of(event: &Json) -> Vec<Stage> {
     let mut stages = vec![Stage { at: "/occurred_at", ..Stage::new("Arrived") }];
     for (member, name) in MEASURED {
         let took = event.at(&format!("/durations/{member}")).0.as_u64().map(milliseconds);
-        let stage = told(event, member, Stage::new(name));
+        let stage = describe(event, member, Stage::new(name));
         if let Some(stage) = stage.or_else(|| took.is_some().then(|| Stage::new(name))) {
             stages.push(Stage { took: took.unwrap_or_default(), ..stage });
         }
@@ -65,7 +65,7 @@ pub(super) fn of(event: &Json) -> Vec<Stage> {
 }
 
 /// The stage with all that an event tells of it beside its time, if it tells anything.
-fn told(event: &Json, member: &str, stage: Stage) -> Option<Stage> {
+fn describe(event: &Json, member: &str, stage: Stage) -> Option<Stage> {
     let found = |part| {
         let texts = findings(event, part).into_iter();
         let texts = texts.map(|it| format!("{} {}", it.text("/detector"), it.text("/action")));

@@ -170,23 +170,26 @@ mod tests {
 
     #[test]
     fn a_record_that_was_changed_is_refused_or_reads_differently() {
-        let texts = texts(CORE, Some("{}"), None);
+        // No part of it stands in two places of the dictionary, of which a frame might name either.
+        let texts = texts(CORE, Some(r#"{"label":"ci"}"#), None);
         let packed = texts.pack();
         assert!(packed.len() < CORE.len());
 
-        let mut same = Vec::new();
-        // Bits of the head of a frame say nothing of its content.
-        for place in (0..packed.len()).filter(|place| !(1..=6).contains(place)) {
+        for place in 0..packed.len() {
             for bit in 0..8 {
                 let mut changed = packed.clone();
                 changed[place] ^= 1 << bit;
-                if RecordTexts::unpack(&changed) == Ok(texts.clone()) {
-                    same.push((place, bit));
+                if let Ok(read) = RecordTexts::unpack(&changed) {
+                    let told = format!("bit {bit} of byte {place}");
+                    assert!(read != texts || is_no_content(place), "{told}");
                 }
             }
         }
-        // The dictionary may have the same text in another place.
-        assert!(same.len() <= 1, "{same:?}");
+    }
+
+    /// Bits of the head of a frame that say nothing of its content.
+    fn is_no_content(place: usize) -> bool {
+        (1..=6).contains(&place)
     }
 
     #[test]
