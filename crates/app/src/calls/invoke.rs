@@ -20,8 +20,7 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    call::{Cleared, Denial, ToolCall},
-    policy::PolicySet,
+    call::ToolCall,
     refusal::{Executed, Refusal},
 };
 use portcullis_lanes::offload;
@@ -37,13 +36,9 @@ use super::{
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    admission::{Admission, Judged, overloaded},
-    catalogue::Visible,
+    admission::{Admission, overloaded},
     ctx::Ctx,
-    dlp::Dlp,
-    limits::uncounted,
     policies::notices::Went,
-    telemetry::stages::Stage,
 };
 
 impl Calls {
@@ -121,9 +116,8 @@ impl Calls {
     ) -> Result<Dispatch, Rejection> {
         let parsed = self.parse(ctx, invocation, event);
         let parsed = self.admit_call(ctx, parsed).await?;
-        self.enter_stage(ctx, Stage::Validate);
         let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
-        if let Some(refreshed) = self.providers.refresh_tool_list(&visible, admission).await? {
+        if let Some(refreshed) = self.refresh_tool(ctx, &visible, admission).await? {
             event.set_target(refreshed.target());
             visible = refreshed;
         }
@@ -152,61 +146,6 @@ impl Calls {
             Vec::new()
         };
         Ok(Dispatch { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
-    }
-
-    /// DLP, policy, obligations.
-    async fn judge(
-        &self,
-        ctx: &Ctx,
-        call: Result<ToolCall, Denial>,
-        policies: &PolicySet,
-        dlp: &Dlp,
-        admission: &mut Admission,
-    ) -> Result<Cleared<ToolCall>, Judged> {
-        let call = call?;
-        let subject = self.screening.subject(&ctx.session.tenant, call.tool());
-        self.enter_stage(ctx, Stage::DlpInput);
-        let scanned = dlp.scan_call(call, &subject, admission).await?;
-        self.enter_stage(ctx, Stage::PolicyInput);
-        let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
-        let limiter = self.policies.limiter(ctx, permitted.rates()).await;
-        let limiter = limiter.map_err(|_| Judged::Stopped(uncounted()))?;
-        Ok(permitted.fulfil(dlp.engine(), &limiter)?)
-    }
-
-    /// The refusal of a call that the decision does not let pass, with its event.
-    fn deny(
-        &self,
-        ctx: &Ctx,
-        event: &mut CallEvent,
-        judged: Judged,
-        visible: &Visible,
-        policies: &PolicySet,
-    ) -> Refusal {
-        let denial = match judged {
-            Judged::Denied(denial) => denial,
-            Judged::Stopped(refusal) => return refusal,
-        };
-        if let Some(ruling) = denial.ruling() {
-            self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
-            event.add_inputs(self, &ruling.inputs);
-            event.capture_input(self, ruling);
-        }
-        event.deny(&denial, policies.version())
-    }
-
-    /// Makes the connection usable, and refuses a call through one that rests after failures.
-    async fn connect(
-        &self,
-        ctx: &Ctx,
-        visible: &Visible,
-        admission: &mut Admission,
-    ) -> Result<(), Refusal> {
-        self.enter_stage(ctx, Stage::Connection);
-        let connection = &visible.connection;
-        self.providers.ensure_credentials(connection, admission).await?;
-        let resting = connection.server().check(connection.org, &visible.tool.definition.name);
-        resting.map_err(|error| connection.refusal(&error))
     }
 }
 
