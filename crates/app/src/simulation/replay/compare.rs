@@ -23,7 +23,7 @@ use crate::simulation::{
 };
 
 /// Result of the comparison for one event.
-pub(super) struct Outcome {
+pub(super) struct Comparison {
     pub(super) change: SimulatedChange,
     pub(super) before: SimulatedDecision,
     pub(super) after: SimulatedDecision,
@@ -32,7 +32,7 @@ pub(super) struct Outcome {
     pub(super) approvals: Vec<Arc<str>>,
 }
 
-impl Outcome {
+impl Comparison {
     /// The decision stays as it was recorded.
     pub(super) fn unchanged(recorded: SimulatedDecision) -> Self {
         let before = recorded.clone();
@@ -174,7 +174,7 @@ pub(super) fn recorded(core: &Core<'_>) -> Option<SimulatedDecision> {
     })
 }
 
-pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcome {
+pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Comparison {
     let (change, before, unknown_before) = match before {
         Before::Asked(said) => {
             let SetDecision { judged, unknown, .. } = *said;
@@ -194,7 +194,7 @@ pub(super) fn compare(sets: &Sets, before: Before, after: SetDecision) -> Outcom
     let missing = after.unknown.or(unknown_before).map(|unknown| unknown.missing);
     let missing = missing.unwrap_or_default();
     let (after, approvals) = (after.judged.summarize(), after.approvals);
-    Outcome { change, before, after, missing, approvals }
+    Comparison { change, before, after, missing, approvals }
 }
 
 /// Returns true if an undetermined policy differs between the two sets. One that is the same in

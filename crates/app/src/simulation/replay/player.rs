@@ -10,7 +10,7 @@ use portcullis_core::{
 use portcullis_store::EventRecord;
 
 use super::{
-    compare::{Before, Call, Outcome, compare, recorded},
+    compare::{Before, Call, Comparison, compare, recorded},
     recorded::{Core, Detached},
     tally::{Tallied, Tally},
 };
@@ -133,25 +133,25 @@ impl Player {
         detached: &Detached<'_>,
         recorded: SimulatedDecision,
         tool: &str,
-    ) -> Outcome {
+    ) -> Comparison {
         // What decided stands outside the policy files.
         let builtin = [DLP_DEFAULT, TOKEN_SCOPES, TOOL_PINNING];
         let outside = recorded.decision == Some(RecordedDecision::Deny)
             && recorded.policy.as_deref().is_some_and(|policy| builtin.contains(&policy));
         if outside {
             self.tally.summary.evaluated += 1;
-            return Outcome::unchanged(recorded);
+            return Comparison::unchanged(recorded);
         }
         let known = self.known.get(tool).and_then(Option::as_ref);
         let (Some(known), Some(inputs)) = (known, &detached.decision_inputs) else {
             let missing = if known.is_none() { tool } else { "decision_inputs" };
-            return Outcome::untellable(recorded, missing);
+            return Comparison::untellable(recorded, missing);
         };
         self.tally.summary.evaluated += 1;
         let same_set = core.governance.as_ref().and_then(|it| it.policy_set.as_deref())
             == self.sets.baseline().map(PolicySet::version);
         if known.same && same_set && !known.asks {
-            return Outcome::unchanged(recorded);
+            return Comparison::unchanged(recorded);
         }
         let key = format!(
             "{} {} {}",

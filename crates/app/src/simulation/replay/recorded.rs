@@ -28,7 +28,7 @@ pub(super) struct Core<'a> {
     #[serde(borrow)]
     pub(super) target: Option<Target<'a>>,
     #[serde(borrow)]
-    pub(super) outcome: Outcome<'a>,
+    pub(super) outcome: RecordedOutcome<'a>,
 }
 
 /// Recorded actor.
@@ -78,7 +78,7 @@ pub(super) struct Target<'a> {
 
 /// Recorded outcome.
 #[derive(Deserialize)]
-pub(super) struct Outcome<'a> {
+pub(super) struct RecordedOutcome<'a> {
     #[serde(borrow)]
     pub(super) executed: Cow<'a, str>,
     #[serde(borrow)]

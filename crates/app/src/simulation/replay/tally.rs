@@ -10,7 +10,7 @@ use portcullis_store::EventRecord;
 
 use super::{
     approvals::{Approvals, ApprovalsReport},
-    compare::Outcome,
+    compare::Comparison,
     recorded::Core,
     report::{ChangedByPolicy, ReplayChange, ReplaySummary, ReplayedPrincipal},
 };
@@ -84,10 +84,10 @@ impl Tally {
         event: &EventRecord,
         core: &Core<'_>,
         tool: &str,
-        mut outcome: Outcome,
+        mut comparison: Comparison,
     ) {
-        self.approvals.count(event, std::mem::take(&mut outcome.approvals));
-        let change = outcome.change;
+        self.approvals.count(event, std::mem::take(&mut comparison.approvals));
+        let change = comparison.change;
         let summary = &mut self.summary;
         let counter = match change {
             SimulatedChange::None => &mut summary.unchanged,
@@ -111,7 +111,7 @@ impl Tally {
             | SimulatedChange::Indeterminate => false,
         };
         summary.changed += usize::from(is_change);
-        self.blame(&outcome);
+        self.blame(&comparison);
         if change == SimulatedChange::None && self.changed_only {
             return;
         }
@@ -119,9 +119,9 @@ impl Tally {
             change,
             principal: core.actor.id.as_deref().unwrap_or_default().to_owned(),
             tool: tool.to_owned(),
-            before: outcome.before,
-            after: outcome.after,
-            missing: outcome.missing,
+            before: comparison.before,
+            after: comparison.after,
+            missing: comparison.missing,
             event: (!self.grouped).then_some(event.id),
         };
         self.collect(group, event.id, event.occurred_at);
@@ -146,9 +146,9 @@ impl Tally {
         }
     }
 
-    fn blame(&mut self, outcome: &Outcome) {
-        let Some(policy) = &outcome.after.policy else { return };
-        let (denied, allowed) = match outcome.change {
+    fn blame(&mut self, comparison: &Comparison) {
+        let Some(policy) = &comparison.after.policy else { return };
+        let (denied, allowed) = match comparison.change {
             SimulatedChange::NewlyDenied => (1, 0),
             SimulatedChange::NewlyAllowed => (0, 1),
             SimulatedChange::None
