@@ -156,7 +156,7 @@ impl Detached {
         // A value that is nothing looks like one that is not kept.
         let value = match kept.filter(|_| text != NOTHING) {
             Some(place) => MemberValue::Kept(place),
-            None => MemberValue::Committed(commitment_to(seed, name, text)),
+            None => MemberValue::Committed(commitment_to(&salt_of(seed, name), text)),
         };
         let member = DetachedMember { name, value };
         if self.members.is_empty() {
@@ -264,9 +264,9 @@ pub(super) fn salt_of(seed: &Salt, name: &str) -> Salt {
     json::digest(&[name.as_bytes(), seed])
 }
 
-/// Commitment to the canonical text of a member's value.
-pub(super) fn commitment_to(seed: &Salt, name: &str, text: &str) -> String {
-    json::sha256(&[&salt_of(seed, name), text.as_bytes()])
+/// Commitment to the canonical text of a value with its salt.
+pub(super) fn commitment_to(salt: &Salt, text: &str) -> String {
+    json::sha256(&[salt, text.as_bytes()])
 }
 
 /// Writes a salt or a seed as a text in base64.
@@ -301,7 +301,8 @@ impl Serialize for Commitments<'_> {
                 MemberValue::Kept(_) if !self.with_kept => {}
                 MemberValue::Kept(_) => {
                     let text = self.detached.kept_of(member).unwrap_or(NOTHING);
-                    map.serialize_entry(member.name, &commitment_to(&seed, member.name, text))?;
+                    let salt = salt_of(&seed, member.name);
+                    map.serialize_entry(member.name, &commitment_to(&salt, text))?;
                 }
             }
         }

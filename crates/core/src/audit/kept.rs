@@ -40,11 +40,12 @@ pub fn restore(kept: &str, values: &str, seed: &str) -> Option<RestoredRecord> {
             text.push_str("\":");
         }
         between = ',';
-        write_base64(&salt_of(&seed, name), &mut salts);
+        let salt = salt_of(&seed, name);
+        write_base64(&salt, &mut salts);
         core.push('"');
         match value.get() {
             NOTHING => core.push_str(bare.remove(name)?),
-            text => core.push_str(&commitment_to(&seed, name, text)),
+            text => core.push_str(&commitment_to(&salt, text)),
         }
         core.push('"');
     }

@@ -3,11 +3,8 @@
 //! The sealer adds those of the events that it gives places, in the same transaction: each event is
 //! counted once, whatever crashes. Events sealed by versions without these counts are in none.
 
-use std::{borrow::Cow, collections::BTreeMap};
-
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use serde::Deserialize;
 use sqlx::PgConnection;
 
 use crate::{
@@ -100,55 +97,6 @@ row!(ToolRow { tool: String, hour: i64, number: i64 });
 row!(StepRow { step: i64, kind: i64, number: i64 });
 row!(CountRow { minute: i64, kind: i64, number: i64 });
 
-/// Calls by tool and hour since the epoch.
-pub(crate) type CallsByTool = BTreeMap<(String, i64), i64>;
-
-/// The members of a record that say whether it is of a call, and of which tool.
-#[derive(Deserialize)]
-struct CallRecord<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    target: Option<CalledTool<'a>>,
-    #[serde(borrow)]
-    governance: Option<Decided<'a>>,
-}
-
-#[derive(Deserialize)]
-struct CalledTool<'a> {
-    #[serde(borrow)]
-    id: Option<Cow<'a, str>>,
-}
-
-#[derive(Deserialize)]
-struct Decided<'a> {
-    #[serde(borrow)]
-    decision: Option<Cow<'a, str>>,
-}
-
-/// The tool that a record is a call of, if policies decided it: without a decision, the tool may be any text
-/// of a caller's.
-fn tool_of(core: &str) -> Option<String> {
-    let record: CallRecord<'_> = serde_json::from_str(core).ok()?;
-    record.governance?.decision?;
-    let tool = record.target?.id?;
-    (record.kind == "mcp.invocation").then(|| tool.into_owned())
-}
-
-/// Counts records, each with the moment of its commit.
-pub(super) fn calls_by_tool<'a>(
-    records: impl Iterator<Item = (&'a str, Timestamp)>,
-) -> CallsByTool {
-    let mut calls = CallsByTool::new();
-    for (core, committed_at) in records {
-        if let Some(tool) = tool_of(core) {
-            let hour = committed_at.as_seconds().div_euclid(HOUR * 60);
-            *calls.entry((tool, hour)).or_default() += 1;
-        }
-    }
-    calls
-}
-
 /// Counts the events of the org with these positions, the first excluded.
 pub(super) async fn count_events(
     tx: &mut PgConnection,
@@ -156,7 +104,9 @@ pub(super) async fn count_events(
     after: i64,
     last: i64,
 ) -> Result<(), StoreError> {
-    sqlx::query(ADD_BY_POSITION).bind(org).bind(after).bind(last).execute(tx).await?;
+    for add in ADD_BY_POSITION {
+        sqlx::query(add).bind(org).bind(after).bind(last).execute(&mut *tx).await?;
+    }
     Ok(())
 }
 
@@ -318,19 +268,39 @@ ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + 
     };
 }
 
-const ADD_BY_POSITION: &str =
-    add_sql!("audit_events e", "e.org_id = $1 AND e.position > $2 AND e.position <= $3");
+/// The same by tool and hour, for calls that policies decided: without a decision, the tool may be any text
+/// of a caller's.
+macro_rules! add_tools_sql {
+    ($from:literal, $between:literal) => {
+        concat!(
+            "
+INSERT INTO audit_tool_counts (org_id, tool, hour, number)
+SELECT e.org_id, e.target, e.committed_at / 3600000000, COUNT(*) FROM ",
+            $from,
+            " WHERE ",
+            $between,
+            " AND e.type = 'mcp.invocation' AND e.decision IS NOT NULL AND e.target IS NOT NULL
+GROUP BY 1, 2, 3
+ON CONFLICT (org_id, tool, hour)
+    DO UPDATE SET number = audit_tool_counts.number + excluded.number"
+        )
+    };
+}
 
-pub(super) const ADD_BY_PLACE: &str = add_sql!(
+/// Statements that add what these events count.
+macro_rules! add_all_sql {
+    ($from:literal, $between:literal) => {
+        [add_sql!($from, $between), add_tools_sql!($from, $between)]
+    };
+}
+
+const ADD_BY_POSITION: [&str; 2] =
+    add_all_sql!("audit_events e", "e.org_id = $1 AND e.position > $2 AND e.position <= $3");
+
+pub(super) const ADD_BY_PLACE: [&str; 2] = add_all_sql!(
     "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",
     "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
 );
-
-/// Adds calls of a tool in an hour.
-pub(super) const ADD_CALLS: &str = "
-INSERT INTO audit_tool_counts (org_id, tool, hour, number) VALUES ($1, $2, $3, $4)
-ON CONFLICT (org_id, tool, hour)
-    DO UPDATE SET number = audit_tool_counts.number + excluded.number";
 
 const BY_TOOL_SQLITE: &str = "
 SELECT tool, hour, number FROM audit_tool_counts

@@ -17,10 +17,7 @@ use portcullis_core::{
 };
 
 use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
-use super::{
-    checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint},
-    counts,
-};
+use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     Store,
     db::{Db, Dialect, Found, LogConnection, change, read, waiting_events},
@@ -218,7 +215,8 @@ impl Store {
             self.sign_head(org, &before, standing.signed, sealer).await?;
             return Ok(Step::Done);
         };
-        let seals = seals_of(&head, &standing.rows, sealer);
+        let is_short = standing.rows.len() < BATCH;
+        let seals = seals_of(org, &head, standing.rows, sealer)?;
         let continues = self.continues(org, &before, standing.signed.as_ref(), sealer).await?;
         for seal in &seals {
             tree.push(seal.leaf_hash);
@@ -226,11 +224,9 @@ impl Store {
         let after = grown(before, &tree, &seals)?;
         let checkpoint = if continues { signed(org, &after, sealer) } else { None };
         // If it is not signed, whether it can be is asked once more.
-        let is_last = checkpoint.is_some() && standing.rows.len() < BATCH;
+        let is_last = checkpoint.is_some() && is_short;
         let tiles = tree.into_changed();
-        let records = standing.rows.iter().map(|row| (row.event.core.as_str(), row.committed_at));
-        let calls = counts::calls_by_tool(records);
-        let growth = Growth { org, head, last_position, seals, tiles, calls, checkpoint, is_last };
+        let growth = Growth { org, head, last_position, seals, tiles, checkpoint, is_last };
         Ok(Step::Grow(Box::new(growth)))
     }
 

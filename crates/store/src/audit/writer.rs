@@ -144,7 +144,7 @@ impl AuditWriter {
         mut intent: NewIntent,
         deadline: Instant,
     ) -> impl Future<Output = Result<Began, StoreError>> + Send {
-        intent.record.pack();
+        intent.record.pack_fast();
         self.commit(Box::new(Work::Intent(intent)), deadline)
     }
 

@@ -23,21 +23,33 @@ const DICTIONARIES: [&[u8]; 2] = [include_bytes!("record-1.dict"), include_bytes
 const LAST: u8 = 2;
 /// The number of texts that are not compressed.
 const PLAIN: u8 = 0;
-/// Higher levels take longer and save less than a hundredth.
-const LEVEL: i32 = 1;
+
+/// Effort of compression.
+#[derive(Debug, Clone, Copy)]
+enum Effort {
+    /// For records that are kept: level 1. Higher levels take longer and save less than a hundredth.
+    Small,
+    /// For records of intents, which are deleted with the call: level -5 takes half the time of level 1, and
+    /// two fifths more room.
+    Fast,
+}
+
+const LEVELS: [i32; 2] = [1, -5];
+
 /// Bytes that a frame may unpack to. The largest payload that is kept has some hundred kilobytes.
 const MOST_BYTES: usize = 16 << 20;
 
-static ENCODER: LazyLock<EncoderDictionary<'static>> =
-    LazyLock::new(|| EncoderDictionary::copy(DICTIONARIES[1], LEVEL));
+static ENCODERS: LazyLock<[EncoderDictionary<'static>; 2]> =
+    LazyLock::new(|| LEVELS.map(|level| EncoderDictionary::copy(DICTIONARIES[1], level)));
 static DECODERS: LazyLock<[DecoderDictionary<'static>; 2]> =
     LazyLock::new(|| DICTIONARIES.map(DecoderDictionary::copy));
 
+type Writer = io::Result<Compressor<'static>>;
 type Reader = io::Result<Decompressor<'static>>;
 
 thread_local! {
-    static COMPRESSOR: RefCell<io::Result<Compressor<'static>>> =
-        RefCell::new(Compressor::with_prepared_dictionary(&ENCODER));
+    static COMPRESSORS: RefCell<[Writer; 2]> =
+        RefCell::new(ENCODERS.each_ref().map(Compressor::with_prepared_dictionary));
     static DECOMPRESSORS: RefCell<[Reader; 2]> =
         RefCell::new(DECODERS.each_ref().map(Decompressor::with_prepared_dictionary));
 }
@@ -91,7 +103,8 @@ impl RecordTexts {
     /// The packed record.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
-        packed([Some(self.core.as_str()), self.detached.as_deref(), self.salts.as_deref()])
+        let texts = [Some(self.core.as_str()), self.detached.as_deref(), self.salts.as_deref()];
+        packed(texts, Effort::Small)
     }
 }
 
@@ -101,19 +114,27 @@ impl EventTexts {
         self.packed = Some(self.packed().into_owned());
     }
 
+    /// The same for the record of an intent.
+    pub(crate) fn pack_fast(&mut self) {
+        self.packed = Some(packed(self.record(), Effort::Fast));
+    }
+
     /// The packed record of an event.
     pub(crate) fn packed(&self) -> Cow<'_, [u8]> {
-        const RECORD: [TextColumn; 3] = [TextColumn::Core, TextColumn::Detached, TextColumn::Salts];
-        self.packed
-            .as_deref()
-            .map_or_else(|| Cow::Owned(packed(RECORD.map(|column| self.of(column)))), Cow::Borrowed)
+        let now = || Cow::Owned(packed(self.record(), Effort::Small));
+        self.packed.as_deref().map_or_else(now, Cow::Borrowed)
+    }
+
+    fn record(&self) -> [Option<&str>; 3] {
+        [TextColumn::Core, TextColumn::Detached, TextColumn::Salts].map(|column| self.of(column))
     }
 }
 
-fn packed(texts: [Option<&str>; 3]) -> Vec<u8> {
+fn packed(texts: [Option<&str>; 3], effort: Effort) -> Vec<u8> {
     let text = texts.map(Option::unwrap_or_default).join("\n");
-    let frame = COMPRESSOR.with_borrow_mut(|compressor| {
-        compressor.as_mut().ok().and_then(|it| it.compress(text.as_bytes()).ok())
+    let frame = COMPRESSORS.with_borrow_mut(|all| {
+        let compressor = all.get_mut(effort as usize)?;
+        compressor.as_mut().ok()?.compress(text.as_bytes()).ok()
     });
     // Without memory for it, the text itself is kept.
     let (number, rest) = match &frame {
@@ -169,6 +190,17 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_is_packed_fast_is_read_like_others() {
+        let mut intent = EventTexts::default().with(TextColumn::Core, CORE);
+        intent.pack_fast();
+
+        let read = RecordTexts::unpack(&intent.packed());
+
+        assert!(intent.packed().len() < CORE.len());
+        assert_eq!(read, Ok(texts(CORE, None, None)));
+    }
+
+    #[test]
     fn a_record_that_was_changed_is_refused_or_reads_differently() {
         // No part of it stands in two places of the dictionary, of which a frame might name either.
         let texts = texts(CORE, Some(r#"{"label":"ci"}"#), None);
@@ -221,7 +253,7 @@ mod tests {
     #[test]
     fn records_of_each_dictionary_are_read_and_others_refused() {
         for (number, dictionary) in (1..).zip(DICTIONARIES) {
-            let mut compressor = Compressor::with_dictionary(LEVEL, dictionary).unwrap();
+            let mut compressor = Compressor::with_dictionary(LEVELS[0], dictionary).unwrap();
             let frame = compressor.compress(CORE.as_bytes()).unwrap();
 
             let read = RecordTexts::unpack(&[&[number], frame.as_slice()].concat());

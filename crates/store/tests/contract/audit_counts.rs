@@ -1,12 +1,13 @@
 //! Counts of calls by minute: each event once, summed by steps, thinned with age.
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use portcullis_store::{CallCounts, CountsRange, NewEvent, StepCounts, TOOL_HOURS, ToolCalls};
-use serde_json::json;
+use portcullis_store::{
+    CallCounts, CountsRange, NewEvent, StepCounts, TOOL_HOURS, TextColumn, ToolCalls,
+};
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, append_all, event, leaf, texts},
+    given::{self, NOW, append_all, event, leaf},
 };
 
 const MINUTE: i64 = 60;
@@ -20,17 +21,14 @@ pub(crate) fn call(
     took: i64,
     [decision, dlp, outcome]: [&'static str; 3],
 ) -> NewEvent {
-    let record = json!({
-        "type": "mcp.invocation", "target": {"id": TOOL},
-        "governance": {"decision": Some(decision).filter(|it| !it.is_empty())},
-    });
+    let plain = event(org, n);
     NewEvent {
         occurred_at: Timestamp::from_micros(NOW.as_micros() - took),
         decision: Some(decision.into()).filter(|_| !decision.is_empty()),
         dlp_result: Some(dlp.into()),
         outcome: Some(outcome.into()),
-        texts: texts(&record.to_string()),
-        ..event(org, n)
+        texts: plain.texts.clone().with(TextColumn::Target, TOOL),
+        ..plain
     }
 }
 

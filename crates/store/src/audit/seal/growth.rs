@@ -6,13 +6,13 @@ use portcullis_core::{
         tiles::{GrowingTree, TileId, Tiles},
     },
     clock::Timestamp,
-    id::OrgId,
+    id::{EventId, OrgId},
 };
 
 use super::{SignedNote, UnsealedEvent};
 use crate::{
-    audit::{checkpoints::StoredCheckpoint, counts::CallsByTool, tree::size_of},
-    db::NewSeal,
+    audit::{checkpoints::StoredCheckpoint, tree::size_of},
+    db::{NewSeal, RecordTexts},
     error::StoreError,
 };
 
@@ -27,12 +27,22 @@ pub(crate) struct Head {
     pub(crate) last_recorded_at: i64,
 }
 
-/// An event to be sealed, where it is and since when.
+/// An event to be sealed, where it is and since when, with its record as it is kept: what is packed is read
+/// after the turn to write has ended.
 #[derive(Debug)]
 pub(crate) struct Unsealed {
     pub(crate) position: i64,
     pub(crate) committed_at: Timestamp,
-    pub(crate) event: UnsealedEvent,
+    pub(crate) id: EventId,
+    pub(crate) packed: Option<Vec<u8>>,
+    pub(crate) core: String,
+}
+
+impl Unsealed {
+    fn read(self, org_id: OrgId) -> Result<UnsealedEvent, StoreError> {
+        let texts = RecordTexts::of_row(self.packed.as_deref(), self.core, None, None)?;
+        Ok(UnsealedEvent { id: self.id, org_id, core: texts.core })
+    }
 }
 
 /// All that has to be known of a log to seal it.
@@ -69,7 +79,6 @@ pub(crate) struct Growth {
     pub(crate) last_position: i64,
     pub(crate) seals: Vec<NewSeal>,
     pub(crate) tiles: Vec<(TileId, Vec<u8>)>,
-    pub(crate) calls: CallsByTool,
     pub(crate) checkpoint: Option<StoredCheckpoint>,
     /// True if nothing is left to do once it is written.
     pub(super) is_last: bool,
@@ -124,17 +133,20 @@ pub(super) fn signed(
 
 /// The places that these events get.
 pub(super) fn seals_of(
+    org: OrgId,
     head: &Head,
-    rows: &[Unsealed],
+    rows: Vec<Unsealed>,
     sealer: &impl super::Sealer,
-) -> Vec<NewSeal> {
+) -> Result<Vec<NewSeal>, StoreError> {
     let mut recorded_at = head.last_recorded_at;
     let sequences = head.size..;
-    let seals = rows.iter().zip(sequences).map(|(row, sequence)| {
+    let seals = rows.into_iter().zip(sequences).map(|(row, sequence)| {
+        let position = row.position;
         recorded_at = recorded_at.max(row.committed_at.as_micros());
         let moment = Timestamp::from_micros(recorded_at);
-        let leaf_hash = sealer.leaf(&row.event, sequence, moment);
-        NewSeal { event_id: row.event.id, position: row.position, recorded_at, leaf_hash }
+        let event = row.read(org)?;
+        let leaf_hash = sealer.leaf(&event, sequence, moment);
+        Ok(NewSeal { event_id: event.id, position, recorded_at, leaf_hash })
     });
     seals.collect()
 }

@@ -3,14 +3,14 @@
 use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
 use sqlx::{PgConnection, PgPool};
 
-use super::{Growth, Head, Standing, Unsealed, UnsealedEvent};
+use super::{Growth, Head, Standing, Unsealed};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
-        counts::{ADD_CALLS, count_events},
+        counts::count_events,
         tree::{put_tiles, read_tiles},
     },
-    db::{RecordTexts, Scope, begin, insert_seals, parse, row, run},
+    db::{Scope, begin, insert_seals, parse, row},
     error::StoreError,
 };
 
@@ -76,7 +76,7 @@ row!(UnsealedRow {
 
 async fn unsealed(
     conn: &mut PgConnection,
-    org_id: OrgId,
+    org: OrgId,
     after: i64,
     horizon: i64,
     most: usize,
@@ -86,18 +86,20 @@ async fn unsealed(
          WHERE org_id = $1 AND position > $2 AND position <= $3 \
          ORDER BY position LIMIT $4",
     )
-    .bind(org_id.to_string())
+    .bind(org.to_string())
     .bind(after)
     .bind(horizon)
     .bind(i64::try_from(most).unwrap_or(i64::MAX))
     .fetch_all(conn)
     .await?;
     let read = |row: UnsealedRow| {
-        let id = parse(&row.id, "audit_events.id")?;
-        let committed_at = Timestamp::from_micros(row.committed_at);
-        let texts = RecordTexts::of_row(row.packed.as_deref(), row.core, None, None)?;
-        let event = UnsealedEvent { id, org_id, core: texts.core };
-        Ok(Unsealed { position: row.position, committed_at, event })
+        Ok(Unsealed {
+            position: row.position,
+            id: parse(&row.id, "audit_events.id")?,
+            committed_at: Timestamp::from_micros(row.committed_at),
+            packed: row.packed,
+            core: row.core,
+        })
     };
     rows.into_iter().map(read).collect()
 }
@@ -136,9 +138,6 @@ async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreErro
     }
     insert_seals(tx, &org, growth.head.size, &growth.seals).await?;
     count_events(tx, &org, growth.head.last_position, growth.last_position).await?;
-    for ((tool, hour), calls) in &growth.calls {
-        run!(tx, ADD_CALLS => org.as_str(), tool.as_str(), *hour, *calls);
-    }
     put_tiles!(tx, &org, &growth.tiles);
     if let Some(checkpoint) = &growth.checkpoint {
         put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);

@@ -5,7 +5,7 @@ use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{
-    Growth, Head, Standing, Unsealed, UnsealedEvent,
+    Growth, Head, Standing, Unsealed,
     tail::{self, Waiting},
 };
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
         counts,
         tree::{self, number, size_of},
     },
-    db::{LogConnection, RecordTexts, index_entries, read_id},
+    db::{LogConnection, index_entries, read_id},
     error::StoreError,
 };
 
@@ -151,29 +151,27 @@ fn with_rows(
 }
 
 /// The events of the org at these positions.
-fn unsealed(
-    open: &Connection,
-    org_id: OrgId,
-    positions: &[i64],
-) -> Result<Vec<Unsealed>, StoreError> {
+fn unsealed(open: &Connection, org: OrgId, positions: &[i64]) -> Result<Vec<Unsealed>, StoreError> {
     let mut select = open.prepare_cached(UNSEALED)?;
-    let org = org_id.to_string();
+    let org = org.to_string();
     let mut events = Vec::with_capacity(positions.len());
     for position in positions {
         let mut rows = select.query((&org, position))?;
         while let Some(row) = rows.next()? {
-            events.push(read(org_id, row)?);
+            events.push(read(row)?);
         }
     }
     Ok(events)
 }
 
-fn read(org_id: OrgId, row: &Row<'_>) -> Result<Unsealed, StoreError> {
-    let packed: Option<Vec<u8>> = row.get(3)?;
-    let texts = RecordTexts::of_row(packed.as_deref(), row.get(4)?, None, None)?;
-    let event = UnsealedEvent { id: read_id(row, 1, "audit_events.id")?, org_id, core: texts.core };
-    let committed_at = Timestamp::from_micros(row.get(2)?);
-    Ok(Unsealed { position: row.get(0)?, committed_at, event })
+fn read(row: &Row<'_>) -> Result<Unsealed, StoreError> {
+    Ok(Unsealed {
+        position: row.get(0)?,
+        id: read_id(row, 1, "audit_events.id")?,
+        committed_at: Timestamp::from_micros(row.get(2)?),
+        packed: row.get(3)?,
+        core: row.get(4)?,
+    })
 }
 
 fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
@@ -196,10 +194,8 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
     }
     let places = (&org, first, first + count);
     open.prepare_cached(INDEX)?.execute(places)?;
-    open.prepare_cached(counts::ADD_BY_PLACE)?.execute(places)?;
-    let mut add = open.prepare_cached(counts::ADD_CALLS)?;
-    for ((tool, hour), calls) in &growth.calls {
-        add.execute((&org, tool, hour, calls))?;
+    for add in counts::ADD_BY_PLACE {
+        open.prepare_cached(add)?.execute(places)?;
     }
     tail::forget(open, &org, growth.last_position)?;
     let mut put = open.prepare_cached(tree::PUT)?;
