@@ -26,6 +26,25 @@ impl WordList {
     }
 }
 
+/// Words that a text may end with, found by their last byte.
+pub(super) struct WordEnds(Box<[&'static str]>);
+
+impl WordEnds {
+    pub(super) fn of(mut words: Vec<&'static str>) -> Self {
+        words.sort_unstable_by_key(|word| word.bytes().last());
+        Self(words.into())
+    }
+
+    /// The words with which a text ends.
+    pub(super) fn ends_of(&self, text: &str) -> impl Iterator<Item = &'static str> {
+        let last = text.bytes().last();
+        let before = self.0.partition_point(|word| word.bytes().last() < last);
+        let behind = self.0.get(before..).unwrap_or_default().iter();
+        let alike = behind.copied().take_while(move |word| word.bytes().last() == last);
+        alike.filter(move |word| text.ends_with(word))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +58,14 @@ mod tests {
         assert_eq!(list.prefixes("env:DB").collect::<Vec<_>>(), ["env:"]);
         assert_eq!(list.prefixes("${env:").collect::<Vec<_>>(), ["${"]);
         assert_eq!(list.prefixes("").count(), 0);
+    }
+
+    #[test]
+    fn words_are_found_as_ends() {
+        let list = WordEnds::of(vec!["key", "apikey", "token", "clé"]);
+
+        assert_eq!(list.ends_of("my_apikey").collect::<Vec<_>>(), ["key", "apikey"]);
+        assert_eq!(list.ends_of("clé").collect::<Vec<_>>(), ["clé"]);
+        assert_eq!(list.ends_of("keys").count() + list.ends_of("").count(), 0);
     }
 }

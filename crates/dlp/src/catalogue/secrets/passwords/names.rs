@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use super::lists::WordList;
+use super::lists::{WordEnds, WordList};
 
 /// Kind of secret that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,12 @@ const PASSWORDS: &[&str] = &[
     "wpakey",
 ];
 
+static PASSWORD_ENDS: LazyLock<WordEnds> =
+    LazyLock::new(|| WordEnds::of([PASSWORDS, PLURALS].concat()));
+
+/// Plurals that say so as well.
+const PLURALS: &[&str] = &["passwords", "passphrases", "passwörter"];
+
 /// Words that do so only as a whole word.
 const SHORT: &[&str] = &["pwd", "psw", "pswd", "mdp"];
 
@@ -148,6 +154,8 @@ const KEYS: &[&str] = &[
     "토큰",
 ];
 
+static KEY_ENDS: LazyLock<WordEnds> = LazyLock::new(|| WordEnds::of(KEYS.to_vec()));
+
 /// Words after the one that names a secret that change nothing.
 const TAILS: &[&str] = &["value", "text", "plain", "plaintext", "cleartext", "raw", "string"];
 
@@ -170,21 +178,17 @@ pub(super) const LONGEST: usize = 64;
 /// The kind of secret that a name says its value is.
 pub(super) fn kind(name: &[u8]) -> Option<SecretKind> {
     let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= LONGEST)?;
-    let mut words = words(name);
-    while words.len() > 1 && words.last().is_some_and(|last| is_tail(last)) {
+    let mut words = Words::of(name);
+    while words.begins.len() > 1 && words.last().is_some_and(is_tail) {
         words.pop();
     }
-    let last = words.last()?.trim_end_matches(|tail: char| tail.is_ascii_digit()).to_owned();
-    let mut joined = words.concat();
-    joined.truncate(joined.trim_end_matches(|tail: char| tail.is_ascii_digit()).len());
-    let before = words.len().checked_sub(2).and_then(|at| words.get(at));
-    let ends = |known: &[&str]| known.iter().any(|word| joined.ends_with(word));
-    let is = |known: &[&str], word: &str| known.contains(&word);
-    let kind = if ends(PASSWORDS) || is(SHORT, &last) || is_plural(&joined) {
+    let joined = trim_number(&words.joined);
+    let last = trim_number(words.last()?);
+    let kind = if PASSWORD_ENDS.ends_of(joined).next().is_some() || SHORT.contains(&last) {
         SecretKind::Password
-    } else if is(ALONE, &last) && before.is_none_or(|word| OPENED.holds(word)) {
+    } else if ALONE.contains(&last) && words.before_last().is_none_or(|word| OPENED.holds(word)) {
         SecretKind::ShortPassword
-    } else if KEYS.iter().any(|word| ends_at_word(&words, &joined, word)) {
+    } else if KEY_ENDS.ends_of(joined).any(|word| words.ends_with(joined, word)) {
         SecretKind::Key
     } else {
         return None;
@@ -194,58 +198,81 @@ pub(super) fn kind(name: &[u8]) -> Option<SecretKind> {
 
 /// Returns true if a text is such a word and nothing else, as titles and translations are.
 pub(super) fn is_word(text: &str) -> bool {
-    let joined = words(text).concat();
+    let joined = Words::of(text).joined;
     [PASSWORDS, SHORT, ALONE, KEYS].iter().any(|list| list.contains(&joined.as_str()))
 }
 
 /// Returns true if a text holds a word for a password.
 pub(super) fn speaks_of_passwords(text: &str) -> bool {
-    let joined = words(text).concat();
+    let joined = Words::of(text).joined;
     PASSWORDS.iter().any(|word| joined.contains(word))
 }
 
-fn is_plural(joined: &str) -> bool {
-    ["passwords", "passphrases", "passwörter"].iter().any(|word| joined.ends_with(word))
+fn trim_number(word: &str) -> &str {
+    word.trim_end_matches(|tail: char| tail.is_ascii_digit())
 }
 
 fn is_tail(word: &str) -> bool {
     TAILS.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns true if a name ends with a word of one or more of its parts, and not within one.
-fn ends_at_word(words: &[String], joined: &str, word: &str) -> bool {
-    let Some(before) = joined.len().checked_sub(word.len()) else { return false };
-    let mut at = 0;
-    joined.ends_with(word)
-        && (!word.is_ascii()
-            || words.iter().any(|part| {
-                let begins = at == before;
-                at += part.len();
-                begins
-            }))
+/// The words that a name is joined of, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`.
+#[derive(Default)]
+pub(super) struct Words {
+    joined: String,
+    /// Where each word begins.
+    begins: Vec<usize>,
 }
 
-/// The words that a name is joined of, in lower case: `dbPassword`, `DB_PASSWORD`, `db.password`.
-pub(super) fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    let mut before = ' ';
-    let mut chars = name.chars().peekable();
-    while let Some(char) = chars.next() {
-        let is_lower = |char: char| char.is_lowercase();
-        let begins_hump = char.is_uppercase()
-            && (is_lower(before)
-                || before.is_uppercase() && chars.peek().is_some_and(|it| is_lower(*it)));
-        if char.is_alphanumeric() || is_mark(char) {
-            if !before.is_alphanumeric() && !is_mark(before) || begins_hump {
-                words.push(String::new());
+impl Words {
+    /// The words of a name.
+    pub(super) fn of(name: &str) -> Self {
+        let mut words = Self::default();
+        let mut before = ' ';
+        let mut chars = name.chars().peekable();
+        while let Some(char) = chars.next() {
+            let begins_hump = char.is_uppercase()
+                && (before.is_lowercase()
+                    || before.is_uppercase() && chars.peek().is_some_and(|it| it.is_lowercase()));
+            if char.is_alphanumeric() || is_mark(char) {
+                if !before.is_alphanumeric() && !is_mark(before) || begins_hump {
+                    words.begins.push(words.joined.len());
+                }
+                words.joined.extend(char.to_lowercase());
             }
-            if let Some(word) = words.last_mut() {
-                word.extend(char.to_lowercase());
-            }
+            before = char;
         }
-        before = char;
+        words
     }
-    words
+
+    /// The words in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let ends = self.begins.iter().skip(1).copied().chain([self.joined.len()]);
+        self.begins.iter().zip(ends).filter_map(|(begin, end)| self.joined.get(*begin..end))
+    }
+
+    fn last(&self) -> Option<&str> {
+        self.joined.get(*self.begins.last()?..)
+    }
+
+    fn before_last(&self) -> Option<&str> {
+        let [.., begin, end] = self.begins.as_slice() else { return None };
+        self.joined.get(*begin..*end)
+    }
+
+    fn pop(&mut self) {
+        if let Some(begin) = self.begins.pop() {
+            self.joined.truncate(begin);
+        }
+    }
+
+    /// Returns true if `joined`, a beginning of these words, ends with a word that is made of one or more
+    /// of them, and not within one.
+    fn ends_with(&self, joined: &str, word: &str) -> bool {
+        joined
+            .strip_suffix(word)
+            .is_some_and(|before| !word.is_ascii() || self.begins.contains(&before.len()))
+    }
 }
 
 /// Returns true for the vowel signs of scripts of India and Thailand, which are no letters.

@@ -3,7 +3,10 @@
 
 use std::sync::LazyLock;
 
-use super::{lists::WordList, names};
+use super::{
+    lists::WordList,
+    names::{self, Words},
+};
 
 /// Beginnings of references to a secret that is kept elsewhere.
 static REFERENCES: LazyLock<WordList> = LazyLock::new(|| {
@@ -125,8 +128,8 @@ fn is_masked(text: &str) -> bool {
 
 /// Returns true if all words of a text are such as stand in place of a secret.
 pub(super) fn is_dummy(text: &str) -> bool {
-    let words = names::words(text);
-    names::is_word(text) || !words.is_empty() && words.iter().all(|word| is_filler(word))
+    let words = Words::of(text);
+    names::is_word(text) || words.iter().next().is_some() && words.iter().all(is_filler)
 }
 
 /// Returns true if a word is one of those, or joined of them.
