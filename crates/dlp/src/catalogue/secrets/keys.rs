@@ -45,6 +45,9 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&[concat!(
         r#"{"kty": "EC", "crv": "P-256", "d": "XN3EW64ZmV4uJBenuxXQ9w2q"#,
         r#"Em1slYm4Wam4_BNx3Kt"}"#
+    ), concat!(
+        r#"{"kty": "RSA", "e": "AQAB", "p": "F4k3pppp0123456789abcdef-_"#,
+        r#"F4k3", "dp": "F4k3dpdp0123456789abcdef-_F4k3"}"#
     )])
     .passes(&[
         r#"{"kty": "EC", "x": "XN3EW64ZmV4uJBenuxXQ9w2qEm1slYm4Wam4_BNx3Kt"}"#,
