@@ -37,6 +37,8 @@ pub(crate) struct Body {
     pub(crate) memo: Cell<ContextMemo>,
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
+    /// Steps of checks that the scan has yet to count.
+    pub(crate) steps: Cell<usize>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
     /// Texts of JSON that stands in texts.
@@ -71,6 +73,7 @@ impl Body {
         self.media = 0;
         self.memo.take();
         self.line.take();
+        self.steps.take();
         self.tables.clear();
         self.nodes.clear();
         self.inner.clear();

@@ -63,7 +63,7 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let text = if is_upper { text.to_ascii_uppercase() } else { text };
     let range = 0..text.len();
     let text = Window::around(&text, &range);
-    let plain = Candidate { text, range, key: candidate.key, head: candidate.head };
+    let plain = Candidate { text, range, ..*candidate };
     (detector.check)(&plain)
 }
 

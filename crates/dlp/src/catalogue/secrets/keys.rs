@@ -329,5 +329,5 @@ fn user_password(candidate: &Candidate<'_>) -> Option<i32> {
     let colon = matched.iter().position(|byte| *byte == b':')?;
     let start = candidate.range.start + colon + 1;
     let range = start..candidate.range.end;
-    password(&Candidate { text: candidate.text, range, key: None, head: None })
+    password(&Candidate { range, key: None, head: None, ..*candidate })
 }
