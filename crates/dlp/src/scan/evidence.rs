@@ -103,9 +103,10 @@ fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&
     if at == 0 {
         return None;
     }
-    let line = body.line.get().of(segment, text, at)?;
+    let mut line = body.line.get().of(segment, text, at)?;
+    let head = line.head_above(text, at);
     body.line.set(line);
-    line.head_above(text, at)
+    head
 }
 
 fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMemo {

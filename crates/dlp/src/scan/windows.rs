@@ -163,6 +163,9 @@ impl Scanner {
             return None;
         }
         let whole = home.range();
+        if whole.is_empty() {
+            return None;
+        }
         let range = whole.start..whole.end.min(whole.start + reach.below()?);
         Some(Stretch { active, segment: index, range, key })
     }
