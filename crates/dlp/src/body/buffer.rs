@@ -119,7 +119,7 @@ impl Body {
     /// The names of the members and columns above a place, nearest first.
     pub(crate) fn keys_above(&self, node: u32) -> impl Iterator<Item = &[u8]> {
         let segments = self.members_above(node).filter_map(|(_, key)| self.segment(key));
-        segments.map(|key| self.slice(key.range()))
+        segments.map(|key| self.slice(key.name()))
     }
 
     /// The members and columns above a place, nearest first, each with the segment that names it. A
@@ -176,7 +176,7 @@ impl Body {
         let is_labelled = place.label != UNLABELLED;
         let column = is_labelled.then(|| self.element(cell))??;
         let (_, head) = self.head(cell, column)?;
-        self.segment(head).map(|head| self.slice(head.range()))
+        self.segment(head).map(|head| self.slice(head.name()))
     }
 
     /// Returns true if a segment is the label of a place, or the head of the column it stands in.

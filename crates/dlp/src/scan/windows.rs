@@ -148,7 +148,7 @@ impl Scanner {
     fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Stretch> {
         let reach = self.active.get(usize::from(active))?.reach;
         let key = match reach {
-            Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
+            Reach::Own { .. } => Some(body.segment(own_key?)?.name()),
             Reach::Across { .. }
             | Reach::From { .. }
             | Reach::Mark { .. }
