@@ -31,6 +31,9 @@ pub(crate) const fn budget(bytes: usize) -> usize {
 /// Steps that it takes to look around an `@`.
 pub(crate) const GLANCE: usize = 1 << 8;
 
+/// Steps that it takes to look into a stretch, however short.
+pub(crate) const PEEK: usize = 1 << 6;
+
 /// Detectors that the literals and signs in one KiB may wake. The densest words that people write wake a
 /// few hundred; a text with more is made to cost.
 pub(crate) const ANCHORS_A_KIB: usize = 2 << 10;

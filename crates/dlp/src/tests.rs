@@ -18,6 +18,7 @@ mod log_lines;
 mod named;
 mod numbers;
 mod places;
+mod readings;
 mod redaction;
 mod shapes;
 mod spellings;

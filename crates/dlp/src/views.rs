@@ -9,6 +9,7 @@ pub(super) mod inflate;
 mod lines;
 pub(super) mod origins;
 mod readable;
+mod readings;
 pub(super) mod recased;
 mod rows;
 mod sextets;

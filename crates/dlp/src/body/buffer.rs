@@ -37,6 +37,8 @@ pub(crate) struct Body {
     pub(crate) memo: Cell<ContextMemo>,
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
+    /// Steps of checks that the scan has yet to count.
+    pub(crate) steps: Cell<usize>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
     /// Texts of JSON that stands in texts.
@@ -71,6 +73,7 @@ impl Body {
         self.media = 0;
         self.memo.take();
         self.line.take();
+        self.steps.take();
         self.tables.clear();
         self.nodes.clear();
         self.inner.clear();
@@ -116,7 +119,7 @@ impl Body {
     /// The names of the members and columns above a place, nearest first.
     pub(crate) fn keys_above(&self, node: u32) -> impl Iterator<Item = &[u8]> {
         let segments = self.members_above(node).filter_map(|(_, key)| self.segment(key));
-        segments.map(|key| self.slice(key.range()))
+        segments.map(|key| self.slice(key.name()))
     }
 
     /// The members and columns above a place, nearest first, each with the segment that names it. A
@@ -173,7 +176,7 @@ impl Body {
         let is_labelled = place.label != UNLABELLED;
         let column = is_labelled.then(|| self.element(cell))??;
         let (_, head) = self.head(cell, column)?;
-        self.segment(head).map(|head| self.slice(head.range()))
+        self.segment(head).map(|head| self.slice(head.name()))
     }
 
     /// Returns true if a segment is the label of a place, or the head of the column it stands in.

@@ -24,7 +24,7 @@ const MOST: usize = 10_000;
 const IN_VAIN: usize = 4;
 
 /// Bounds on JSON in a text. A body may have a node less for each entry.
-pub(super) const BOUNDS: Bounds = Bounds {
+const BOUNDS: Bounds = Bounds {
     depth: 64,
     nodes: 100_000,
     string_bytes: 4 << 20,
@@ -32,6 +32,11 @@ pub(super) const BOUNDS: Bounds = Bounds {
     numbers: NumberRange::Any,
     reserved: true,
 };
+
+/// The same where no more levels may be nested.
+pub(super) fn bounds(depth: usize) -> Bounds {
+    Bounds { depth: depth.min(BOUNDS.depth), ..BOUNDS }
+}
 
 /// JSON in a text.
 pub(crate) struct Part {
@@ -51,7 +56,7 @@ pub(crate) fn may_hold(text: &str) -> bool {
 
 /// The JSON in a text that is nested no deeper, in order.
 pub(crate) fn parts(text: &str, depth: usize) -> Vec<Part> {
-    let bounds = Bounds { depth: depth.min(BOUNDS.depth), ..BOUNDS };
+    let bounds = bounds(depth);
     if let Some(quoted) = quoted(text, bounds) {
         return vec![quoted];
     }

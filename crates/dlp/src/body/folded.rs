@@ -65,6 +65,30 @@ pub(super) enum Piece {
     Outline(Outline),
 }
 
+impl Piece {
+    /// Values and names in it.
+    pub(super) fn entries(&self) -> usize {
+        match self {
+            Piece::Prose(..) => 0,
+            Piece::Json(_, document) | Piece::Outline(Outline { document, .. }) => {
+                document.entries()
+            }
+            Piece::Records(records, _) => 3 * records.ranges().len(),
+        }
+    }
+
+    /// Bytes that it takes, at most.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Piece::Prose(_, text) => text.len(),
+            Piece::Json(_, document) => document.root().raw().len(),
+            // Names and values are read alone and together.
+            Piece::Records(_, text) => 2 * text.len(),
+            Piece::Outline(Outline { leaves, .. }) => leaves.iter().map(Range::len).sum(),
+        }
+    }
+}
+
 impl Inner {
     pub(super) fn clear(&mut self) {
         self.origins.clear();

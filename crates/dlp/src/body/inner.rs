@@ -40,42 +40,21 @@ impl Body {
         if self.text.len() + self.inner.waiting + text.len() > limits.max_bytes {
             return Err(Unscannable::TooLarge { limit: limits.max_bytes });
         }
-        let parts = embedded::parts(text, limits.max_depth);
-        let entries: usize = parts.iter().map(|part| part.document.entries()).sum();
-        let records = if parts.is_empty() { records::read(text) } else { None };
-        let outline = if parts.is_empty() && records.is_none() {
-            yaml::read(text, embedded::BOUNDS)
-        } else {
-            None
-        };
-        let entries = entries
-            + records.as_ref().map_or(0, |records| 3 * records.ranges().len())
-            + outline.as_ref().map_or(0, |outline| outline.document.entries());
-        let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes;
-        if !has_room {
+        let pieces = pieces(text, limits.max_depth);
+        let entries = pieces.iter().map(Piece::entries).sum();
+        let bytes = pieces.iter().map(Piece::bytes).sum();
+        let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes
+            && self.text.len() + self.inner.waiting + bytes <= limits.max_bytes;
+        if pieces.is_empty() || !has_room {
             return Ok(text);
         }
-        let pieces = match (records, outline) {
-            (Some(records), _) => {
-                let mut pieces = prose_between(text, records.ranges());
-                pieces.push(Piece::Records(records, text.into()));
-                pieces
-            }
-            (None, Some(outline)) => {
-                let mut pieces = prose_between(text, outline.leaves.clone());
-                pieces.push(Piece::Outline(outline));
-                pieces
-            }
-            (None, None) if parts.is_empty() => return Ok(text),
-            (None, None) => pieces(text, parts),
-        };
         self.inner.entries += entries;
-        self.inner.waiting += text.len();
+        self.inner.waiting += bytes;
         self.inner.folded.push_back(Folded {
             segment: small(self.segments.len()),
             node,
             level: self.inner.level + 1,
-            bytes: text.len(),
+            bytes,
             entries,
             pieces,
         });
@@ -101,12 +80,16 @@ impl Body {
                     Piece::Records(records, text) => {
                         self.lay_records(segment, &records, &text, node, limits)?;
                     }
-                    Piece::Outline(Outline { document, leaves }) => {
+                    Piece::Outline(Outline { document, leaves, is_flat }) => {
                         self.walk(document.root(), node, 0, limits)?;
-                        self.inner.origins.extend(leaves.into_iter().map(|leaf| InnerOrigin {
-                            source: segment,
-                            place: InnerPlace::Slice(leaf.start),
-                        }));
+                        let place: fn(usize) -> InnerPlace =
+                            if is_flat { InnerPlace::Again } else { InnerPlace::Slice };
+                        self.inner.origins.extend(
+                            leaves.iter().map(|leaf| InnerOrigin {
+                                source: segment,
+                                place: place(leaf.start),
+                            }),
+                        );
                     }
                     Piece::Json(start, document) => {
                         let step = PathStep::Element { index };
@@ -230,26 +213,41 @@ impl Body {
     }
 }
 
-/// The prose between the names and values of a text.
-fn prose_between(text: &str, leaves: Vec<Range<usize>>) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut done = 0;
-    let mut prose = |from: usize, end: usize| {
-        let between = text.get(from..end).unwrap_or_default();
-        if between.bytes().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
-            pieces.push(Piece::Prose(from, between.into()));
-        }
-    };
-    for range in leaves {
-        prose(done, range.start);
-        done = range.end;
+/// A text cut into JSON, records or YAML and the prose around; nothing where it is prose throughout. JSON and
+/// YAML are nested no deeper.
+fn pieces(text: &str, depth: usize) -> Vec<Piece> {
+    let parts = embedded::parts(text, depth);
+    if !parts.is_empty() {
+        return around_parts(text, parts);
     }
-    prose(done, text.len());
+    if let Some(records) = records::read(text) {
+        let mut pieces = prose_between(text, &records.ranges());
+        pieces.push(Piece::Records(records, text.into()));
+        return pieces;
+    }
+    let Some(outline) = yaml::read(text, embedded::bounds(depth)) else { return Vec::new() };
+    let read: &[Range<usize>] = if outline.is_flat { &[] } else { &outline.leaves };
+    let mut pieces = prose_between(text, read);
+    pieces.push(Piece::Outline(outline));
     pieces
 }
 
-/// A text cut into its JSON and the prose around it.
-fn pieces(text: &str, parts: Vec<Part>) -> Vec<Piece> {
+/// The prose between the names and values of a text.
+fn prose_between(text: &str, leaves: &[Range<usize>]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    for range in leaves.iter().chain([&(text.len()..text.len())]) {
+        let between = text.get(done..range.start).unwrap_or_default();
+        if between.bytes().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
+            pieces.push(Piece::Prose(done, between.into()));
+        }
+        done = range.end;
+    }
+    pieces
+}
+
+/// JSON in a text and the prose around it.
+fn around_parts(text: &str, parts: Vec<Part>) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(parts.len());
     let mut done = 0;
     let prose = |range: Range<usize>, pieces: &mut Vec<Piece>| {

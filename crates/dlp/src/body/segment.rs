@@ -38,9 +38,19 @@ pub(super) enum Laid {
     },
 }
 
+/// Bytes at the end of a name that are read wherever it counts. A longer one is read again for each value
+/// below it.
+const LONGEST_NAME: usize = 256;
+
 impl Segment {
     pub(crate) fn range(&self) -> Range<usize> {
         self.start as usize..self.end as usize
+    }
+
+    /// The end of a key or a label, as far as it names what is below.
+    pub(crate) fn name(&self) -> Range<usize> {
+        let Range { start, end } = self.range();
+        start.max(end.saturating_sub(LONGEST_NAME))..end
     }
 }
 

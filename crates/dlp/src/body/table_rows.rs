@@ -46,7 +46,9 @@ impl ObjectTables {
     ) {
         match key {
             "kty" => self.key_type = first.checked_sub(1).map(small),
-            "d" | "k" if laid == Laid::Text => self.private.push(node),
+            "d" | "k" | "p" | "q" | "dp" | "dq" | "qi" if laid == Laid::Text => {
+                self.private.push(node);
+            }
             _ => {}
         }
         // Most members are neither.

@@ -1,7 +1,8 @@
 //! YAML in texts, as far as it is certain: `key: value`, lists, nesting by indentation, quoted scalars, blocks.
 //!
 //! All of a text has to be of it. It becomes JSON whose names and texts are those of the text, byte by byte,
-//! and is walked as that; what is not certain stays prose.
+//! and is walked as that; what is not certain stays prose. People write lines of `Key: value` as well: a text
+//! of nothing else is prose besides, and of its values only single words are read.
 
 use std::ops::Range;
 
@@ -22,6 +23,8 @@ pub(super) struct Outline {
     pub(super) document: Document,
     /// Places of the names and texts of the document in the text.
     pub(super) leaves: Vec<Range<usize>>,
+    /// True if it has neither lists, levels nor quotes.
+    pub(super) is_flat: bool,
 }
 
 /// A line that says something.
@@ -41,6 +44,7 @@ struct Reader<'t> {
     leaves: Vec<Range<usize>>,
     /// Keys that hold something.
     named: usize,
+    is_flat: bool,
 }
 
 /// Reads a text that is YAML throughout.
@@ -50,19 +54,28 @@ pub(super) fn read(text: &str, bounds: Bounds) -> Option<Outline> {
     let may_begin =
         first.starts_with(['-', '#']) || first.contains(": ") || first.trim_end().ends_with(':');
     (text.len() >= SHORTEST && may_begin).then_some(())?;
+    let lines = lines(text)?;
+    let is_flat = lines.iter().all(is_flat);
     let mut reader = Reader {
         text,
-        lines: lines(text)?,
+        lines,
         at: 0,
         json: String::with_capacity(text.len() + text.len() / 4),
         leaves: Vec::new(),
         named: 0,
+        is_flat,
     };
     reader.documents()?;
     (reader.named > 1).then_some(())?;
     let Reader { json, leaves, .. } = reader;
     let document = Document::parse(json.as_bytes(), bounds).ok()?;
-    Some(Outline { document, leaves })
+    Some(Outline { document, leaves, is_flat })
+}
+
+/// Returns true if neither a level, a list nor quotes begin in a line.
+fn is_flat(line: &Line<'_>) -> bool {
+    let is_quoted = |part: &str| part.trim_start().starts_with(['"', '\'']);
+    line.indent == 0 && !is_item(line.written) && !line.written.split(": ").any(is_quoted)
 }
 
 /// The lines that hold more than a remark.
@@ -204,7 +217,11 @@ impl<'t> Reader<'t> {
         let plain = written.split(" #").next().unwrap_or(written).trim_end();
         let is_flow = plain.starts_with(['[', '{']);
         (is_flow || !plain.contains(": ") && !plain.ends_with(':')).then_some(())?;
-        self.write(start, plain);
+        if self.is_flat && plain.contains(' ') {
+            self.json.push_str("null");
+        } else {
+            self.write(start, plain);
+        }
         Some(())
     }
 
@@ -279,7 +296,7 @@ mod tests {
     use super::*;
 
     fn json(text: &str) -> Option<String> {
-        let outline = read(text, crate::body::embedded::BOUNDS)?;
+        let outline = read(text, crate::body::embedded::bounds(64))?;
         let raw = outline.document.root().raw().to_owned();
         for (leaf, range) in outline.document.leaves().zip(&outline.leaves) {
             assert_eq!(leaf.text, &text[range.clone()], "{text}");
@@ -299,7 +316,8 @@ mod tests {
                 "env:\n- name: A_B\n  value: \"x\\\"y\"\n- name: C\n",
                 r#"{"env":[{"name":"A_B","value":"x\\\"y"},{"name":"C"}]}"#,
             ),
-            ("# top\n---\na: 1\nb: [1, 2]\n---\nc: d\n", r#"[{"a":"1","b":"[1, 2]"},{"c":"d"}]"#),
+            ("# top\n---\na: '1'\nb: [1, 2]\n---\nc: d\n", r#"[{"a":"1","b":"[1, 2]"},{"c":"d"}]"#),
+            ("Host: db1\nPassword: ask Ann\n", r#"{"Host":"db1","Password":null}"#),
             ("ids:\n  - 1\n  - - 2\n    - 3\nnone:\n", r#"{"ids":["1",["2","3"]],"none":null}"#),
             (
                 "note: |-\n  one: 1\n\n  two\nend: x y\n",

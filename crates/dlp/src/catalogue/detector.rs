@@ -1,6 +1,6 @@
 //! Detectors: data, and a check.
 
-use std::ops::Range;
+use std::{cell::Cell, ops::Range};
 
 use crate::{
     text::{
@@ -153,12 +153,19 @@ pub(crate) struct Candidate<'a> {
     /// The head of the column or of the list in the text that the match stands in, for shapes that
     /// look at names.
     pub(crate) head: Option<&'a [u8]>,
+    /// Steps that checks took.
+    pub(crate) steps: &'a Cell<usize>,
 }
 
 impl Candidate<'_> {
     /// The matched bytes.
     pub(crate) fn matched(&self) -> &[u8] {
         self.text.get(self.range.clone()).unwrap_or_default()
+    }
+
+    /// Counts steps of a check that reads more than a few words.
+    pub(crate) fn spend(&self, steps: usize) {
+        self.steps.set(self.steps.get() + steps);
     }
 
     /// The digits among the matched bytes, as numbers.

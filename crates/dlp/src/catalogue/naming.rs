@@ -113,6 +113,8 @@ fn is_word(byte: u8) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::text::window::Window;
 
@@ -120,7 +122,8 @@ mod tests {
         let start = text.find("V4LUE").unwrap();
         let range = start..start + 5;
         let text = Window::around(text.as_bytes(), &range);
-        let candidate = Candidate { text, range, key: Some(b"key"), head: None };
+        let steps = &Cell::new(0);
+        let candidate = Candidate { text, range, key: Some(b"key"), head: None, steps };
         name(&candidate).map(|name| String::from_utf8(name.to_vec()).unwrap())
     }
 

@@ -27,7 +27,7 @@ use crate::{
         origins::{Origin, Origins},
         view::Views,
     },
-    vocabulary::Likelihood,
+    vocabulary::{Category, Likelihood},
 };
 
 /// Distinct values beyond this many in one place are counted but have no fingerprint: a reader of
@@ -105,6 +105,7 @@ impl Gather<'_> {
                     if let Some(valued) = self.valued(&groups.hasher, found)
                         && self.take(groups, &valued, &origin)
                         && found.likelihood == Likelihood::VeryLikely
+                        && valued.active.category != Category::Hidden
                     {
                         certain.push(origin.leaf);
                     }
@@ -336,6 +337,7 @@ impl FindingGroup {
     fn add(&mut self, valued: &Valued<'_>, origin: &Origin, pseudonym: impl FnOnce() -> Pseudonym) {
         let range = small(origin.inside.start)..small(origin.inside.end);
         let Valued { found, hash, .. } = valued;
+        self.likelihood = self.likelihood.max(found.likelihood);
         let mut how = How::Plainly;
         if origin.is_read_otherwise {
             let known = || self.spans.iter().map(|span| (span.range.start, span.hash)).collect();
@@ -345,7 +347,6 @@ impl FindingGroup {
             how = How::Otherwise((self.spans.len() < MAX_PSEUDONYMS).then(pseudonym));
         }
         self.count += 1;
-        self.likelihood = self.likelihood.max(found.likelihood);
         self.spans.push(Span { range, hash: *hash, how });
         if self.others.len() + 1 < MAX_PRINTS && self.values().all(|known| known.hash != *hash) {
             self.others.push(Value { hash: *hash, range: found.range.clone() });

@@ -191,7 +191,8 @@ impl Active {
             return None;
         }
         let window = Window::around(text, &inside);
-        let candidate = Candidate { text: window, range: window.inside(&inside), key, head };
+        let range = window.inside(&inside);
+        let candidate = Candidate { text: window, range, key, head, steps: &body.steps };
         if replacement::is_masked(candidate.matched()) {
             return None;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     body::buffer::Body,
     scan::{active::Active, reach::Reach, window::Stretch},
-    text::delimited::{self, DelimitedTable},
+    text::delimited::{self, DelimitedTable, TableCell},
 };
 
 /// Tables in whose first line detectors woke.
@@ -18,11 +18,13 @@ pub(super) struct Columns {
     begins: bool,
 }
 
-/// A table, and who looks at which of its columns.
+/// A table, and the detectors that look at each of its columns.
 struct Woken {
     segment: u32,
     table: DelimitedTable,
-    who: Vec<(usize, u16)>,
+    /// The cell of the first line in which a detector woke last.
+    cell: Option<TableCell>,
+    who: Vec<Vec<u16>>,
 }
 
 impl Columns {
@@ -41,17 +43,23 @@ impl Columns {
             let line = delimited::line(text, at).unwrap_or(at..at + literal.len());
             let table = DelimitedTable::beginning_with(text, &line);
             (self.seen, self.begins) = (start + line.start..start + line.end, table.is_some());
-            self.list.extend(table.map(|table| Woken { segment, table, who: Vec::new() }));
+            let woken = |table| Woken { segment, table, cell: None, who: Vec::new() };
+            self.list.extend(table.map(woken));
         }
         let Some(woken) = self.list.last_mut().filter(|_| self.begins) else { return };
-        if let Some(column) = woken.table.column(text, at)
-            && !woken.who.contains(&(column, active))
+        woken.cell = woken.table.head_cell(text, woken.cell, at);
+        let Some(cell) = woken.cell.filter(TableCell::may_be_name) else { return };
+        if woken.who.len() <= cell.column {
+            woken.who.resize_with(cell.column + 1, Vec::new);
+        }
+        if let Some(who) = woken.who.get_mut(cell.column)
+            && !who.contains(&active)
         {
-            woken.who.push((column, active));
+            who.push(active);
         }
     }
 
-    /// Calls `search` with every cell that a detector shall look at. Returns how many bytes were
+    /// Calls `search` with every cell that a detector shall look at and that holds something. Returns how many bytes were
     /// read for that.
     pub(super) fn each_cell(
         &self,
@@ -60,24 +68,21 @@ impl Columns {
         mut search: impl FnMut(&Stretch),
     ) -> usize {
         let mut work = 0;
-        for Woken { segment, table, who } in &self.list {
+        for Woken { segment, table, who, .. } in &self.list {
             let Some(home) = body.segment(*segment) else { continue };
+            let segment = *segment;
             let start = home.start as usize;
             let text = body.slice(home.range());
             let moved = |range: &Range<usize>| start + range.start..start + range.end;
             let heads: Vec<Range<usize>> = table.cells(text, table.head()).collect();
             for row in table.rows(text) {
                 work += row.len();
-                for (column, cell) in table.cells(text, row).enumerate() {
-                    for (_, active) in who.iter().filter(|(of, _)| *of == column) {
-                        let reach = detectors.get(usize::from(*active)).map(|it| it.reach);
-                        let key = match reach {
-                            Some(Reach::Own { .. }) => heads.get(column).map(&moved),
-                            _ => None,
-                        };
+                let cells = table.cells(text, row).zip(&heads).zip(who);
+                for ((cell, head), who) in cells.filter(|((cell, _), _)| !cell.is_empty()) {
+                    for active in who.iter().copied() {
+                        let reach = detectors.get(usize::from(active)).map(|it| it.reach);
+                        let key = matches!(reach, Some(Reach::Own { .. })).then(|| moved(head));
                         work += cell.len();
-                        let active = *active;
-                        let segment = *segment;
                         search(&Stretch { active, segment, range: moved(&cell), key });
                     }
                 }

@@ -16,6 +16,9 @@ use crate::{
 /// Fewest digits of a number that may be mistyped.
 const LEAST_DIGITS: usize = 7;
 
+/// White space around a number that is all of a text, at most.
+const SPACE: usize = 64;
+
 impl Scanner {
     /// Match that a detector makes of a candidate, or a doubt where it turns a number down.
     pub(super) fn weigh_or_doubt(
@@ -61,6 +64,7 @@ fn is_doubt(detector: &Detector, body: &Body, segment: u32, range: &Range<usize>
         | Category::Injection => false,
     };
     is_of_kind
+        && home.range().len() <= range.len() + SPACE
         && body.slice(home.range()).trim_ascii().len() == range.len()
         && body.name_of(home.node).is_some_and(|key| words::ends_name(key, detector.context))
         && {

@@ -63,7 +63,7 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let text = if is_upper { text.to_ascii_uppercase() } else { text };
     let range = 0..text.len();
     let text = Window::around(&text, &range);
-    let plain = Candidate { text, range, key: candidate.key, head: candidate.head };
+    let plain = Candidate { text, range, ..*candidate };
     (detector.check)(&plain)
 }
 
@@ -103,9 +103,10 @@ fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&
     if at == 0 {
         return None;
     }
-    let line = body.line.get().of(segment, text, at)?;
+    let mut line = body.line.get().of(segment, text, at)?;
+    let head = line.head_above(text, at);
     body.line.set(line);
-    line.head_above(text, at)
+    head
 }
 
 fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMemo {

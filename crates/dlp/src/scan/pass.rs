@@ -8,8 +8,9 @@ use std::{
 use crate::{
     body::{buffer::Body, segment::Segment},
     catalogue::detector::LOOSE_BITS,
+    pace::{LOOK, Meter, PEEK},
     scan::{
-        active::Pattern,
+        active::{Active, Pattern},
         evidence,
         found::Match,
         hidden,
@@ -51,26 +52,17 @@ impl Scanner {
         let Scratch { matches, windows, line, columns, meter, .. } = scratch;
         let mut is_grouped = false;
         for window in windows.list() {
-            if !meter.spend(window.range.len()) {
-                return work;
-            }
             work += window.range.len();
-            is_grouped |= self.search(body, window, line, matches);
+            is_grouped |= self.search(body, window, meter, line, matches);
         }
         let known = matches.len();
         work += columns.each_cell(body, &self.active, |window| {
-            if !meter.spend(window.range.len()) {
-                return;
-            }
-            is_grouped |= self.search(body, window, line, matches);
+            is_grouped |= self.search(body, window, meter, line, matches);
         });
         self.find_glued(body, runs, windows);
         for window in windows.list() {
-            if !meter.spend(window.range.len()) {
-                return work;
-            }
             work += window.range.len();
-            is_grouped |= self.search(body, window, line, matches);
+            is_grouped |= self.search(body, window, meter, line, matches);
         }
         drop_known(matches, known);
         work += self.scan_triggers(body, first, &range, runs, scratch);
@@ -80,18 +72,22 @@ impl Scanner {
         work
     }
 
-    /// Looks at a window. Returns true if digits in groups of any kind were found, which a layout
-    /// that is telling by itself may find once more.
+    /// Looks at a window, unless the scan shall end. Returns true if digits in groups of any kind were found,
+    /// which a layout that is telling by itself may find once more.
     fn search(
         &self,
         body: &Body,
         window: &Stretch,
+        meter: &Meter,
         line: &mut Vec<u8>,
         matches: &mut Vec<Match>,
     ) -> bool {
         let Some(active) = self.active.get(usize::from(window.active)) else { return false };
+        let steps = if active.takes_values() { LOOK } else { PEEK };
+        if !meter.spend(steps + window.range.len()) {
+            return false;
+        }
         let Some(home) = body.segment(window.segment).map(Segment::range) else { return false };
-        let mut is_grouped = false;
         let part = window.range.start - home.start..window.range.end - home.start;
         let mut weigh = |found: Range<usize>, more: i32| {
             let range = home.start + found.start..home.start + found.end;
@@ -120,28 +116,37 @@ impl Scanner {
                 }
                 weigh(part.start + value.start..part.start + value.end, 0);
             }
-            (None, _) => {
-                let text = body.slice(home.clone());
-                if layouts::may_begin_in(&active.layouts, text, &part) {
-                    layouts::find_in(&active.layouts, text, part.clone())
-                        .for_each(|found| weigh(found, 0));
-                }
-                if layouts::may_begin_in(&active.loose, text, &part) {
-                    layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
-                        is_grouped = true;
-                        weigh(found, LOOSE_BITS);
-                    });
-                }
-                if let Some(grouping) = &active.grouping {
-                    groups::find_in(grouping, text, part, |found| {
-                        is_grouped = true;
-                        weigh(found, 0);
-                    });
-                }
-            }
+            (None, _) => return find_numbers(active, body.slice(home.clone()), &part, weigh),
         }
-        is_grouped
+        false
     }
+}
+
+/// Calls `weigh` with each number of a detector in a part of a text, and with how much its groups speak for it.
+/// Returns true if there are digits in groups of any kind.
+fn find_numbers(
+    active: &Active,
+    text: &[u8],
+    part: &Range<usize>,
+    mut weigh: impl FnMut(Range<usize>, i32),
+) -> bool {
+    let mut is_grouped = false;
+    if layouts::may_begin_in(&active.layouts, text, part) {
+        layouts::find_in(&active.layouts, text, part.clone()).for_each(|found| weigh(found, 0));
+    }
+    if layouts::may_begin_in(&active.loose, text, part) {
+        layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
+            is_grouped = true;
+            weigh(found, LOOSE_BITS);
+        });
+    }
+    if let Some(grouping) = &active.grouping {
+        groups::find_in(grouping, text, part.clone(), |found| {
+            is_grouped = true;
+            weigh(found, 0);
+        });
+    }
+    is_grouped
 }
 
 /// Name of a match: detector, segment and range.

@@ -111,6 +111,7 @@ impl Scanner {
                     add_once(matches, active.weigh(*index, body, segment, range, 0));
                 }
             }
+            meter.spend(body.steps.take());
         }
         work
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::body::segment::small;
 
 /// A stretch of a segment that a detector shall look at.
+#[derive(Clone, PartialEq)]
 pub(super) struct Stretch {
     pub(super) active: u16,
     pub(super) segment: u32,

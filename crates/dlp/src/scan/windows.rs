@@ -36,6 +36,7 @@ impl Scanner {
         columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
+        let mut tried = Vec::new();
         self.prefilter.each(&body.text, &body.marks, looked, |index, literal| {
             if meter.is_over() {
                 return;
@@ -52,7 +53,11 @@ impl Scanner {
                 if let Reach::Here = reach {
                     meter.wake(literal.start);
                     meter.spend(if owner.is_some_and(Active::reads) { READ } else { LOOK });
-                    add_once(matches, self.around(body, *active, segment, &literal));
+                    let found = self.find_around(body, *active, segment, &literal);
+                    if let Some(found) = found.filter(|found| is_new(&mut tried, found)) {
+                        add_once(matches, self.weigh(body, found));
+                        meter.spend(body.steps.take());
+                    }
                     continue;
                 }
                 if !owner.is_some_and(|owner| owner.looks_at(home.kind))
@@ -63,7 +68,8 @@ impl Scanner {
                 meter.wake(literal.start);
                 if let Reach::Value = reach {
                     meter.spend(LOOK);
-                    matches.extend(self.around(body, *active, segment, &literal));
+                    let found = self.find_around(body, *active, segment, &literal);
+                    matches.extend(found.and_then(|found| self.weigh(body, found)));
                 } else {
                     let range = clip(&reach.around(&literal), &home.range());
                     windows.push(Stretch { active: *active, segment, range, key: None });
@@ -91,17 +97,17 @@ impl Scanner {
         }
     }
 
-    /// Match of a detector at a literal that wakes it.
-    fn around(
+    /// The stretch that a detector finds at a literal that wakes it.
+    fn find_around(
         &self,
         body: &Body,
-        index: u16,
+        active: u16,
         segment: u32,
         literal: &Range<usize>,
-    ) -> Option<Match> {
-        let active = self.active.get(usize::from(index))?;
+    ) -> Option<Stretch> {
+        let detector = self.active.get(usize::from(active))?.detector()?;
         let (Shape::Around { find, .. } | Shape::Start { find, .. } | Shape::Value { find, .. }) =
-            active.detector()?.shape
+            detector.shape
         else {
             return None;
         };
@@ -109,7 +115,14 @@ impl Scanner {
         let inside = literal.start - home.start..literal.end - home.start;
         let window = Window::around(body.slice(home.clone()), &inside);
         let found = window.outside(&find(&window, window.inside(&inside))?);
-        active.weigh(index, body, segment, home.start + found.start..home.start + found.end, 0)
+        let range = home.start + found.start..home.start + found.end;
+        Some(Stretch { active, segment, range, key: None })
+    }
+
+    /// Match of a detector that takes all of a stretch.
+    fn weigh(&self, body: &Body, found: Stretch) -> Option<Match> {
+        let Stretch { active, segment, range, .. } = found;
+        self.active.get(usize::from(active))?.weigh(active, body, segment, range, 0)
     }
 
     /// Adds what stands below keys that wake detectors, as far down as keys count as context.
@@ -135,7 +148,7 @@ impl Scanner {
     fn below(&self, body: &Body, active: u16, index: u32, own_key: Option<u32>) -> Option<Stretch> {
         let reach = self.active.get(usize::from(active))?.reach;
         let key = match reach {
-            Reach::Own { .. } => Some(body.segment(own_key?)?.range()),
+            Reach::Own { .. } => Some(body.segment(own_key?)?.name()),
             Reach::Across { .. }
             | Reach::From { .. }
             | Reach::Mark { .. }
@@ -150,7 +163,21 @@ impl Scanner {
             return None;
         }
         let whole = home.range();
+        if whole.is_empty() {
+            return None;
+        }
         let range = whole.start..whole.end.min(whole.start + reach.below()?);
         Some(Stretch { active, segment: index, range, key })
     }
+}
+
+/// Returns false if a stretch is the one that its detector found last: a text that is read from its beginning is
+/// found at each literal in it.
+fn is_new(tried: &mut Vec<Stretch>, found: &Stretch) -> bool {
+    match tried.iter_mut().find(|last| last.active == found.active) {
+        Some(last) if *last == *found => return false,
+        Some(last) => last.clone_from(found),
+        None => tried.push(found.clone()),
+    }
+    true
 }

@@ -151,6 +151,37 @@ fn names_and_values_in_texts_are_members() {
 }
 
 #[test]
+fn lines_of_keys_and_values_are_prose_as_well() {
+    let likelihood = |text: &str| scan(&json!(text)).iter().map(Finding::likelihood).max();
+
+    for likely in
+        ["Document: credit card\nNumber: 5105105105105100\n", "db_host: db1\ndb_password: summer\n"]
+    {
+        assert!(likelihood(likely) >= Some(Likelihood::Likely), "{likely}");
+    }
+    let sentence = "Host: db1\nPassword: ask Bob Miller\n";
+    assert!(likelihood(sentence) < Some(Likelihood::Likely), "{sentence}");
+    let masked = masked(&json!("Mail: ada@example.org\nName: Ann\n"));
+    assert_eq!(masked, json!("Mail: [REDACTED:email]\nName: Ann\n"));
+}
+
+#[test]
+fn yaml_beyond_the_bounds_is_read_as_prose() {
+    let indented = |level: usize| format!("{}k{level}:\n", "  ".repeat(level));
+    let deep: String = (0..9).map(indented).collect();
+    let deep = json!(format!("{deep}{}mail: ada@example.org\n", "  ".repeat(9)));
+    let long = json!("LONG_NAME=ada@example.org\n".repeat(20));
+
+    for (limits, text) in [
+        (Limits { max_depth: 8, ..Limits::default() }, deep),
+        (Limits { max_bytes: 700, ..Limits::default() }, long),
+    ] {
+        let engine = Engine::new(&Settings { limits, ..Settings::default() }).unwrap();
+        assert_eq!(engine.scan(&text, &key()).unwrap().detectors(), ["email"]);
+    }
+}
+
+#[test]
 fn json_beyond_the_bounds_is_read_as_prose() {
     let limits = Limits { max_nodes: 8, ..Limits::default() };
     let engine = Engine::new(&Settings { limits, ..Settings::default() }).unwrap();

@@ -33,13 +33,20 @@ const FORMS: [&str; 8] = [
 /// Signs that detectors and views wake at or look for, alone and beside a letter and a digit.
 const SIGNS: &str = "@ : = . , ; - _ / \\ | & ? % # $ + * ~ ^ ! ( ) [ ] { } < > \" ' ` \n \t \u{200B} \u{E0041} \u{202E}";
 
-/// Time of the processor that a scan of such a text takes, the best of some runs.
-fn cost(unit: &str, size: usize, runs: usize) -> Duration {
+/// Makes a text of about such a size.
+type Make<'a> = &'a dyn Fn(usize) -> Value;
+
+fn repeated(unit: &str, size: usize) -> String {
+    unit.repeat(size / unit.len())
+}
+
+/// Time of the processor that a scan of a value takes, the best of some runs.
+fn cost(value: &Value, runs: usize) -> Duration {
     let now = || {
         let now = clock_gettime(ClockId::ThreadCPUTime);
         Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap())
     };
-    let document = Document::of(&json!({ "q": unit.repeat(size / unit.len()) }));
+    let document = Document::of(value);
     let run = || {
         let begun = now();
         let scanned = engine().scan(document.root(), &key());
@@ -52,14 +59,13 @@ fn cost(unit: &str, size: usize, runs: usize) -> Duration {
 /// Growth that no chance explains: the square would be 16.
 const SURE: f64 = 12.0;
 
-/// Growth of the cost of a text of such units that is four times as long. A high one is measured again, for
-/// another program may have had the caches meanwhile.
-fn growth(unit: &str) -> f64 {
-    let ratio =
-        |runs| cost(unit, LARGE, runs).as_secs_f64() / cost(unit, SMALL, runs).as_secs_f64();
+/// Cost of the first value by that of the second. A high one is measured again, for another program may have
+/// had the caches meanwhile.
+fn ratio(first: &Value, second: &Value, most: f64) -> f64 {
+    let ratio = |runs| cost(first, runs).as_secs_f64() / cost(second, runs).as_secs_f64();
     let mut measured = ratio(1);
     for runs in [2, 4, 8, 16] {
-        if measured <= MOST || runs > 2 && measured > SURE {
+        if measured <= most || runs > 2 && measured > SURE {
             break;
         }
         measured = ratio(runs);
@@ -67,8 +73,14 @@ fn growth(unit: &str) -> f64 {
     measured
 }
 
+/// Growth of the cost of a text that is four times as long.
+fn growth(make: Make<'_>) -> f64 {
+    ratio(&make(LARGE), &make(SMALL), MOST)
+}
+
 fn assert_linear(units: impl IntoIterator<Item = String>) {
-    let mut grown = units.into_iter().map(|unit| (growth(&unit), unit));
+    let of = |unit: &String| growth(&|size| json!({ "q": repeated(unit, size) }));
+    let mut grown = units.into_iter().map(|unit| (of(&unit), unit));
     let steep = grown.find(|(growth, _)| *growth > MOST);
     assert!(steep.is_none(), "{steep:?}");
 }
@@ -184,4 +196,56 @@ fn a_scan_rests_between_windows_and_ends_where_it_shall() {
 
     assert!(ended.is_none());
     assert_eq!(rested.map(|found| found.count()), Some(scan(&text).count()));
+}
+
+/// Numbers that several detectors turn down, and numbers that they find.
+const NUMBERS: &str = "ssn 666121234 nhs 4505577105 card 5105105105105106 ";
+const FOUND: &str = "ssn 536228726 iban DE89370400440532013000 card 5105105105105100 ";
+
+#[test]
+fn space_and_long_names_cost_by_their_length() {
+    let space = |size: usize| " ".repeat(size / 2);
+    let numbers = |size: usize| repeated(NUMBERS, size / 2);
+    let forms: [(&str, Make<'_>); 6] = [
+        ("before", &|size| json!({ "q": space(size) + &numbers(size) })),
+        ("behind", &|size| json!({ "ssn": numbers(size) + &space(size) })),
+        ("around", &|size| json!({ "ssn": "\n".repeat(size / 4) + &numbers(size) + &space(size) })),
+        ("between", &|size| json!({ "ssn": repeated(&NUMBERS.replace(' ', "    "), size) })),
+        ("texts", &|size| json!({ "ssn": vec![space(2048) + "666121234"; size / 1024] })),
+        ("names", &|size| json!({ repeated("of it ", size / 2): repeated(FOUND, size / 2) })),
+    ];
+    for (form, make) in forms {
+        let growth = growth(make);
+        assert!(growth <= MOST, "{form}: {growth}");
+    }
+}
+
+#[test]
+fn a_description_is_read_once_and_its_sentences_are_counted() {
+    let sentences = "@ all x abc\n".repeat(170);
+    let described = |times: usize| {
+        let text = "<system>\n".repeat(times) + &sentences;
+        Value::from(vec![json!({ "description": text }); 20])
+    };
+
+    let cost = ratio(&described(113), &described(1), 4.0);
+    let steps = engine().steps(&described(1)).unwrap();
+
+    assert!(cost <= 4.0, "{cost}");
+    assert!(steps >= 20 * 170 * pace::LOOK, "{steps}");
+}
+
+#[test]
+fn cells_cost_alike_however_many_stand_in_a_row() {
+    let table = |columns: usize, cell: &str| {
+        let row = |cell: &str| vec![cell; columns].join(",") + "\n";
+        json!(row("pw") + &row(cell).repeat(16_384 / columns))
+    };
+
+    for cell in ["", "a"] {
+        let cost = ratio(&table(512, cell), &table(64, cell), 3.0);
+        assert!(cost <= 3.0, "{cell}: {cost}");
+    }
+    let steps = |cell| engine().steps(&table(512, cell)).unwrap();
+    assert!(steps("a") - steps("") >= 16_384 * pace::PEEK);
 }

@@ -53,6 +53,48 @@ fn the_pieces_of_a_cut_secret_are_all_masked() {
 }
 
 #[test]
+fn the_codes_of_a_secret_are_masked_as_wholes() {
+    const MASK: &str = "[REDACTED:gitlab_token]";
+    let codes: Vec<String> =
+        concat!("glpat-", "F4k3abcdefghijklmnop").bytes().map(|code| code.to_string()).collect();
+    let masked = |first: &str, codes: usize| {
+        let rest = std::iter::repeat_n(MASK, codes);
+        Value::from(std::iter::once(first).chain(rest).collect::<Vec<_>>())
+    };
+    let mut named = codes.clone();
+    named[0].insert_str(0, "data: ");
+    let mut side_by_side = codes.clone();
+    let second = side_by_side.remove(1);
+    side_by_side[0].push_str(&format!("\0{second}"));
+
+    assert_eq!(redacted(&json!(codes)), masked(MASK, codes.len() - 1));
+    assert_eq!(redacted(&json!(named)), masked(&format!("data: {MASK}"), codes.len() - 1));
+    let escaped: Vec<String> = codes.iter().map(|code| spelled(code, "%")).collect();
+    assert_eq!(redacted(&json!(escaped)), masked(MASK, codes.len() - 1));
+    let both = MASK.repeat(2);
+    assert_eq!(redacted(&json!(side_by_side)), masked(&both, codes.len() - 2));
+    let list = format!("codes:\n- {}\n", codes.join("\n- "));
+    let expected = format!("codes:\n- {}\n", vec![MASK; codes.len()].join("\n- "));
+    assert_eq!(redacted(&json!({ "text": list })), json!({ "text": expected }));
+}
+
+#[test]
+fn the_private_members_of_a_key_are_all_masked() {
+    let member = |name: &str| STANDARD.encode(name.repeat(40)).replace(['+', '/', '='], "0");
+    let names = ["d", "p", "q", "dp", "dq", "qi"];
+    let members = names.iter().map(|name| ((*name).to_owned(), json!(member(name))));
+    let public = [("kty", "RSA".to_owned()), ("e", "AQAB".to_owned()), ("n", member("n"))];
+    let public = public.map(|(name, value)| (name.to_owned(), json!(value)));
+
+    let masked = redacted(&Value::Object(members.chain(public).collect()));
+
+    for name in names {
+        assert_eq!(masked[name], json!("[REDACTED:jwk_private_key]"), "{name}");
+    }
+    assert_eq!((&masked["kty"], &masked["n"]), (&json!("RSA"), &json!(member("n"))));
+}
+
+#[test]
 fn renamed_siblings_stay_apart_and_in_order() {
     let value = json!({ "a@example.org": 1, "x": 2, "b@example.org": 3, "c@example.org/d": 4 });
 

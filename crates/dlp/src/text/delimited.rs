@@ -26,12 +26,41 @@ pub(crate) struct DelimitedTable {
     delimiters: usize,
 }
 
+/// A cell of a line.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TableCell {
+    pub(crate) column: usize,
+    start: usize,
+    end: usize,
+}
+
+impl TableCell {
+    /// Returns true if it can be the name of a column.
+    pub(crate) const fn may_be_name(&self) -> bool {
+        self.end - self.start <= LONGEST_HEAD
+    }
+
+    /// The place from which on the cells of a line are read.
+    const fn before(start: usize) -> Self {
+        Self { column: 0, start, end: start }
+    }
+
+    /// This cell and those behind it in a line that ends at an offset.
+    fn ahead(self, text: &[u8], end: usize, delimiter: u8) -> impl Iterator<Item = Self> {
+        let cells = cells(text, self.start..end, delimiter);
+        (self.column..).zip(cells).map(|(column, Range { start, end })| Self { column, start, end })
+    }
+}
+
 /// The line that was looked at last, its segment, and the table it belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LastLine {
     segment: u32,
     line: (usize, usize),
     table: Option<DelimitedTable>,
+    /// The cell that was looked at last, and the head of its column.
+    cell: TableCell,
+    head: TableCell,
 }
 
 impl LastLine {
@@ -44,20 +73,26 @@ impl LastLine {
         }
         let line = line(text, at)?;
         let table = DelimitedTable::around(text, &line, self.table.filter(|_| is_same));
-        Some(LastLine { segment, line: (line.start, line.end), table })
+        let cell = TableCell::before(line.start);
+        let head = TableCell::before(table.map_or(0, |table| table.head.0));
+        Some(LastLine { segment, line: (line.start, line.end), table, cell, head })
     }
 
     /// Head of the column that an offset in this line stands in. Lines that only end with a delimiter,
     /// as in programs, have one column and no head.
-    pub(crate) fn head_above(self, text: &[u8], at: usize) -> Option<&[u8]> {
+    pub(crate) fn head_above<'t>(&mut self, text: &'t [u8], at: usize) -> Option<&'t [u8]> {
         let DelimitedTable { head, delimiter, delimiters, .. } = self.table?;
-        let first = text.get(head.0..head.1)?.trim_ascii_end();
-        if delimiters == 1 && first.last() == Some(&delimiter) {
+        if delimiters == 1 && text.get(head.0..head.1)?.trim_ascii_end().ends_with(&[delimiter]) {
             return None;
         }
-        let column = count(text, &(self.line.0..at), delimiter);
-        let cell = cells(text, head.0..head.1, delimiter).nth(column)?;
-        text.get(cell).filter(|cell| cell.len() <= LONGEST_HEAD)
+        if at < self.cell.start {
+            self.cell = TableCell::before(self.line.0);
+            self.head = TableCell::before(head.0);
+        }
+        self.cell = self.cell.ahead(text, self.line.1, delimiter).find(|cell| at <= cell.end)?;
+        let mut heads = self.head.ahead(text, head.1, delimiter);
+        self.head = heads.find(|head| head.column == self.cell.column)?;
+        text.get(self.head.start..self.head.end).filter(|_| self.head.may_be_name())
     }
 }
 
@@ -143,12 +178,16 @@ impl DelimitedTable {
         })
     }
 
-    /// Number of the column in which an offset of its first line stands, if its cell can be a name.
-    pub(crate) fn column(&self, text: &[u8], at: usize) -> Option<usize> {
-        let (start, end) = self.head;
-        let column = count(text, &(start..at), self.delimiter);
-        let cell = cells(text, start..end, self.delimiter).nth(column)?;
-        (cell.len() <= LONGEST_HEAD).then_some(column)
+    /// The cell of its first line that an offset stands in, behind one that is known.
+    pub(crate) fn head_cell(
+        &self,
+        text: &[u8],
+        known: Option<TableCell>,
+        at: usize,
+    ) -> Option<TableCell> {
+        let from =
+            known.filter(|known| known.start <= at).unwrap_or(TableCell::before(self.head.0));
+        from.ahead(text, self.head.1, self.delimiter).find(|cell| at <= cell.end)
     }
 
     /// The first line.
@@ -269,7 +308,7 @@ mod tests {
     const CSV: &str = "People:\nname,ssn\n\"Lee, Ann\",1\nBob,2\n\nend, of it\n";
 
     fn head(text: &str, at: usize) -> Option<&str> {
-        let line = LastLine::default().of(0, text.as_bytes(), at)?;
+        let mut line = LastLine::default().of(0, text.as_bytes(), at)?;
         line.head_above(text.as_bytes(), at).map(|head| std::str::from_utf8(head).unwrap())
     }
 
@@ -295,6 +334,18 @@ mod tests {
     }
 
     #[test]
+    fn cells_of_a_line_have_their_heads_in_any_order() {
+        let text = "a,\"b,c\",d\n1,\"2,3\",4\n";
+        let places = [("1", "a"), ("3", "\"b,c\""), ("2", "\"b,c\""), ("4", "d"), ("1", "a")];
+        let mut line = LastLine::default().of(0, text.as_bytes(), text.find('1').unwrap()).unwrap();
+
+        for (cell, head) in places {
+            let found = line.head_above(text.as_bytes(), text.find(cell).unwrap());
+            assert_eq!(found, Some(head.as_bytes()), "{cell}");
+        }
+    }
+
+    #[test]
     fn what_was_read_is_not_read_again() {
         let text = format!("a,b\n{}", "1,2\n".repeat(100));
         let mut last = LastLine::default();
@@ -315,7 +366,8 @@ mod tests {
         };
         let table = beginning("ssn").unwrap();
 
-        assert_eq!(table.column(CSV.as_bytes(), CSV.find("ssn").unwrap()), Some(1));
+        let cell = table.head_cell(CSV.as_bytes(), None, CSV.find("ssn").unwrap());
+        assert_eq!(cell.map(|cell| cell.column), Some(1));
         let rows: Vec<&str> = table.rows(CSV.as_bytes()).map(|row| &CSV[row]).collect();
         assert_eq!(rows, ["\"Lee, Ann\",1", "Bob,2"]);
         assert!(beginning("Bob").is_none() && beginning("of it").is_none());

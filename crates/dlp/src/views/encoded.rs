@@ -33,8 +33,14 @@ pub(crate) struct Run {
 pub(crate) struct Encoded {
     /// Bytes that decoding produced, text or not.
     pub(crate) work: usize,
-    /// The readable stretches, and the characters of the run that each was read from.
-    pub(crate) texts: Vec<(Vec<u8>, Range<usize>)>,
+    pub(crate) texts: Vec<Decoded>,
+}
+
+/// A readable stretch.
+pub(crate) struct Decoded {
+    pub(crate) text: Vec<u8>,
+    /// The characters that it was read from.
+    pub(crate) from: Range<usize>,
 }
 
 /// Calls `each` with every run of at least [`SHORTEST`] base64 characters, in order.
@@ -80,8 +86,7 @@ fn decode_base64(run: &[u8], encoded: &mut Encoded, inflater: &mut Inflater, mos
     if probe(run) {
         keep_all(&sextets::decode(run), run, encoded);
     }
-    let is_text =
-        4 * encoded.texts.iter().map(|(text, _)| text.len()).sum::<usize>() > 2 * run.len();
+    let is_text = 4 * encoded.texts.iter().map(|it| it.text.len()).sum::<usize>() > 2 * run.len();
     if is_text {
         return;
     }
@@ -171,7 +176,7 @@ fn keep(decoded: &[u8], from: Range<usize>, encoded: &mut Encoded) {
     encoded.work += decoded.len();
     readable::each(decoded, |text| {
         if text.len() >= SHORTEST_TEXT {
-            encoded.texts.push((text.to_vec(), from.clone()));
+            encoded.texts.push(Decoded { text: text.to_vec(), from: from.clone() });
         }
     });
 }
@@ -254,7 +259,7 @@ mod tests {
 
     fn texts(run: &str) -> Vec<String> {
         let encoded = decode(run.as_bytes(), &mut Inflater::default(), 1 << 20);
-        encoded.texts.into_iter().map(|(text, _)| String::from_utf8(text).unwrap()).collect()
+        encoded.texts.into_iter().map(|it| String::from_utf8(it.text).unwrap()).collect()
     }
 
     #[test]

@@ -8,10 +8,20 @@ use std::ops::Range;
 use crate::text::words;
 
 /// The parts of a line before and behind a decoded part.
-#[derive(Debug, Default, Clone)]
 pub(super) struct Frame {
-    pub(super) before: Range<usize>,
-    pub(super) behind: Range<usize>,
+    before: Range<usize>,
+    behind: Range<usize>,
+}
+
+/// A decoded text in its frame.
+pub(super) struct Framed {
+    pub(super) text: Vec<u8>,
+    /// Bytes of the frame before it.
+    pub(super) before: usize,
+    /// Offset of the frame behind it.
+    pub(super) behind: usize,
+    /// Bytes of both.
+    pub(super) more: usize,
 }
 
 impl Frame {
@@ -34,6 +44,26 @@ impl Frame {
         };
         Frame { before: floor + skipped..part.start, behind: part.end..part.end + kept }
     }
+
+    /// A decoded text in the frame, which stands in a buffer. A space keeps away a sign that would be taken
+    /// for a part of a token.
+    pub(super) fn hold(self, buffer: &[u8], decoded: &[u8]) -> Framed {
+        let part = |range: Range<usize>| buffer.get(range).unwrap_or_default();
+        let gap = |beside: Option<&u8>| if beside.is_some_and(touches) { " " } else { "" };
+        let before = part(self.before);
+        let behind = part(self.behind);
+        let mut text = [before, gap(before.last()).as_bytes(), decoded].concat();
+        text.extend_from_slice(gap(behind.first()).as_bytes());
+        let end = text.len();
+        text.extend_from_slice(behind);
+        let more = text.len() - decoded.len();
+        Framed { text, before: before.len(), behind: end, more }
+    }
+}
+
+/// Returns true for a sign beside which no token stands free.
+fn touches(sign: &u8) -> bool {
+    !sign.is_ascii_whitespace() && !b"\"'`()[]{}<>".contains(sign)
 }
 
 #[cfg(test)]
@@ -46,9 +76,19 @@ mod tests {
         let text = format!("above\n{lead} the card is CODED and so on\nbelow");
         let at = text.find("CODED").unwrap();
 
-        let Frame { before, behind } =
-            Frame::around(text.as_bytes(), &(at..at + 5), &(0..text.len()));
+        let frame = Frame::around(text.as_bytes(), &(at..at + 5), &(0..text.len()));
 
-        assert_eq!((&text[before], &text[behind]), (" the card is ", " and so on"));
+        let framed = frame.hold(text.as_bytes(), b"4111");
+        assert_eq!(framed.text, b" the card is 4111 and so on");
+        assert_eq!((framed.before, framed.behind), (13, 17));
+    }
+
+    #[test]
+    fn a_frame_touches_no_token() {
+        let text = "?s=CODED&t=x";
+
+        let framed = Frame::around(text.as_bytes(), &(3..8), &(0..8)).hold(text.as_bytes(), b"eyJ");
+
+        assert_eq!((framed.text.as_slice(), framed.before, framed.behind), (&b"?s= eyJ"[..], 3, 7));
     }
 }

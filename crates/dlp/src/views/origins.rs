@@ -24,23 +24,32 @@ pub(crate) struct Origin {
     pub(crate) is_read_otherwise: bool,
 }
 
+/// A part of a segment, by its range in the buffer.
+pub(super) struct SourcePart {
+    pub(super) segment: u32,
+    pub(super) range: Range<usize>,
+}
+
 /// The parts of a range of a join. None when it lies in one piece, where it was seen already.
-pub(super) fn pieces_of(body: &Body, pieces: &[JoinPiece], inside: &Range<usize>) -> Vec<Origin> {
+pub(super) fn parts_of(
+    body: &Body,
+    pieces: &[JoinPiece],
+    inside: &Range<usize>,
+) -> Vec<SourcePart> {
     let first = pieces.partition_point(|piece| piece.at <= inside.start).saturating_sub(1);
     let touched = pieces.get(first..).unwrap_or_default();
     if touched.get(1).is_none_or(|next| inside.end <= next.at) {
         return Vec::new();
     }
     let ends = touched.iter().skip(1).map(|next| next.at).chain([usize::MAX]);
-    let mut parts: Vec<Origin> = Vec::new();
+    let mut parts = Vec::new();
     for (piece, end) in touched.iter().zip(ends).take_while(|(piece, _)| piece.at < inside.end) {
-        let from = inside.start.max(piece.at);
-        let to = inside.end.min(end);
+        let from = inside.start.max(piece.at) - piece.at;
+        let to = inside.end.min(end).saturating_sub(piece.at);
+        let Some(home) = body.segment(piece.segment) else { continue };
+        let start = home.range().start + piece.offset;
         if from < to {
-            let inside = piece.offset + from - piece.at..piece.offset + to - piece.at;
-            let leaf = piece.segment;
-            let (segment, inside, _) = body.outside(leaf, inside);
-            parts.push(Origin { segment, leaf, inside, is_read_otherwise: true });
+            parts.push(SourcePart { segment: piece.segment, range: start + from..start + to });
         }
     }
     if parts.len() > 1 { parts } else { Vec::new() }

@@ -28,6 +28,8 @@ const LONGEST_SEPARATOR: usize = 12;
 pub(super) struct Row {
     pub(super) text: Vec<u8>,
     pub(super) range: Range<usize>,
+    /// Places of the codes in decimal, one for each byte of the text; none of other pieces.
+    pub(super) codes: Vec<Range<usize>>,
 }
 
 /// The rows of codes in the marked part of a text, in order.
@@ -134,7 +136,8 @@ fn hex_row(text: &[u8], marks: &Marks, at: usize, floor: usize) -> Option<Row> {
     (count * length / 2 >= SHORTEST).then_some(())?;
     let pieces = (start..=last).step_by(distance).filter_map(piece);
     let read: Vec<u8> = pieces.flat_map(bytes).collect();
-    (read.len() >= SHORTEST).then_some(Row { text: read, range: start..last + length })
+    let range = start..last + length;
+    (read.len() >= SHORTEST).then_some(Row { text: read, range, codes: Vec::new() })
 }
 
 /// The bytes that a piece stands for.
@@ -175,22 +178,25 @@ fn code_row(text: &[u8], marks: &Marks, at: usize, floor: usize) -> Option<Row> 
         start = before;
     }
     let mut read = Vec::new();
+    let mut codes = Vec::new();
     let mut next = start;
-    let end = loop {
+    loop {
         let digits = marks.word_from(next);
         let Some(code) =
             matches!(digits, 2 | LONGEST_CODE).then(|| code(text, next, digits)).flatten()
         else {
-            break next - length;
+            break;
         };
-        read.push(code);
         let end = next + digits;
+        read.push(code);
+        codes.push(next..end);
         if text.get(end..end + length) != Some(separator) {
-            break end;
+            break;
         }
         next = end + length;
-    };
-    (read.len() >= SHORTEST).then_some(Row { text: read, range: start..end })
+    }
+    let end = codes.last()?.end;
+    (read.len() >= SHORTEST).then_some(Row { text: read, range: start..end, codes })
 }
 
 /// Start of the code that ends at an offset.
@@ -289,7 +295,8 @@ impl Groups {
         let joined = |first: usize, last: usize| {
             let kept = places().filter(|at| (first..=last).contains(at));
             let end = last + group(last).len();
-            Row { text: kept.flat_map(group).copied().collect(), range: first..end }
+            let text = kept.flat_map(group).copied().collect();
+            Row { text, range: first..end, codes: Vec::new() }
         };
         let whole = joined(self.first, self.last);
         let digits = whole.text.iter().filter(|byte| byte.is_ascii_digit()).count();

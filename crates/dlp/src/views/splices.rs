@@ -8,55 +8,62 @@ use std::ops::Range;
 
 use crate::views::unescape::Unescaped;
 
-/// Bytes before the first of some splices and after the last of them that are read with them.
+/// Bytes before the first of some splices and after the last of them that are a part with them.
 const NEAR: usize = 256;
 
 /// Spaces on either side of an operator, at most.
 const SPACES: usize = 4;
 
-/// Calls `take` with every stretch of a text in which splices stand, read without them.
-pub(super) fn each(text: &[u8], mut take: impl FnMut(Unescaped)) {
-    let mut near: Option<Stretch> = None;
+/// The parts of a text in which splices stand, read without them.
+pub(super) fn parts(text: &[u8]) -> Vec<Unescaped> {
+    parts_within(text, NEAR)
+}
+
+/// All of a text, read without its splices; `None` when there are none.
+pub(super) fn whole(text: &[u8]) -> Option<Unescaped> {
+    parts_within(text, text.len()).pop()
+}
+
+/// Returns true if a splice begins at an offset.
+pub(super) fn begins(text: &[u8], at: usize) -> bool {
+    splice_end(text, at).is_some()
+}
+
+/// The splices with so many bytes before and behind them.
+fn parts_within(text: &[u8], near: usize) -> Vec<Unescaped> {
+    let mut parts: Vec<Part> = Vec::new();
     let mut done = 0;
     for at in memchr::memchr3_iter(b'"', b'\'', b'<', text) {
         let Some(end) = splice_end(text, at).filter(|_| at >= done) else { continue };
         done = end;
-        match &mut near {
-            Some(stretch) if at <= stretch.last + 2 * NEAR => stretch.skip(text, at..end),
-            _ => {
-                if let Some(stretch) = near.take() {
-                    take(stretch.finish(text));
-                }
-                let mut stretch = Stretch::beginning(at.saturating_sub(NEAR));
-                stretch.skip(text, at..end);
-                near = Some(stretch);
+        match parts.last_mut() {
+            Some(part) if at <= part.last + 2 * near => part.skip(text, at..end),
+            Some(_) | None => {
+                let last = at.saturating_sub(near);
+                let mut part = Part { read: Unescaped::default(), last };
+                part.skip(text, at..end);
+                parts.push(part);
             }
         }
     }
-    if let Some(stretch) = near {
-        take(stretch.finish(text));
-    }
+    parts.into_iter().map(|part| part.finish(text, near)).collect()
 }
 
-/// A stretch in the making.
-struct Stretch {
+/// A part in the making.
+struct Part {
     read: Unescaped,
     /// The end of the last splice.
     last: usize,
 }
 
-impl Stretch {
-    fn beginning(at: usize) -> Self {
-        Self { read: Unescaped::default(), last: at }
-    }
-
+impl Part {
     fn skip(&mut self, text: &[u8], splice: Range<usize>) {
         self.read.copy(text, self.last..splice.start);
         self.last = splice.end;
     }
 
-    fn finish(mut self, text: &[u8]) -> Unescaped {
-        let end = text.len().min(self.last + NEAR);
+    fn finish(mut self, text: &[u8], near: usize) -> Unescaped {
+        let end = text.len().min(self.last + near);
         self.read.copy(text, self.last..end);
         self.read.end(end);
         self.read
@@ -65,10 +72,10 @@ impl Stretch {
 
 /// The end of the splice that begins with the quote at an offset.
 fn splice_end(text: &[u8], at: usize) -> Option<usize> {
-    let before = text.get(at.checked_sub(1)?)?;
+    text.get(at.checked_sub(1)?).filter(|before| goes_on(**before))?;
     if text.get(at) == Some(&b'<') {
         let end = at + tags_length(text.get(at..)?)?;
-        return (goes_on(*before) && goes_on(*text.get(end)?)).then_some(end);
+        return goes_on(*text.get(end)?).then_some(end);
     }
     let rest = text.get(at + 1..)?;
     let first = spaces(rest);
@@ -83,14 +90,14 @@ fn splice_end(text: &[u8], at: usize) -> Option<usize> {
     };
     let [quote, next, ..] = rest.get(between..)? else { return None };
     let is_quote = matches!(quote, b'"' | b'\'');
-    (is_quote && goes_on(*before) && goes_on(*next)).then_some(at + between + 2)
+    (is_quote && goes_on(*next)).then_some(at + between + 2)
 }
 
 /// Elements that stand within a text, and whose tags part no cells and paragraphs.
 const INLINE: &[&[u8]] = &[
-    b"a", b"abbr", b"b", b"bdi", b"bdo", b"big", b"br", b"code", b"del", b"em", b"font", b"i",
-    b"ins", b"kbd", b"mark", b"nobr", b"s", b"samp", b"small", b"span", b"strike", b"strong",
-    b"sub", b"sup", b"tt", b"u", b"var", b"wbr",
+    b"a", b"abbr", b"b", b"bdi", b"bdo", b"big", b"code", b"del", b"em", b"font", b"i", b"ins",
+    b"kbd", b"mark", b"nobr", b"s", b"samp", b"small", b"span", b"strike", b"strong", b"sub",
+    b"sup", b"tt", b"u", b"var", b"wbr",
 ];
 
 /// Bytes of a tag or a comment, and tags side by side, at most.
@@ -138,12 +145,11 @@ mod tests {
     use super::*;
 
     fn texts(text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        each(text.as_bytes(), |read| {
+        let text_of = |read: Unescaped| {
             assert_eq!(read.from.len(), read.text.len() + 1);
-            found.push(String::from_utf8(read.text).unwrap());
-        });
-        found
+            String::from_utf8(read.text).unwrap()
+        };
+        parts(text.as_bytes()).into_iter().map(text_of).collect()
     }
 
     #[test]
@@ -155,6 +161,8 @@ mod tests {
         assert_eq!(texts("41<b></b>11<!-- x -->22<x-y a=b>3</x-y>3"), ["41112233"]);
         let far = format!("'a''b'{}'c''d'", " ".repeat(600));
         assert_eq!(texts(&far).len(), 2);
+        let whole = whole(far.as_bytes()).unwrap();
+        assert_eq!(whole.text, format!("'ab'{}'cd'", " ".repeat(600)).as_bytes());
     }
 
     #[test]
@@ -166,6 +174,7 @@ mod tests {
             r#"say "a" "b""#,
             r#"f("") + "b""#,
             "a<td>b</td>c",
+            "a<br>b<br/>c",
             "Vec<u8>x",
             "a<b c",
         ] {

@@ -90,11 +90,6 @@ pub(crate) fn quoted(text: &[u8]) -> Option<Unescaped> {
     read.filter(|_| escapes >= CERTAIN)
 }
 
-/// Returns true if quoted-printable may escape something at an offset.
-pub(crate) fn may_be_quoted(text: &[u8], at: usize) -> bool {
-    escapes::quoted(text, at).is_some()
-}
-
 /// The text without the sequences that a terminal reads; `None` when there are none. A reader that
 /// only drops control characters, which [`plain`] is, keeps what follows them.
 pub(crate) fn terminal(text: &[u8]) -> Option<Unescaped> {
@@ -138,6 +133,14 @@ impl Unescaped {
 
     pub(super) fn end(&mut self, at: usize) {
         self.from.push(small(at));
+    }
+
+    /// The same by offsets of the text that was read another way `before`.
+    pub(super) fn behind(mut self, before: &Self) -> Self {
+        for at in &mut self.from {
+            *at = before.from.get(*at as usize).copied().unwrap_or_default();
+        }
+        self
     }
 
     fn put(&mut self, char: Option<char>, origin: usize) {

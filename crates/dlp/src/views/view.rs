@@ -15,16 +15,16 @@ use crate::{
     text::marks::Set,
     views::{
         cut,
-        encoded::{self, Encoded, Run},
-        frames::Frame,
+        encoded::{self, Decoded, Encoded, Run},
+        frames::{Frame, Framed},
         inflate::Inflater,
         lines,
-        origins::{Origin, Origins, pieces_of},
+        origins::{Origin, Origins, SourcePart, parts_of},
         readable::{self, SHORTEST_TEXT},
+        readings::{self, Reader, Reading},
         recased::{self, Recased},
         rows::{self, Row},
-        splices,
-        unescape::{self, Unescaped},
+        unescape::Unescaped,
     },
 };
 
@@ -47,13 +47,26 @@ pub(crate) struct Views {
 
 /// Origin of the bytes of a view.
 enum View {
-    /// From a segment's bytes, one by one; one more entry than there are bytes.
-    Exact { source: u32, from: Vec<u32> },
+    /// From a segment's bytes, one by one; one more entry than there are bytes. One reader alone may read it
+    /// again.
+    Exact { source: u32, from: Vec<u32>, next: Option<Reader> },
     /// From one run of a segment, as a whole, behind `before` bytes that stand before the run and before
     /// those behind it, from `behind` on.
     Whole { source: u32, run: Range<usize>, before: usize, behind: usize },
     /// From several segments, one after the other.
     Joined { pieces: Vec<JoinPiece> },
+    /// From codes in several segments, one for each byte.
+    Coded { codes: Vec<SourcePart> },
+}
+
+impl View {
+    /// The reader that alone reads it again.
+    fn next_reader(&self) -> Option<Reader> {
+        match self {
+            View::Exact { next, .. } => *next,
+            View::Whole { .. } | View::Joined { .. } | View::Coded { .. } => None,
+        }
+    }
 }
 
 impl Views {
@@ -120,7 +133,7 @@ impl Views {
             body.segment(segment).map(|home| home.kind)
         {
             match self.list.get(view as usize) {
-                Some(View::Exact { source, from }) => {
+                Some(View::Exact { source, from, .. }) => {
                     let offset = |at: usize| from.get(at).map_or(0, |origin| *origin as usize);
                     inside = offset(inside.start)..offset(inside.end);
                     segment = *source;
@@ -136,7 +149,10 @@ impl Views {
                     segment = *source;
                 }
                 Some(View::Joined { pieces }) => {
-                    return Origins::Parts(pieces_of(body, pieces, &inside));
+                    return self.origins_of(body, &parts_of(body, pieces, &inside));
+                }
+                Some(View::Coded { codes }) => {
+                    return self.origins_of(body, codes.get(inside).unwrap_or_default());
                 }
                 None => return nowhere(),
             }
@@ -145,6 +161,17 @@ impl Views {
         let (segment, inside, is_again) = body.outside(segment, inside);
         let is_read_otherwise = is_again || is_view(home) || inside.len() != range.len();
         Origins::One(Origin { segment, leaf, inside, is_read_otherwise })
+    }
+
+    /// The same of several parts.
+    fn origins_of(&self, body: &Body, parts: &[SourcePart]) -> Origins {
+        let each = parts.iter().flat_map(|SourcePart { segment, range }| {
+            match self.origins(body, *segment, range) {
+                Origins::One(origin) => vec![Origin { is_read_otherwise: true, ..origin }],
+                Origins::Parts(parts) => parts,
+            }
+        });
+        Origins::Parts(each.collect())
     }
 
     /// Adds the views of the segments from `first` to `end`.
@@ -157,11 +184,9 @@ impl Views {
         let range = start..after;
         let runs = std::mem::take(&mut self.runs);
         let rows = [rows::codes(&body.text, &body.marks), rows::groups(&body.text, &body.marks)];
-        for segment in escaped_segments(body, first, end, range.clone()) {
-            self.add_unescaped(body, segment)?;
+        for segment in readings::segments(body, first, end, &range) {
+            self.add_readings(body, segment)?;
         }
-        self.add_quoted(body, first, range.clone())?;
-        self.add_spliced(body, first, end, range)?;
         self.add_recased(body)?;
         for rows in rows {
             self.add_rows(body, first, &rows)?;
@@ -171,7 +196,7 @@ impl Views {
         while let Some(count) = lines::count(&body.text, rest) {
             let (group, after) = rest.split_at_checked(count).unwrap_or_default();
             let ceiling = after.first().map_or(usize::MAX, |next| next.range.start);
-            self.add_decoded(body, group, &(floor..ceiling))?;
+            self.add_runs(body, group, &(floor..ceiling))?;
             floor = group.last().map_or(floor, |last| last.range.end);
             rest = after;
         }
@@ -179,75 +204,20 @@ impl Views {
         Ok(())
     }
 
-    fn add_unescaped(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
+    /// Adds the readings of a segment by all readers, or by the one that alone reads a view again.
+    fn add_readings(&mut self, body: &mut Body, segment: u32) -> Result<(), Unscannable> {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
-        for read in [unescape::plain, unescape::doubled, unescape::tags, unescape::terminal] {
-            let Some(view) = read(body.slice(home.range())) else { continue };
-            self.add_exact(body, segment, home.node, view)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the readings of texts in quoted-printable.
-    fn add_quoted(
-        &mut self,
-        body: &mut Body,
-        first: usize,
-        range: Range<usize>,
-    ) -> Result<(), Unscannable> {
-        let text = body.slice(range.clone());
-        let signs = memchr::memchr_iter(b'=', text).filter(|at| unescape::may_be_quoted(text, *at));
-        let mut segments: Vec<u32> =
-            signs.filter_map(|at| segment_at(body, first, range.start + at)).collect();
-        segments.dedup();
-        for segment in segments {
-            let Some(home) = body.segment(segment).copied() else { continue };
-            let Some(view) = unescape::quoted(body.slice(home.range())) else { continue };
-            self.add_exact(body, segment, home.node, view)?;
-        }
-        Ok(())
-    }
-
-    fn add_exact(
-        &mut self,
-        body: &mut Body,
-        segment: u32,
-        node: u32,
-        view: Unescaped,
-    ) -> Result<(), Unscannable> {
-        let Unescaped { text, from } = view;
-        self.charge(text.len())?;
-        self.append(body, node, &text, View::Exact { source: segment, from });
-        Ok(())
-    }
-
-    /// Adds the readings of words that are put together from literals.
-    fn add_spliced(
-        &mut self,
-        body: &mut Body,
-        first: usize,
-        end: usize,
-        range: Range<usize>,
-    ) -> Result<(), Unscannable> {
-        let quotes = memchr::memchr3_iter(b'"', b'\'', b'<', body.slice(range.clone()));
-        let mut offsets: Vec<usize> = Vec::new();
-        let mut reach = range.start;
-        for at in quotes.map(|at| range.start + at) {
-            if at >= reach {
-                offsets.push(at);
-                let segment = body.segments.get(first..end).unwrap_or_default();
-                let within = segment.partition_point(|segment| segment.end as usize <= at);
-                reach = segment.get(within).map_or(range.end, |segment| segment.end as usize);
+        let by = match home.kind {
+            SegmentKind::View(view) => self.list.get(view as usize).and_then(View::next_reader),
+            SegmentKind::Key | SegmentKind::Text | SegmentKind::Number | SegmentKind::Joined(_) => {
+                None
             }
-        }
-        for at in offsets {
-            let Some(segment) = segment_at(body, first, at) else { continue };
-            let Some(home) = body.segment(segment).copied() else { continue };
-            let mut read = Vec::new();
-            splices::each(body.slice(home.range()), |text| read.push(text));
-            for view in read {
-                self.add_exact(body, segment, home.node, view)?;
-            }
+        };
+        for Reading { read: Unescaped { text, from }, next } in
+            readings::of(body.slice(home.range()), by)
+        {
+            self.charge(text.len())?;
+            self.append(body, home.node, &text, View::Exact { source: segment, from, next });
         }
         Ok(())
     }
@@ -264,7 +234,7 @@ impl Views {
             let start = small(found.range.start - home.start as usize);
             self.charge(text.len())?;
             let from = (start..=start + small(text.len())).collect();
-            let view = View::Exact { source: found.segment, from };
+            let view = View::Exact { source: found.segment, from, next: None };
             self.append(body, home.node, &text, view);
         }
         Ok(())
@@ -282,7 +252,8 @@ impl Views {
 
     /// Adds the texts of rows.
     fn add_rows(&mut self, body: &mut Body, first: usize, rows: &[Row]) -> Result<(), Unscannable> {
-        for (at, Row { text, range }) in rows.iter().enumerate() {
+        for (at, row) in rows.iter().enumerate() {
+            let Row { text, range, .. } = row;
             let (above, below) = rows.split_at_checked(at).unwrap_or_default();
             let last = above.iter().rev().map(|row| row.range.end).find(|end| *end <= range.start);
             let next = below.iter().map(|row| row.range.start).find(|start| *start >= range.end);
@@ -290,29 +261,34 @@ impl Views {
             self.charge(text.len())?;
             let Some(segment) = segment_at(body, first, range.start) else { continue };
             if body.segment(segment).is_some_and(|home| (home.end as usize) < range.end) {
-                self.add_codes(body, segment, text);
+                self.add_codes(body, segment, row);
                 continue;
             }
             let mut texts = Vec::new();
-            readable::each(text, |text| texts.push(text.to_vec()));
-            self.add_whole(body, segment, range, &around, &texts)?;
+            readable::each(text, |text| {
+                texts.push(Decoded { text: text.to_vec(), from: range.clone() })
+            });
+            texts.retain(|decoded| decoded.text.len() >= SHORTEST_TEXT);
+            self.add_decoded(body, segment, texts, &around)?;
         }
         Ok(())
     }
 
-    /// Adds a text of which each byte is the code in a segment of its own, as in an array of bytes.
-    fn add_codes(&mut self, body: &mut Body, first: u32, text: &[u8]) {
-        let Some(array) = body.segment(first).and_then(|home| body.parent(home.node)) else {
-            return;
+    /// Adds a text of which each byte is a code in one of several segments, as in an array of bytes.
+    fn add_codes(&mut self, body: &mut Body, first: u32, row: &Row) {
+        let Some(home) = body.segment(first) else { return };
+        let array = body.parent(home.node).unwrap_or(home.node);
+        let part = |code: &Range<usize>| {
+            let segment = segment_at(body, first as usize, code.start)?;
+            Some(SourcePart { segment, range: code.clone() })
         };
-        let piece = |(at, segment)| JoinPiece { at, segment, offset: 0 };
-        let pieces = (0..text.len()).zip(first..).map(piece).collect();
-        self.append(body, array, text, View::Joined { pieces });
+        let codes = row.codes.iter().filter_map(part).collect();
+        self.append(body, array, &row.text, View::Coded { codes });
     }
 
     /// Adds what is decoded from a run, or from several that are lines of one text. Others stand around
     /// them.
-    fn add_decoded(
+    fn add_runs(
         &mut self,
         body: &mut Body,
         group: &[Run],
@@ -321,43 +297,37 @@ impl Views {
         let Some(Run { segment, .. }) = group.first() else { return Ok(()) };
         let most = self.budget.saturating_sub(self.decoded);
         let joined = lines::join(&body.text, group);
-        let Encoded { work, texts } =
+        let Encoded { work, mut texts } =
             encoded::decode(joined.text(&body.text), &mut self.inflater, most);
         self.charge(work)?;
-        for (text, from) in texts {
-            let range = joined.source(&from);
-            self.add_whole(body, *segment, &range, around, &[text])?;
+        for decoded in &mut texts {
+            decoded.from = joined.source(&decoded.from);
         }
-        Ok(())
+        self.add_decoded(body, *segment, texts, around)
     }
 
-    /// Adds texts that come from a range of the buffer as a whole, each with what stands around the range
-    /// in its line, as far as nothing else is decoded there.
-    fn add_whole(
+    /// Adds texts that come from ranges of the buffer as wholes, in order. What stands before the first and
+    /// behind the last in its line is read with it, as far as nothing else is decoded there.
+    fn add_decoded(
         &mut self,
         body: &mut Body,
         segment: u32,
-        range: &Range<usize>,
+        texts: Vec<Decoded>,
         around: &Range<usize>,
-        texts: &[Vec<u8>],
     ) -> Result<(), Unscannable> {
         let Some(home) = body.segment(segment).copied() else { return Ok(()) };
         let start = home.start as usize;
-        let run = range.start.saturating_sub(start)..range.end.saturating_sub(start);
-        let within = around.start.max(start)..around.end.min(home.end as usize);
-        for text in texts.iter().filter(|text| text.len() >= SHORTEST_TEXT) {
-            let Frame { before, behind } = Frame::around(&body.text, range, &within);
-            let kind = SegmentKind::View(small(self.list.len()));
-            let end = before.len() + text.len();
-            self.charge(before.len() + behind.len())?;
-            let framed = [body.slice(before.clone()), text, body.slice(behind)].concat();
-            self.list.push(View::Whole {
-                source: segment,
-                run: run.clone(),
-                before: before.len(),
-                behind: end,
-            });
-            body.append(&framed, home.node, kind);
+        let around = around.start.max(start)..around.end.min(home.end as usize);
+        let last = texts.len().saturating_sub(1);
+        for (at, Decoded { text, from }) in texts.into_iter().enumerate() {
+            let floor = if at == 0 { around.start } else { from.start };
+            let ceiling = if at == last { around.end } else { from.end };
+            let frame = Frame::around(&body.text, &from, &(floor..ceiling));
+            let Framed { text, before, behind, more } = frame.hold(&body.text, &text);
+            self.charge(more)?;
+            let run = from.start.saturating_sub(start)..from.end.saturating_sub(start);
+            let view = View::Whole { source: segment, run, before, behind };
+            self.append(body, home.node, &text, view);
         }
         Ok(())
     }
@@ -382,7 +352,7 @@ impl Views {
         let index = small(self.list.len());
         let kind = match &view {
             View::Exact { .. } | View::Whole { .. } => SegmentKind::View(index),
-            View::Joined { .. } => SegmentKind::Joined(index),
+            View::Joined { .. } | View::Coded { .. } => SegmentKind::Joined(index),
         };
         self.list.push(view);
         body.append(text, node, kind);
@@ -402,34 +372,6 @@ fn is_view(segment: &Segment) -> bool {
         SegmentKind::View(_) | SegmentKind::Joined(_) => true,
         SegmentKind::Key | SegmentKind::Text | SegmentKind::Number => false,
     }
-}
-
-/// The segments that hold a character an unescape reader could act on.
-fn escaped_segments(body: &Body, first: usize, end: usize, range: Range<usize>) -> Vec<u32> {
-    let text = body.slice(range.clone());
-    let mut found: Vec<u32> = Vec::new();
-    let mut segments = (small(first)..).zip(body.segments.iter().skip(first)).peekable();
-    for at in memchr::memchr3_iter(b'%', b'&', b'\\', text) {
-        let offset = range.start + at;
-        while segments.next_if(|(_, segment)| segment.end as usize <= offset).is_some() {}
-        found.extend(
-            segments
-                .next_if(|(_, segment)| segment.start as usize <= offset)
-                .map(|(index, _)| index),
-        );
-    }
-    if body.has_odd(end - first) {
-        let all = (small(first)..).zip(body.segments.iter().skip(first));
-        let here = all.take_while(|(_, segment)| segment.end as usize <= range.end);
-        let foreign = here.filter(|(_, segment)| {
-            let text = body.slice(segment.range());
-            !text.is_ascii() || unescape::controls(text) > 0
-        });
-        found.extend(foreign.map(|(index, _)| index));
-        found.sort_unstable();
-        found.dedup();
-    }
-    found
 }
 
 /// The segment from `first` on that an offset stands in.

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     catalogue::detector::{Candidate, Detector, Shape},
+    pace::LOOK,
     text::{window::Window, words},
 };
 
@@ -50,30 +51,45 @@ const DESCRIPTIONS: &[&str] =
 /// Evidence from which on a description counts.
 const LEAST: i32 = 24;
 
-/// All that is seen of a text from its beginning.
+/// Bytes of a text that are read.
+const LONGEST: usize = 2048;
+
+/// Steps that it takes to read a byte of a sentence that tells something.
+const STEPS: usize = 8;
+
+/// The beginning of a text, whichever literal stands in it.
 fn whole(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
-    (text.start() == 0 && literal.start < text.len()).then(|| 0..text.len())
+    (text.start() == 0 && literal.start < text.len()).then(|| 0..text.len().min(LONGEST))
 }
 
 fn check(candidate: &Candidate<'_>) -> Option<i32> {
     candidate.key.filter(|key| words::ends_name(key, DESCRIPTIONS))?;
     let passage = Passage::of(candidate.matched());
     let text = passage.text();
+    candidate.spend(text.len());
     let telling = TELLING.as_ref()?;
     let mut hits = telling.find_iter(text).map(|hit| hit.start()).peekable();
     hits.peek()?;
-    let mut before = 0..0;
+    let read = |range: &Range<usize>| {
+        candidate.spend(LOOK + STEPS * range.len());
+        text.get(range.clone()).map(Sentence::of)
+    };
+    let mut before = None;
+    let mut range_before = 0..0;
     let mut best = 0;
     for range in sentences(text.as_bytes()) {
         let mut is_telling = false;
         while hits.next_if(|hit| *hit < range.end).is_some() {
             is_telling = true;
         }
+        let mut sentence = None;
         if is_telling {
-            let of = |range: &Range<usize>| text.get(range.clone()).map(Sentence::of);
-            best = best.max(of(&range)?.weigh(of(&before).as_ref()));
+            let before = before.or_else(|| read(&range_before));
+            sentence = read(&range);
+            best = best.max(sentence.as_ref()?.weigh(before.as_ref()));
         }
-        before = range;
+        before = sentence;
+        range_before = range;
     }
     (best >= LEAST).then_some(best)
 }

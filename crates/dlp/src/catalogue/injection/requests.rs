@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     catalogue::detector::{Candidate, Detector, Shape},
+    pace::READ,
     text::window::Window,
 };
 
@@ -91,6 +92,7 @@ fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
 }
 
 fn check(candidate: &Candidate<'_>) -> Option<i32> {
+    candidate.spend(READ);
     weigh(&candidate.text, &candidate.range)
 }
 

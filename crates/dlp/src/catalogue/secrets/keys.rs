@@ -45,6 +45,9 @@ pub(super) const ALL: &[Detector] = &[
     .fires(&[concat!(
         r#"{"kty": "EC", "crv": "P-256", "d": "XN3EW64ZmV4uJBenuxXQ9w2q"#,
         r#"Em1slYm4Wam4_BNx3Kt"}"#
+    ), concat!(
+        r#"{"kty": "RSA", "e": "AQAB", "p": "F4k3pppp0123456789abcdef-_"#,
+        r#"F4k3", "dp": "F4k3dpdp0123456789abcdef-_F4k3"}"#
     )])
     .passes(&[
         r#"{"kty": "EC", "x": "XN3EW64ZmV4uJBenuxXQ9w2qEm1slYm4Wam4_BNx3Kt"}"#,
@@ -326,5 +329,5 @@ fn user_password(candidate: &Candidate<'_>) -> Option<i32> {
     let colon = matched.iter().position(|byte| *byte == b':')?;
     let start = candidate.range.start + colon + 1;
     let range = start..candidate.range.end;
-    password(&Candidate { text: candidate.text, range, key: None, head: None })
+    password(&Candidate { range, key: None, head: None, ..*candidate })
 }
