@@ -78,7 +78,9 @@ pub(super) fn of(text: &[u8], by: Option<Reader>) -> Vec<Reading> {
         _ => None,
     };
     if all.is_none() {
-        readings.iter_mut().for_each(|reading| reading.next = None);
+        for reading in &mut readings {
+            reading.next = None;
+        }
     }
     readings.extend(all.map(|read| Reading { read, next: None }));
     readings
@@ -101,12 +103,12 @@ fn read_on(first: &Reading) -> Option<Unescaped> {
 pub(super) fn segments(body: &Body, first: usize, end: usize, range: &Range<usize>) -> Vec<u32> {
     let text = body.slice(range.clone());
     let escapes = memchr::memchr3_iter(b'%', b'&', b'\\', text);
-    let quoted = memchr::memchr_iter(b'=', text).filter(|at| escapes::quoted(text, *at).is_some());
-    let quotes = memchr::memchr3_iter(b'"', b'\'', b'<', text);
-    let splices = quotes.filter(|at| splices::begins(text, *at));
+    let equals = memchr::memchr_iter(b'=', text).filter(|at| escapes::quoted(text, *at).is_some());
+    let splices =
+        memchr::memchr3_iter(b'"', b'\'', b'<', text).filter(|at| splices::begins(text, *at));
     let mut found = Vec::new();
     add_segments_at(body, first, escapes.map(|at| range.start + at), &mut found);
-    add_segments_at(body, first, quoted.map(|at| range.start + at), &mut found);
+    add_segments_at(body, first, equals.map(|at| range.start + at), &mut found);
     add_segments_at(body, first, splices.map(|at| range.start + at), &mut found);
     if body.has_odd(end - first) {
         let here = (small(first)..).zip(body.segments.get(first..end).unwrap_or_default());

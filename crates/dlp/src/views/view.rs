@@ -266,7 +266,7 @@ impl Views {
             }
             let mut texts = Vec::new();
             readable::each(text, |text| {
-                texts.push(Decoded { text: text.to_vec(), from: range.clone() })
+                texts.push(Decoded { text: text.to_vec(), from: range.clone() });
             });
             texts.retain(|decoded| decoded.text.len() >= SHORTEST_TEXT);
             self.add_decoded(body, segment, texts, &around)?;
