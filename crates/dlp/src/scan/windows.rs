@@ -89,6 +89,11 @@ impl Scanner {
             keys.dedup();
         }
         self.add_below(body, first, keys, windows);
+        self.add_all(body, first, windows);
+    }
+
+    /// Adds all texts from `first` on for detectors without a literal.
+    fn add_all(&self, body: &Body, first: usize, windows: &mut Stretches) {
         for active in &self.restless {
             for (index, home) in (small(first)..).zip(body.segments.iter().skip(first)) {
                 let range = home.range();

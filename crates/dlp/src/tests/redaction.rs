@@ -65,7 +65,8 @@ fn the_codes_of_a_secret_are_masked_as_wholes() {
     named[0].insert_str(0, "data: ");
     let mut side_by_side = codes.clone();
     let second = side_by_side.remove(1);
-    side_by_side[0].push_str(&format!("\0{second}"));
+    side_by_side[0].push('\0');
+    side_by_side[0].push_str(&second);
 
     assert_eq!(redacted(&json!(codes)), masked(MASK, codes.len() - 1));
     assert_eq!(redacted(&json!(named)), masked(&format!("data: {MASK}"), codes.len() - 1));
@@ -73,8 +74,8 @@ fn the_codes_of_a_secret_are_masked_as_wholes() {
     assert_eq!(redacted(&json!(escaped)), masked(MASK, codes.len() - 1));
     let both = MASK.repeat(2);
     assert_eq!(redacted(&json!(side_by_side)), masked(&both, codes.len() - 2));
-    let list = format!("codes:\n- {}\n", codes.join("\n- "));
-    let expected = format!("codes:\n- {}\n", vec![MASK; codes.len()].join("\n- "));
+    let list = format!("of: Ann\ncodes:\n- {}\n", codes.join("\n- "));
+    let expected = format!("of: Ann\ncodes:\n- {}\n", vec![MASK; codes.len()].join("\n- "));
     assert_eq!(redacted(&json!({ "text": list })), json!({ "text": expected }));
 }
 

@@ -45,7 +45,7 @@ impl TableCell {
         Self { column: 0, start, end: start }
     }
 
-    /// This cell and those behind it in a line that ends at an offset.
+    /// The cell and those behind it in a line that ends at an offset.
     fn ahead(self, text: &[u8], end: usize, delimiter: u8) -> impl Iterator<Item = Self> {
         let cells = cells(text, self.start..end, delimiter);
         (self.column..).zip(cells).map(|(column, Range { start, end })| Self { column, start, end })

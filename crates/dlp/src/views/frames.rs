@@ -49,7 +49,8 @@ impl Frame {
     /// for a part of a token.
     pub(super) fn hold(self, buffer: &[u8], decoded: &[u8]) -> Framed {
         let part = |range: Range<usize>| buffer.get(range).unwrap_or_default();
-        let gap = |beside: Option<&u8>| if beside.is_some_and(touches) { " " } else { "" };
+        let gap =
+            |beside: Option<&u8>| if beside.is_some_and(|sign| touches(*sign)) { " " } else { "" };
         let before = part(self.before);
         let behind = part(self.behind);
         let mut text = [before, gap(before.last()).as_bytes(), decoded].concat();
@@ -62,8 +63,8 @@ impl Frame {
 }
 
 /// Returns true for a sign beside which no token stands free.
-fn touches(sign: &u8) -> bool {
-    !sign.is_ascii_whitespace() && !b"\"'`()[]{}<>".contains(sign)
+fn touches(sign: u8) -> bool {
+    !sign.is_ascii_whitespace() && !b"\"'`()[]{}<>".contains(&sign)
 }
 
 #[cfg(test)]

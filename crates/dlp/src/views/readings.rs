@@ -16,7 +16,7 @@ use crate::{
 
 /// Readers of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
+pub(super) enum TextReader {
     Tags,
     Terminal,
     Quoted,
@@ -26,34 +26,36 @@ pub(super) enum Reader {
 }
 
 /// All readers, in the order in which one reads after another.
-const READERS: [Reader; 6] = [
-    Reader::Tags,
-    Reader::Terminal,
-    Reader::Quoted,
-    Reader::Doubled,
-    Reader::Plain,
-    Reader::Spliced,
+const READERS: [TextReader; 6] = [
+    TextReader::Tags,
+    TextReader::Terminal,
+    TextReader::Quoted,
+    TextReader::Doubled,
+    TextReader::Plain,
+    TextReader::Spliced,
 ];
 
-impl Reader {
+impl TextReader {
     fn read(self, text: &[u8]) -> Option<Unescaped> {
         match self {
-            Reader::Tags => unescape::tags(text),
-            Reader::Terminal => unescape::terminal(text),
-            Reader::Quoted => unescape::quoted(text),
-            Reader::Doubled => unescape::doubled(text),
-            Reader::Plain => unescape::plain(text),
-            Reader::Spliced => splices::whole(text),
+            TextReader::Tags => unescape::tags(text),
+            TextReader::Terminal => unescape::terminal(text),
+            TextReader::Quoted => unescape::quoted(text),
+            TextReader::Doubled => unescape::doubled(text),
+            TextReader::Plain => unescape::plain(text),
+            TextReader::Spliced => splices::whole(text),
         }
     }
 
     /// The parts of a text in which it finds something.
     fn read_parts(self, text: &[u8]) -> Vec<Unescaped> {
         match self {
-            Reader::Tags | Reader::Terminal | Reader::Quoted | Reader::Doubled | Reader::Plain => {
-                self.read(text).into_iter().collect()
-            }
-            Reader::Spliced => splices::parts(text),
+            TextReader::Tags
+            | TextReader::Terminal
+            | TextReader::Quoted
+            | TextReader::Doubled
+            | TextReader::Plain => self.read(text).into_iter().collect(),
+            TextReader::Spliced => splices::parts(text),
         }
     }
 }
@@ -62,13 +64,13 @@ impl Reader {
 pub(super) struct Reading {
     pub(super) read: Unescaped,
     /// The reader that alone reads it again; `None` if all do.
-    pub(super) next: Option<Reader>,
+    pub(super) next: Option<TextReader>,
 }
 
 /// The readings of a text by one reader, or by all of them.
-pub(super) fn of(text: &[u8], by: Option<Reader>) -> Vec<Reading> {
+pub(super) fn of(text: &[u8], by: Option<TextReader>) -> Vec<Reading> {
     let readers = if by.is_some() { by.as_slice() } else { &READERS };
-    let by_one = |reader: &Reader| {
+    let by_one = |reader: &TextReader| {
         let next = Some(*reader);
         reader.read_parts(text).into_iter().map(move |read| Reading { read, next })
     };
@@ -78,7 +80,9 @@ pub(super) fn of(text: &[u8], by: Option<Reader>) -> Vec<Reading> {
         _ => None,
     };
     if all.is_none() {
-        readings.iter_mut().for_each(|reading| reading.next = None);
+        for reading in &mut readings {
+            reading.next = None;
+        }
     }
     readings.extend(all.map(|read| Reading { read, next: None }));
     readings
@@ -101,12 +105,12 @@ fn read_on(first: &Reading) -> Option<Unescaped> {
 pub(super) fn segments(body: &Body, first: usize, end: usize, range: &Range<usize>) -> Vec<u32> {
     let text = body.slice(range.clone());
     let escapes = memchr::memchr3_iter(b'%', b'&', b'\\', text);
-    let quoted = memchr::memchr_iter(b'=', text).filter(|at| escapes::quoted(text, *at).is_some());
-    let quotes = memchr::memchr3_iter(b'"', b'\'', b'<', text);
-    let splices = quotes.filter(|at| splices::begins(text, *at));
+    let equals = memchr::memchr_iter(b'=', text).filter(|at| escapes::quoted(text, *at).is_some());
+    let splices =
+        memchr::memchr3_iter(b'"', b'\'', b'<', text).filter(|at| splices::begins(text, *at));
     let mut found = Vec::new();
     add_segments_at(body, first, escapes.map(|at| range.start + at), &mut found);
-    add_segments_at(body, first, quoted.map(|at| range.start + at), &mut found);
+    add_segments_at(body, first, equals.map(|at| range.start + at), &mut found);
     add_segments_at(body, first, splices.map(|at| range.start + at), &mut found);
     if body.has_odd(end - first) {
         let here = (small(first)..).zip(body.segments.get(first..end).unwrap_or_default());
@@ -162,7 +166,7 @@ mod tests {
 
         assert!(readings.iter().all(|reading| reading.next.is_none()));
         assert_eq!(texts("a%2540b"), ["a%40b"]);
-        assert!(of(b"a&lt;b", Some(Reader::Quoted)).is_empty());
+        assert!(of(b"a&lt;b", Some(TextReader::Quoted)).is_empty());
         assert!(texts("nothing to read").is_empty());
     }
 }

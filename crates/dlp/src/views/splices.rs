@@ -31,7 +31,7 @@ pub(super) fn begins(text: &[u8], at: usize) -> bool {
 
 /// The splices with so many bytes before and behind them.
 fn parts_within(text: &[u8], near: usize) -> Vec<Unescaped> {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<SplicedPart> = Vec::new();
     let mut done = 0;
     for at in memchr::memchr3_iter(b'"', b'\'', b'<', text) {
         let Some(end) = splice_end(text, at).filter(|_| at >= done) else { continue };
@@ -40,7 +40,7 @@ fn parts_within(text: &[u8], near: usize) -> Vec<Unescaped> {
             Some(part) if at <= part.last + 2 * near => part.skip(text, at..end),
             Some(_) | None => {
                 let last = at.saturating_sub(near);
-                let mut part = Part { read: Unescaped::default(), last };
+                let mut part = SplicedPart { read: Unescaped::default(), last };
                 part.skip(text, at..end);
                 parts.push(part);
             }
@@ -50,13 +50,13 @@ fn parts_within(text: &[u8], near: usize) -> Vec<Unescaped> {
 }
 
 /// A part in the making.
-struct Part {
+struct SplicedPart {
     read: Unescaped,
     /// The end of the last splice.
     last: usize,
 }
 
-impl Part {
+impl SplicedPart {
     fn skip(&mut self, text: &[u8], splice: Range<usize>) {
         self.read.copy(text, self.last..splice.start);
         self.last = splice.end;

@@ -21,7 +21,7 @@ use crate::{
         lines,
         origins::{Origin, Origins, SourcePart, parts_of},
         readable::{self, SHORTEST_TEXT},
-        readings::{self, Reader, Reading},
+        readings::{self, Reading, TextReader},
         recased::{self, Recased},
         rows::{self, Row},
         unescape::Unescaped,
@@ -49,7 +49,7 @@ pub(crate) struct Views {
 enum View {
     /// From a segment's bytes, one by one; one more entry than there are bytes. One reader alone may read it
     /// again.
-    Exact { source: u32, from: Vec<u32>, next: Option<Reader> },
+    Exact { source: u32, from: Vec<u32>, next: Option<TextReader> },
     /// From one run of a segment, as a whole, behind `before` bytes that stand before the run and before
     /// those behind it, from `behind` on.
     Whole { source: u32, run: Range<usize>, before: usize, behind: usize },
@@ -61,7 +61,7 @@ enum View {
 
 impl View {
     /// The reader that alone reads it again.
-    fn next_reader(&self) -> Option<Reader> {
+    fn next_reader(&self) -> Option<TextReader> {
         match self {
             View::Exact { next, .. } => *next,
             View::Whole { .. } | View::Joined { .. } | View::Coded { .. } => None,
@@ -266,7 +266,7 @@ impl Views {
             }
             let mut texts = Vec::new();
             readable::each(text, |text| {
-                texts.push(Decoded { text: text.to_vec(), from: range.clone() })
+                texts.push(Decoded { text: text.to_vec(), from: range.clone() });
             });
             texts.retain(|decoded| decoded.text.len() >= SHORTEST_TEXT);
             self.add_decoded(body, segment, texts, &around)?;
