@@ -59,8 +59,8 @@ impl Columns {
         }
     }
 
-    /// Calls `search` with every cell that a detector shall look at and that holds something. Returns how many bytes were
-    /// read for that.
+    /// Calls `search` with every cell that holds something and that a detector shall look at. Returns how many
+    /// bytes were read for that.
     pub(super) fn each_cell(
         &self,
         body: &Body,
