@@ -21,7 +21,7 @@ use crate::{
     config::{Config, KeySource},
 };
 
-/// Writes a copy of the installation, while it serves
+/// Write a copy of the installation, while it serves
 ///
 /// The copy holds the database as it is at one moment, the policies and the configuration. Keys are left
 /// out: kept together with the database they open everything. A PostgreSQL database is copied by `pg_dump`;
@@ -43,7 +43,7 @@ pub(super) struct Backup {
     installation: Installation,
 }
 
-/// Puts a copy that `portcullis backup` wrote into the place of an installation
+/// Put a copy that `portcullis backup` wrote into the place of an installation
 ///
 /// Nothing may serve from the data folder, and nothing that is there is overwritten: a database has to be
 /// moved away first, and policies and keys that are there stay. The configuration is the one of the
