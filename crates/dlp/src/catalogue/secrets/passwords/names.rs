@@ -220,7 +220,7 @@ fn is_tail(word: &str) -> bool {
 #[derive(Default)]
 pub(super) struct Words {
     joined: String,
-    /// Where each word begins.
+    /// Offset of each word.
     begins: Vec<usize>,
 }
 
