@@ -46,6 +46,18 @@ impl PowerCut {
             .env("LD_PRELOAD", &text(self.folder.path().join("losing.so")))
             .env("POWER_FOLDER", &text(self.disk()))
             .env("POWER_COPIES", &text(self.copies()))
+            .env("POWER_AIM", &text(self.aim()))
+    }
+
+    /// Ends the gateway with this write from now on to the database file, to which SQLite writes when it
+    /// carries its log file over. [`Self::cut`] or [`Self::tear`] is to follow.
+    pub fn cut_at_write(&self, number: usize) {
+        fs::write(self.aim(), format!("p.db {number}")).expect("an aim");
+    }
+
+    /// Takes back [`Self::cut_at_write`].
+    pub fn spare(&self) {
+        fs::remove_file(self.aim()).expect("an aim");
     }
 
     /// Kills the gateway and leaves on the disk what was synced until then.
@@ -89,6 +101,10 @@ impl PowerCut {
 
     fn disk(&self) -> PathBuf {
         fs::canonicalize(self.folder.path()).expect("a folder").join("disk")
+    }
+
+    fn aim(&self) -> PathBuf {
+        self.folder.path().join("aim")
     }
 
     fn copies(&self) -> PathBuf {

@@ -21,6 +21,8 @@ use crate::{
 const ROUNDS: usize = 8;
 const CALLERS: usize = 16;
 const CALLS: usize = 6;
+/// Calls of a caller that ends with the connection: many more than fill the log file of SQLite.
+const ENDLESS: usize = 10_000;
 /// Bytes of each result, which are kept for its key: the file is carried over from its log now and then.
 const PADDING: usize = 20_000;
 
@@ -40,10 +42,15 @@ async fn watch(client: &Client, url: &str, who: &Principal) -> Option<String> {
 }
 
 /// Makes calls one after the other, each with a key of its own, until the connection breaks.
-async fn call(client: &Client, url: &str, who: &Principal, caller: &str, answered: &Answered) {
+async fn call(
+    client: &Client,
+    url: &str,
+    who: &Principal,
+    keys: impl Iterator<Item = String>,
+    answered: &Answered,
+) {
     let padding = "x".repeat(PADDING);
-    for number in 0..CALLS {
-        let key = format!("{caller}-{number}");
+    for key in keys {
         let request = client
             .post(format!("{url}/v1/mcps/up:echo/invoke"))
             .bearer_auth(&who.token)
@@ -87,6 +94,44 @@ async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
     }
 }
 
+/// The keys of a caller in a round.
+fn keys(round: usize, caller: usize, calls: usize) -> impl Iterator<Item = String> {
+    (0..calls).map(move |number| format!("{round}-{caller}-{number}"))
+}
+
+/// Checks that the log continues this checkpoint.
+async fn check_continues(gateway: &Gateway, note: &str) {
+    let kept = write(&gateway.folder().join("kept.txt"), note);
+    live(gateway, &["--since", kept.to_str().unwrap()], 0, "continues the log").await;
+}
+
+/// Checks that what was answered stands, that each key reached the tool once, and that the log is whole.
+async fn check(gateway: &Gateway, who: &Principal, upstream: &Hostile, answered: Answered) {
+    let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let counts = dispatched(upstream);
+    assert!(answered.len() > ROUNDS, "too little was answered to tell: {}", answered.len());
+    assert!(counts.values().all(|count| *count == 1), "a key was called twice: {counts:?}");
+    for (key, event) in &answered {
+        let found = gateway.get(who, &format!("/v1/audit/events/{event}")).await;
+        assert_eq!(found.at("/data/outcome/status"), "success", "{key}: {}", found.text);
+    }
+    // A client that asks again, also for what was cut off, is told its fate and reaches no tool.
+    for key in counts.keys() {
+        let input = json!({ "key": key, "padding": "x".repeat(PADDING) });
+        let again = gateway.invoke_keyed(who, "up:echo", key, &input).await;
+        assert_eq!(again.header("idempotency-replayed"), "true", "{key}: {}", again.text);
+        match answered.get(key) {
+            Some(event) => assert_eq!(again.event_id(), event),
+            None => assert!([200, 504].contains(&again.status.as_u16()), "{}", again.text),
+        }
+    }
+    assert_eq!(dispatched(upstream), counts);
+    let places = sequences(gateway, who).await;
+    let whole: Vec<u64> = (0..).take(places.len()).collect();
+    assert_eq!(places, whole, "a gap in the log");
+    live(gateway, &[], 0, "complete").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     let power = PowerCut::build();
@@ -99,8 +144,8 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
     for round in 0..ROUNDS {
         let url = gateway.url().to_owned();
         let before = upstream.calls().len();
-        let names: Vec<_> = (0..CALLERS).map(|caller| format!("{round}-{caller}")).collect();
-        let calls = names.iter().map(|name| call(&client, &url, &who, name, &answered));
+        let calls = (0..CALLERS)
+            .map(|caller| call(&client, &url, &who, keys(round, caller, CALLS), &answered));
         let cut = async {
             upstream.wait_for(before + 20 + 9 * round).await;
             gateway.kill_at_once();
@@ -114,34 +159,41 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
         }
         gateway.start();
         if let Some(note) = note {
-            let kept = write(&gateway.folder().join("kept.txt"), &note);
-            live(&gateway, &["--since", kept.to_str().unwrap()], 0, "continues the log").await;
+            check_continues(&gateway, &note).await;
         }
     }
 
-    let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let counts = dispatched(&upstream);
-    assert!(answered.len() > ROUNDS, "too little was answered to tell: {}", answered.len());
-    assert!(counts.values().all(|count| *count == 1), "a key was called twice: {counts:?}");
-    for (key, event) in &answered {
-        let found = gateway.get(&who, &format!("/v1/audit/events/{event}")).await;
-        assert_eq!(found.at("/data/outcome/status"), "success", "{key}: {}", found.text);
-    }
-    // A client that asks again, also for what was cut off, is told its fate and reaches no tool.
-    for key in counts.keys() {
-        let input = json!({ "key": key, "padding": "x".repeat(PADDING) });
-        let again = gateway.invoke_keyed(&who, "up:echo", key, &input).await;
-        assert_eq!(again.header("idempotency-replayed"), "true", "{key}: {}", again.text);
-        match answered.get(key) {
-            Some(event) => assert_eq!(again.event_id(), event),
-            None => assert!([200, 504].contains(&again.status.as_u16()), "{}", again.text),
+    check(&gateway, &who, &upstream, answered).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_cut_while_the_log_file_is_carried_over_leaves_the_log_whole() {
+    let power = PowerCut::build();
+    let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
+    let (mut gateway, who) =
+        serve_as("mcps:invoke audit:read", power.on(gateway().http("up", &upstream.url(), "")));
+    let client = Client::builder().no_proxy().build().expect("a client");
+    let answered = Answered::default();
+
+    // The first and the second page, one among them, and one of the last.
+    for (round, write) in [1, 2, 200, 1_500].into_iter().enumerate() {
+        power.cut_at_write(write);
+        let url = gateway.url().to_owned();
+        let calls = (0..CALLERS)
+            .map(|caller| call(&client, &url, &who, keys(round, caller, ENDLESS), &answered));
+        let (note, _) = tokio::join!(watch(&client, &url, &who), join_all(calls));
+        assert_eq!(gateway.ended(), None, "no page was carried over");
+        if round % 2 == 0 {
+            power.tear(&mut gateway, round as u64);
+        } else {
+            power.cut(&mut gateway);
         }
+        power.spare();
+        gateway.start();
+        check_continues(&gateway, &note.expect("a checkpoint")).await;
     }
-    assert_eq!(dispatched(&upstream), counts);
-    let places = sequences(&gateway, &who).await;
-    let whole: Vec<u64> = (0..).take(places.len()).collect();
-    assert_eq!(places, whole, "a gap in the log");
-    live(&gateway, &[], 0, "complete").await;
+
+    check(&gateway, &who, &upstream, answered).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
