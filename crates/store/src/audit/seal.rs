@@ -25,8 +25,8 @@ use crate::{
 };
 
 /// Events that are read of one log at a time, and after which no further log is read before they
-/// have their places: while those are written, nothing else writes to SQLite.
-const BATCH: usize = 1000;
+/// have their places: while those are written, nothing else writes to SQLite, for some ten milliseconds.
+const BATCH: usize = 256;
 
 /// Results of sealing several logs.
 type SealResults = Vec<(OrgId, Result<u64, StoreError>)>;

@@ -18,7 +18,7 @@ pub(super) const EVERY: Duration = Duration::from_millis(250);
 pub(super) const SWEEP: Duration = Duration::from_mins(1);
 /// Logs that are written in one transaction, if they have few events; while it is open, nothing
 /// else writes to SQLite.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 64;
 
 pub(super) async fn seal_all(audit: &Audit) {
     counters::audit(audit.writer.progress());
