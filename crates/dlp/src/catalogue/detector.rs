@@ -44,8 +44,8 @@ pub struct Detector {
 pub(crate) enum Shape {
     /// A pattern that cannot match without one of the literals.
     Pattern {
-        /// Literals, found in any case; the pattern decides. One that begins with a capital
-        /// always does where the pattern matches, which makes it cheaper to find inside a word.
+        /// Literals, found in any case; the pattern decides. One that begins with a letter or a digit
+        /// has to begin where a word does, or with a capital.
         literals: &'static [&'static str],
         /// The pattern. When it has a group, the group is what is found.
         pattern: &'static str,
@@ -233,7 +233,7 @@ impl Shape {
 }
 
 impl Detector {
-    /// The literals that wake it: lower-case, but for those that begin with a capital.
+    /// The literals that wake it, in any case.
     pub(crate) fn literals(&self) -> Vec<String> {
         match self.shape {
             Shape::Pattern { literals, .. }

@@ -3,9 +3,9 @@
 //! Hardly a literal begins in the middle of a word. So places are noted where a word begins, and
 //! where one of a few rare bytes stands: a literal that may stand in the middle of a word is looked
 //! for at the rarest of its bytes. Both are told for many bytes at once and without a branch. Three
-//! bytes from there are folded to lower case and hashed into a bitmap that fits the first cache,
-//! and of what that lets through the first eight bytes are compared. Unlike an automaton, no step
-//! has to wait for the one before.
+//! bytes from there are folded to lower case and hashed into a bitmap that fits the first cache, then
+//! as many as six, and of what that lets through the first eight bytes are compared. Unlike an
+//! automaton, no step has to wait for the one before.
 
 use std::ops::Range;
 
@@ -21,16 +21,20 @@ pub(super) struct Literals {
     anchors: Anchors,
     /// Hashes of three bytes with which what is looked for of a literal begins.
     all: Box<Bitmap>,
-    /// Hashes of those of which no more than three are looked for.
-    short: Box<Bitmap>,
-    /// Hashes of the first four bytes of the others.
-    four: Box<Bitmap>,
-    /// Literals of which more than three bytes are looked for, by the hash of the first four.
-    long: Buckets,
-    /// The others, by the hash of the first three.
-    few: Buckets,
+    /// By how many of its first bytes a literal is looked for.
+    sieves: [Sieve; 3],
     texts: Vec<Vec<u8>>,
 }
+
+/// Literals of which at least as many bytes are looked for, and not as many as for the next sieve.
+struct Sieve {
+    /// Hashes of so many of their first bytes.
+    hashes: Box<Bitmap>,
+    buckets: Buckets,
+}
+
+/// The first three, four and six bytes of eight.
+const FIRST: [u64; 3] = [0x00ff_ffff, 0xffff_ffff, 0xffff_ffff_ffff];
 
 /// Parts of literals by hash.
 struct Buckets {
@@ -68,39 +72,29 @@ const BITS: u32 = 16;
 type Bitmap = [u64; 1 << (BITS - 6)];
 
 /// Bytes that are looked at together: those of some blocks and a few more.
-const WINDOW: usize = BYTES + 4;
-
-/// The first three bytes of four.
-const THREE: u32 = 0x00ff_ffff;
+const WINDOW: usize = BYTES + 8;
 
 impl Literals {
     /// Prepares literals. Their places in the list are what [`each`](Self::each) tells.
     pub(super) fn new(literals: Vec<Literal>) -> Literals {
-        let [mut long, mut few] = [Vec::new(), Vec::new()];
-        let [mut all, mut short, mut four] = [empty(), empty(), empty()];
+        let mut all = empty();
+        let mut hashed = [const { Vec::new() }; FIRST.len()];
         let anchors = Anchors::of(literals.iter().map(|it| (it.text.as_slice(), it.anywhere)));
         for (index, literal) in (0..).zip(&literals) {
             let before = anchors.of_literal(&literal.text, literal.anywhere);
             let wanted = literal.text.get(before..).unwrap_or_default();
             let entry = LiteralEntry::of(wanted, index, before);
-            let is_short = wanted.len() < 4;
-            let hash_of_four = hash(four_of(entry.first));
-            add(&mut four, hash_of_four, !is_short);
-            if !is_short {
-                long.push((hash_of_four, entry));
-            }
-            for hash in threes(wanted).into_iter().map(hash) {
-                add(&mut all, hash, true);
-                add(&mut short, hash, is_short);
-                if is_short {
-                    few.push((hash, entry));
-                }
+            let [three, four, six] = &mut hashed;
+            let hashes: Vec<usize> = threes(wanted).into_iter().map(hash).collect();
+            hashes.iter().for_each(|hash| add(&mut all, *hash));
+            match (wanted.len(), FIRST) {
+                (..4, _) => three.extend(hashes.into_iter().map(|hash| (hash, entry))),
+                (4..6, [_, first, _]) => four.push((hash(entry.first & first), entry)),
+                (_, [_, _, first]) => six.push((hash(entry.first & first), entry)),
             }
         }
-        let long = Buckets::of(long);
-        let few = Buckets::of(few);
         let texts = literals.into_iter().map(|literal| literal.text).collect();
-        Literals { anchors, all, short, four, long, few, texts }
+        Literals { anchors, all, sieves: hashed.map(Sieve::of), texts }
     }
 
     /// The bytes besides words that have to be marked in a text.
@@ -121,10 +115,14 @@ impl Literals {
         for (start, blocks) in marks.batches(BLOCKS) {
             let rest = text.get(start..).unwrap_or_default();
             let window = rest.first_chunk().unwrap_or_else(|| ended(rest, end));
-            hits.fill(blocks, |at| holds(&self.all, hash(four_at(window, at) & THREE)));
+            let [first, ..] = FIRST;
+            let [of_three, of_four, of_six] = &self.sieves;
+            hits.fill(blocks, |at| holds(&self.all, hash(eight_of(window, at) & first)));
             hits.sift(|at| {
-                let four = four_at(window, at);
-                holds(&self.four, hash(four)) | holds(&self.short, hash(four & THREE))
+                let [three, four, six] = hashes(eight_of(window, at));
+                holds(&of_three.hashes, three)
+                    | holds(&of_four.hashes, four)
+                    | holds(&of_six.hashes, six)
             });
             for at in hits.list() {
                 self.compare(text, start + usize::from(*at), &mut each);
@@ -133,23 +131,22 @@ impl Literals {
     }
 
     fn compare(&self, text: &[u8], at: usize, each: &mut impl FnMut(usize, Range<usize>)) {
-        let first = folded(eight_at(text, at));
-        let four = four_of(first);
-        let long = hash(four);
-        let few = hash(four & THREE);
-        let mut look = |entries: &[LiteralEntry]| {
-            for entry in entries {
-                if first & entry.mask == entry.first {
+        let eight = folded(eight_at(text, at));
+        let [three, four, six] = hashes(eight);
+        let [of_three, of_four, of_six] = &self.sieves;
+        let mut look = |sieve: &Sieve, hash: usize| {
+            if !holds(&sieve.hashes, hash) {
+                return;
+            }
+            for entry in sieve.buckets.of_hash(hash) {
+                if eight & entry.mask == entry.first {
                     self.tell(text, at, entry, each);
                 }
             }
         };
-        if holds(&self.four, long) {
-            look(self.long.of_hash(long));
-        }
-        if holds(&self.short, few) {
-            look(self.few.of_hash(few));
-        }
+        look(of_six, six);
+        look(of_four, four);
+        look(of_three, three);
     }
 
     /// Tells if the literal stands there.
@@ -169,6 +166,14 @@ impl Literals {
         if found.zip(wanted).is_some_and(|(found, wanted)| found.eq_ignore_ascii_case(wanted)) {
             each(entry.index as usize, start..end);
         }
+    }
+}
+
+impl Sieve {
+    fn of(hashed: Vec<(usize, LiteralEntry)>) -> Self {
+        let mut hashes = empty();
+        hashed.iter().for_each(|(hash, _)| add(&mut hashes, *hash));
+        Self { hashes, buckets: Buckets::of(hashed) }
     }
 }
 
@@ -228,16 +233,16 @@ impl Default for Looked {
 fn ended<'a>(rest: &[u8], end: &'a mut [u8; WINDOW]) -> &'a [u8; WINDOW] {
     if let Some((into, after)) = end.split_at_mut_checked(rest.len()) {
         into.copy_from_slice(rest);
-        after.iter_mut().take(4).for_each(|byte| *byte = 0);
+        after.iter_mut().take(8).for_each(|byte| *byte = 0);
     }
     end
 }
 
 /// Possible first three bytes, folded.
-fn threes(text: &[u8]) -> Vec<u32> {
-    let of = |three: [u8; 3]| {
-        let [first, second, third] = three;
-        four_of(folded(u64::from_le_bytes([first, second, third, 0, 0, 0, 0, 0]))) & THREE
+fn threes(text: &[u8]) -> Vec<u64> {
+    let of = |[first, second, third]: [u8; 3]| {
+        let [three, ..] = FIRST;
+        folded(u64::from_le_bytes([first, second, third, 0, 0, 0, 0, 0])) & three
     };
     match *text {
         [first, second, third, ..] => vec![of([first, second, third])],
@@ -247,9 +252,9 @@ fn threes(text: &[u8]) -> Vec<u32> {
     }
 }
 
-fn add(bitmap: &mut Bitmap, hash: usize, holds: bool) {
+fn add(bitmap: &mut Bitmap, hash: usize) {
     if let Some(word) = bitmap.get_mut(hash >> 6) {
-        *word |= u64::from(holds) << (hash & 63);
+        *word |= 1 << (hash & 63);
     }
 }
 
@@ -263,9 +268,16 @@ fn holds(bitmap: &Bitmap, hash: usize) -> bool {
 }
 
 #[inline]
-fn hash(three: u32) -> usize {
-    const SPREAD: u32 = 0x9e37_79b1;
-    (three.wrapping_mul(SPREAD) >> (u32::BITS - BITS)) as usize
+fn hash(first: u64) -> usize {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    (first.wrapping_mul(SPREAD) >> (u64::BITS - BITS)) as usize
+}
+
+/// Hashes of the first three, four and six of eight bytes.
+#[inline]
+fn hashes(eight: u64) -> [usize; FIRST.len()] {
+    let [three, four, six] = FIRST;
+    [hash(eight & three), hash(eight & four), hash(eight & six)]
 }
 
 /// Letters are the same in both cases.
@@ -274,13 +286,22 @@ fn folded(eight: u64) -> u64 {
     eight | 0x2020_2020_2020_2020
 }
 
-/// Four bytes of a window, folded.
+/// Eight bytes of a window, folded.
 #[inline]
-fn four_at(window: &[u8; WINDOW], at: usize) -> u32 {
+fn eight_of(window: &[u8; WINDOW], at: usize) -> u64 {
     let at = at % BYTES;
     #[expect(clippy::indexing_slicing, reason = "never out of bounds, and not checked")]
-    let four = [window[at], window[at + 1], window[at + 2], window[at + 3]];
-    u32::from_le_bytes(four) | 0x2020_2020
+    let eight = [
+        window[at],
+        window[at + 1],
+        window[at + 2],
+        window[at + 3],
+        window[at + 4],
+        window[at + 5],
+        window[at + 6],
+        window[at + 7],
+    ];
+    folded(u64::from_le_bytes(eight))
 }
 
 /// Eight bytes; zeros stand for those beyond the end.
@@ -295,12 +316,6 @@ fn eight_at(text: &[u8], at: usize) -> u64 {
         *into = *byte;
     }
     u64::from_le_bytes(eight)
-}
-
-/// The first four of eight bytes.
-#[inline]
-fn four_of(eight: u64) -> u32 {
-    u32::try_from(eight & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 #[cfg(test)]

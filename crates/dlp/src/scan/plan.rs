@@ -24,7 +24,7 @@ use crate::{
 #[derive(Default)]
 struct Claim {
     owners: Vec<(u16, Reach)>,
-    /// True if a detector wants it also in the middle of a word, in lower case.
+    /// True if a detector wants it also in the middle of a word.
     anywhere: bool,
     /// As its vendor writes it, if it is the mark of tokens.
     mark: Option<Box<[u8]>>,
@@ -98,10 +98,9 @@ impl Plan {
 
     fn claim(&mut self, literals: Vec<String>, index: u16, reach: Reach) {
         for literal in literals {
-            let capital = literal.starts_with(|first: char| first.is_ascii_uppercase());
             let claim = self.literals.entry(literal.to_ascii_lowercase()).or_default();
             claim.owners.push((index, reach));
-            claim.anywhere |= reach.begins_anywhere() && !capital;
+            claim.anywhere |= reach.begins_anywhere();
         }
     }
 
