@@ -40,8 +40,14 @@ pub(crate) struct Joiner {
 const SPARE: usize = 64;
 
 impl Joiner {
-    /// Makes the joins of some neighbours. Each has at least two pieces.
+    /// Makes the joins of some neighbours. Each has at least two pieces. Tags such as `bug` and `needs-triage`
+    /// are no pieces of anything.
     pub(crate) fn join(&mut self, body: &Body, neighbours: &[u32]) {
+        let is_tag = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_');
+        let texts = neighbours.iter().filter_map(|index| body.segment(*index));
+        if texts.map(|segment| body.slice(segment.range())).all(|text| text.iter().all(is_tag)) {
+            return;
+        }
         self.open();
         for index in neighbours {
             let Some(segment) = body.segment(*index) else { continue };

@@ -129,16 +129,11 @@ impl Scanner {
         let mut work = 0;
         digits::each_run(&body.text, &body.marks, run, |run| {
             let Some(start) = run.groups.first().map(|group| group.start) else { return };
-            let Some(segment) = cursor.seek(start) else { return };
             let before = start.checked_sub(1).and_then(|at| body.text.get(at));
-            let is_long = run.total >= self.triggers.least_digits;
-            let woken = self.triggers.digits.iter().filter(|_| is_long);
             let end = run.groups.last().map_or(start, |last| last.end);
             let mut near = None;
-            for DigitTrigger { index, least, before: wanted, find } in woken {
-                if run.total < *least || !wanted.admits(before) {
-                    continue;
-                }
+            for DigitTrigger { index, find, .. } in self.triggers.woken_by(run.total, before) {
+                let Some(segment) = cursor.seek(start) else { return };
                 if !meter.spend(run.total) {
                     return;
                 }
@@ -154,16 +149,23 @@ impl Scanner {
                 }
             }
             meter.spend(run.total);
-            self.scan_layouts(body, segment, run, matches);
+            self.scan_layouts(body, &mut cursor, run, matches);
         });
         work
     }
 
     /// The layouts that begin at a group of digits of this length.
-    fn scan_layouts(&self, body: &Body, segment: u32, run: &DigitRun, matches: &mut Vec<Match>) {
+    fn scan_layouts(
+        &self,
+        body: &Body,
+        cursor: &mut Cursor<'_>,
+        run: &DigitRun,
+        matches: &mut Vec<Match>,
+    ) {
         for group in &run.groups {
             for (index, layout) in self.triggers.layouts_at(&body.text, group) {
                 let Some(range) = layout.around(&body.text, group.start) else { continue };
+                let Some(segment) = cursor.seek(group.start) else { return };
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 matches.extend(active.weigh(*index, body, segment, range, ALONE_BITS));
             }

@@ -24,6 +24,9 @@ pub(super) struct DigitTrigger {
     pub(super) find: FindDigits,
 }
 
+/// A letter, a plus and nothing, before a run of digits.
+const PLACES: [Option<u8>; 3] = [Some(b'a'), Some(b'+'), None];
+
 /// Layouts that may begin inside a word, and those that may where none goes on.
 type ByPlace = [Vec<(u16, Layout)>; 2];
 
@@ -32,8 +35,8 @@ type ByPlace = [Vec<(u16, Layout)>; 2];
 pub(super) struct Triggers {
     pub(super) at: Vec<(u16, FindAt)>,
     pub(super) digits: Vec<DigitTrigger>,
-    /// A run with fewer digits wakes none of those.
-    pub(super) least_digits: usize,
+    /// A run with fewer digits wakes none of those, behind a letter, a plus and anything else.
+    least_digits: [usize; 3],
     pub(super) runs: Vec<(u16, FindRun)>,
     pub(super) starts: Vec<(u16, FindRun)>,
     pub(super) colons: Vec<u16>,
@@ -51,8 +54,14 @@ impl Triggers {
                 let least = *least;
                 let before = *before;
                 let find = *find;
-                let known = if self.digits.is_empty() { usize::MAX } else { self.least_digits };
-                self.least_digits = least.min(known);
+                if self.digits.is_empty() {
+                    self.least_digits = [usize::MAX; 3];
+                }
+                for (known, place) in self.least_digits.iter_mut().zip(PLACES) {
+                    if before.admits(place.as_ref()) {
+                        *known = least.min(*known);
+                    }
+                }
                 self.digits.push(DigitTrigger { index, least, before, find });
             }
             Shape::Run(find) => self.runs.push((index, *find)),
@@ -85,6 +94,22 @@ impl Triggers {
                 }
             }
         }
+    }
+
+    /// The detectors that a run of so many digits wakes behind a byte.
+    pub(super) fn woken_by(
+        &self,
+        total: usize,
+        before: Option<&u8>,
+    ) -> impl Iterator<Item = &DigitTrigger> {
+        let [letter, plus, other] = self.least_digits;
+        let least = match before {
+            Some(b'+') => plus,
+            Some(byte) if byte.is_ascii_alphabetic() => letter,
+            Some(_) | None => other,
+        };
+        let all: &[DigitTrigger] = if total < least { &[] } else { &self.digits };
+        all.iter().filter(move |it| total >= it.least && it.before.admits(before))
     }
 
     /// The layouts that may begin at a group of digits.
