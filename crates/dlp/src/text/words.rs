@@ -66,6 +66,9 @@ pub(crate) fn last_end(text: &[u8], words: &[&str]) -> Option<usize> {
 /// and `ssn_number`.
 pub(crate) fn ends_name(name: &[u8], words: &[&str]) -> bool {
     const SAY_NOTHING: [&[u8]; 6] = [b"", b"s", b"no", b"nr", b"num", b"number"];
+    if words.iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes())) {
+        return true;
+    }
     let rest = last_end(name, words).and_then(|end| name.get(end..));
     let says_nothing = |word: &[u8]| SAY_NOTHING.iter().any(|it| word.eq_ignore_ascii_case(it));
     let is_joint = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphabetic();
@@ -144,6 +147,11 @@ impl Initials {
 
 /// Length of a word that a text begins with. A space in the word stands for any joint, or for none.
 fn names_at(rest: &[u8], word: &str) -> Option<usize> {
+    // Most differ in their first letter.
+    let first = word.as_bytes().first()?;
+    if first.is_ascii() && !rest.first()?.eq_ignore_ascii_case(first) {
+        return None;
+    }
     let mut at = 0;
     for expected in word.chars() {
         match rest.get(at) {

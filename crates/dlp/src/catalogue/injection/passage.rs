@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::OnceLock};
 
-use regex::Regex;
+use regex::bytes::Regex;
 
 use crate::text::window::Window;
 
@@ -75,7 +75,12 @@ pub(super) struct Passage {
 
 impl Passage {
     pub(super) fn of(bytes: &[u8]) -> Self {
-        Self { text: String::from_utf8_lossy(bytes).to_lowercase() }
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) if text.is_ascii() => text.to_ascii_lowercase(),
+            Ok(text) => text.to_lowercase(),
+            Err(_) => String::from_utf8_lossy(bytes).to_lowercase(),
+        };
+        Self { text }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -84,9 +89,18 @@ impl Passage {
 
     /// The words, as far as they are read.
     pub(super) fn words(&self) -> Vec<&str> {
-        let is_word = |char: char| char.is_alphanumeric() || matches!(char, '\'' | '’' | '_');
-        let words = self.text.split(|char| !is_word(char)).filter(|word| !word.is_empty());
-        words.take(WORDS).collect()
+        self.each_word().take(WORDS).collect()
+    }
+
+    /// The words one by one.
+    pub(super) fn each_word(&self) -> impl Iterator<Item = &str> {
+        let mut rest = self.text.as_str();
+        std::iter::from_fn(move || {
+            rest = rest.get(length_of(rest, |char| !is_word(char))..)?;
+            let (word, behind) = rest.split_at_checked(length_of(rest, is_word))?;
+            rest = behind;
+            Some(word).filter(|word| !word.is_empty())
+        })
     }
 
     /// Returns true if one of these stands in it.
@@ -105,6 +119,22 @@ impl Passage {
     }
 }
 
+/// Length of the characters of one kind with which a text begins; most are ASCII, and need no decoding.
+fn length_of(text: &str, is_kind: impl Fn(char) -> bool) -> usize {
+    let is_plain = |byte: &&u8| byte.is_ascii() && is_kind(char::from(**byte));
+    let length = text.as_bytes().iter().take_while(is_plain).count();
+    match text.get(length..) {
+        Some(rest) if rest.bytes().next().is_some_and(|next| !next.is_ascii()) => {
+            length + rest.find(|char| !is_kind(char)).unwrap_or(rest.len())
+        }
+        Some(_) | None => length,
+    }
+}
+
+fn is_word(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '\'' | '’' | '_')
+}
+
 /// Many phrases, which one pass over a text looks for.
 pub(super) struct Phrases {
     list: &'static [&'static str],
@@ -116,15 +146,15 @@ impl Phrases {
         Self { list, pattern: OnceLock::new() }
     }
 
-    /// The pattern of all phrases of some lists.
+    /// The pattern of all phrases of some lists, in any case.
     pub(super) fn joined(lists: &[&Self]) -> Option<Regex> {
         let phrases = lists.iter().flat_map(|it| it.list).map(|it| regex::escape(it));
-        Regex::new(&phrases.collect::<Vec<_>>().join("|")).ok()
+        Regex::new(&format!("(?i){}", phrases.collect::<Vec<_>>().join("|"))).ok()
     }
 
     fn stand_in(&self, text: &str) -> bool {
         match self.pattern.get_or_init(|| Self::joined(&[self])) {
-            Some(pattern) => pattern.is_match(text),
+            Some(pattern) => pattern.is_match(text.as_bytes()),
             None => self.list.iter().any(|phrase| text.contains(phrase)),
         }
     }

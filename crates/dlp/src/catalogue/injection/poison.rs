@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::LazyLock};
 
-use regex::Regex;
+use regex::bytes::Regex;
 
 use super::{
     instruction::instruction,
@@ -64,8 +64,7 @@ fn whole(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
 
 fn check(candidate: &Candidate<'_>) -> Option<i32> {
     candidate.key.filter(|key| words::ends_name(key, DESCRIPTIONS))?;
-    let passage = Passage::of(candidate.matched());
-    let text = passage.text();
+    let text = candidate.matched();
     candidate.spend(text.len());
     let telling = TELLING.as_ref()?;
     let mut hits = telling.find_iter(text).map(|hit| hit.start()).peekable();
@@ -77,7 +76,7 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
     let mut before = None;
     let mut range_before = 0..0;
     let mut best = 0;
-    for range in sentences(text.as_bytes()) {
+    for range in sentences(text) {
         let mut is_telling = false;
         while hits.next_if(|hit| *hit < range.end).is_some() {
             is_telling = true;
@@ -147,8 +146,8 @@ use Sort::{
 struct Sentence(u32);
 
 impl Sentence {
-    fn of(text: &str) -> Self {
-        let passage = Passage::of(text.as_bytes());
+    fn of(text: &[u8]) -> Self {
+        let passage = Passage::of(text);
         let words = passage.words();
         let sorts = [
             (Takes, any_in(&words, TAKE) || passage.holds(&TAKE_FOREIGN)),

@@ -111,10 +111,10 @@ fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let words = passage.words();
     let verb = words.get(before).copied()?;
     let order = Order { passage: &passage, words, verb, before };
-    let objects = order.objects();
-    let concrete = order.concrete();
+    let objects = Some(order.objects()).filter(|bits| *bits > 0)?;
+    let concrete = Some(order.concrete()).filter(|bits| *bits > 0)?;
     let bits = 6 + objects.min(12) + concrete.min(15) + order.support() + around(text, range);
-    (objects > 0 && concrete > 0 && bits >= 20).then_some(bits)
+    (bits >= 20).then_some(bits)
 }
 
 const fn worth(holds: bool, bits: i32) -> i32 {
@@ -190,9 +190,8 @@ fn before_verb(bytes: &[u8]) -> Option<usize> {
         return None;
     }
     let begin = Passage::of(bytes.get(..bytes.len().min(120))?);
-    let words = begin.words();
-    let at = words.iter().take(12).position(|word| !is_in(word, COURTESY))?;
-    let verb = words.get(at)?;
+    let mut words = begin.each_word().take(12).enumerate();
+    let (at, verb) = words.find(|(_, word)| !is_in(word, COURTESY))?;
     [MONEY, RIGHTS, MESSAGES, READING, RUNNING].iter().any(|class| is_in(verb, class)).then_some(at)
 }
 
@@ -208,17 +207,18 @@ fn may_begin_order(text: &[u8]) -> bool {
     }
     let letter = word.first().map_or(usize::MAX, |it| usize::from(it.to_ascii_lowercase()));
     let alike = FIRST_WORDS.get(letter.wrapping_sub(usize::from(b'a')));
-    alike.into_iter().flatten().any(|known| {
-        let stem = known.trim_end_matches('*').as_bytes();
-        word.get(..stem.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(stem))
+    let second = word.get(1).map_or(0, u8::to_ascii_lowercase);
+    alike.into_iter().flatten().any(|stem| {
+        stem.get(1).is_none_or(|known| *known == second)
+            && word.get(..stem.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(stem))
     })
 }
 
-/// Words that begin an order, by their first letter from a to z.
-static FIRST_WORDS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
+/// Beginnings of words that begin an order, by their first letter from a to z.
+static FIRST_WORDS: LazyLock<Vec<Vec<&[u8]>>> = LazyLock::new(|| {
     let all = [COURTESY, MONEY, RIGHTS, MESSAGES, READING, RUNNING].concat();
-    let of =
-        |letter| all.iter().copied().filter(|it| it.as_bytes().first() == Some(&letter)).collect();
+    let stems: Vec<&[u8]> = all.iter().map(|it| it.trim_end_matches('*').as_bytes()).collect();
+    let of = |letter| stems.iter().copied().filter(|it| it.first() == Some(&letter)).collect();
     (b'a'..=b'z').map(of).collect()
 });
 

@@ -26,22 +26,23 @@ impl WordList {
     }
 }
 
-/// Words that a text may end with, found by their last byte.
-pub(super) struct WordEnds(Box<[&'static str]>);
+/// Words that a text may end with, by their last byte.
+pub(super) struct WordEnds(Vec<Vec<&'static str>>);
 
 impl WordEnds {
-    pub(super) fn of(mut words: Vec<&'static str>) -> Self {
-        words.sort_unstable_by_key(|word| word.bytes().last());
-        Self(words.into())
+    pub(super) fn of(words: &[&'static str]) -> Self {
+        let ending_with = |last: u8| {
+            let alike = words.iter().filter(|word| word.bytes().last() == Some(last));
+            alike.copied().collect()
+        };
+        Self((0..=u8::MAX).map(ending_with).collect())
     }
 
     /// The words with which a text ends.
     pub(super) fn ends_of(&self, text: &str) -> impl Iterator<Item = &'static str> {
         let last = text.bytes().last();
-        let before = self.0.partition_point(|word| word.bytes().last() < last);
-        let behind = self.0.get(before..).unwrap_or_default().iter();
-        let alike = behind.copied().take_while(move |word| word.bytes().last() == last);
-        alike.filter(move |word| text.ends_with(word))
+        let alike = last.and_then(|last| self.0.get(usize::from(last))).into_iter().flatten();
+        alike.copied().filter(move |word| text.ends_with(word))
     }
 }
 
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn words_are_found_as_ends() {
-        let list = WordEnds::of(vec!["key", "apikey", "token", "clé"]);
+        let list = WordEnds::of(&["key", "apikey", "token", "clé"]);
 
         assert_eq!(list.ends_of("my_apikey").collect::<Vec<_>>(), ["key", "apikey"]);
         assert_eq!(list.ends_of("clé").collect::<Vec<_>>(), ["clé"]);

@@ -83,7 +83,7 @@ const PASSWORDS: &[&str] = &[
 ];
 
 static PASSWORD_ENDS: LazyLock<WordEnds> =
-    LazyLock::new(|| WordEnds::of([PASSWORDS, PLURALS].concat()));
+    LazyLock::new(|| WordEnds::of(&[PASSWORDS, PLURALS].concat()));
 
 /// Plurals that say so as well.
 const PLURALS: &[&str] = &["passwords", "passphrases", "passwörter"];
@@ -154,7 +154,7 @@ const KEYS: &[&str] = &[
     "토큰",
 ];
 
-static KEY_ENDS: LazyLock<WordEnds> = LazyLock::new(|| WordEnds::of(KEYS.to_vec()));
+static KEY_ENDS: LazyLock<WordEnds> = LazyLock::new(|| WordEnds::of(KEYS));
 
 /// Words after the one that names a secret that change nothing.
 const TAILS: &[&str] = &["value", "text", "plain", "plaintext", "cleartext", "raw", "string"];
@@ -177,6 +177,9 @@ pub(super) const LONGEST: usize = 64;
 
 /// The kind of secret that a name says its value is.
 pub(super) fn kind(name: &[u8]) -> Option<SecretKind> {
+    if !may_be_known(name) {
+        return None;
+    }
     let name = std::str::from_utf8(name).ok().filter(|name| name.len() <= LONGEST)?;
     let mut words = Words::of(name);
     while words.begins.len() > 1 && words.last().is_some_and(is_tail) {
@@ -195,6 +198,36 @@ pub(super) fn kind(name: &[u8]) -> Option<SecretKind> {
     };
     (!words.iter().any(|word| OTHERS.holds(word))).then_some(kind)
 }
+
+/// Returns false for a name whose last two letters are those of no word. Most names that a literal wakes for
+/// end here, before they are split.
+fn may_be_known(name: &[u8]) -> bool {
+    let known = last_letters(name).and_then(|(last, second)| {
+        LAST_LETTERS.get(usize::from(last)).map(|before| before >> second & 1 == 1)
+    });
+    known.unwrap_or(!name.is_ascii())
+}
+
+/// The last letter of a name but for joints and digits, and the one before it, by their places in the alphabet.
+fn last_letters(name: &[u8]) -> Option<(u8, u8)> {
+    let letters = name.iter().rev().filter(|byte| byte.is_ascii_alphanumeric());
+    let mut letters = letters.skip_while(|byte| byte.is_ascii_digit());
+    let mut next = || Some(letters.next()?.to_ascii_lowercase().wrapping_sub(b'a') & 31);
+    Some((next()?, next()?)).filter(|_| name.is_ascii())
+}
+
+/// By the last letter of the words that end a name, a bit for each letter before it.
+static LAST_LETTERS: LazyLock<[u32; 32]> = LazyLock::new(|| {
+    let mut known = [0; 32];
+    for word in [PASSWORDS, PLURALS, SHORT, ALONE, KEYS, TAILS].concat() {
+        if let Some((last, second)) = last_letters(word.as_bytes())
+            && let Some(before) = known.get_mut(usize::from(last))
+        {
+            *before |= 1 << second;
+        }
+    }
+    known
+});
 
 /// Returns true if a text is such a word and nothing else, as titles and translations are.
 pub(super) fn is_word(text: &str) -> bool {
@@ -227,6 +260,9 @@ pub(super) struct Words {
 impl Words {
     /// The words of a name.
     pub(super) fn of(name: &str) -> Self {
+        if name.is_ascii() {
+            return Self::of_ascii(name);
+        }
         let mut words = Self::default();
         let mut before = ' ';
         let mut chars = name.chars().peekable();
@@ -243,6 +279,26 @@ impl Words {
             before = char;
         }
         words
+    }
+
+    /// The same without tables of letters: nearly every name is written in ASCII.
+    fn of_ascii(name: &str) -> Self {
+        let mut joined = Vec::with_capacity(name.len());
+        let mut begins = Vec::new();
+        let mut before = b' ';
+        for (byte, next) in name.bytes().zip(name.bytes().skip(1).chain([b' '])) {
+            let begins_hump = byte.is_ascii_uppercase()
+                && (before.is_ascii_lowercase()
+                    || before.is_ascii_uppercase() && next.is_ascii_lowercase());
+            if byte.is_ascii_alphanumeric() {
+                if begins_hump || !before.is_ascii_alphanumeric() {
+                    begins.push(joined.len());
+                }
+                joined.push(byte.to_ascii_lowercase());
+            }
+            before = byte;
+        }
+        Self { joined: String::from_utf8(joined).unwrap_or_default(), begins }
     }
 
     /// The words in their order.
