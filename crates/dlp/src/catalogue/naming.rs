@@ -27,11 +27,20 @@ pub(crate) fn name<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
     }
     match rest {
         [] => candidate.key.or(Some(b"")),
-        [.., b'=' | b':' | b'>' | b'(' | b'[' | b',' | b'{'] => Some(declared(rest)),
+        [.., b','] => Some(declared(rest)).filter(|name| !are_alike(name, candidate.matched())),
+        [.., b'=' | b':' | b'>' | b'(' | b'[' | b'{'] => Some(declared(rest)),
         // `token abc`: a word and nothing but a space.
         [.., last] if is_quoted && is_word(*last) => Some(word(rest)),
         _ => None,
     }
+}
+
+/// Returns true if two texts side by side begin with the same word and a joint, as names in a list do.
+pub(crate) fn are_alike(name: &[u8], next: &[u8]) -> bool {
+    const SHORTEST: usize = 3;
+    let same = name.iter().zip(next).take_while(|(one, other)| one == other).count();
+    let joint = name.iter().take(same).rposition(|byte| matches!(byte, b'_' | b'-' | b'.'));
+    joint.is_some_and(|at| at >= SHORTEST)
 }
 
 /// Name of the member or variable whose value begins there, in JSON or code that is carried as text.

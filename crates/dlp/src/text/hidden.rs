@@ -1,11 +1,11 @@
 //! Characters that a reader cannot see although a model or a terminal reads them: carriers of smuggled
 //! instructions, and what moves cursors and turns directions.
 //!
-//! These count: control characters other than tab, line feed and carriage return, and terminal
-//! sequences with all that belongs to them; controls of direction; tag characters other than those
-//! of a flag; rows of zero-width characters. Marks of direction are ordinary on a line that holds
-//! letters written from right to left, and count elsewhere. A single joiner, a soft hyphen or a
-//! byte-order mark hides nothing and stays.
+//! These count: control characters other than tab, line feed, carriage return and a form feed that
+//! begins a line, and terminal sequences with all that belongs to them; controls of direction; tag
+//! characters other than those of a flag; rows of zero-width characters. Marks of direction are ordinary
+//! on a line that holds letters written from right to left, and count elsewhere. A single joiner, a soft
+//! hyphen or a byte-order mark hides nothing and stays.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -59,6 +59,8 @@ fn add_line(line: &str, start: usize, runs: &mut Vec<Range<usize>>) {
             PieceKind::Char(char) if is_mark(char) => {
                 !*turns.get_or_insert_with(|| has_right_to_left(line))
             }
+            // As programs write the end of a page, on a line of its own.
+            PieceKind::Char('\u{c}') if piece.range.start == 0 => false,
             PieceKind::Char(char) => is_hidden(char),
         };
         if is_hidden {
@@ -226,6 +228,7 @@ mod tests {
     fn honest_text_is_not() {
         for text in [
             "a\tb\r\nc",
+            "one page\n\u{c}\nthe next",
             "\u{1f3f4}\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}",
             "\u{feff}name,id",
             "co\u{ad}operate",

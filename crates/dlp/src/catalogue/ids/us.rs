@@ -48,6 +48,7 @@ pub(super) const ALL: &[Detector] = &[
             "900-22-8726",
             "536-00-8726",
             "536-22-0000",
+            "111-22-3333",
             "1-536-22-8726-4",
             "536-22-87261",
             "2024-11-05",
@@ -130,8 +131,15 @@ fn ssn(candidate: &Candidate<'_>) -> Option<i32> {
     let is_valid = !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0;
     // Two numbers that were printed on sample cards and in advertisements.
     let is_sample = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999));
+    // As in `111-22-3333`.
+    let is_form = [0..3, 3..5, 5..9].into_iter().all(|it| is_row(digits.get(it)));
     let bits = if candidate.matched().contains(&b'-') { 4 } else { 0 };
-    (is_valid && varied(&digits) && !is_sample).then_some(bits)
+    (is_valid && varied(&digits) && !is_sample && !is_form).then_some(bits)
+}
+
+/// Returns true if all digits are the same.
+fn is_row(digits: Option<&[u8]>) -> bool {
+    digits.is_some_and(|digits| digits.iter().all(|digit| digits.first() == Some(digit)))
 }
 
 fn itin(candidate: &Candidate<'_>) -> Option<i32> {

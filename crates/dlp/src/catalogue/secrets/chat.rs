@@ -54,8 +54,8 @@ pub(super) const ALL: &[Detector] = &[
         .passes(&[concat!("", "hm2z88yv6lc35gdxdmum4jdsofs6gu")]),
     vendor("twitter_bearer_token", "Twitter bearer token", &["aaaaaaaaaaaaaaaaaaaaa"], r"A{21,23}[0-9A-Za-z%]{80,100}")
         .fires(&[concat!("AAAAAAAAAAAAAAAAAAAAAA", "rp49x4lW4ir2pLuLNmrJLFw5noGMUHZkXJk9GKK6FMe7SO3LjZGbhVHmjmzcoDuX2FZ2GNpBFmT6IQSf4LA4Bn60RTOyA12B")])
-        .passes(&["AAAAAAAAAAAAAAAAAAAAAA"])
-        .even_if_dull(),
+        .passes(&["AAAAAAAAAAAAAAAAAAAAAA", concat!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")])
+        .behind_row(),
     named("twitter_secret", "Twitter key, secret or access token, beside its name", &["twitter"], r"[0-9]{15,25}-[0-9A-Za-z]{20,40}|[0-9A-Za-z]{50}|[0-9A-Za-z]{45}|[0-9A-Za-z]{25}")
         .fires(&[concat!(r#"twitter_token = ""#, "mc4ks79537f8njFWu2uHLZpcEEZMGB5nytFSLn1744nLpgUsKK", r#"""#), concat!(r#"{"twitterApiKey": ""#, "kW7nP2JR2s440kZuSXrbRFNjgjigt5m9nUwLkL0p9Vlzpnoxna", r#""}"#)])
         .passes(&[concat!("", "7E7pt2Ie6tN3VN42fV1C2BJIGLq3kpOUJeTgZPrsByEmHeHsnt")]),

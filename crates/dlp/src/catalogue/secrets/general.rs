@@ -235,8 +235,12 @@ pub(super) fn is_odd(matched: &[u8]) -> bool {
     let is_odd = |byte: &&u8| byte.is_ascii_punctuation();
     let kinds =
         (0x21..0x7F_u8).filter(|byte| byte.is_ascii_punctuation() && matched.contains(byte));
-    let fits =
-        matched.len() >= 16 && kinds.count() >= 8 && matched.iter().filter(is_odd).count() >= 10;
+    // Classes of characters in a regular expression.
+    let has_class = matched.array_windows().any(|class| matches!(class, b"A-Z" | b"a-z" | b"0-9"));
+    let fits = !has_class
+        && matched.len() >= 16
+        && kinds.count() >= 8
+        && matched.iter().filter(is_odd).count() >= 10;
     let longest = matched.split(|byte| !byte.is_ascii_alphabetic()).map(<[u8]>::len).max();
     let is_wordless = longest.unwrap_or(0) < 4;
     fits && (is_wordless || has_crossed_brackets(matched)) && checks::entropy(matched) >= 4.0
@@ -281,6 +285,9 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
 fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
     let is_uuid = is_uuid_of_hex(candidate.matched());
+    if is_of_type(candidate) {
+        return None;
+    }
     // Of a role in Vault the secret is an id.
     let is_of_role = is_uuid && words::names(called, &["secret id"]);
     if is_other(called) && !is_of_role {
@@ -292,6 +299,19 @@ fn secret(candidate: &Candidate<'_>) -> Option<i32> {
         words::names(called, SECRETS) && is_key_text(candidate)
     };
     is_secret.then_some(6)
+}
+
+/// Returns true if the member is named after a type: of `"AWS::ApiGateway::ApiKey": "48205d4ffd7feba3"` the value is
+/// no key.
+fn is_of_type(candidate: &Candidate<'_>) -> bool {
+    const NEAR: usize = 64;
+    let before = candidate.text.get(..candidate.range.start).unwrap_or_default();
+    let near = before.get(before.len().saturating_sub(NEAR)..).unwrap_or_default();
+    let is_joint = |byte: &u8| matches!(byte, b'"' | b'\'' | b' ');
+    let mut parts = near.rsplit(is_joint).filter(|part| !part.is_empty());
+    let named = if before.is_empty() { candidate.key } else { parts.by_ref().nth(1) };
+    let is_named = before.is_empty() || near.trim_ascii_end().ends_with(b"\"");
+    is_named && named.is_some_and(|name| name.windows(2).any(|pair| pair == b"::"))
 }
 
 /// Long, mixed, of high entropy, and neither a name, an address nor a hash in a path.
@@ -307,6 +327,7 @@ pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
         && !is_worded(matched)
         && !is_camel_case(matched)
         && !speaks_of_secrets(matched)
+        && !words::ends_name(matched, SECRETS)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
 }

@@ -32,6 +32,14 @@ pub(super) fn clear(candidate: &Candidate<'_>) -> Option<i32> {
     (!is_inside_base64(candidate)).then_some(0)
 }
 
+/// The same where what stands behind a row of one character looks random.
+pub(super) fn random_behind_row(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched();
+    let row = matched.iter().take_while(|byte| matched.first() == Some(byte)).count();
+    let rest = matched.get(row..).unwrap_or_default();
+    clear(candidate).filter(|_| checks::looks_random(rest, 3.0))
+}
+
 /// Between two signs that only base64 has on both sides.
 fn is_inside_base64(candidate: &Candidate<'_>) -> bool {
     let is_sign = |byte: Option<&u8>| matches!(byte, Some(b'+' | b'/'));

@@ -2,7 +2,9 @@
 
 use super::{
     assigned::assigned,
-    randomness::{clear, random, random_letters, random_with_digits, random_with_letters},
+    randomness::{
+        clear, random, random_behind_row, random_letters, random_with_digits, random_with_letters,
+    },
 };
 use crate::{
     catalogue::detector::{Detector, Edges, NormalForm, Shape},
@@ -134,6 +136,12 @@ impl Detector {
     /// For marks so clear that what follows need not look random.
     pub(super) const fn even_if_dull(mut self) -> Detector {
         self.check = clear;
+        self
+    }
+
+    /// For marks that are a row of one character.
+    pub(super) const fn behind_row(mut self) -> Detector {
+        self.check = random_behind_row;
         self
     }
 }

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use super::given::{Form, LONGEST, Value, space, value_at};
-use crate::text::labels;
-use crate::text::window::Window;
+use crate::{
+    catalogue::naming,
+    text::{labels, window::Window},
+};
 
 /// Bytes of an object below a name, and of the beginning of a text, that are looked at.
 const NEAR: usize = 160;
@@ -89,7 +91,8 @@ pub(super) fn by_label(text: &Window<'_>, name: &Range<usize>, at: usize) -> Opt
     let sign = next.range.end + quotes;
     let sign = sign + gap(text, sign);
     if text.get(sign) != Some(&b':') {
-        return Some((Form::Quoted, next));
+        let are_alike = naming::are_alike(text.get(name.clone())?, text.get(next.range.clone())?);
+        return (!are_alike).then_some((Form::Quoted, next));
     }
     let key = next.range.start;
     labels::is_value(text.get(next.range)?).then(|| by_key(text, key, sign + 1))?
