@@ -29,7 +29,7 @@ pub(super) struct Literals {
 /// Literals of which at least as many bytes are looked for, and not as many as for the next sieve.
 struct Sieve {
     /// Hashes of so many of their first bytes.
-    hashes: Box<Bitmap>,
+    bitmap: Box<Bitmap>,
     buckets: Buckets,
 }
 
@@ -85,10 +85,12 @@ impl Literals {
             let wanted = literal.text.get(before..).unwrap_or_default();
             let entry = LiteralEntry::of(wanted, index, before);
             let [three, four, six] = &mut hashed;
-            let hashes: Vec<usize> = threes(wanted).into_iter().map(hash).collect();
-            hashes.iter().for_each(|hash| add(&mut all, *hash));
+            let beginnings: Vec<usize> = threes(wanted).into_iter().map(hash).collect();
+            for beginning in &beginnings {
+                add(&mut all, *beginning);
+            }
             match (wanted.len(), FIRST) {
-                (..4, _) => three.extend(hashes.into_iter().map(|hash| (hash, entry))),
+                (..4, _) => three.extend(beginnings.into_iter().map(|it| (it, entry))),
                 (4..6, [_, first, _]) => four.push((hash(entry.first & first), entry)),
                 (_, [_, _, first]) => six.push((hash(entry.first & first), entry)),
             }
@@ -120,9 +122,9 @@ impl Literals {
             hits.fill(blocks, |at| holds(&self.all, hash(eight_of(window, at) & first)));
             hits.sift(|at| {
                 let [three, four, six] = hashes(eight_of(window, at));
-                holds(&of_three.hashes, three)
-                    | holds(&of_four.hashes, four)
-                    | holds(&of_six.hashes, six)
+                holds(&of_three.bitmap, three)
+                    | holds(&of_four.bitmap, four)
+                    | holds(&of_six.bitmap, six)
             });
             for at in hits.list() {
                 self.compare(text, start + usize::from(*at), &mut each);
@@ -135,7 +137,7 @@ impl Literals {
         let [three, four, six] = hashes(eight);
         let [of_three, of_four, of_six] = &self.sieves;
         let mut look = |sieve: &Sieve, hash: usize| {
-            if !holds(&sieve.hashes, hash) {
+            if !holds(&sieve.bitmap, hash) {
                 return;
             }
             for entry in sieve.buckets.of_hash(hash) {
@@ -171,9 +173,11 @@ impl Literals {
 
 impl Sieve {
     fn of(hashed: Vec<(usize, LiteralEntry)>) -> Self {
-        let mut hashes = empty();
-        hashed.iter().for_each(|(hash, _)| add(&mut hashes, *hash));
-        Self { hashes, buckets: Buckets::of(hashed) }
+        let mut bitmap = empty();
+        for (hash, _) in &hashed {
+            add(&mut bitmap, *hash);
+        }
+        Self { bitmap, buckets: Buckets::of(hashed) }
     }
 }
 
