@@ -1,6 +1,6 @@
 //! Numbers whose digits people group as they like: `4111 1111 1111 1111`, `41-11.11`, `(030) 12 34`.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::text::words::is_word;
 
@@ -50,6 +50,38 @@ impl Grouping {
         }
     }
 
+    /// The end of a number of known length in three groups or more, with the same other signs between each two:
+    /// `536|22|8726`, `536, 22, 8726`.
+    fn end_of_odd(&self, text: &[u8], start: usize) -> Option<usize> {
+        const SIGNS: usize = 5;
+        const GROUP: RangeInclusive<usize> = 2..=4;
+        (self.joints == Joints::Same && self.least == self.most).then_some(())?;
+        let first = start + digits_from(text, start);
+        let rest = text.get(first..)?.iter().take(SIGNS + 1);
+        let length = rest.take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+        let signs = text.get(first..first + length).filter(|_| (1..=SIGNS).contains(&length))?;
+        let goes_on = |end: usize| {
+            let behind = text.get(end..).and_then(|rest| rest.strip_prefix(signs));
+            behind.and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
+        };
+        let mut end = start;
+        let mut digits = 0;
+        let mut groups = 0;
+        loop {
+            let group = digits_from(text, end);
+            GROUP.contains(&group).then_some(())?;
+            end += group;
+            digits += group;
+            groups += 1;
+            if digits >= self.least || !goes_on(end) {
+                break;
+            }
+            end += length;
+        }
+        let is_whole = digits == self.least && groups > 2 && !goes_on(end);
+        (is_whole && stands_free(text, start, end)).then_some(end)
+    }
+
     /// Groups from the first one on that hold no more digits than the longest number.
     fn fitting(&self, groups: &[Group]) -> usize {
         let mut digits = 0;
@@ -94,7 +126,10 @@ pub(crate) fn find_in(
     let mut at = part.start;
     while let Some(start) = next_digit(text, at..part.end) {
         at = read(text, start, grouping.joints, &mut groups);
-        if stands_free(text, start, at) {
+        if let Some(end) = grouping.end_of_odd(text, start).filter(|end| *end > at) {
+            at = end;
+            take(start..end);
+        } else if stands_free(text, start, at) {
             drop_time(text, &mut groups);
             grouping.numbers(text, &groups, &mut take);
         }
@@ -112,10 +147,7 @@ fn read(text: &[u8], start: usize, joints: Joints, groups: &mut Vec<Group>) -> u
     let mut at = start;
     let mut joint = Joint::None;
     loop {
-        let rest = text.get(at..).unwrap_or_default();
-        let length =
-            rest.iter().take(LONGEST_GROUP).take_while(|byte| byte.is_ascii_digit()).count();
-        let digits = at..at + length;
+        let digits = at..at + digits_from(text, at);
         at = digits.end;
         groups.push(Group { digits, joint });
         match joint_after(text, at, joints) {
@@ -126,6 +158,12 @@ fn read(text: &[u8], start: usize, joints: Joints, groups: &mut Vec<Group>) -> u
             Some(_) | None => return at,
         }
     }
+}
+
+/// Number of digits from an offset on.
+fn digits_from(text: &[u8], at: usize) -> usize {
+    let rest = text.get(at..).unwrap_or_default().iter();
+    rest.take(LONGEST_GROUP).take_while(|byte| byte.is_ascii_digit()).count()
 }
 
 /// The sign between the digits before an offset and those after it, with its length.
@@ -241,6 +279,13 @@ mod tests {
         }
         assert_eq!(found(ids, "536-22\n8726 536-22\n8726"), ["536-22\n8726"; 2]);
         assert_eq!(found(ids, "536-22-\n8726"), ["536-22-\n8726"]);
+        for text in ["536|22|8726", "536, 22, 8726", "536 • 22 • 8726", "53_62_28_726"] {
+            assert_eq!(found(ids, &format!("ssn {text}; x")), [text]);
+        }
+        for text in ["536|22|87265", "536|22|8726|1", "536|22;8726", "5362|28726", "5|36|22|87|26"]
+        {
+            assert_eq!(found(ids, text), Vec::<String>::new(), "{text}");
+        }
         for text in ["536-228 726", "a536228726", "536228726b", "12.536228726", "5362.28726"] {
             assert_eq!(found(ids, text), Vec::<String>::new(), "{text}");
         }

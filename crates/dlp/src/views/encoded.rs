@@ -126,10 +126,29 @@ fn is_hex_throughout(
                 let digits = digits.get(half..).unwrap_or_default();
                 decode_hex(digits, &range, encoded, inflater, most);
             }
+            keep(&codes(digits), range, encoded);
         }
         at += part.len() + 1;
     }
     is_all
+}
+
+/// The bytes whose codes stand in a row without anything between them: eight binary digits each, or three decimal
+/// ones. Nothing if one of them is no character.
+fn codes(digits: &[u8]) -> Vec<u8> {
+    let is_all = |is: fn(&u8) -> bool| digits.iter().all(is);
+    let read = |length: usize, base: u32| {
+        let value =
+            |code: &[u8]| code.iter().fold(0, |sum, digit| sum * base + u32::from(digit & 15));
+        let char = |code| u8::try_from(value(code)).ok().filter(|it| matches!(it, b' '..=b'~'));
+        let whole = digits.len().is_multiple_of(length).then(|| digits.chunks(length));
+        whole.and_then(|codes| codes.map(char).collect()).unwrap_or_default()
+    };
+    match digits.first() {
+        Some(b'0') if is_all(|digit| matches!(digit, b'0' | b'1')) => read(8, 2),
+        Some(b'0' | b'1') if is_all(u8::is_ascii_digit) => read(3, 10),
+        Some(_) | None => Vec::new(),
+    }
 }
 
 fn decode_hex(
@@ -274,6 +293,16 @@ mod tests {
             let found = texts(&format!("{lead}YWRhQGV4YW1wbGUub3Jn"));
             assert!(found.iter().any(|text| text.contains("ada@example.org")), "{lead}: {found:?}");
         }
+    }
+
+    #[test]
+    fn codes_in_a_row_are_read() {
+        let text = "ada@example.org";
+        let spelled = |code: fn(u8) -> String| text.bytes().map(code).collect::<Vec<_>>().concat();
+
+        assert_eq!(texts(&spelled(|byte| format!("{byte:03}"))), [text]);
+        assert_eq!(texts(&spelled(|byte| format!("{byte:08b}"))), [text]);
+        assert!(texts("0123456789012345678901234567").is_empty());
     }
 
     #[test]

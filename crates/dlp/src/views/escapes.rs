@@ -64,6 +64,8 @@ pub(super) fn backslash(rest: &[u8]) -> Option<Step> {
         b'u' => utf16(rest),
         b'U' => Some((10, Some(unit(rest.get(2..10)?)?))),
         b'x' => character(rest, b"\\x"),
+        // As `4111\n1111`.
+        b'n' | b'r' | b't' if rest.get(2)?.is_ascii_digit() => Some((2, Some('\n'))),
         mark @ (b'/' | b'_') => Some((2, Some(char::from(*mark)))),
         b'0' | b'1' => {
             let digits = std::str::from_utf8(rest.get(1..4)?).ok()?;

@@ -106,8 +106,7 @@ pub(super) fn segments(body: &Body, first: usize, end: usize, range: &Range<usiz
     let text = body.slice(range.clone());
     let escapes = memchr::memchr3_iter(b'%', b'&', b'\\', text);
     let equals = memchr::memchr_iter(b'=', text).filter(|at| escapes::quoted(text, *at).is_some());
-    let splices =
-        memchr::memchr3_iter(b'"', b'\'', b'<', text).filter(|at| splices::begins(text, *at));
+    let splices = splices::places(text).filter(|at| splices::begins(text, *at));
     let mut found = Vec::new();
     add_segments_at(body, first, escapes.map(|at| range.start + at), &mut found);
     add_segments_at(body, first, equals.map(|at| range.start + at), &mut found);

@@ -15,6 +15,9 @@ use crate::{
 /// Bytes of the shortest row.
 const SHORTEST: usize = 8;
 
+/// Fewer digits behind a sign may be an escape.
+const LONGEST_ESCAPE: usize = 4;
+
 /// The longest piece of hex: eight digits with `0x`.
 const LONGEST_PIECE: usize = 10;
 
@@ -43,8 +46,9 @@ pub(super) fn codes(text: &[u8], marks: &Marks) -> Vec<Row> {
         while at < end {
             let length = words.length().unwrap_or_else(|| marks.word_from(at));
             let before = rows.len();
-            if matches!(length, 2 | 4 | 6 | 8 | LONGEST_PIECE) && piece(text, at, length).is_some()
-            {
+            let is_marked = length == 3 && text.get(at + 2) == Some(&b'h');
+            let may_be_hex = is_marked || matches!(length, 2 | 4 | 6 | 8 | LONGEST_PIECE);
+            if may_be_hex && piece(text, at, length).is_some() {
                 rows.extend(hex_row(text, marks, at, done));
             }
             if matches!(length, 2 | LONGEST_CODE) && code(text, at, length).is_some() {
@@ -101,7 +105,7 @@ fn piece(text: &[u8], at: usize, length: usize) -> Option<()> {
 
 /// The digits of a piece.
 fn digits(word: &[u8]) -> Option<&[u8]> {
-    let digits = word.strip_prefix(b"0x").unwrap_or(word);
+    let digits = word.strip_prefix(b"0x").or_else(|| word.strip_suffix(b"h")).unwrap_or(word);
     (matches!(digits.len(), 2 | 4 | 8) && is_hex(digits)).then_some(digits)
 }
 
@@ -247,7 +251,9 @@ impl Groups {
         let separator = text.get(at + length..at + distance)?;
         let is_sign = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != 0;
         // Codes behind these are escapes.
-        let is_escape = length > 1 && separator.iter().any(|byte| b"\\%&=".contains(byte));
+        let begins_code = matches!(separator, [.., b'\\' | b'%' | b'='] | [.., b'&', b'#']);
+        let is_number = length >= LONGEST_ESCAPE && text.get(at).is_some_and(u8::is_ascii_digit);
+        let is_escape = length > 1 && begins_code && !is_number;
         let is_separator = !separator.is_empty() && separator.iter().all(is_sign) && !is_escape;
         is_separator.then_some(())?;
         let is_group = |from: usize| {
@@ -349,6 +355,7 @@ mod tests {
             pieces.join(", "),
             pieces.iter().map(|piece| format!("0x{piece}")).collect::<Vec<_>>().join(", "),
             pieces.iter().map(|piece| format!("0x{piece}")).collect::<Vec<_>>().join(","),
+            pieces.iter().map(|piece| format!("{piece}h")).collect::<Vec<_>>().join(" "),
             text.bytes().map(|byte| format!("{byte:08b}")).collect::<Vec<_>>().join(" "),
             text.bytes().map(|byte| format!("{byte}")).collect::<Vec<_>>().join(", "),
             text.bytes().map(|byte| format!("{byte:03}")).collect::<Vec<_>>().join(")+chr("),
@@ -372,6 +379,9 @@ mod tests {
             ("a_4_1_1_1_1_1_1_1_1_1_1", &["a41111111111", "41111111111"]),
             ("4 1 1 1 1 1 1 1 1 1 1 1", &[]),
             ("\\x65\\x2d\\x37\\x65\\x2d", &[]),
+            ("%65%2d%37%65%2d%65%2d", &[]),
+            ("4111=1111=1111=1111", &["4111111111111111"]),
+            ("4111 & 1111 & 1111 & 1111", &["4111111111111111"]),
         ] {
             let found: Vec<String> = texts(text).into_iter().map(|(text, _)| text).collect();
             assert_eq!(found, expected, "{text}");

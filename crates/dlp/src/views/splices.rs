@@ -1,8 +1,9 @@
 //! Words that a program puts together, `"sk-""live"` and `'ghp_' + 'abc'`, or a page: `41<b></b>11`.
 //!
 //! A splice is one quote that ends a literal and one that begins the next, with nothing between
-//! them or with an operator and spaces, or tags of HTML that break no line, where a word goes on behind it: a letter, a digit or a joint
-//! stands on either side. What is near a splice is read without it.
+//! them or with an operator and spaces, tags of HTML that break no line, or a comment, where a word goes on
+//! behind it: a letter, a digit or a joint stands on either side. A comma is an operator in a list that a
+//! program joins. What is near a splice is read without it.
 
 use std::ops::Range;
 
@@ -33,7 +34,7 @@ pub(super) fn begins(text: &[u8], at: usize) -> bool {
 fn parts_within(text: &[u8], near: usize) -> Vec<Unescaped> {
     let mut parts: Vec<SplicedPart> = Vec::new();
     let mut done = 0;
-    for at in memchr::memchr3_iter(b'"', b'\'', b'<', text) {
+    for at in places(text) {
         let Some(end) = splice_end(text, at).filter(|_| at >= done) else { continue };
         done = end;
         match parts.last_mut() {
@@ -73,8 +74,13 @@ impl SplicedPart {
 /// The end of the splice that begins with the quote at an offset.
 fn splice_end(text: &[u8], at: usize) -> Option<usize> {
     text.get(at.checked_sub(1)?).filter(|before| goes_on(**before))?;
-    if text.get(at) == Some(&b'<') {
-        let end = at + tags_length(text.get(at..)?)?;
+    let length = match text.get(at..)? {
+        [b'<', ..] => tags_length(text.get(at..)?)?,
+        [b'/', b'*', ..] => comment_length(text.get(at..)?)?,
+        _ => 0,
+    };
+    if length > 0 {
+        let end = at + length;
         return goes_on(*text.get(end)?).then_some(end);
     }
     let rest = text.get(at + 1..)?;
@@ -82,6 +88,7 @@ fn splice_end(text: &[u8], at: usize) -> Option<usize> {
     let operator = match rest.get(first..)? {
         [b'|', b'|', ..] => 2,
         [b'+' | b'.' | b'&', ..] => 1,
+        [b',', ..] if is_joined(text, at) => 1,
         _ => 0,
     };
     let between = match operator {
@@ -91,6 +98,32 @@ fn splice_end(text: &[u8], at: usize) -> Option<usize> {
     let [quote, next, ..] = rest.get(between..)? else { return None };
     let is_quote = matches!(quote, b'"' | b'\'');
     (is_quote && goes_on(*next)).then_some(at + between + 2)
+}
+
+/// Returns true if the literals of a list are put together, by a call before or behind them.
+fn is_joined(text: &[u8], at: usize) -> bool {
+    let before = text.get(at.saturating_sub(NEAR)..at).unwrap_or_default();
+    let after = text.get(at..text.len().min(at + NEAR)).unwrap_or_default();
+    let calls = |name: &[u8]| before.windows(name.len()).any(|it| it.eq_ignore_ascii_case(name));
+    calls(b"concat(") || memchr::memmem::find(after, b"].join(").is_some()
+}
+
+/// Length of the comment of a program that a text begins with.
+fn comment_length(text: &[u8]) -> Option<usize> {
+    let near = text.get(..text.len().min(LONGEST_TAG))?;
+    memchr::memmem::find(near.get(2..)?, b"*/").map(|at| at + 4)
+}
+
+/// Offsets at which a splice may begin.
+pub(super) fn places(text: &[u8]) -> impl Iterator<Item = usize> {
+    let stars = memchr::memchr_iter(b'*', text).filter_map(|at| at.checked_sub(1));
+    let mut comments = stars.filter(|at| text.get(*at) == Some(&b'/')).peekable();
+    let mut others = memchr::memchr3_iter(b'"', b'\'', b'<', text).peekable();
+    std::iter::from_fn(move || match (comments.peek(), others.peek()) {
+        (Some(comment), Some(other)) if comment < other => comments.next(),
+        (Some(_), None) => comments.next(),
+        (_, _) => others.next(),
+    })
 }
 
 /// Elements that stand within a text, and whose tags part no cells and paragraphs.
@@ -159,6 +192,9 @@ mod tests {
         assert_eq!(texts(r#""ghp_" + "abc" . "def""#), [r#""ghp_abcdef""#]);
         assert_eq!(texts("'ghp_' || 'abc' & \"def\""), ["'ghp_abcdef\""]);
         assert_eq!(texts("41<b></b>11<!-- x -->22<x-y a=b>3</x-y>3"), ["41112233"]);
+        assert_eq!(texts("41/* x */11"), ["4111"]);
+        assert_eq!(texts("CONCAT('ghp_', 'abc')"), ["CONCAT('ghp_abc')"]);
+        assert_eq!(texts("['ghp_', 'abc'].join('')"), ["['ghp_abc'].join('')"]);
         let far = format!("'a''b'{}'c''d'", " ".repeat(600));
         assert_eq!(texts(&far).len(), 2);
         let whole = whole(far.as_bytes()).unwrap();
@@ -172,6 +208,8 @@ mod tests {
             "don't",
             r#"{"a":"","b":"c"}"#,
             r#"say "a" "b""#,
+            r#"["a", "b"]"#,
+            "src/*.rs, lib/*.c",
             r#"f("") + "b""#,
             "a<td>b</td>c",
             "a<br>b<br/>c",

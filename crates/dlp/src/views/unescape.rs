@@ -79,6 +79,7 @@ pub(crate) fn quoted(text: &[u8]) -> Option<Unescaped> {
         let (taken, char) = step;
         let is_followed = text.get(at + taken) == Some(&b'=');
         escapes += match char {
+            None if has_digit(text, at) => CERTAIN,
             None => 2,
             Some('=') => CERTAIN,
             Some(_) if is_followed => CERTAIN,
@@ -88,6 +89,13 @@ pub(crate) fn quoted(text: &[u8]) -> Option<Unescaped> {
     };
     let read = read(text, |rest| memchr::memchr(b'=', rest), step);
     read.filter(|_| escapes >= CERTAIN)
+}
+
+/// Returns true if a digit stands near an offset, as in most values, and in few names that nothing is given to.
+fn has_digit(text: &[u8], at: usize) -> bool {
+    const NEAR: usize = 16;
+    let near = text.get(at.saturating_sub(NEAR)..text.len().min(at + NEAR));
+    near.is_some_and(|near| near.iter().any(u8::is_ascii_digit))
 }
 
 /// The text without the sequences that a terminal reads; `None` when there are none. A reader that

@@ -9,7 +9,7 @@ use crate::text::groups::Grouping;
 
 pub(super) const ALL: &[Detector] = &[
     national("us_ssn", "US social security number", ssn)
-        .alone(&["999-99-9999", "999 99 9999"])
+        .alone(&["999-99-9999", "999 99 9999", "999.99.9999", "999_99_9999", "999/99/9999"])
         .grouped(Grouping::usual(9, 9))
         .beside(&[
             "ssn",
