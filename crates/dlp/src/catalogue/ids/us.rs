@@ -131,8 +131,9 @@ fn ssn(candidate: &Candidate<'_>) -> Option<i32> {
     let is_valid = !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0;
     // Two numbers that were printed on sample cards and in advertisements.
     let is_sample = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999));
-    // As in `111-22-3333`.
-    let is_form = [0..3, 3..5, 5..9].into_iter().all(|it| is_row(digits.get(it)));
+    // As in `111-22-3333`, which only stands for the form.
+    let is_form = candidate.matched().contains(&b'-')
+        && [0..3, 3..5, 5..9].into_iter().all(|it| is_row(digits.get(it)));
     let bits = if candidate.matched().contains(&b'-') { 4 } else { 0 };
     (is_valid && varied(&digits) && !is_sample && !is_form).then_some(bits)
 }
