@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{FromRequestParts, RawQuery, State},
+    extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
 use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
@@ -77,17 +77,6 @@ impl FromRequestParts<Arc<Gateway>> for WithQuery {
     }
 }
 
-impl WithQuery {
-    /// The caller of an operation that is not asked over HTTP.
-    pub(crate) fn of(
-        Caller(ctx): Caller,
-        State(gateway): State<Arc<Gateway>>,
-        query: RawQuery,
-    ) -> Self {
-        Self(ctx, gateway, query.0)
-    }
-}
-
 /// A caller of a route without parameters. Refuses a query that names any.
 pub(crate) struct NoQuery(pub(crate) Ctx, pub(crate) Arc<Gateway>);
 
@@ -101,13 +90,6 @@ impl FromRequestParts<Arc<Gateway>> for NoQuery {
         let Caller(ctx) = Caller::from_request_parts(parts, gateway).await?;
         Query::parse(parts.uri.query(), &[])?;
         Ok(Self(ctx, Arc::clone(gateway)))
-    }
-}
-
-impl NoQuery {
-    /// The caller of an operation that is not asked over HTTP.
-    pub(crate) fn of(Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>) -> Self {
-        Self(ctx, gateway)
     }
 }
 

@@ -48,6 +48,9 @@ const CSP: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
 );
 
+/// A page, or the page of what stood in its way.
+type PageResult = Result<Response, Response>;
+
 /// Renders a page.
 fn render(status: StatusCode, template: &impl Template) -> Response {
     let Ok(html) = template.render() else {

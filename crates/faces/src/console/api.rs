@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use axum::{
     body::Body,
-    extract::{RawQuery, State},
     http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
 };
 use portcullis_core::principal::Scope;
 use serde_json::Value;
 
-use super::{guest::Guest, json::Json};
+use super::{guest::Guest, json::Json, table::Filters};
 use crate::{
-    Gateway,
     body::{Allowance, RequestBody},
-    caller::{Caller, WithQuery},
+    caller::{NoQuery, WithQuery},
     outcome::{Content, HandlerResult, Outcome},
 };
 
@@ -73,12 +72,17 @@ impl Problem {
 }
 
 impl Guest {
+    /// The person as the caller of an operation without parameters.
+    pub(super) fn caller(&self) -> NoQuery {
+        NoQuery(self.ctx.clone(), Arc::clone(&self.gateway))
+    }
+
     /// Asks an operation as the API would be asked with a token of the person. `scope` is that of
     /// its route; refused without it.
     pub(super) async fn ask<F>(
         &self,
         scope: Option<Scope>,
-        operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
+        operation: impl FnOnce(NoQuery) -> F,
     ) -> Result<ApiReply, Problem>
     where
         F: Future<Output = HandlerResult>,
@@ -88,8 +92,7 @@ impl Guest {
         {
             return Problem::or_reply(refusal.into());
         }
-        let state = State(Arc::clone(&self.gateway));
-        let outcome = operation(Caller(self.ctx.clone()), state).await;
+        let outcome = operation(self.caller()).await;
         Problem::or_reply(outcome.unwrap_or_else(|refused| refused))
     }
 
@@ -103,8 +106,21 @@ impl Guest {
     where
         F: Future<Output = HandlerResult>,
     {
-        let query = RawQuery(query);
-        self.ask(scope, |caller, state| operation(WithQuery::of(caller, state, query))).await
+        self.ask(scope, |NoQuery(ctx, gateway)| operation(WithQuery(ctx, gateway, query))).await
+    }
+
+    /// A list under the filters of its page, or the page that says why there is none.
+    pub(super) async fn list<F>(
+        &self,
+        scope: Option<Scope>,
+        filters: &Filters,
+        list: impl FnOnce(WithQuery) -> F,
+    ) -> Result<ApiReply, Response>
+    where
+        F: Future<Output = HandlerResult>,
+    {
+        let listed = self.read(scope, filters.query(), list).await;
+        listed.map_err(|problem| problem.page(self))
     }
 
     /// The items of a list under these filters; none if the person may not see it.

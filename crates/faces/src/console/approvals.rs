@@ -1,17 +1,14 @@
 //! The queue of calls that wait for people, and the page on which one is decided.
 
 use askama::Template;
-use axum::{
-    extract::{Path, RawQuery, State},
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::{openid::StepUp, principal::Scope};
 use serde_json::{Map, Value};
 
 use super::{
+    PageResult,
     api::Problem,
-    guest::{Frame, Guest},
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
     table::{Filters, more},
@@ -44,18 +41,12 @@ struct ApprovalsPage {
         (status = 403, description = "a page: the person lacks `approvals:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let filters = Filters::read(raw.as_deref());
-    let scope = Some(Scope::ApprovalsRead);
-    match guest.read(scope, filters.query(), v1::approvals::list).await {
-        Ok(reply) => {
-            let frame = guest.frame("Approvals", PATH);
-            let more = more(PATH, &filters, reply.next.as_deref());
-            let approvals = reply.items();
-            render(StatusCode::OK, &ApprovalsPage { frame, filters, approvals, more })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(Some(Scope::ApprovalsRead), &filters, v1::approvals::list).await?;
+    let frame = guest.frame("Approvals", PATH);
+    let more = more(PATH, &filters, reply.next.as_deref());
+    let approvals = reply.items();
+    Ok(render(StatusCode::OK, &ApprovalsPage { frame, filters, approvals, more }))
 }
 
 #[derive(Template)]
@@ -95,15 +86,11 @@ pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
         (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn decide(guest: Guest, path: Segment, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
     let id = segment(path);
     let members = decision(&form);
     let named = id.clone();
-    let decided = guest.ask(Some(Scope::ApprovalsDecide), async move |caller, state| {
-        let (crate::caller::Caller(ctx), State(gateway)) = (caller, state);
+    let decided = guest.ask(Some(Scope::ApprovalsDecide), async move |NoQuery(ctx, gateway)| {
         let decision = v1::approvals::decision(members)?;
         let id = v1::approvals::parse_id(Ok(Path(named)))?;
         Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, id, decision).await?))
@@ -127,9 +114,7 @@ fn decision(form: &Form) -> Map<String, Value> {
 async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
     let path = Ok(Path(id));
     let scope = Some(Scope::ApprovalsRead);
-    let read =
-        guest.ask(scope, |caller, state| v1::approvals::get(NoQuery::of(caller, state), path));
-    match read.await {
+    match guest.ask(scope, |caller| v1::approvals::get(caller, path)).await {
         Ok(reply) => {
             let may_decide =
                 reply.data.is("/status", "pending") && guest.may(Scope::ApprovalsDecide);

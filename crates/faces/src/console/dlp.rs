@@ -18,7 +18,7 @@ use super::{
     json::Json,
     render,
 };
-use crate::{caller::NoQuery, form::Form, outcome::Outcome, v1};
+use crate::{form::Form, outcome::Outcome, v1};
 
 const PATH: &str = "/console/dlp";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -93,8 +93,8 @@ pub(crate) async fn scan(guest: Guest, form: Result<Form, Outcome>) -> Response 
             return page(&guest, sent, Some(problem));
         }
     };
-    let scan = |caller, state| v1::dlp::scan(NoQuery::of(caller, state), body);
-    let scanned = guest.ask(SCOPE, scan).await.map(|reply| reply.data);
+    let scanned = guest.ask(SCOPE, |caller| v1::dlp::scan(caller, body)).await;
+    let scanned = scanned.map(|reply| reply.data);
     page(&guest, sent, Some(scanned))
 }
 

@@ -1,16 +1,15 @@
 //! What happened: the list of events, and one event with everything that is known of it.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::Path,
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use portcullis_core::principal::Scope;
 
 use super::{
+    PageResult,
     api::Problem,
     guest::{Frame, Guest},
     json::Json,
@@ -20,8 +19,7 @@ use super::{
     trial::escaped,
 };
 use crate::{
-    Gateway,
-    caller::{Caller, NoQuery},
+    outcome::Outcome,
     segment::{Segment, segment},
     v1,
 };
@@ -51,19 +49,14 @@ struct EventsPage {
         (status = 400, description = "a page: a filter is not understood", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let filters = Filters::read(raw.as_deref());
-    match guest.read(None, filters.query(), v1::events::list).await {
-        Ok(reply) => {
-            let frame = guest.frame("Events", PATH);
-            let more = more(PATH, &filters, reply.next.as_deref());
-            let query = filters.query();
-            let is_live = filters.is("cursor", "") && !filters.is("order", "asc");
-            let events = reply.items();
-            render(StatusCode::OK, &EventsPage { frame, filters, query, is_live, events, more })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(None, &filters, v1::events::list).await?;
+    let frame = guest.frame("Events", PATH);
+    let more = more(PATH, &filters, reply.next.as_deref());
+    let query = filters.query();
+    let is_live = filters.is("cursor", "") && !filters.is("order", "asc");
+    let events = reply.items();
+    Ok(render(StatusCode::OK, &EventsPage { frame, filters, query, is_live, events, more }))
 }
 
 #[derive(Template)]
@@ -96,7 +89,7 @@ struct EventPage {
         (status = 404, description = "a page: no such event for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> Response {
     let id = segment(path);
     let read = async |query: Option<&str>| {
         let path = Ok(Path(id.clone()));
@@ -109,7 +102,7 @@ pub(crate) async fn show(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -
     };
     let is_call = event.is("/type", TYPE_OF_CALLS);
     let may_explain = is_call && guest.may(Scope::PoliciesRead);
-    let asked = Filters::read(raw.as_deref()).is("explain", "1");
+    let asked = filters.is("explain", "1");
     let explanation = if may_explain && asked {
         Some(read(Some("explain=1")).await.map(|reply| reply.data.at("/explanation")))
     } else {
@@ -146,14 +139,7 @@ fn write_leaf(event: &Json) -> String {
         (status = 404, description = "no such event for this person, or not sealed yet", body = crate::answer::ErrorAnswer),
     )
 )]
-pub(crate) async fn proof(
-    guest: Guest,
-    State(state): State<Arc<Gateway>>,
-    path: Segment,
-) -> Response {
-    let caller = Caller(guest.ctx.clone());
-    match v1::checkpoint::proof(NoQuery::of(caller, State(state)), path).await {
-        Ok(text) => ([(header::CACHE_CONTROL, "no-store")], text).into_response(),
-        Err(refused) => refused.into_response(),
-    }
+pub(crate) async fn proof(guest: Guest, path: Segment) -> Result<Response, Outcome> {
+    let text = v1::checkpoint::proof(guest.caller(), path).await?;
+    Ok(([(header::CACHE_CONTROL, "no-store")], text).into_response())
 }

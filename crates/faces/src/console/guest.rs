@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequest, FromRequestParts, Request},
     http::{Method, StatusCode, request::Parts},
     response::{IntoResponse, Response},
 };
@@ -52,6 +52,23 @@ impl FromRequestParts<Arc<Gateway>> for Guest {
         let ctx = gateway.app.logins.ctx(person, &visitor.exchange.origin).await;
         let ctx = ctx.map_err(|refusal| Outcome::from(refusal).into_response())?;
         Ok(Self { gateway: Arc::clone(gateway), ctx, visitor })
+    }
+}
+
+/// A form that a page of the person's session sent. Refuses every other form.
+#[derive(Debug)]
+pub(crate) struct GuestForm(pub(super) Guest, pub(super) Form);
+
+impl FromRequest<Arc<Gateway>> for GuestForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let guest = Guest::from_request_parts(&mut parts, gateway).await?;
+        let form = Form::from_request(Request::from_parts(parts, body), gateway).await;
+        let form = form.map_err(IntoResponse::into_response)?;
+        guest.check(&form).map_err(|foreign| Outcome::from(foreign).into_response())?;
+        Ok(Self(guest, form))
     }
 }
 

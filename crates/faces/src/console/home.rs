@@ -1,13 +1,9 @@
 //! The first page: is it healthy, what happens, what was refused and why, what waits.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use askama::Template;
-use axum::{
-    extract::{RawQuery, State},
-    http::StatusCode,
-    response::Response,
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_app::CountStep;
 use portcullis_core::principal::Scope;
 
@@ -19,12 +15,7 @@ use super::{
     render,
     table::Filters,
 };
-use crate::{
-    Gateway,
-    caller::{Caller, NoQuery},
-    outcome::Outcome,
-    v1,
-};
+use crate::{caller::NoQuery, outcome::Outcome, v1};
 
 /// Providers that are named in their tile.
 const FEW: usize = 3;
@@ -93,11 +84,7 @@ impl Activity {
         (status = 404, description = "a page: the console is switched off", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(
-    guest: Guest,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
+pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
     let calls = match guest.last_events("type=mcp.invocation&limit=8").await {
         Ok(calls) => calls,
         Err(problem) => return problem.page(&guest),
@@ -105,13 +92,9 @@ pub(crate) async fn show(
     let refused = guest.last_events("type=mcp.invocation&decision=deny&limit=5").await;
     let scope = Some(Scope::ApprovalsRead);
     let approvals = guest.items(scope, "status=pending&limit=5", v1::approvals::list).await;
-    let waiting = guest.ask(Some(Scope::Admin), |caller, state| {
-        v1::tools::waiting(caller, state, RawQuery(Some("limit=5".to_owned())))
-    });
-    let waiting = waiting.await.map(|reply| reply.items()).unwrap_or_default();
-    let org =
-        guest.ask(Some(Scope::Admin), |caller, state| v1::org::get(NoQuery::of(caller, state)));
-    let step = CountStep::from_name(Filters::read(raw.as_deref()).text("step"));
+    let waiting = guest.items(Some(Scope::Admin), "limit=5", v1::tools::waiting).await;
+    let org = guest.ask(Some(Scope::Admin), v1::org::get);
+    let step = CountStep::from_name(filters.text("step"));
     let tools = if calls.is_empty() {
         guest.items(Some(Scope::McpsRead), "limit=5", v1::mcps::list).await
     } else {
@@ -119,7 +102,7 @@ pub(crate) async fn show(
     };
     let page = HomePage {
         frame: guest.frame("Home", "/console"),
-        health: guest.health(&gateway).await,
+        health: guest.health().await,
         activity: guest.activity(step.unwrap_or(CountStep::Minute)).await,
         org: org.await.ok().map(|reply| reply.data),
         calls,
@@ -143,7 +126,8 @@ impl Guest {
         counts.ok().map(|reply| Activity::of(step, &reply.data))
     }
 
-    async fn health(&self, gateway: &Gateway) -> Condition {
+    async fn health(&self) -> Condition {
+        let gateway = &self.gateway;
         let trouble = if gateway.draining.load(Ordering::Acquire) {
             Some("The node is shutting down.".to_owned())
         } else {
@@ -154,7 +138,7 @@ impl Guest {
         let is_down = |provider: &&Json| !provider.is("/status", "connected");
         let named: Vec<Json> = providers.iter().filter(is_down).take(FEW).cloned().collect();
         let down = providers.iter().filter(is_down).count();
-        let checkpoint = async |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {
+        let checkpoint = async |NoQuery(ctx, gateway)| {
             let note = gateway.app.audit.checkpoint(&ctx).await?;
             // The second line of a checkpoint is the size of the log.
             Ok(Outcome::data(&note.lines().nth(1).unwrap_or_default()))

@@ -10,7 +10,7 @@ use super::{
     plot::{DECISIONS, Plot},
     render,
 };
-use crate::{caller::NoQuery, v1};
+use crate::v1;
 
 const PATH: &str = "/console/limits";
 
@@ -46,8 +46,7 @@ struct LimitTile {
 )]
 pub(crate) async fn show(guest: Guest) -> Response {
     let admin = Some(Scope::Admin);
-    let org = guest.ask(admin, |caller, state| v1::org::get(NoQuery::of(caller, state))).await;
-    let org = match org {
+    let org = match guest.ask(admin, v1::org::get).await {
         Ok(reply) => reply.data,
         Err(problem) => return problem.page(&guest),
     };

@@ -1,18 +1,13 @@
 //! Lists that are one table each: tokens, sessions, clients; and tools that wait.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::{
-    extract::{RawQuery, State},
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_core::{openid::StepUp, principal::Scope};
 
 use super::{
-    api::{ApiReply, Problem},
-    guest::{Frame, Guest},
+    PageResult,
+    api::ApiReply,
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
     table::{
@@ -22,10 +17,8 @@ use super::{
     },
 };
 use crate::{
-    Gateway,
-    caller::{Caller, NoQuery, WithQuery},
+    caller::{NoQuery, WithQuery},
     client_settings::{ClientEntry, McpClient},
-    form::Form,
     html::forward,
     outcome::{HandlerResult, Outcome},
     segment::{Segment, segment},
@@ -152,83 +145,63 @@ const CLIENTS: ListPage = ListPage {
     },
 };
 
-fn show_list(
-    guest: &Guest,
-    page: &ListPage,
-    filters: &Filters,
-    listed: Result<ApiReply, Problem>,
-    below: Below,
-) -> Response {
-    let reply = match listed {
-        Ok(reply) => reply,
-        Err(problem) => return problem.page(guest),
-    };
-    let row = |item: Json| TableRow::of(&item, page.columns, (page.action)(&item));
-    let table = TablePage {
-        frame: guest.frame(page.title, page.path),
-        about: page.about,
-        empty: page.empty,
-        below,
-        columns: page.columns.iter().map(|column| column.name).collect(),
-        rows: reply.items().into_iter().map(row).collect(),
-        more: more(page.path, filters, reply.next.as_deref()),
-    };
-    render(StatusCode::OK, &table)
+/// The page of `GET /v1/tokens`.
+#[utoipa::path(
+    get, path = "/console/tokens", tag = "console", operation_id = "console_tokens",
+    responses(
+        (status = 200, description = "a page; takes the filters of `GET /v1/tokens`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks the scope", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn tokens(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(Some(Scope::Admin), &filters, v1::tokens::list).await?;
+    Ok(guest.show_list(&TOKENS, &filters, &reply).await)
 }
 
-/// A page that shows one list of the API, under the scope of its route.
-macro_rules! list_page {
-    ($name:ident, $path:literal, $operation_id:literal, $page:ident, $scope:expr, $list:path, $of:literal) => {
-        #[doc = concat!("The page of `", $of, "`.")]
-        #[utoipa::path(
-            get, path = $path, tag = "console", operation_id = $operation_id,
-            responses(
-                (status = 200, description = concat!("a page; takes the filters of `", $of, "`"), content_type = "text/html"),
-                (status = 303, description = "to the login, if nobody is signed in"),
-                (status = 403, description = "a page: the person lacks the scope", content_type = "text/html"),
-            )
-        )]
-        pub(crate) async fn $name(
-            guest: Guest,
-            RawQuery(raw): RawQuery,
-        ) -> Response {
-            let filters = Filters::read(raw.as_deref());
-            let listed = guest.read($scope, filters.query(), $list).await;
-            let below = guest.below(&$page).await;
-            show_list(&guest, &$page, &filters, listed, below)
-        }
-    };
+/// The page of `GET /v1/sessions`.
+#[utoipa::path(
+    get, path = "/console/sessions", tag = "console", operation_id = "console_sessions",
+    responses(
+        (status = 200, description = "a page; takes the filters of `GET /v1/sessions`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks the scope", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn sessions(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(None, &filters, v1::sessions::list).await?;
+    Ok(guest.show_list(&SESSIONS, &filters, &reply).await)
 }
 
-list_page!(
-    tokens,
-    "/console/tokens",
-    "console_tokens",
-    TOKENS,
-    Some(Scope::Admin),
-    v1::tokens::list,
-    "GET /v1/tokens"
-);
-list_page!(
-    sessions,
-    "/console/sessions",
-    "console_sessions",
-    SESSIONS,
-    None,
-    v1::sessions::list,
-    "GET /v1/sessions"
-);
-list_page!(
-    clients,
-    "/console/clients",
-    "console_clients",
-    CLIENTS,
-    None,
-    v1::consents::list,
-    "GET /v1/consents"
-);
+/// The page of `GET /v1/consents`.
+#[utoipa::path(
+    get, path = "/console/clients", tag = "console", operation_id = "console_clients",
+    responses(
+        (status = 200, description = "a page; takes the filters of `GET /v1/consents`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks the scope", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn clients(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(None, &filters, v1::consents::list).await?;
+    Ok(guest.show_list(&CLIENTS, &filters, &reply).await)
+}
 
 impl Guest {
+    async fn show_list(&self, page: &ListPage, filters: &Filters, reply: &ApiReply) -> Response {
+        let row = |item: Json| TableRow::of(&item, page.columns, (page.action)(&item));
+        let table = TablePage {
+            frame: self.frame(page.title, page.path),
+            about: page.about,
+            empty: page.empty,
+            below: self.below(page).await,
+            columns: page.columns.iter().map(|column| column.name).collect(),
+            rows: reply.items().into_iter().map(row).collect(),
+            more: more(page.path, filters, reply.next.as_deref()),
+        };
+        render(StatusCode::OK, &table)
+    }
+
     async fn below(&self, page: &ListPage) -> Below {
         match page.below {
             Extra::None => Below::Nothing,
@@ -239,10 +212,8 @@ impl Guest {
 
     /// The first service accounts that are in use.
     async fn service_accounts(&self) -> Vec<Json> {
-        let query = RawQuery(Some("role=service&disabled=false&limit=100".to_owned()));
-        let listed = self
-            .ask(Some(Scope::Admin), |caller, state| v1::principals::list(caller, state, query));
-        listed.await.map(|reply| reply.items()).unwrap_or_default()
+        let filters = "role=service&disabled=false&limit=100";
+        self.items(Some(Scope::Admin), filters, v1::principals::list).await
     }
 
     /// Settings of the usual clients, which log people in where this gateway authorizes clients.
@@ -263,17 +234,13 @@ impl Guest {
 /// Does what a form asks for by an operation of the API, and goes back to the list.
 pub(super) async fn act<F>(
     guest: &Guest,
-    form: &Form,
     scope: Option<Scope>,
     back: &str,
-    operation: impl FnOnce(Caller, State<Arc<Gateway>>) -> F,
+    operation: impl FnOnce(NoQuery) -> F,
 ) -> Response
 where
     F: Future<Output = HandlerResult>,
 {
-    if let Err(foreign) = guest.check(form) {
-        return Outcome::from(foreign).into_response();
-    }
     let admin = scope == Some(Scope::Admin);
     if let Some(address) = admin.then(|| guest.step_up(StepUp::Admin, back)).flatten() {
         return forward("Log in", &address);
@@ -295,12 +262,9 @@ where
         (status = 404, description = "a page: no such token", content_type = "text/html"),
     )
 )]
-pub(crate) async fn revoke_token(guest: Guest, path: Segment, form: Form) -> Response {
-    let scope = Some(Scope::Admin);
-    act(&guest, &form, scope, TOKENS.path, |caller, state| {
-        v1::tokens::revoke(NoQuery::of(caller, state), path)
-    })
-    .await
+pub(crate) async fn revoke_token(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    let revoke = |caller| v1::tokens::revoke(caller, path);
+    act(&guest, Some(Scope::Admin), TOKENS.path, revoke).await
 }
 
 /// Ends a browser session, from the list of sessions.
@@ -314,11 +278,8 @@ pub(crate) async fn revoke_token(guest: Guest, path: Segment, form: Form) -> Res
         (status = 404, description = "a page: no such session", content_type = "text/html"),
     )
 )]
-pub(crate) async fn end_session(guest: Guest, path: Segment, form: Form) -> Response {
-    act(&guest, &form, None, SESSIONS.path, |caller, state| {
-        v1::sessions::end(NoQuery::of(caller, state), path)
-    })
-    .await
+pub(crate) async fn end_session(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    act(&guest, None, SESSIONS.path, |caller| v1::sessions::end(caller, path)).await
 }
 
 /// Withdraws a consent, from the list of clients.
@@ -332,11 +293,10 @@ pub(crate) async fn end_session(guest: Guest, path: Segment, form: Form) -> Resp
         (status = 404, description = "a page: no such consent", content_type = "text/html"),
     )
 )]
-pub(crate) async fn withdraw_consent(guest: Guest, path: Segment, form: Form) -> Response {
-    act(&guest, &form, None, CLIENTS.path, |caller, state| {
-        v1::consents::withdraw(WithQuery::of(caller, state, RawQuery(None)), path)
-    })
-    .await
+pub(crate) async fn withdraw_consent(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    let withdraw =
+        |NoQuery(ctx, gateway)| v1::consents::withdraw(WithQuery(ctx, gateway, None), path);
+    act(&guest, None, CLIENTS.path, withdraw).await
 }
 
 const WAITING: &str = "/console/waiting";
@@ -358,18 +318,11 @@ struct WaitingPage {
         (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn waiting(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
-    let scope = Some(Scope::Admin);
-    match guest.ask(scope, |caller, state| v1::tools::waiting(caller, state, query)).await {
-        Ok(reply) => {
-            let frame = guest.frame("Waiting tools", WAITING);
-            let more = more(WAITING, &filters, reply.next.as_deref());
-            render(StatusCode::OK, &WaitingPage { frame, tools: reply.items(), more })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn waiting(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(Some(Scope::Admin), &filters, v1::tools::waiting).await?;
+    let frame = guest.frame("Waiting tools", WAITING);
+    let more = more(WAITING, &filters, reply.next.as_deref());
+    Ok(render(StatusCode::OK, &WaitingPage { frame, tools: reply.items(), more }))
 }
 
 /// Accepts the definition of a tool that was shown.
@@ -384,12 +337,12 @@ pub(crate) async fn waiting(guest: Guest, RawQuery(raw): RawQuery) -> Response {
         (status = 409, description = "a page: another version waits by now", content_type = "text/html"),
     )
 )]
-pub(crate) async fn accept_tool(guest: Guest, path: Segment, form: Form) -> Response {
+pub(crate) async fn accept_tool(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
     let version = form.field("version").unwrap_or_default().to_owned();
     let id = segment(path);
-    let accept = async move |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {
+    let accept = async move |NoQuery(ctx, gateway)| {
         let accepted = gateway.app.administration.accept_tool(&ctx, &id, &version).await?;
         Ok(Outcome::data(&accepted))
     };
-    act(&guest, &form, Some(Scope::Admin), WAITING, accept).await
+    act(&guest, Some(Scope::Admin), WAITING, accept).await
 }

@@ -11,7 +11,7 @@ use std::{
 
 use askama::Template;
 use axum::{
-    extract::{RawQuery, State},
+    extract::State,
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
@@ -126,9 +126,8 @@ struct Viewer {
 pub(crate) async fn stream(
     guest: Guest,
     State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
+    filters: Filters,
 ) -> Response {
-    let filters = Filters::read(raw.as_deref());
     let audience = audience(&guest, &filters);
     let feed = gateway.feeds.of(&audience);
     if let Err(problem) = feed.look(&guest, &filters).await {

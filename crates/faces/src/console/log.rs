@@ -1,29 +1,26 @@
 //! The audit log: its signed checkpoint, exports of it, holds on it, and how to verify it.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::{
-    extract::{Path, RawQuery, State},
+    extract::{Path, RawQuery},
     http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use portcullis_core::principal::Scope;
 use serde_json::{Map, Value, json};
 
 use super::{
     api::{ApiReply, Problem},
-    guest::{Frame, Guest},
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
     table::Filters,
 };
 use crate::{
-    Gateway,
-    caller::{Caller, NoQuery, WithQuery},
+    caller::{NoQuery, WithQuery},
     form::Form,
     outcome::Outcome,
-    segment::{Segment, segment},
+    segment::Segment,
     v1,
 };
 
@@ -93,8 +90,8 @@ impl SignedCheckpoint {
         (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    page(&guest, Filters::read(raw.as_deref()).text("export"), None).await
+pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
+    page(&guest, filters.text("export"), None).await
 }
 
 async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response {
@@ -107,9 +104,8 @@ async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response 
     // Read before the checkpoint, which gives every event a place.
     let events = guest.log_events("limit=20").await;
     let unsealed = events.iter().filter(|event| !event.has("/sequence")).count();
-    let signed = async |Caller(ctx): Caller, State(gateway): State<Arc<Gateway>>| {
-        Ok(Outcome::data(&gateway.app.audit.checkpoint(&ctx).await?))
-    };
+    let signed =
+        async |NoQuery(ctx, gateway)| Ok(Outcome::data(&gateway.app.audit.checkpoint(&ctx).await?));
     let checkpoint = guest.ask(Some(Scope::AuditRead), signed).await;
     // The text as it was signed: nothing in it is spelled out.
     let checkpoint =
@@ -145,10 +141,7 @@ impl Guest {
 
     async fn export(&self, id: &str) -> Result<ApiReply, Problem> {
         let path = Ok(Path(id.to_owned()));
-        self.ask(Some(Scope::AuditExport), |caller, state| {
-            v1::exports::get(NoQuery::of(caller, state), path)
-        })
-        .await
+        self.ask(Some(Scope::AuditExport), |caller| v1::exports::get(caller, path)).await
     }
 
     /// The exports that the log tells of, and `first` before them: no event tells of one that is
@@ -183,15 +176,9 @@ impl Guest {
         (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn export(guest: Guest, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn export(GuestForm(guest, form): GuestForm) -> Response {
     let body = guest.json_body(&export_request(&form));
-    let begun = guest.ask(Some(Scope::AuditExport), |caller, state| {
-        v1::exports::create(NoQuery::of(caller, state), body)
-    });
-    match begun.await {
+    match guest.ask(Some(Scope::AuditExport), |caller| v1::exports::create(caller, body)).await {
         Ok(reply) => see_other(&format!("{PATH}?export={}", reply.data.text("/id"))),
         Err(problem) => page(&guest, "", Some(problem)).await,
     }
@@ -229,19 +216,11 @@ fn export_request(form: &Form) -> Value {
 )]
 pub(crate) async fn file(
     guest: Guest,
-    State(gateway): State<Arc<Gateway>>,
     path: Segment,
     headers: HeaderMap,
-) -> Response {
-    if let Err(refusal) = guest.ctx.require(Scope::AuditExport) {
-        return Outcome::from(refusal).into_response();
-    }
-    let caller = Caller(guest.ctx.clone());
-    let path = Ok(Path(segment(path)));
-    match v1::exports::file(NoQuery::of(caller, State(gateway)), path, headers).await {
-        Ok(file) => file,
-        Err(refused) => refused.into_response(),
-    }
+) -> Result<Response, Outcome> {
+    guest.ctx.require(Scope::AuditExport)?;
+    v1::exports::file(guest.caller(), path, headers).await
 }
 
 /// The checkpoint with the proof that it continues an older one, for the script of the page.
@@ -255,19 +234,9 @@ pub(crate) async fn file(
         (status = 403, description = "the person lacks `audit:read`", body = crate::answer::ErrorAnswer),
     )
 )]
-pub(crate) async fn checkpoint(
-    guest: Guest,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
-    if let Err(refusal) = guest.ctx.require(Scope::AuditRead) {
-        return Outcome::from(refusal).into_response();
-    }
-    let caller = Caller(guest.ctx.clone());
-    match v1::checkpoint::get(WithQuery::of(caller, State(gateway), RawQuery(raw))).await {
-        Ok(answer) => answer,
-        Err(refused) => refused.into_response(),
-    }
+pub(crate) async fn checkpoint(guest: Guest, RawQuery(raw): RawQuery) -> Result<Response, Outcome> {
+    guest.ctx.require(Scope::AuditRead)?;
+    v1::checkpoint::get(WithQuery(guest.ctx, guest.gateway, raw)).await
 }
 
 #[cfg(test)]

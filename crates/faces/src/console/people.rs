@@ -1,24 +1,19 @@
 //! People and tokens as admins run them: principals are made, changed and switched off, tokens made.
 
-use std::sync::Arc;
-
 use askama::Template;
-use axum::{
-    extract::{RawQuery, State},
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{http::StatusCode, response::Response};
 use portcullis_core::{openid::StepUp, principal::Scope};
 use serde_json::{Map, Value, json};
 
 use super::{
-    guest::{Frame, Guest},
+    PageResult,
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     lists::act,
     render,
     table::{Filters, more},
 };
-use crate::{Gateway, form::Form, html::forward, outcome::Outcome, segment::Segment, v1};
+use crate::{form::Form, html::forward, segment::Segment, v1};
 
 const PATH: &str = "/console/people";
 const TOKENS: &str = "/console/tokens";
@@ -41,22 +36,11 @@ struct PeoplePage {
         (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> Response {
-    let filters = Filters::read(raw.as_deref());
-    let query = RawQuery(filters.query());
-    let scope = Some(Scope::Admin);
-    match guest.ask(scope, |caller, state| v1::principals::list(caller, state, query)).await {
-        Ok(reply) => {
-            let frame = guest.frame("People", PATH);
-            let more = more(PATH, &filters, reply.next.as_deref());
-            render(StatusCode::OK, &PeoplePage { frame, people: reply.items(), more })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(Some(Scope::Admin), &filters, v1::principals::list).await?;
+    let frame = guest.frame("People", PATH);
+    let more = more(PATH, &filters, reply.next.as_deref());
+    Ok(render(StatusCode::OK, &PeoplePage { frame, people: reply.items(), more }))
 }
 
 /// Makes a user or a service account, from the list.
@@ -70,7 +54,7 @@ pub(crate) async fn list(
         (status = 409, description = "a page: the name is taken", content_type = "text/html"),
     )
 )]
-pub(crate) async fn create(guest: Guest, State(_): State<Arc<Gateway>>, form: Form) -> Response {
+pub(crate) async fn create(GuestForm(guest, form): GuestForm) -> Response {
     let is_service = form.field("kind") == Some("service");
     let mut members = texts(&form, &["name", "kind"]);
     members.extend(texts(&form, if is_service { &["scopes"] } else { &["role"] }));
@@ -81,10 +65,7 @@ pub(crate) async fn create(guest: Guest, State(_): State<Arc<Gateway>>, form: Fo
         members.insert("groups".to_owned(), json!(groups));
     }
     let body = guest.json_body(&Value::Object(members));
-    act(&guest, &form, Some(Scope::Admin), PATH, |caller, state| {
-        v1::principals::create(caller, state, RawQuery(None), body)
-    })
-    .await
+    act(&guest, Some(Scope::Admin), PATH, |caller| v1::principals::create(caller, body)).await
 }
 
 /// Changes the role of a user or the scopes of a service account, or switches either off or on.
@@ -99,21 +80,13 @@ pub(crate) async fn create(guest: Guest, State(_): State<Arc<Gateway>>, form: Fo
         (status = 409, description = "a page: it is the last admin", content_type = "text/html"),
     )
 )]
-pub(crate) async fn change(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    path: Segment,
-    form: Form,
-) -> Response {
+pub(crate) async fn change(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
     let mut members = texts(&form, &["role", "scopes"]);
     if let Some(disabled) = form.field("disabled") {
         members.insert("disabled".to_owned(), json!(disabled == "true"));
     }
     let body = guest.json_body(&Value::Object(members));
-    act(&guest, &form, Some(Scope::Admin), PATH, |caller, state| {
-        v1::principals::change(caller, state, path, RawQuery(None), body)
-    })
-    .await
+    act(&guest, Some(Scope::Admin), PATH, |caller| v1::principals::change(caller, path, body)).await
 }
 
 #[derive(Template)]
@@ -135,14 +108,7 @@ struct MadePage {
         (status = 404, description = "a page: no such service account", content_type = "text/html"),
     )
 )]
-pub(crate) async fn create_token(
-    guest: Guest,
-    State(_): State<Arc<Gateway>>,
-    form: Form,
-) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn create_token(GuestForm(guest, form): GuestForm) -> Response {
     if let Some(address) = guest.step_up(StepUp::Admin, TOKENS) {
         return forward("Log in", &address);
     }
@@ -154,10 +120,7 @@ pub(crate) async fn create_token(
         members.insert("expires_in".to_owned(), seconds.map_or(json!(days), |it| json!(it)));
     }
     let body = guest.json_body(&Value::Object(members));
-    let made = guest.ask(Some(Scope::Admin), |caller, state| {
-        v1::tokens::create(caller, state, RawQuery(None), body)
-    });
-    match made.await {
+    match guest.ask(Some(Scope::Admin), |caller| v1::tokens::create(caller, body)).await {
         Ok(reply) => {
             let frame = guest.frame("New token", TOKENS);
             let token = reply.data.text("/token");

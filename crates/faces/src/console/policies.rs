@@ -1,10 +1,11 @@
 //! The policies in force, and one policy with its text.
 
 use askama::Template;
-use axum::{extract::RawQuery, http::StatusCode, response::Response};
+use axum::http::StatusCode;
 use portcullis_core::principal::Scope;
 
 use super::{
+    PageResult,
     guest::{Frame, Guest},
     json::Json,
     render,
@@ -34,18 +35,13 @@ struct PoliciesPage {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let filters = Filters::read(raw.as_deref());
-    match guest.read(SCOPE, filters.query(), v1::policies::list).await {
-        Ok(reply) => {
-            let frame = guest.frame("Policies", PATH);
-            let more = more(PATH, &filters, reply.next.as_deref());
-            let set = reply.data.at("/policy_set");
-            let policies = reply.items();
-            render(StatusCode::OK, &PoliciesPage { frame, filters, set, policies, more })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    let reply = guest.list(SCOPE, &filters, v1::policies::list).await?;
+    let frame = guest.frame("Policies", PATH);
+    let more = more(PATH, &filters, reply.next.as_deref());
+    let set = reply.data.at("/policy_set");
+    let policies = reply.items();
+    Ok(render(StatusCode::OK, &PoliciesPage { frame, filters, set, policies, more }))
 }
 
 #[derive(Template)]
@@ -68,13 +64,8 @@ struct PolicyPage {
         (status = 404, description = "a page: no such policy", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
-    let query = Filters::read(raw.as_deref()).query();
-    match guest.read(SCOPE, query, |caller| v1::policies::get(caller, path)).await {
-        Ok(reply) => {
-            let frame = guest.frame(reply.data.text("/id"), PATH);
-            render(StatusCode::OK, &PolicyPage { frame, policy: reply.data })
-        }
-        Err(problem) => problem.page(&guest),
-    }
+pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> PageResult {
+    let reply = guest.list(SCOPE, &filters, |caller| v1::policies::get(caller, path)).await?;
+    let frame = guest.frame(reply.data.text("/id"), PATH);
+    Ok(render(StatusCode::OK, &PolicyPage { frame, policy: reply.data }))
 }

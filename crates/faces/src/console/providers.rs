@@ -1,17 +1,14 @@
 //! Connections to providers: their states, and forms that connect, confirm, refresh and end them.
 
 use askama::Template;
-use axum::{
-    extract::{Path, RawQuery},
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 use serde_json::{Map, Value, json};
 
 use super::{
+    PageResult,
     api::{ApiReply, Problem},
-    guest::{Frame, Guest},
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     lists::act,
     render, see_other,
@@ -19,10 +16,8 @@ use super::{
     tools,
 };
 use crate::{
-    caller::NoQuery,
     form::Form,
     html::forward,
-    outcome::Outcome,
     segment::{Segment, segment},
     v1,
 };
@@ -58,26 +53,21 @@ impl ProvidersPage {
         (status = 403, description = "a page: the person lacks `providers:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    page(&guest, &Filters::read(raw.as_deref()), None).await
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    page(&guest, &filters, None).await
 }
 
-async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> Response {
-    let scope = Some(Scope::ProvidersRead);
-    match guest.read(scope, filters.query(), v1::providers::list).await {
-        Ok(reply) => {
-            let page = ProvidersPage {
-                frame: guest.frame("Providers", PATH),
-                more: more(PATH, filters, reply.next.as_deref()),
-                providers: reply.items(),
-                may_write: guest.may(Scope::ProvidersWrite),
-                is_admin: guest.may(Scope::Admin),
-                tested,
-            };
-            render(StatusCode::OK, &page)
-        }
-        Err(problem) => problem.page(guest),
-    }
+async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> PageResult {
+    let reply = guest.list(Some(Scope::ProvidersRead), filters, v1::providers::list).await?;
+    let page = ProvidersPage {
+        frame: guest.frame("Providers", PATH),
+        more: more(PATH, filters, reply.next.as_deref()),
+        providers: reply.items(),
+        may_write: guest.may(Scope::ProvidersWrite),
+        is_admin: guest.may(Scope::Admin),
+        tested,
+    };
+    Ok(render(StatusCode::OK, &page))
 }
 
 #[derive(Template)]
@@ -107,8 +97,7 @@ struct ConfirmPage {
         (status = 303, description = "to the login, or to the list if there is nothing to confirm"),
     )
 )]
-pub(crate) async fn connected(guest: Guest, path: Segment, RawQuery(raw): RawQuery) -> Response {
-    let query = Filters::read(raw.as_deref());
+pub(crate) async fn connected(guest: Guest, path: Segment, query: Filters) -> Response {
     let (code, error) = (query.text("confirm").to_owned(), query.text("error").to_owned());
     if code.is_empty() && error.is_empty() {
         return see_other(PATH);
@@ -130,10 +119,7 @@ pub(crate) async fn connected(guest: Guest, path: Segment, RawQuery(raw): RawQue
         (status = 404, description = "a page: no such provider", content_type = "text/html"),
     )
 )]
-pub(crate) async fn connect(mut guest: Guest, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> Response {
     match guest.connect(&form).await {
         // Not a redirect: the authorization is elsewhere, where forms of this page may not lead.
         Ok(reply) if reply.data.has("/authorization_url") => {
@@ -189,10 +175,8 @@ impl Guest {
     ) -> Result<ApiReply, Problem> {
         let body = self.json_body(&Value::Object(members.clone()));
         let path = Ok(Path(slug.to_owned()));
-        self.ask(Some(Scope::ProvidersWrite), |caller, state| {
-            v1::providers::connect(NoQuery::of(caller, state), path, body)
-        })
-        .await
+        let connect = |caller| v1::providers::connect(caller, path, body);
+        self.ask(Some(Scope::ProvidersWrite), connect).await
     }
 }
 
@@ -208,17 +192,12 @@ impl Guest {
         (status = 404, description = "a page: no such connection", content_type = "text/html"),
     )
 )]
-pub(crate) async fn test(guest: Guest, path: Segment, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn test(path: Segment, GuestForm(guest, _): GuestForm) -> PageResult {
     let body = guest.no_body();
-    let tested = guest.ask(Some(Scope::ProvidersWrite), |caller, state| {
-        v1::providers::test(NoQuery::of(caller, state), path, body)
-    });
-    match tested.await {
+    let test = |caller| v1::providers::test(caller, path, body);
+    match guest.ask(Some(Scope::ProvidersWrite), test).await {
         Ok(reply) => page(&guest, &Filters::default(), Some(reply.data)).await,
-        Err(problem) => problem.page(&guest),
+        Err(problem) => Err(problem.page(&guest)),
     }
 }
 
@@ -234,12 +213,10 @@ pub(crate) async fn test(guest: Guest, path: Segment, form: Form) -> Response {
         (status = 409, description = "a page: connect it again, or there is nothing to refresh with", content_type = "text/html"),
     )
 )]
-pub(crate) async fn refresh(guest: Guest, path: Segment, form: Form) -> Response {
+pub(crate) async fn refresh(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
     let body = guest.no_body();
-    act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
-        v1::providers::refresh(NoQuery::of(caller, state), path, body)
-    })
-    .await
+    let refresh = |caller| v1::providers::refresh(caller, path, body);
+    act(&guest, Some(Scope::ProvidersWrite), PATH, refresh).await
 }
 
 /// Ends a connection, from the list.
@@ -253,9 +230,7 @@ pub(crate) async fn refresh(guest: Guest, path: Segment, form: Form) -> Response
         (status = 404, description = "a page: no such connection", content_type = "text/html"),
     )
 )]
-pub(crate) async fn disconnect(guest: Guest, path: Segment, form: Form) -> Response {
-    act(&guest, &form, Some(Scope::ProvidersWrite), PATH, |caller, state| {
-        v1::providers::disconnect(NoQuery::of(caller, state), path)
-    })
-    .await
+pub(crate) async fn disconnect(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    let disconnect = |caller| v1::providers::disconnect(caller, path);
+    act(&guest, Some(Scope::ProvidersWrite), PATH, disconnect).await
 }

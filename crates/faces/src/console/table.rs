@@ -1,5 +1,8 @@
 //! Lists: their filters, their columns, and where they go on.
 
+use std::convert::Infallible;
+
+use axum::{extract::FromRequestParts, http::request::Parts};
 use portcullis_core::authorization::OAuthForm;
 
 use super::json::Json;
@@ -7,7 +10,15 @@ use crate::form;
 
 /// The filters of a list as the address of its page has them.
 #[derive(Debug, Default)]
-pub(super) struct Filters(OAuthForm);
+pub(crate) struct Filters(OAuthForm);
+
+impl<S: Sync> FromRequestParts<S> for Filters {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::read(parts.uri.query()))
+    }
+}
 
 impl Filters {
     /// Reads a query; forms send fields that the person left empty, which say nothing.

@@ -1,16 +1,13 @@
 //! Tools: which there are, and one tool with a form to try it.
 
 use askama::Template;
-use axum::{
-    extract::{Path, RawQuery},
-    http::StatusCode,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
 use super::{
+    PageResult,
     api::Problem,
-    guest::{Frame, Guest},
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     plot::Sparkline,
     render,
@@ -20,9 +17,7 @@ use super::{
     trial::Trial,
 };
 use crate::{
-    caller::NoQuery,
     form::Form,
-    outcome::Outcome,
     segment::{Segment, segment},
     v1::{self, ToolPath},
 };
@@ -56,19 +51,15 @@ struct ListedTool {
         (status = 403, description = "a page: the person lacks `mcps:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn list(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let filters = Filters::read(raw.as_deref());
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let scope = Some(Scope::McpsRead);
-    let reply = match guest.read(scope, filters.query(), v1::mcps::list).await {
-        Ok(reply) => reply,
-        Err(problem) => return problem.page(&guest),
-    };
+    let reply = guest.list(scope, &filters, v1::mcps::list).await?;
     let left_out = guest.items(scope, "", v1::mcps::left_out).await;
     let more = more(PATH, &filters, reply.next.as_deref());
     let frame = guest.frame("Tools", PATH);
     let may_count = guest.may(Scope::AuditRead);
     let tools = guest.with_calls(reply.items()).await;
-    render(StatusCode::OK, &ToolsPage { frame, filters, tools, may_count, more, left_out })
+    Ok(render(StatusCode::OK, &ToolsPage { frame, filters, tools, may_count, more, left_out }))
 }
 
 #[derive(Template)]
@@ -133,10 +124,7 @@ pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
         (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn call(guest: Guest, path: Segment, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn call(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
     call_from(&guest, &segment(path), &form).await
 }
 
@@ -152,7 +140,7 @@ pub(super) async fn call_from(guest: &Guest, id: &str, form: &Form) -> Response 
 }
 
 async fn read(guest: &Guest, id: &str) -> Result<Json, Problem> {
-    let read = |caller, state| v1::mcps::get(caller, state, ToolPath::of(id), RawQuery(None));
+    let read = |caller| v1::mcps::get(caller, ToolPath::of(id));
     Ok(guest.ask(Some(Scope::McpsRead), read).await?.data)
 }
 
@@ -205,7 +193,7 @@ impl Guest {
     /// The connection that a refused call lacks; `None` if the person may not make it.
     async fn missing_connection(&self, problem: &Problem) -> Option<MissingConnection> {
         let id = Ok(Path(problem.details.text("/provider_id")));
-        let read = |caller, state| v1::providers::get(NoQuery::of(caller, state), id);
+        let read = |caller| v1::providers::get(caller, id);
         let provider = self.ask(Some(Scope::ProvidersRead), read).await.ok()?.data;
         let of_org = provider.is("/owner/type", "org");
         let may_connect = self.may(Scope::ProvidersWrite) && (!of_org || self.may(Scope::Admin));

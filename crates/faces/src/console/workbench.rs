@@ -5,25 +5,20 @@ use std::collections::BTreeMap;
 use askama::Template;
 use axum::{
     body::Body,
-    extract::RawQuery,
     http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use portcullis_core::principal::Scope;
 use serde_json::{Value, json};
 
 use super::{
     api::Problem,
-    guest::{Frame, Guest},
+    guest::{Frame, Guest, GuestForm},
     json::Json,
     render,
+    table::Filters,
 };
-use crate::{
-    caller::NoQuery,
-    form::{Form, fields},
-    outcome::Outcome,
-    v1,
-};
+use crate::v1;
 
 const PATH: &str = "/console/workbench";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -94,9 +89,8 @@ struct ChangeGroup {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn show(guest: Guest, RawQuery(raw): RawQuery) -> Response {
-    let given = fields(raw.as_deref());
-    let text = |name| given.get(name).unwrap_or_default().to_owned();
+pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
+    let text = |name| filters.text(name).to_owned();
     let draft = DraftForm {
         tool: text("tool"),
         principal: text("principal"),
@@ -118,10 +112,7 @@ pub(crate) async fn show(guest: Guest, RawQuery(raw): RawQuery) -> Response {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn ask(guest: Guest, form: Form) -> Response {
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> Response {
     let text = |name| form.field(name).unwrap_or_default().replace("\r\n", "\n");
     let draft = DraftForm {
         source: text("source"),
@@ -136,7 +127,7 @@ pub(crate) async fn ask(guest: Guest, form: Form) -> Response {
     }
     if asked == "check" {
         let body = guest.json_body(&json!({ "policies": draft.policies() }));
-        let check = |caller, state| v1::policy_check::check(NoQuery::of(caller, state), body);
+        let check = |caller| v1::policy_check::check(caller, body);
         let checked =
             guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
         return page(&guest, draft, Some(checked)).await;
@@ -150,7 +141,7 @@ pub(crate) async fn ask(guest: Guest, form: Form) -> Response {
             return page(&guest, draft, Some(problem)).await;
         }
     };
-    let simulate = |caller, state| v1::simulate::simulate(NoQuery::of(caller, state), body);
+    let simulate = |caller| v1::simulate::simulate(caller, body);
     let report =
         guest.ask(SCOPE, simulate).await.map(|reply| WorkbenchReport::Reported(reply.data));
     page(&guest, draft, Some(report)).await

@@ -1,8 +1,5 @@
 //! `/v1/mcps`: the catalogue as the caller sees it.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{LeftOutTool, ToolQuery, ToolStatus, ToolView};
 use portcullis_core::{clock::Timestamp, id::ProviderId, policy::Access, tool::ToolId};
 use serde::Serialize;
@@ -11,12 +8,10 @@ use utoipa::ToSchema;
 
 use super::ToolPath;
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
-    caller::{Caller, WithQuery},
+    caller::{NoQuery, WithQuery},
     outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
@@ -63,13 +58,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
         (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn get(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    ToolPath(id): ToolPath,
-    RawQuery(raw): RawQuery,
-) -> HandlerResult {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) -> HandlerResult {
     let view = gateway.app.tools.tool(&ctx, &id?)?;
     Ok(Outcome::data(&Tool::full(&view)))
 }

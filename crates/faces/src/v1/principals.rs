@@ -2,9 +2,8 @@
 
 mod patch;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
-use axum::extract::{RawQuery, State};
 use portcullis_app::{NewPrincipal, PrincipalQuery, PrincipalView};
 use portcullis_core::{
     id::PrincipalKind,
@@ -17,14 +16,12 @@ use utoipa::ToSchema;
 use self::patch::PrincipalPatchAsked;
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::{Caller, NoQuery},
+    caller::{NoQuery, WithQuery},
     outcome::{HandlerResult, Outcome},
     page::Listing,
     precondition::if_match,
-    query::Query,
 };
 
 /// Bytes of a text member at most, so that a name of any letters fits.
@@ -45,11 +42,7 @@ const ROLES: [&str; 4] = ["member", "auditor", "admin", "service"];
         (status = 200, description = "a page of principals", body = Paged<Items<PrincipalView>>),
     )
 )]
-pub(crate) async fn list(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> HandlerResult {
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "principals", &FILTERS, raw.as_deref())?;
     let wanted = PrincipalQuery {
         role: list.query.choice("role", &ROLES)?.map(str::to_owned),
@@ -91,13 +84,7 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handle
         (status = 409, description = "the name is taken", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn create(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> HandlerResult {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let new = new_principal(request.optional_object().await?)?;
     let made = gateway.app.administration.create_principal(&ctx, new).await?;
     Ok(Outcome::created(&made).with_etag(&made.version))
@@ -125,13 +112,10 @@ pub(crate) async fn create(
     )
 )]
 pub(crate) async fn change(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     named: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> HandlerResult {
-    Query::parse(raw.as_deref(), &[])?;
     let precondition = if_match(&request.headers)?;
     let members = request.merge_patch().await?;
     let id = segment(named);

@@ -1,8 +1,5 @@
 //! `/v1/tokens`: the tokens of the caller's org.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{MadeToken, TokenListQuery, TokenRequest, TokenView};
 use portcullis_core::{
     id::PrincipalId,
@@ -16,13 +13,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, auth::RevokedToken, principals, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::{Caller, NoQuery, WithQuery},
+    caller::{NoQuery, WithQuery},
     outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 /// Bytes of a text member at most.
@@ -76,13 +71,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
         (status = 404, description = "no such principal in the org", body = ErrorAnswer),
     )
 )]
-pub(crate) async fn create(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-    request: RequestBody,
-) -> HandlerResult {
-    Query::parse(raw.as_deref(), &[])?;
+pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let asked = new_token(request.optional_object().await?)?;
     Ok(Outcome::created(&gateway.app.administration.create_token(&ctx, asked).await?))
 }

@@ -1,8 +1,5 @@
 //! `/v1/tools`: tools whose definition waits to be accepted.
 
-use std::sync::Arc;
-
-use axum::extract::{RawQuery, State};
 use portcullis_app::{AcceptedTool, WaitingPlace, WaitingTool};
 use portcullis_core::refusal::Refusal;
 use serde_json::{Map, Value};
@@ -10,13 +7,11 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
     answer::{ErrorAnswer, Items, One, Paged},
     body::{self, RequestBody},
-    caller::Caller,
+    caller::{NoQuery, WithQuery},
     outcome::{HandlerResult, Outcome},
     page::Listing,
-    query::Query,
 };
 
 /// Bytes of a version at most.
@@ -35,11 +30,7 @@ const LONGEST: usize = 100;
         (status = 200, description = "a page of tools", body = Paged<Items<WaitingTool>>),
     )
 )]
-pub(crate) async fn waiting(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
-    RawQuery(raw): RawQuery,
-) -> HandlerResult {
+pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "waiting_tools", &[], raw.as_deref())?;
     let after = list.after.as_deref().and_then(place);
     let page = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
@@ -67,13 +58,10 @@ fn place(text: &str) -> Option<WaitingPlace> {
     )
 )]
 pub(crate) async fn accept(
-    Caller(ctx): Caller,
-    State(gateway): State<Arc<Gateway>>,
+    NoQuery(ctx, gateway): NoQuery,
     path: Segment,
-    RawQuery(raw): RawQuery,
     request: RequestBody,
 ) -> HandlerResult {
-    Query::parse(raw.as_deref(), &[])?;
     let version = version(request.optional_object().await?)?;
     let accepted = gateway.app.administration.accept_tool(&ctx, &segment(path), &version).await?;
     Ok(Outcome::data(&accepted))
