@@ -112,26 +112,30 @@ impl Ctx {
         id: impl fmt::Display,
         change: Option<Value>,
     ) -> Event {
-        let base = &screening.base;
-        let detached = self.detached(screening).keep("change", change, &*base.random);
+        let event = self.event(screening, kind, target_of(target, id));
+        let detached = event.detached.keep("change", change, &*screening.base.random);
+        Event { detached, ..event }
+    }
+
+    /// An event of this request about `target`, which succeeded.
+    pub(crate) fn event(&self, screening: &Screening, kind: EventType, target: Target) -> Event {
         Event {
-            id: EventId::new(base.ids()),
+            id: EventId::new(screening.base.ids()),
             org_id: self.caller().org_id,
             kind,
             occurred_at: self.origin.arrived,
             count: None,
             actor: Actor::of(self.caller()),
             request: Some(self.recorded_request()),
-            target: Some(Target {
-                credential: None,
-                id: Some(id.to_string()),
-                provider_id: None,
-                kind: target,
-                version: None,
-            }),
+            target: Some(target),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
-            detached,
+            detached: self.detached(screening),
         }
     }
+}
+
+/// The target of an event that is named by its kind and id alone.
+pub(crate) fn target_of(kind: &'static str, id: impl fmt::Display) -> Target {
+    Target { credential: None, id: Some(id.to_string()), provider_id: None, kind, version: None }
 }

@@ -21,8 +21,8 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Outcome, Target},
-    id::{EventId, PrincipalId},
+    audit::{Event, EventType, Outcome, Target},
+    id::PrincipalId,
     policy::{DraftBounds, DraftError, PolicyFile, Principal},
     principal::Scope,
     refusal::{Executed, Refusal},
@@ -276,30 +276,13 @@ impl Simulations {
 
     /// Records the simulation.
     async fn simulated(&self, ctx: &Ctx, simulation: Value) -> Result<(), Refusal> {
-        let set = simulation.get("candidate").and_then(Value::as_str).map(str::to_owned);
-        let detached =
-            ctx.detached(&self.screening).keep("simulation", Some(simulation), &*self.base.random);
-        self.audit
-            .record(Event {
-                id: EventId::new(self.base.ids()),
-                org_id: ctx.caller().org_id,
-                kind: EventType::PolicySimulated,
-                occurred_at: ctx.origin.arrived,
-                count: None,
-                actor: Actor::of(ctx.caller()),
-                request: Some(ctx.recorded_request()),
-                target: Some(Target {
-                    credential: None,
-                    id: set,
-                    provider_id: None,
-                    kind: "policy_set",
-                    version: None,
-                }),
-                governance: None,
-                outcome: Outcome::success(Executed::No),
-                detached,
-            })
-            .await
+        let id = simulation.get("candidate").and_then(Value::as_str).map(str::to_owned);
+        let target =
+            Target { credential: None, id, provider_id: None, kind: "policy_set", version: None };
+        let event = ctx.event(&self.screening, EventType::PolicySimulated, target);
+        let detached = event.detached.keep("simulation", Some(simulation), &*self.base.random);
+        let outcome = Outcome::success(Executed::No);
+        self.audit.record(Event { outcome, detached, ..event }).await
     }
 }
 

@@ -2,9 +2,9 @@
 
 use portcullis_core::{
     approval::{Approval, MAX_PENDING, NewApproval, Status},
-    audit::{Actor, Event, EventType, Outcome, OutcomeStatus},
+    audit::{Event, EventType, Outcome, OutcomeStatus},
     clock::Timestamp,
-    id::{ApprovalId, EventId},
+    id::ApprovalId,
     refusal::{Executed, Refusal},
 };
 
@@ -111,17 +111,10 @@ impl Approvals {
             Outcome { status: OutcomeStatus::ApprovalPending, ..Outcome::success(Executed::No) };
         let is_request = kind == EventType::ApprovalRequested;
         let event = Event {
-            id: EventId::new(self.base.ids()),
             org_id: approval.org_id,
-            kind,
             occurred_at: self.base.now(),
-            count: None,
-            actor: Actor::of(ctx.caller()),
-            request: Some(ctx.recorded_request()),
-            target: Some(target(approval)),
-            governance: None,
             outcome: if is_request { pending } else { Outcome::success(Executed::No) },
-            detached: ctx.detached(&self.screening),
+            ..ctx.event(&self.screening, kind, target(approval))
         };
         self.telling(event, approval)
     }

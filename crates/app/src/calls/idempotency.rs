@@ -6,7 +6,7 @@
 //! before leaves it free.
 
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Outcome, OutcomeStatus, Target},
+    audit::{Event, EventType, Outcome, OutcomeStatus},
     id::{EventId, OrgId, RequestId},
     json::Document,
     refusal::{Executed, Refusal},
@@ -21,7 +21,7 @@ use super::{Answered, Calls, GovernanceView, Replayed, ReplayedError, Stopped};
 use crate::{
     audit::events::object,
     claim::Claim,
-    ctx::Ctx,
+    ctx::{Ctx, target_of},
     telemetry::{counters, stages::Stage},
 };
 
@@ -159,23 +159,9 @@ impl Calls {
     ) -> Result<Answered, Box<Stopped>> {
         self.enter_stage(ctx, Stage::Outcome);
         let code = replayed.error.as_ref().map(|error| error.code.as_str());
-        let target = replayed.event.to_string();
+        let target = target_of("audit_event", replayed.event);
         let event = Event {
-            id: EventId::new(self.base.ids()),
-            org_id: ctx.caller().org_id,
-            kind: EventType::McpReplayed,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor: Actor::of(ctx.caller()),
             request: Some(ctx.recorded_request().protected()),
-            target: Some(Target {
-                credential: None,
-                id: Some(target),
-                provider_id: None,
-                kind: "audit_event",
-                version: None,
-            }),
-            governance: None,
             outcome: Outcome {
                 error_code: code.and_then(|code| CODES.into_iter().find(|known| *known == code)),
                 // Of this request nothing was sent to the tool.
@@ -183,7 +169,7 @@ impl Calls {
                 http_status: replayed.http_status,
                 status: replayed.outcome,
             },
-            detached: ctx.detached(&self.screening),
+            ..ctx.event(&self.screening, EventType::McpReplayed, target)
         };
         match self.audit.record(event).await {
             Ok(()) => {

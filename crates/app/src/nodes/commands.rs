@@ -40,6 +40,7 @@ use crate::{
         events::{patience, row_of},
         holds::HoldError,
     },
+    ctx::target_of,
     directory::DirectoryError,
 };
 
@@ -152,17 +153,11 @@ impl Shell {
         target: &'static str,
         id: impl fmt::Display + Send,
     ) -> Result<(), ShellError> {
-        let event = self.event(kind, org, target, id);
+        let event = self.event(kind, org, target_of(target, id));
         Ok(self.writer.append(row_of(&event), patience()).await?)
     }
 
-    fn event(
-        &self,
-        kind: EventType,
-        org: OrgId,
-        target: &'static str,
-        id: impl fmt::Display,
-    ) -> Event {
+    fn event(&self, kind: EventType, org: OrgId, target: Target) -> Event {
         let os_user = self.os_user.as_deref();
         Event {
             id: EventId::new(self.ids()),
@@ -172,13 +167,7 @@ impl Shell {
             count: None,
             actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
             request: None,
-            target: Some(Target {
-                credential: None,
-                id: Some(id.to_string()),
-                provider_id: None,
-                kind: target,
-                version: None,
-            }),
+            target: Some(target),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
             detached: Detached::default().keep("actor_name", os_user, &*self.random),

@@ -1,12 +1,15 @@
 //! Audit events about tokens, and about the people they are for.
 
 use portcullis_core::{
-    audit::{Actor, Event, EventType, Outcome, Target},
+    audit::{Actor, Event, EventType, Outcome},
     id::{EventId, OrgId, TokenId},
     refusal::Executed,
 };
 
-use crate::{access::Access, ctx::Origin};
+use crate::{
+    access::Access,
+    ctx::{Origin, target_of},
+};
 
 /// An event of a token, and the actor behind it.
 pub(super) struct TokenEvent<'a> {
@@ -47,13 +50,7 @@ impl Access {
             count: None,
             actor,
             request: Some(origin.recorded()),
-            target: Some(Target {
-                credential: None,
-                id: Some(id),
-                provider_id: None,
-                kind: target,
-                version: None,
-            }),
+            target: Some(target_of(target, id)),
             governance: None,
             outcome: Outcome::success(Executed::Yes),
             detached: origin.detached(&self.screening),

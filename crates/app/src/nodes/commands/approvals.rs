@@ -15,6 +15,7 @@ use crate::{
         events::{patience, row_of},
         holds::reason,
     },
+    ctx::target_of,
 };
 
 /// Approvals that are read at once.
@@ -65,7 +66,7 @@ impl Shell {
             if !self.is_in_force(&approval.policy).await? {
                 return Err(ShellError::PolicyChanged(approval.policy.id));
             }
-            let mut event = self.event(kind_of(vote), org, "approval", id);
+            let mut event = self.event(kind_of(vote), org, target_of("approval", id));
             event.target = Some(target(&next));
             event.outcome = Outcome::success(Executed::No);
             event.detached =

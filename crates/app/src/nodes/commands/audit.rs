@@ -9,9 +9,12 @@ use portcullis_store::{Erased, Hold, NewEvent, Selection};
 use serde_json::{Value, json};
 
 use super::{Shell, ShellError};
-use crate::audit::{
-    events::row_of,
-    holds::{HoldRequest, reason, record, span},
+use crate::{
+    audit::{
+        events::row_of,
+        holds::{HoldRequest, reason, record, span},
+    },
+    ctx::target_of,
 };
 
 /// The members of events that can be erased: persons and payloads.
@@ -59,11 +62,11 @@ impl Shell {
         step: &Erased,
     ) -> NewEvent {
         let target = match (selection.event, selection.actor) {
-            (Some(event), _) => ("audit_event", event.to_string()),
-            (None, Some(actor)) => ("principal", actor.to_string()),
-            (None, None) => ("audit_log", org.to_string()),
+            (Some(event), _) => target_of("audit_event", event),
+            (None, Some(actor)) => target_of("principal", actor),
+            (None, None) => target_of("audit_log", org),
         };
-        let mut event = self.event(EventType::AuditErased, org, target.0, target.1);
+        let mut event = self.event(EventType::AuditErased, org, target);
         event.count = Some(step.erased);
         if step.erased == 0 {
             event.outcome = Outcome {
@@ -106,7 +109,7 @@ impl Shell {
     }
 
     fn hold_changed(&self, org: OrgId, id: HoldId, details: Value) -> NewEvent {
-        let mut event = self.event(EventType::AuditHoldChanged, org, "hold", id);
+        let mut event = self.event(EventType::AuditHoldChanged, org, target_of("hold", id));
         event.detached = event.detached.keep("hold", Some(details), &*self.random);
         row_of(&event)
     }

@@ -9,6 +9,7 @@ use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, StoreErro
 use super::{Shell, ShellError};
 use crate::{
     audit::events::row_of,
+    ctx::target_of,
     directory::people::{NewPrincipal, PrincipalPatch},
 };
 
@@ -20,7 +21,8 @@ impl Shell {
         new: NewPrincipal,
     ) -> Result<Principal, ShellError> {
         let principal = new.made(org, self.ids(), self.clock.now())?;
-        let event = self.event(EventType::PrincipalChanged, org, "principal", principal.id);
+        let event =
+            self.event(EventType::PrincipalChanged, org, target_of("principal", principal.id));
         let made = self.store.record_new_principal(&principal, &row_of(&event)).await;
         made.map_err(|error| refuse_taken(error, &principal.name))?;
         Ok(principal)
@@ -80,7 +82,8 @@ impl Shell {
     ) -> Result<Principal, ShellError> {
         let before = self.principal(id).await?;
         let after = patch.applied(&before, self.clock.now())?;
-        let event = self.event(EventType::PrincipalChanged, before.org_id, "principal", id);
+        let event =
+            self.event(EventType::PrincipalChanged, before.org_id, target_of("principal", id));
         let change =
             PrincipalChange { before: &before, after: &after, last_admin: LastAdmin::Dispensable };
         let changed = self.store.change_principal(&change, &row_of(&event)).await;

@@ -1,9 +1,8 @@
 //! Commands on tools: show the accepted definitions, and accept changed ones.
 
 use portcullis_core::{
-    audit::{Actor, Auth, Detached, Event, EventType, Outcome},
-    id::{EventId, OrgId},
-    refusal::Executed,
+    audit::EventType,
+    id::OrgId,
     tool::{ProviderSlug, ToolDefinition, ToolId},
 };
 use portcullis_store::{Pin, Surplus};
@@ -78,22 +77,9 @@ impl Shell {
         let waiting = self.waiting(pin).await?;
         let change = acceptance_details(pin, version, waiting.as_ref());
         for org in concerned(&self.store, pin.org).await? {
-            let detached = Detached::default()
-                .keep("actor_name", self.os_user.as_deref(), &*self.random)
-                .keep("change", Some(change.clone()), &*self.random);
-            let event = Event {
-                id: EventId::new(self.ids()),
-                org_id: org,
-                kind: EventType::ToolChanged,
-                occurred_at: self.clock.now(),
-                count: None,
-                actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
-                request: None,
-                target: Some(tool(&pin.tool, Some(version.to_owned()))),
-                governance: None,
-                outcome: Outcome::success(Executed::Yes),
-                detached,
-            };
+            let target = tool(&pin.tool, Some(version.to_owned()));
+            let mut event = self.event(EventType::ToolChanged, org, target);
+            event.detached = event.detached.keep("change", Some(change.clone()), &*self.random);
             self.writer.append(row_of(&event), patience()).await?;
         }
         let now = self.clock.now();

@@ -2,7 +2,7 @@
 
 use portcullis_core::{
     audit::{Actor, Credential, Event, EventType, Outcome, OutcomeStatus, Target},
-    id::{EventId, OrgId, ProviderId},
+    id::{OrgId, ProviderId},
     refusal::Executed,
 };
 use portcullis_store::ProviderOwner;
@@ -64,23 +64,10 @@ impl Providers {
         about: &About,
         more: &Value,
     ) -> Event {
-        Event {
-            id: EventId::new(self.base.ids()),
-            org_id: about.org,
-            kind,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor: Actor::of(ctx.caller()),
-            request: Some(ctx.recorded_request()),
-            target: Some(about.target()),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(&self.screening).keep(
-                "connection",
-                Some(about.details(more)),
-                &*self.base.random,
-            ),
-        }
+        let event = ctx.event(&self.screening, kind, about.target());
+        let details = Some(about.details(more));
+        let detached = event.detached.keep("connection", details, &*self.base.random);
+        Event { org_id: about.org, detached, ..event }
     }
 
     /// Event that a browser of an unknown user caused.
