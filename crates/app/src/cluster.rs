@@ -86,7 +86,7 @@ impl Cluster {
         }
         let joined =
             Self { nodes, me, since, heard: AtomicU64::new(0), ousted: AtomicBool::new(false) };
-        joined.heard(Instant::now());
+        joined.note_answer(Instant::now());
         let others = joined.nodes.others(&joined.me).await?;
         if let Some(refused) = uneven(&joined.me, &others) {
             joined.leave().await;
@@ -101,7 +101,7 @@ impl Cluster {
         &self.me.lease
     }
 
-    fn heard(&self, asked: Instant) {
+    fn note_answer(&self, asked: Instant) {
         let heard = asked.duration_since(self.since).as_millis();
         self.heard.fetch_max(u64::try_from(heard).unwrap_or(u64::MAX), Ordering::AcqRel);
     }
@@ -121,7 +121,7 @@ impl Cluster {
         let me = NodeRecord { policy_set: Some(policy_set), ..self.me.clone() };
         match self.nodes.hold(&me).await {
             Ok(true) => {
-                self.heard(asked);
+                self.note_answer(asked);
                 if self.ousted.swap(false, Ordering::AcqRel) {
                     tracing::warn!(node = self.me.name, "the name of this node is free again");
                 }

@@ -223,7 +223,7 @@ impl Quotas {
             cost,
             requests: plan.requests_per_minute(),
             invocations: plan.invocations_per_minute(),
-            seen: tenant.seen(self.limits_now()),
+            seen: tenant.usage_at(self.limits_now()),
         };
         let charged = shared.charge(&charge).await.map_err(|error| {
             tracing::debug!(%error, "a request could not be counted");

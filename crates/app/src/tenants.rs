@@ -137,7 +137,7 @@ impl Tenant {
     }
 
     /// Usage that this node knows of at this moment.
-    pub(crate) fn seen(&self, now: Timestamp) -> Counted {
+    pub(crate) fn usage_at(&self, now: Timestamp) -> Counted {
         let window = Window::at(now, self.offset);
         let used = |counter: &Counter| used_in(counter.0.load(Ordering::Acquire), window);
         Counted { window, requests: used(&self.requests), invocations: used(&self.invocations) }

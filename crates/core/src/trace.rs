@@ -50,7 +50,7 @@ impl SpanId {
 impl TraceParent {
     /// A trace that begins with `span`, which is recorded; its id was made at random.
     #[must_use]
-    pub const fn begun(trace: TraceId, span: SpanId) -> Self {
+    pub const fn starting_with(trace: TraceId, span: SpanId) -> Self {
         Self { trace, span, flags: SAMPLED | RANDOM }
     }
 

@@ -136,7 +136,10 @@ impl FromRequestParts<Arc<Gateway>> for Credential {
 
 /// A caller with a live token on a path that is no endpoint: it costs a request like any other,
 /// but is told so even when the plan is used up.
-pub(super) async fn lost(parts: &Parts, gateway: &Arc<Gateway>) -> Result<(), Outcome> {
+pub(super) async fn charge_unknown_path(
+    parts: &Parts,
+    gateway: &Arc<Gateway>,
+) -> Result<(), Outcome> {
     let exchange = Exchange::of(parts)?;
     let ctx = authenticated(exchange, &parts.headers, Purpose::Access, gateway).await?;
     let _ = admit(&ctx, gateway).await;
@@ -179,7 +182,7 @@ async fn authenticated(
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
     exchange.set_account(session.account());
     if let Some(recording) = exchange.origin.stages.traced() {
-        recording.known([
+        recording.set_caller([
             Attribute::text("portcullis.org.id", session.caller.org_id.to_string()),
             Attribute::text("portcullis.principal.id", session.caller.principal_id.to_string()),
         ]);

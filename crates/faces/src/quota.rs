@@ -58,7 +58,7 @@ impl Quota {
         Ok(permit)
     }
 
-    fn held(&self) -> MutexGuard<'_, HeldCounts> {
+    fn lock_counts(&self) -> MutexGuard<'_, HeldCounts> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +66,7 @@ impl Quota {
 impl Permit {
     /// Takes `more` besides. Fails without a change when that is too much.
     pub fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
-        let mut held = self.quota.held();
+        let mut held = self.quota.lock_counts();
         let own = self.source.and_then(|source| held.by_source.get(&source)).copied();
         let own = own.unwrap_or_default().saturating_add(more);
         if self.source.is_some() && own > self.quota.share {
@@ -87,7 +87,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut held = self.quota.held();
+        let mut held = self.quota.lock_counts();
         held.total = held.total.saturating_sub(self.amount);
         let Some(source) = self.source else { return };
         if let Some(own) = held.by_source.get_mut(&source) {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(quota.take(from("203.0.113.9"), 3).unwrap_err(), Exhausted::All);
         drop((held, other));
 
-        assert!(quota.held().by_source.is_empty());
+        assert!(quota.lock_counts().by_source.is_empty());
         assert_eq!(quota.take(None, 10).unwrap().amount, 10);
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let mut permit = quota.take(from("192.0.2.1"), 6).unwrap();
 
         assert_eq!(permit.grow(5), Err(Exhausted::Share));
-        assert_eq!((permit.amount, quota.held().total), (6, 6));
+        assert_eq!((permit.amount, quota.lock_counts().total), (6, 6));
         assert_eq!(permit.grow(4), Ok(()));
     }
 }

@@ -38,7 +38,7 @@ pub trait JsonValue<'a>: Copy {
     fn canonical(self) -> Cow<'a, str> {
         match self.known_canonical() {
             Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(written(self, Form::Canonical)),
+            None => Cow::Owned(write_text(self, Form::Canonical)),
         }
     }
 }
@@ -95,7 +95,7 @@ impl<'a> Iterator for TreeMembers<'a> {
 /// records have no other numbers.
 #[must_use]
 pub fn canonical<'a>(value: impl JsonValue<'a>) -> String {
-    written(value, Form::Canonical)
+    write_text(value, Form::Canonical)
 }
 
 /// Writes the canonical form, as [`canonical()`] describes it.
@@ -109,7 +109,7 @@ pub fn write_canonical<'a>(value: impl JsonValue<'a>, out: &mut String) {
 /// A text that two values share exactly when JSON Schema calls them equal: the canonical form, with
 /// numbers by their value. `1`, `1.0` and `1e0` are one number.
 pub fn normal<'a>(value: impl JsonValue<'a>) -> String {
-    written(value, Form::ByValue)
+    write_text(value, Form::ByValue)
 }
 
 /// Form of members and numbers in the output.
@@ -124,7 +124,7 @@ pub(super) enum Form {
 }
 
 /// A value as text without white space.
-pub(super) fn written<'a, T: JsonValue<'a>>(value: T, form: Form) -> String {
+pub(super) fn write_text<'a, T: JsonValue<'a>>(value: T, form: Form) -> String {
     let mut out = String::new();
     write_to(&mut out, value, form);
     out

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer, ser::Error as _};
 use serde_json::{Map, Number, Value};
 
 use super::{
-    canonical::{Form, JsonValue, Kind, written},
+    canonical::{Form, JsonValue, Kind, write_text},
     number::short_integer,
     table::{Entry, EntryKind, Table},
 };
@@ -219,7 +219,7 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn line(self) -> Cow<'a, str> {
         if self.table.has_breaks {
-            return Cow::Owned(written(self, Form::Compact));
+            return Cow::Owned(write_text(self, Form::Compact));
         }
         Cow::Borrowed(self.raw())
     }

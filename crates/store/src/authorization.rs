@@ -80,7 +80,7 @@ impl CodeRow {
             grant_id: parse(&self.grant_id, "authorization_codes.grant_id")?,
             granted: asked.granted,
             redirect_uri: asked.redirect_uri,
-            challenge: CodeChallenge::kept(asked.challenge),
+            challenge: CodeChallenge::from_stored(asked.challenge),
             dpop_jkt: asked.dpop_jkt,
             scopes: asked.scopes.parse().map_err(|_| ASKED)?,
             method: asked.trust.map_or(AuthMethod::Operator, |trust| AuthMethod::Oidc { trust }),

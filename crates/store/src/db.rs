@@ -130,7 +130,11 @@ impl Store {
                 found?
             }
         };
-        if found == Some(schema::known()) { Self::open(settings).await.map(Some) } else { Ok(None) }
+        if found == Some(schema::newest()) {
+            Self::open(settings).await.map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Checks that the database answers.

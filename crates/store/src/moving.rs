@@ -127,7 +127,7 @@ async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
         .locking_mode(SqliteLockingMode::Exclusive);
     let mut source = options.connect().await.map_err(unreadable)?;
     sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut source).await.map_err(unreadable)?;
-    let known = schema::known();
+    let known = schema::newest();
     match schema::found(&mut source).await? {
         None => Err(MovingError::NoInstallation),
         Some(found) if found > known => Err(StoreError::NewerSchema { found, known }.into()),

@@ -16,7 +16,7 @@ impl Authorizer {
     /// Starts it. Needs the services of `./test`.
     pub fn start() -> Self {
         let running = Driven::start("node", "authorizer.mjs", &[]);
-        Self { issuer: text(&running.said(), "issuer"), running }
+        Self { issuer: text(&running.description(), "issuer"), running }
     }
 
     /// Its `iss`.

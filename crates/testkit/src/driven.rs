@@ -63,7 +63,7 @@ impl Driven {
     }
 
     /// Its description of itself at its start.
-    pub(crate) fn said(&self) -> Value {
+    pub(crate) fn description(&self) -> Value {
         self.object(&self.line())
     }
 

@@ -119,7 +119,7 @@ impl McpServer {
     }
 
     /// Headers and message of every request so far.
-    pub fn seen(&self) -> Vec<(HeaderMap, Value)> {
+    pub fn requests(&self) -> Vec<(HeaderMap, Value)> {
         self.state.seen.lock().expect("requests").clone()
     }
 }

@@ -81,7 +81,7 @@ impl Oidc {
     /// Starts a provider with new keys. Needs the services of `./test`.
     pub fn start() -> Self {
         let running = Driven::start("node", "oidc.mjs", &[]);
-        Self { issuer: text(&running.said(), "issuer"), running }
+        Self { issuer: text(&running.description(), "issuer"), running }
     }
 
     /// Its `iss`: an `http` URL on a loopback address.

@@ -72,7 +72,7 @@ impl LogWitness {
     }
 
     /// Largest size of a log that it has seen.
-    pub fn seen(&self, origin: &str) -> Option<u64> {
+    pub fn largest_size(&self, origin: &str) -> Option<u64> {
         self.inside.seen.lock().expect("what was seen").get(origin).map(|(size, _)| *size)
     }
 

@@ -45,7 +45,7 @@ pub struct Discovery {
 
 impl Discovery {
     /// The discovery document of `issuer`, which has to be a URL that `reach` accepts: one of
-    /// [`Endpoint::public`] and [`Endpoint::named`].
+    /// [`Endpoint::public`] and [`Endpoint::allowed`].
     pub fn of(
         issuer: &str,
         reach: fn(&str) -> Result<Endpoint, SettingsError>,
@@ -146,7 +146,7 @@ impl Discovery {
             url.host() == self.endpoint.url().host() && url.scheme() == self.endpoint.url().scheme()
         });
         let endpoint = if same_host && self.endpoint.reach() != Reach::Public {
-            Endpoint::named(address)
+            Endpoint::allowed(address)
         } else {
             Endpoint::public(address)
         };

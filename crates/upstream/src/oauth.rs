@@ -75,7 +75,7 @@ impl Endpoint {
             url.host() == near.url().host() && url.scheme() == near.url().scheme()
         });
         if same_host && near.reach() != crate::Reach::Public {
-            Self::named(text)
+            Self::allowed(text)
         } else {
             Self::public(text)
         }
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn only_the_host_that_the_operator_named_may_be_private() {
-        let named = Endpoint::named("http://127.0.0.1:1/mcp").unwrap();
+        let named = Endpoint::allowed("http://127.0.0.1:1/mcp").unwrap();
         let public = Endpoint::public("https://mcp.example/mcp").unwrap();
 
         assert!(Endpoint::found("http://127.0.0.1:2/token", &named).is_ok());

@@ -58,7 +58,7 @@ impl Endpoint {
 
     /// Parses the URL of a host that the operator named as allowed although it may be in a private
     /// network. `http` is accepted, and then reaches nothing but private addresses.
-    pub fn named(text: &str) -> Result<Self, SettingsError> {
+    pub fn allowed(text: &str) -> Result<Self, SettingsError> {
         let url = parse(text)?;
         let reach = if url.scheme() == "https" { Reach::Named } else { Reach::Private };
         Self { url, reach }.checked()
@@ -234,9 +234,9 @@ mod tests {
             assert!(Endpoint::public(text).is_err(), "{text}");
         }
         assert!(Endpoint::public("https://1.1.1.1/mcp").is_ok());
-        assert!(Endpoint::named("http://127.0.0.1:3001/mcp").is_ok());
-        assert!(Endpoint::named("http://1.1.1.1/mcp").is_err());
-        assert!(Endpoint::named("https://169.254.169.254/").is_err());
+        assert!(Endpoint::allowed("http://127.0.0.1:3001/mcp").is_ok());
+        assert!(Endpoint::allowed("http://1.1.1.1/mcp").is_err());
+        assert!(Endpoint::allowed("https://169.254.169.254/").is_err());
     }
 
     #[test]

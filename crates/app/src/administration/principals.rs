@@ -161,7 +161,8 @@ impl Administration {
         self.writable()?;
         let caller = ctx.caller();
         grants::check(caller, new.role.scopes())?;
-        let made = new.made(caller.org_id, self.base.ids(), self.base.now()).map_err(broken)?;
+        let made =
+            new.into_principal(caller.org_id, self.base.ids(), self.base.now()).map_err(broken)?;
         let change = json!({ "action": "created", "role": made.role.name() });
         let kind = EventType::PrincipalChanged;
         let event = row_of(&self.event(ctx, kind, "principal", made.id, Some(change)));

@@ -172,7 +172,8 @@ impl Administration {
             let message = "A label has 1 to 64 characters, none of them a control character.";
             return Err(Refusal::bad_request(message));
         }
-        let made = request.made(&principal, self.base.ids(), self.base.now()).map_err(broken)?;
+        let made =
+            request.into_token(&principal, self.base.ids(), self.base.now()).map_err(broken)?;
         let record = made.record;
         grants::check(ctx.caller(), record.scopes)?;
         let change = json!({ "principal": principal.id, "scopes": record.scopes });

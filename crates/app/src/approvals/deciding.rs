@@ -41,7 +41,7 @@ impl Approvals {
         let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
         let kind = kind_of(request.vote);
         for _ in 0..TRIES {
-            let found = self.seen(org, &looking, id).await?;
+            let found = self.find_visible(org, &looking, id).await?;
             if request.digest.as_ref().is_some_and(|digest| *digest != found.approval.digest) {
                 let message = "The digest is not that of the approval; look at it again.";
                 return Err(Refusal::bad_request(message));

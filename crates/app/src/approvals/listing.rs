@@ -224,7 +224,7 @@ impl Approvals {
         let looking = self.looking(ctx).await?;
         let now = self.base.now();
         let org = ctx.caller().org_id;
-        let found = self.seen(org, &looking, id).await?.approval;
+        let found = self.find_visible(org, &looking, id).await?.approval;
         let earlier = Some(self.earlier(org, &looking, &found, now).await?);
         Ok(ApprovalView { earlier, ..ApprovalView::new(found, now) })
     }
@@ -263,7 +263,7 @@ impl Approvals {
     }
 
     /// The approval of this id, unless the caller may not see it.
-    pub(super) async fn seen(
+    pub(super) async fn find_visible(
         &self,
         org: OrgId,
         looking: &Looking,

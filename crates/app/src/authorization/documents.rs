@@ -81,7 +81,7 @@ impl Documents {
     }
 
     /// The client whose document is known here at this moment; nothing is fetched.
-    pub(super) fn known(&self, id: &str, now: Timestamp) -> Option<Client> {
+    pub(super) fn find_loaded(&self, id: &str, now: Timestamp) -> Option<Client> {
         let known = self.known.get(id).filter(|known| now < known.until)?;
         known.client.clone().ok()
     }
@@ -161,7 +161,7 @@ impl Documents {
         let host = id.strip_prefix("https://").and_then(|rest| rest.split(['/', ':']).next());
         let is_private =
             host.is_some_and(|host| self.rules.private_hosts.iter().any(|it| it == host));
-        if is_private { Endpoint::named(id) } else { Endpoint::public(id) }
+        if is_private { Endpoint::allowed(id) } else { Endpoint::public(id) }
     }
 
     fn is_allowed(&self, id: &str) -> bool {

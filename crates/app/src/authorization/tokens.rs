@@ -196,7 +196,7 @@ impl Authorization {
     /// Returns false if the metadata document of the client, as it is known now, lists the address no more that
     /// the code was sent to.
     fn still_returns_to(&self, code: &AuthorizationCode) -> bool {
-        let known = self.documents.known(&code.granted.client.id, self.base.now());
+        let known = self.documents.find_loaded(&code.granted.client.id, self.base.now());
         let lists = |client: Client| {
             client.redirect_uris().iter().any(|uri| uri.admits(&code.redirect_uri))
         };

@@ -16,7 +16,7 @@ impl Calls {
     ) -> Result<ParsedCall, Rejection> {
         self.enter_stage(ctx, Stage::Limits);
         let known = match parsed.as_ref().map(|parsed| &parsed.claim) {
-            Ok(Some(claim)) => self.known(ctx.caller().org_id, claim).await,
+            Ok(Some(claim)) => self.find_meaning(ctx.caller().org_id, claim).await,
             Ok(None) | Err(_) => Ok(KeyMeaning::Free),
         };
         let cost = match (&parsed, &known) {

@@ -42,7 +42,7 @@ pub(super) struct Governed<'a> {
 
 /// Governance of a call whose approvals were used up or ended while it was judged: a denial by
 /// the policy that asked for the first of them.
-fn lost(governance: Governance, approvals: &[Approval]) -> Governance {
+fn deny_for_lost_approvals(governance: Governance, approvals: &[Approval]) -> Governance {
     let Some(AskingPolicy { id, reason, version }) = approvals.first().map(|it| &it.policy) else {
         return governance;
     };
@@ -74,7 +74,10 @@ impl Calls {
                 if let Some(unused) = self.unused(event, &approvals).await? {
                     self.policies.give_back(ctx, call.rates());
                     let governance = governance_of(call.ruling(), version, &[]);
-                    event.set_governance(lost(governance, slice::from_ref(&unused)));
+                    event.set_governance(deny_for_lost_approvals(
+                        governance,
+                        slice::from_ref(&unused),
+                    ));
                     return Err(self.awaited(&unused, Status::Expired));
                 }
                 self.follow_up(ctx, &visible.tool, call.ruling(), Went::Allowed);
@@ -100,7 +103,7 @@ impl Calls {
         mut event: Box<CallEvent>,
         approvals: &[Approval],
     ) -> Result<Answered, Box<Stopped>> {
-        event.governance = event.governance.take().map(|it| lost(it, approvals));
+        event.governance = event.governance.take().map(|it| deny_for_lost_approvals(it, approvals));
         let used = approvals.first().map(|it| self.awaited(it, Status::Consumed));
         self.refuse_call(event, used.unwrap_or(Refusal::Internal)).await
     }

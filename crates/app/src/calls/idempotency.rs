@@ -85,7 +85,11 @@ const CODES: [&str; 5] =
 
 impl Calls {
     /// Meaning of the key of a claim.
-    pub(crate) async fn known(&self, org: OrgId, claim: &Claim) -> Result<KeyMeaning, Refusal> {
+    pub(crate) async fn find_meaning(
+        &self,
+        org: OrgId,
+        claim: &Claim,
+    ) -> Result<KeyMeaning, Refusal> {
         let found =
             self.base.store.find_idempotency_key(org, &claim.digest, self.base.clock.now()).await;
         let Some(found) = found? else {

@@ -91,7 +91,7 @@ impl Calls {
         let Some(claim) = claim else {
             return Err(self.fail_unrecorded(&mut event, Executed::No, None));
         };
-        let refusal = match self.known(event.org(), claim).await {
+        let refusal = match self.find_meaning(event.org(), claim).await {
             Ok(KeyMeaning::Answered(replayed)) => return self.replay(&event.ctx, replayed).await,
             // Its holder has let go of it since: a further attempt can begin.
             Ok(KeyMeaning::Free) => {

@@ -135,7 +135,7 @@ impl Calls {
             Some(approval) if status == Some(Status::Pending) => {
                 TaskStep::Waits(self.awaited(&approval, Status::Pending))
             }
-            other => match self.known(org, &claim(ctx, task)).await? {
+            other => match self.find_meaning(org, &claim(ctx, task)).await? {
                 KeyMeaning::UnderWay(_) => TaskStep::UnderWay,
                 KeyMeaning::Free if other.is_some_and(|it| it.withdrawn) => TaskStep::Cancelled,
                 KeyMeaning::Free | KeyMeaning::Answered(_) | KeyMeaning::Reused(_) => {
@@ -174,7 +174,7 @@ impl Calls {
             let found = self.base.store.find_approval(org, task.call.approval).await?;
             let Some(found) = found else { return Ok(()) };
             // Looked at after the approval: a call that takes both changes the approval.
-            if !matches!(self.known(org, &claim(ctx, task)).await?, KeyMeaning::Free) {
+            if !matches!(self.find_meaning(org, &claim(ctx, task)).await?, KeyMeaning::Free) {
                 return Ok(());
             }
             if self.approvals.withdrawn(ctx, found).await? {

@@ -16,7 +16,7 @@ pub(crate) struct Authorizer(pub(crate) tokio::sync::Mutex<Option<(Arc<Server>, 
 
 impl Authorizer {
     /// The issuer that was found last, as an operator can be shown it.
-    pub(crate) async fn known(&self) -> Option<String> {
+    pub(crate) async fn last_issuer(&self) -> Option<String> {
         let known = self.0.lock().await;
         known.as_ref().map(|(server, _)| text::one_line(&server.issuer, MAX_SHOWN_CHARS))
     }

@@ -22,7 +22,7 @@ pub struct NewPrincipal {
 
 impl NewPrincipal {
     /// The principal with a new id. Fails if a name is none, or the role is not for its kind.
-    pub(crate) fn made(
+    pub(crate) fn into_principal(
         self,
         org_id: OrgId,
         ids: Ids<'_>,

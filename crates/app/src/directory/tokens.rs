@@ -46,7 +46,7 @@ pub struct TokenRequest {
 impl TokenRequest {
     /// The token for its principal, not stored yet. It can do no more than the principal's role
     /// allows, and it always ends.
-    pub(crate) fn made(
+    pub(crate) fn into_token(
         self,
         principal: &Principal,
         ids: Ids<'_>,

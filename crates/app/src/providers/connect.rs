@@ -90,7 +90,7 @@ impl Connecting {
         }
         let pages = format!("{}/console/", self.public_url.get()?);
         // Compared as it is kept, without `..` and other detours.
-        ReturnTo::kept(text).filter(|address| address.as_str().starts_with(&pages))
+        ReturnTo::from_stored(text).filter(|address| address.as_str().starts_with(&pages))
     }
 
     /// The address at which people learn how to decide about an approval, once it is known where

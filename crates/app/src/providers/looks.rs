@@ -48,7 +48,7 @@ impl Providers {
         id: &str,
     ) -> Result<ConnectionTest, Refusal> {
         let unknown = || Refusal::not_found("provider", id);
-        let record = self.seen(ctx, id).await?;
+        let record = self.find_visible(ctx, id).await?;
         let connection = self.connection_of(record).await?.ok_or_else(unknown)?;
         let asked_at = self.base.clock.now();
         let failure = if connection.status() == ProviderStatus::NeedsAuth {

@@ -175,7 +175,7 @@ impl Providers {
             }
         }
         let why = "the provider refuses the credentials";
-        self.lost(connection, &seen.record, why).await.map_err(Unlisted::Store)?;
+        self.mark_lost(connection, &seen.record, why).await.map_err(Unlisted::Store)?;
         Err(Unlisted::Call(error))
     }
 

@@ -172,12 +172,16 @@ impl Providers {
     /// One connection, if the caller may see it.
     pub async fn provider(&self, ctx: &Ctx, id: &str) -> Result<ProviderView, Refusal> {
         let unknown = || Refusal::not_found("provider", id);
-        let record = self.seen(ctx, id).await?;
+        let record = self.find_visible(ctx, id).await?;
         self.view(record).ok_or_else(unknown)
     }
 
     /// The record of a connection that the caller may see.
-    pub(crate) async fn seen(&self, ctx: &Ctx, id: &str) -> Result<ProviderRecord, Refusal> {
+    pub(crate) async fn find_visible(
+        &self,
+        ctx: &Ctx,
+        id: &str,
+    ) -> Result<ProviderRecord, Refusal> {
         let unknown = || Refusal::not_found("provider", id);
         let parsed: ProviderId = id.parse().map_err(|_| unknown())?;
         let caller = ctx.caller();
@@ -309,7 +313,7 @@ impl Providers {
             let configured = provider.declared.auth.oauth().and_then(OAuthSettings::issuer);
             let issuer = match configured {
                 Some(name) => Some(IssuerState::Configured(name.to_owned())),
-                None => provider.authorizer.known().await.map(IssuerState::Named),
+                None => provider.authorizer.last_issuer().await.map(IssuerState::Named),
             };
             states.push(ProviderState {
                 slug: slug.clone(),

@@ -74,7 +74,7 @@ pub(crate) fn people(issuer: &str) -> TrustRule {
 
 /// Both rules, with keys found by discovery that are good for a day while the issuer is down.
 pub(crate) fn trusting(issuer: &str) -> Trust {
-    let discovery = Discovery::of(issuer, Endpoint::named).unwrap();
+    let discovery = Discovery::of(issuer, Endpoint::allowed).unwrap();
     trusting_keys_at(issuer, KeyLocation::Discovery(discovery))
 }
 

@@ -58,7 +58,7 @@ async fn what_is_public_signs_nothing() {
 async fn an_issuer_that_never_answers_keeps_nobody_waiting_for_long() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let issuer = format!("http://{}", listener.local_addr().unwrap());
-    let jwks = Endpoint::named(&format!("{issuer}/jwks")).unwrap();
+    let jwks = Endpoint::allowed(&format!("{issuer}/jwks")).unwrap();
     let trust = trusting_keys_at(&issuer, KeyLocation::Jwks(jwks));
     let claims = json!({"iss": issuer, "iat": 1_795_172_535, "exp": 1_795_172_835}).to_string();
     let jwt = format!("{}.{}.AAAA", b64(r#"{"alg":"RS256","kid":"a"}"#), b64(claims));

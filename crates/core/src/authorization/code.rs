@@ -64,7 +64,7 @@ impl CodeChallenge {
 
     /// One that was kept.
     #[must_use]
-    pub const fn kept(bytes: [u8; 32]) -> Self {
+    pub const fn from_stored(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

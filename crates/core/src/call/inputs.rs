@@ -260,8 +260,8 @@ mod tests {
         Arc::new(Tool::new(&bank, definition, Timestamp::default()).unwrap())
     }
 
-    fn kept(policies: &str, phase: Phase, value: &Value, found: &[&str]) -> Value {
-        kept_of(policies, member(), phase, value, found)
+    fn stored_inputs(policies: &str, phase: Phase, value: &Value, found: &[&str]) -> Value {
+        stored_inputs_of(policies, member(), phase, value, found)
     }
 
     fn member() -> Identity {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     /// The inputs, which are in canonical form.
-    fn kept_of(
+    fn stored_inputs_of(
         policies: &str,
         identity: Identity,
         phase: Phase,
@@ -310,7 +310,7 @@ mod tests {
     fn only_what_a_policy_reads_is_kept() {
         let input = json!({"amount": 7, "secret": "s3cr3t", "to": {"name": "bob", "iban": "DE00"}});
 
-        let kept = kept(READING, Phase::Request, &input, &[]);
+        let kept = stored_inputs(READING, Phase::Request, &input, &[]);
 
         assert_eq!(kept["input"], json!({"amount": 7, "to": {"name": "bob"}}));
         let paths = ["context.input.amount", "context.input.note", "context.input.to.name"];
@@ -323,7 +323,7 @@ mod tests {
     fn what_dlp_found_something_in_is_neither_kept_nor_known() {
         let input = json!({"amount": 7, "note": "me@example.com", "to": {"name": "bob"}});
 
-        let kept = kept(READING, Phase::Request, &input, &["/note", "/to/iban"]);
+        let kept = stored_inputs(READING, Phase::Request, &input, &["/note", "/to/iban"]);
 
         assert_eq!(kept["input"], json!({"amount": 7}));
         assert_eq!(kept["input_paths"], json!(["context.input.amount"]));
@@ -333,7 +333,7 @@ mod tests {
     fn a_member_that_is_too_large_is_neither_kept_nor_known() {
         let input = json!({"amount": 7, "note": "n".repeat(5000)});
 
-        let kept = kept(READING, Phase::Request, &input, &[]);
+        let kept = stored_inputs(READING, Phase::Request, &input, &[]);
 
         assert_eq!(kept["input_paths"], json!(["context.input.amount", "context.input.to.name"]));
     }
@@ -342,7 +342,7 @@ mod tests {
     fn nothing_of_the_input_is_kept_when_no_policy_reads_it() {
         let permit = "@id(\"base\") permit (principal, action, resource);";
 
-        let kept = kept(permit, Phase::Request, &json!({"amount": 7}), &[]);
+        let kept = stored_inputs(permit, Phase::Request, &json!({"amount": 7}), &[]);
 
         assert_eq!(kept.get("input"), None);
     }
@@ -360,7 +360,8 @@ mod tests {
             withheld: values("mail"),
             ..member()
         };
-        let kept = |policies| kept_of(policies, who.clone(), Phase::Request, &json!({}), &[]);
+        let kept =
+            |policies| stored_inputs_of(policies, who.clone(), Phase::Request, &json!({}), &[]);
 
         let some = kept(reading);
         let all = kept(any);
@@ -381,7 +382,7 @@ mod tests {
         let claims = claims.map(|(name, value)| (name.to_owned(), values(value))).into();
         let who = Identity { claims, ..member() };
 
-        let kept = kept_of(reading, who, Phase::Request, &json!({}), &[]);
+        let kept = stored_inputs_of(reading, who, Phase::Request, &json!({}), &[]);
 
         assert_eq!(kept["principal"]["claims"], json!({"acr": ["gold"], "amr": ["hwk"]}));
         let paths = json!(["principal.tags.acr", "principal.tags.amr"]);
@@ -390,7 +391,8 @@ mod tests {
 
     #[test]
     fn of_the_result_is_kept_what_response_policies_read() {
-        let kept = kept(READING, Phase::Response, &json!({"state": "even", "rows": [1]}), &[]);
+        let kept =
+            stored_inputs(READING, Phase::Response, &json!({"state": "even", "rows": [1]}), &[]);
 
         assert_eq!(kept["output"], json!({"state": "even"}));
         assert_eq!(kept["output_paths"], json!(["context.output.state"]));

@@ -57,7 +57,7 @@ impl PkceVerifier {
 
     /// One that was kept.
     #[must_use]
-    pub const fn kept(secret: Secret) -> Self {
+    pub const fn from_stored(secret: Secret) -> Self {
         Self(secret)
     }
 
@@ -265,7 +265,7 @@ impl ReturnTo {
 
     /// One that was kept after it was checked.
     #[must_use]
-    pub fn kept(text: &str) -> Option<Self> {
+    pub fn from_stored(text: &str) -> Option<Self> {
         Url::parse(text).ok().map(Self)
     }
 
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn the_challenge_is_that_of_rfc_7636() {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
-        let verifier = PkceVerifier::kept(Secret::new(verifier.to_owned()));
+        let verifier = PkceVerifier::from_stored(Secret::new(verifier.to_owned()));
 
         assert_eq!(verifier.challenge(), "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
         assert_eq!(PkceVerifier::generate(&Fixed(1)).secret().expose().len(), 43);

@@ -117,7 +117,7 @@ impl LoginAttempt {
     /// The secret behind the PKCE challenge.
     #[must_use]
     pub fn verifier(&self) -> PkceVerifier {
-        PkceVerifier::kept(Secret::new(self.verifier.clone()))
+        PkceVerifier::from_stored(Secret::new(self.verifier.clone()))
     }
 
     /// Proof that the login needs besides the identity of the person.

@@ -136,7 +136,7 @@ async fn conversation(
     let params = params.clone();
     let meta = meta.clone();
     let org = ctx.caller().org_id;
-    let taken = move || question::taken(params.root(), meta.root(), era);
+    let taken = move || question::take_conversation(params.root(), meta.root(), era);
     Ok(gateway.app.base.worked(org, arrived.bytes, taken).await??)
 }
 

@@ -19,7 +19,7 @@ use crate::outcome::Failure;
 /// Takes what a call says about questions out of its parameters. Answers without a state are ignored,
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need
 /// an open stream for it.
-pub(super) fn taken(
+pub(super) fn take_conversation(
     params: Node<'_>,
     meta: Node<'_>,
     era: Era,

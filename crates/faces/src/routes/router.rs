@@ -133,7 +133,7 @@ async fn no_such_path(gateway: Arc<Gateway>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let path = parts.uri.path();
     let needs_token = path == "/v1" || path.starts_with("/v1/") || path.starts_with("/scim/");
-    if needs_token && let Err(refused) = caller::lost(&parts, &gateway).await {
+    if needs_token && let Err(refused) = caller::charge_unknown_path(&parts, &gateway).await {
         return refused.into_response();
     }
     not_found(&Request::from_parts(parts, body)).into_response()
@@ -185,8 +185,11 @@ async fn wrong_method(
     {
         return answer;
     }
-    let authenticated =
-        if spec.access.is_open() { Ok(()) } else { caller::lost(&parts, &gateway).await };
+    let authenticated = if spec.access.is_open() {
+        Ok(())
+    } else {
+        caller::charge_unknown_path(&parts, &gateway).await
+    };
     let refused = match authenticated {
         Ok(()) => Refusal::MethodNotAllowed { allow }.into(),
         Err(refused) => refused,

@@ -185,7 +185,7 @@ impl WitnessSettings {
 
     fn declare(&self, outbound: &Outbound) -> Result<WitnessedBy, String> {
         let endpoint = if self.allow_private {
-            Endpoint::named(&self.url)
+            Endpoint::allowed(&self.url)
         } else {
             Endpoint::public(&self.url)
         };

@@ -143,7 +143,7 @@ impl External {
             return Err("`timeout_ms` is 1 to 30000".to_owned());
         }
         let endpoint = if self.allow_private {
-            upstream::Endpoint::named(&self.url)
+            upstream::Endpoint::allowed(&self.url)
         } else {
             upstream::Endpoint::public(&self.url)
         };

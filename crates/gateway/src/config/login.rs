@@ -121,7 +121,7 @@ impl IssuerEntry {
             return Err("`name` has 1 to 32 letters, digits, `-` and `_`".to_owned());
         }
         let label = self.label.clone().unwrap_or_else(|| self.name.clone());
-        let reach = if is_private { Endpoint::named } else { Endpoint::public };
+        let reach = if is_private { Endpoint::allowed } else { Endpoint::public };
         let discovery = Discovery::of(&self.issuer, reach);
         text("label", &label)?;
         text("client_id", &self.client_id)?;

@@ -21,8 +21,11 @@ impl Receiver<'_> {
     /// The way to it. The error says what to change.
     pub(super) fn declare(&self, outbound: &Outbound) -> Result<OtlpReceiver, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
-        let endpoint =
-            if self.allow_private { Endpoint::named(self.url) } else { Endpoint::public(self.url) };
+        let endpoint = if self.allow_private {
+            Endpoint::allowed(self.url)
+        } else {
+            Endpoint::public(self.url)
+        };
         let endpoint = endpoint.map_err(|error| text(&error))?;
         let credential = match (self.token, self.token_header) {
             (None, None) => None,

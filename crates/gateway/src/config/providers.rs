@@ -221,7 +221,7 @@ impl Provider {
 
     /// Networks that addresses of this provider may reach.
     fn reach(&self) -> fn(&str) -> Result<upstream::Endpoint, upstream::SettingsError> {
-        if self.allow_private { upstream::Endpoint::named } else { upstream::Endpoint::public }
+        if self.allow_private { upstream::Endpoint::allowed } else { upstream::Endpoint::public }
     }
 
     fn auth(&self, connect: &Connect) -> Result<Auth, String> {

@@ -342,7 +342,7 @@ impl IssuerKeys {
             return Err("`stale_keys_for` is 7 days at most".to_owned());
         }
         let reach =
-            if self.allow_private == Some(true) { Endpoint::named } else { Endpoint::public };
+            if self.allow_private == Some(true) { Endpoint::allowed } else { Endpoint::public };
         let location = match (&self.jwks, &self.jwks_url) {
             (Some(jwks), None) => return self.written_down(jwks),
             (None, Some(url)) => KeyLocation::Jwks(reach(url).map_err(in_key("jwks_url"))?),

@@ -30,7 +30,7 @@ impl WebhookSettings {
     fn declared(&self, outbound: &Outbound) -> Result<Webhook, String> {
         let url = self.url.read()?;
         let endpoint = if self.allow_private {
-            Endpoint::named(url.expose())
+            Endpoint::allowed(url.expose())
         } else {
             Endpoint::public(url.expose())
         };

@@ -51,7 +51,7 @@ pub(crate) fn approver(gateway: &Gateway, org: &str) -> Principal {
 }
 
 /// The approval that an answer says it waits for.
-pub(crate) fn asked(answer: &Answer) -> String {
+pub(crate) fn pending_approval(answer: &Answer) -> String {
     let id = answer.at("/error/details/approval/id").as_str();
     id.unwrap_or_else(|| panic!("no approval: {}", answer.text)).to_owned()
 }
@@ -64,16 +64,16 @@ pub(crate) async fn decide(gateway: &Gateway, who: &Principal, id: &str, vote: &
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_of_one_principal() {
     let (scene, admin) = asking_scene().await;
-    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
+    let id = pending_approval(&scene.invoke("pay", json!({"amount": 7})).await);
     decide(&scene.gateway, &admin, &id, "approve").await;
     let other = scene.gateway.service(&scene.who.org, "mcps:read mcps:invoke approvals:decide");
 
     let answer = scene.gateway.invoke(&other, "up:pay", json!({"amount": 7})).await;
 
     check(&scene.gateway, &other, &answer, PENDING).await;
-    assert_ne!(asked(&answer), id);
+    assert_ne!(pending_approval(&answer), id);
     // A service account decides nothing, whatever its scopes.
-    let decided = decide(&scene.gateway, &other, &asked(&answer), "approve").await;
+    let decided = decide(&scene.gateway, &other, &pending_approval(&answer), "approve").await;
     assert!([403, 404].contains(&decided.status.as_u16()), "{}", decided.text);
 }
 
@@ -81,7 +81,7 @@ async fn an_approval_is_of_one_principal() {
 async fn of_many_callers_at_once_as_many_run_as_the_policy_says() {
     let (scene, admin) = asking_scene().await;
     for (tool, uses) in [("pay", 1), ("export", 3)] {
-        let id = asked(&scene.invoke(tool, json!({"n": 1})).await);
+        let id = pending_approval(&scene.invoke(tool, json!({"n": 1})).await);
         decide(&scene.gateway, &admin, &id, "approve").await;
         let before = scene.upstream.calls().len();
 
@@ -107,7 +107,7 @@ async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() 
     for _ in 0..6 {
         let answer = keyed().await;
         scene.check(&answer, PENDING).await;
-        id = asked(&answer);
+        id = pending_approval(&answer);
     }
 
     decide(&scene.gateway, &admin, &id, "approve").await;
@@ -123,8 +123,8 @@ async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
     let (scene, admin) = asking_scene().await;
     let pending = json!({"amount": 1});
     let approved = json!({"amount": 2});
-    let waits = asked(&scene.invoke("pay", pending.clone()).await);
-    let granted = asked(&scene.invoke("pay", approved.clone()).await);
+    let waits = pending_approval(&scene.invoke("pay", pending.clone()).await);
+    let granted = pending_approval(&scene.invoke("pay", approved.clone()).await);
     decide(&scene.gateway, &admin, &granted, "approve").await;
 
     edit(&scene, "ttl=15m", "ttl=20m");
@@ -137,7 +137,7 @@ async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
     for (input, before) in [(pending, waits), (approved, granted)] {
         let answer = scene.invoke("pay", input).await;
         scene.check(&answer, PENDING).await;
-        assert_ne!(asked(&answer), before);
+        assert_ne!(pending_approval(&answer), before);
     }
     assert!(scene.upstream.calls().is_empty());
 }
@@ -147,7 +147,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     let (scene, admin) = asking_scene().await;
     let mut waiting = Vec::new();
     for amount in 0..3 {
-        waiting.push(asked(&scene.invoke("pay", json!({ "amount": amount })).await));
+        waiting.push(pending_approval(&scene.invoke("pay", json!({ "amount": amount })).await));
     }
     let policy = async || scene.gateway.get(&admin, "/v1/policies/payouts").await;
     let version = policy().await.at("/data/version").clone();
@@ -175,7 +175,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     assert_eq!(status, 1, "{told}");
     assert!(told.contains("changed since") || told.contains("it is expired"), "{told}");
     let anew = scene.invoke("pay", json!({"amount": 0})).await;
-    assert_ne!(asked(&anew), waiting[0]);
+    assert_ne!(pending_approval(&anew), waiting[0]);
     assert!(scene.upstream.calls().is_empty());
 }
 
@@ -185,7 +185,7 @@ async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named
     let mut scene = scene_under(POLICIES, vec![tool("pay", held)]).await;
     let admin = approver(&scene.gateway, &scene.who.org);
     let input = json!({"amount": 7});
-    let id = asked(&scene.invoke("pay", input.clone()).await);
+    let id = pending_approval(&scene.invoke("pay", input.clone()).await);
     decide(&scene.gateway, &admin, &id, "approve").await;
 
     {
@@ -201,7 +201,7 @@ async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named
 
     let answer = scene.invoke("pay", input).await;
     scene.check(&answer, PENDING).await;
-    assert_ne!(asked(&answer), id);
+    assert_ne!(pending_approval(&answer), id);
     assert_eq!(scene.upstream.calls().len(), 1);
     let died = list(&scene.gateway, &admin, "outcome=unknown").await;
     assert_eq!(died.len(), 1, "{died:#?}");
@@ -265,7 +265,7 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_of_another_org_is_nobodys() {
     let (scene, _) = asking_scene().await;
-    let id = asked(&scene.invoke("pay", json!({"amount": 7})).await);
+    let id = pending_approval(&scene.invoke("pay", json!({"amount": 7})).await);
     let org = scene.gateway.org("other", &ENOUGH);
     let stranger = approver(&scene.gateway, &org);
 

@@ -45,7 +45,7 @@ async fn logged(calls: usize) -> (Gateway, Principal) {
 fn verify(gateway: &Gateway, file: &Path, key: &VerifierKey, more: &[&str]) -> (i32, String) {
     let mut command = gateway.command();
     command.args(["audit", "verify"]).arg(file).arg("--key").arg(key.to_string()).args(more);
-    told(command)
+    run_to_end(command)
 }
 
 /// The same of the verifier in Python.
@@ -53,7 +53,7 @@ fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i3
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_audit.py");
     let mut command = std::process::Command::new("python3");
     command.arg(script).arg(file).arg(key.to_string()).args(since);
-    told(command)
+    run_to_end(command)
 }
 
 /// The output of `audit verify --org`, which has to end with this code and hold this part.
@@ -103,7 +103,7 @@ fn pack_in_full(gateway: &Gateway, id: &str) {
     gateway.tamper(&format!("UPDATE audit_events SET packed = {bytes} WHERE id = '{id}'"));
 }
 
-fn told(mut command: std::process::Command) -> (i32, String) {
+fn run_to_end(mut command: std::process::Command) -> (i32, String) {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let told = text(&output.stdout) + &text(&output.stderr);

@@ -16,7 +16,7 @@ async fn echoing(config: &str, policies: &str) -> Scene {
 }
 
 /// The detached values, the commitments and the salts of the event of an answer.
-async fn kept(scene: &Scene, answer: &Answer) -> (Value, Value, Value) {
+async fn recorded_parts(scene: &Scene, answer: &Answer) -> (Value, Value, Value) {
     let mut found = events(&scene.gateway, &scene.who, &request_id(answer)).await;
     assert_eq!(found.len(), 1, "{}", answer.text);
     let mut event = found.remove(0);
@@ -38,7 +38,7 @@ async fn without_a_word_payloads_are_only_committed_to() {
 
     let answer = scene.invoke("echo", input.clone()).await;
 
-    let (values, commitments, salts) = kept(&scene, &answer).await;
+    let (values, commitments, salts) = recorded_parts(&scene, &answer).await;
     for member in ["input", "output"] {
         assert!(values[member].is_null(), "{values}");
         assert_opens(&commitments, &salts, member, &input);
@@ -65,19 +65,19 @@ async fn policies_say_what_is_kept_of_which_call() {
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!(answer.at("/result"), &input, "what is kept changes no answer");
     }
-    let (values, commitments, salts) = kept(&scene, &full).await;
+    let (values, commitments, salts) = recorded_parts(&scene, &full).await;
     for member in ["input", "output"] {
         assert_eq!(values[member], input);
         assert_opens(&commitments, &salts, member, &input);
     }
-    let (values, commitments, salts) = kept(&scene, &masked).await;
+    let (values, commitments, salts) = recorded_parts(&scene, &masked).await;
     for member in ["input", "output"] {
         let value = &values[member];
         assert_eq!(value["n"], 1, "{value}");
         assert!(!value.to_string().contains("ann@"), "{value}");
         assert_opens(&commitments, &salts, member, value);
     }
-    let (values, commitments, salts) = kept(&scene, &off).await;
+    let (values, commitments, salts) = recorded_parts(&scene, &off).await;
     for member in ["input", "output"] {
         assert!(values[member].is_null() && commitments.get(member).is_none(), "{commitments}");
         assert!(salts.get(member).is_none(), "{salts}");
@@ -100,12 +100,16 @@ async fn the_configuration_speaks_where_policies_do_not_and_of_several_the_least
     let denied = scene.invoke("dropped", input.clone()).await;
     let long = scene.invoke("echo", json!({"text": "x".repeat(65 * 1024)})).await;
 
-    assert_eq!(kept(&scene, &full).await.0["output"], input);
-    let (values, commitments, _) = kept(&scene, &committed).await;
+    assert_eq!(recorded_parts(&scene, &full).await.0["output"], input);
+    let (values, commitments, _) = recorded_parts(&scene, &committed).await;
     assert!(values["input"].is_null() && commitments["input"].is_string(), "{values}");
     assert_eq!(denied.status, 403);
-    assert_eq!(kept(&scene, &denied).await.0["input"], input, "what was denied is kept as well");
-    let (values, commitments, _) = kept(&scene, &long).await;
+    assert_eq!(
+        recorded_parts(&scene, &denied).await.0["input"],
+        input,
+        "what was denied is kept as well"
+    );
+    let (values, commitments, _) = recorded_parts(&scene, &long).await;
     assert!(values["input"].is_null() && commitments["input"].is_string(), "too long to be kept");
 }
 
@@ -116,7 +120,7 @@ async fn with_off_not_even_a_refused_call_is_committed_to() {
     let answers = [scene.invoke("echo", json!({})).await, scene.invoke("nothing", json!({})).await];
 
     for answer in &answers {
-        let (_, commitments, _) = kept(&scene, answer).await;
+        let (_, commitments, _) = recorded_parts(&scene, answer).await;
         assert!(commitments.get("input").is_none(), "{commitments}");
         assert!(commitments["source_ip"].is_string(), "{commitments}");
     }

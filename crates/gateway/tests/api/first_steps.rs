@@ -25,7 +25,7 @@ fn portcullis(folder: &Path, arguments: &[&str]) -> Output {
     command.output().expect("the binary")
 }
 
-fn told(output: &Output) -> String {
+fn stderr_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -39,8 +39,8 @@ fn a_command_in_the_wrong_folder_makes_no_installation() {
 
     let created = portcullis(folder.path(), &["org", "create", "acme"]);
 
-    assert_eq!(created.status.code(), Some(1), "{}", told(&created));
-    assert!(told(&created).contains("--config"), "{}", told(&created));
+    assert_eq!(created.status.code(), Some(1), "{}", stderr_of(&created));
+    assert!(stderr_of(&created).contains("--config"), "{}", stderr_of(&created));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -63,12 +63,16 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
     let begun = command(&["policy", "init"]);
     let checked = command(&["check"]);
 
-    assert!(told(&unmade).contains("portcullis key new"), "{}", told(&unmade));
+    assert!(stderr_of(&unmade).contains("portcullis key new"), "{}", stderr_of(&unmade));
     assert!(made.status.success() && mode(&folder.path().join("data/key")) == 0o600);
-    assert!(told(&again).contains("already"), "{}", told(&again));
-    assert!(told(&ungoverned).contains("portcullis policy init"), "{}", told(&ungoverned));
-    assert!(begun.status.success(), "{}", told(&begun));
-    assert!(checked.status.success(), "{}", told(&checked));
+    assert!(stderr_of(&again).contains("already"), "{}", stderr_of(&again));
+    assert!(
+        stderr_of(&ungoverned).contains("portcullis policy init"),
+        "{}",
+        stderr_of(&ungoverned)
+    );
+    assert!(begun.status.success(), "{}", stderr_of(&begun));
+    assert!(checked.status.success(), "{}", stderr_of(&checked));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,7 +135,7 @@ fn the_first_steps_of_the_readme_work_as_typed() {
         .output()
         .unwrap();
 
-    assert!(typed.status.success(), "{}", told(&typed));
+    assert!(typed.status.success(), "{}", stderr_of(&typed));
     assert_eq!(rest.len(), 6, "{rest:?}");
     let said = String::from_utf8_lossy(&typed.stdout).into_owned();
     assert!(said.contains("sample: connected") && said.contains("svc_live_"), "{said}");

@@ -18,7 +18,7 @@ fn note() -> serde_json::Value {
 }
 
 /// The three numbers and the name.
-fn shown(answer: &Answer) -> (i64, i64, String) {
+fn limit_headers(answer: &Answer) -> (i64, i64, String) {
     let number = |name| answer.header(name).parse().unwrap();
     let resource = answer.header("x-ratelimit-resource").to_owned();
     (number("x-ratelimit-limit"), number("x-ratelimit-remaining"), resource)
@@ -35,7 +35,7 @@ async fn of_sixty_requests_at_once_exactly_as_many_pass_as_the_plan_allows() {
 
     assert_eq!((count(&answers, 200), count(&answers, 429)), (20, 40));
     for answer in answers {
-        assert!(answer.status != 200 || (0..20).contains(&shown(&answer).1), "{answer:?}");
+        assert!(answer.status != 200 || (0..20).contains(&limit_headers(&answer).1), "{answer:?}");
         assert_framed(&answer, "one of sixty");
     }
 }
@@ -67,8 +67,8 @@ async fn a_429_tells_when_to_come_back_and_costs_nothing() {
     let requests = gateway.get(&who, "/v1/mcps").await;
     let again = gateway.invoke(&who, "sample:create_note", note()).await;
 
-    assert_eq!(shown(&invocations), (1, 0, "invocations".to_owned()));
-    assert_eq!((last.status.as_u16(), shown(&last)), (200, (3, 0, "requests".to_owned())));
+    assert_eq!(limit_headers(&invocations), (1, 0, "invocations".to_owned()));
+    assert_eq!((last.status.as_u16(), limit_headers(&last)), (200, (3, 0, "requests".to_owned())));
     for (answer, resource, limit) in
         [(&invocations, "invocations", 1), (&requests, "requests", 3), (&again, "requests", 3)]
     {
@@ -77,7 +77,7 @@ async fn a_429_tells_when_to_come_back_and_costs_nothing() {
         assert_enveloped(answer, resource);
         let details = answer.at("/error/details");
         assert_eq!((&details["resource"], &details["limit"]), (&json!(resource), &json!(limit)));
-        assert_eq!(shown(answer), (limit, 0, resource.to_owned()));
+        assert_eq!(limit_headers(answer), (limit, 0, resource.to_owned()));
         let wait: i64 = answer.header("retry-after").parse().unwrap();
         let reset: i64 = answer.header("x-ratelimit-reset").parse().unwrap();
         assert_eq!(details["retry_after"].to_string(), wait.to_string());
@@ -102,7 +102,7 @@ async fn a_denied_call_costs_an_invocation_and_one_that_names_no_tool_does_not()
     let reader = gateway.service(&org, "mcps:read");
     let remaining = |answer: &Answer| {
         assert_eq!(answer.header("x-ratelimit-resource"), "invocations");
-        shown(answer).1
+        limit_headers(answer).1
     };
 
     let denied = gateway.invoke(&who, "sample:create_note", note()).await;
@@ -192,7 +192,10 @@ async fn a_source_gets_sixty_refusals_a_minute_and_its_valid_tokens_pass_all_the
     assert_eq!((count(&answers, 401), count(&answers, 429)), (60, 40));
     for answer in &answers {
         assert_framed(answer, "a stranger");
-        assert_eq!((shown(answer).0, shown(answer).2.as_str()), (60, "unauthenticated"));
+        assert_eq!(
+            (limit_headers(answer).0, limit_headers(answer).2.as_str()),
+            (60, "unauthenticated")
+        );
         if answer.status == 429 {
             assert_eq!(answer.at("/error/details/resource"), "unauthenticated");
         }

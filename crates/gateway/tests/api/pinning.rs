@@ -72,7 +72,7 @@ impl Scene {
         changes
     }
 
-    fn told(&self, command: &str) -> String {
+    fn run(&self, command: &str) -> String {
         let command = format!("{command} --config {}", self.gateway.config_file().display());
         self.gateway.run(&words(&command))
     }
@@ -259,7 +259,7 @@ async fn under_review_new_tools_wait_as_well() {
 
     let waiting = scene.admin("tool list --waiting --provider other");
     assert_eq!(waiting.as_array().map(Vec::len), Some(2));
-    let diff = scene.told("tool diff other:a");
+    let diff = scene.run("tool diff other:a");
     assert!(diff.contains("+ Gives back what a was given."), "{diff}");
     scene.admin("tool accept --provider other");
 
@@ -267,7 +267,7 @@ async fn under_review_new_tools_wait_as_well() {
         scene.until_status(accepted, "available").await;
     }
     scene.invoke("other:b").await.ok();
-    assert_eq!(scene.told("tool accept --provider other").trim(), "nothing waits");
+    assert_eq!(scene.run("tool accept --provider other").trim(), "nothing waits");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,13 +322,13 @@ async fn the_commands_hide_nothing_and_accept_only_what_was_looked_at() {
     schema["inputSchema"] = json!({"type": "object", "properties": {"x": {"enum": ["one"]}}});
     let scene = scene(vec![schema.clone()], "").await;
     scene.until_status("a", "available").await;
-    assert!(scene.told("tool diff other:a").contains("nothing"), "nothing waits yet");
+    assert!(scene.run("tool diff other:a").contains("nothing"), "nothing waits yet");
     schema["inputSchema"]["properties"]["x"]["enum"] = json!(["one", "t\two"]);
     schema["annotations"] = json!({"readOnlyHint": false});
     scene.server.change_tools(vec![schema]);
     scene.until_status("a", "quarantined").await;
 
-    let diff = scene.told("tool diff other:a");
+    let diff = scene.run("tool diff other:a");
     assert!(diff.contains("/inputSchema/properties/x/enum"), "{diff}");
     assert!(diff.contains("t\\two") && diff.contains("/annotations/readOnlyHint"), "{diff}");
     for (command, wanted) in [
@@ -341,7 +341,7 @@ async fn the_commands_hide_nothing_and_accept_only_what_was_looked_at() {
     assert_fails(&scene.gateway, &["tool", "diff", "no id"], 1, "tool list").await;
     assert_fails(&scene.gateway, &["tool", "accept"], 2, "").await;
     scene.until_status("a", "quarantined").await;
-    let accepted = scene.told("tool accept other:a");
+    let accepted = scene.run("tool accept other:a");
     assert!(accepted.starts_with("accepted other:a (sha256:"), "{accepted}");
     scene.until_status("a", "available").await;
 }

@@ -64,7 +64,7 @@ impl Desk {
 
     /// The output of a command, which has to end with this code and hold this part.
     async fn says(&self, command: &str, code: i32, part: &str) -> String {
-        said(&self.policy(command).await, code, part)
+        assert_printed(&self.policy(command).await, code, part)
     }
 
     /// The output of a command with `--json`.
@@ -74,14 +74,14 @@ impl Desk {
     }
 }
 
-fn said(output: &Output, code: i32, part: &str) -> String {
-    let (ended, text) = told(output);
+fn assert_printed(output: &Output, code: i32, part: &str) -> String {
+    let (ended, text) = code_and_text(output);
     assert_eq!(ended, code, "{text}");
     assert!(text.contains(part), "`{part}` in {text}");
     text
 }
 
-fn told(output: &Output) -> (i32, String) {
+fn code_and_text(output: &Output) -> (i32, String) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);
     assert!(!text.contains("panicked"), "{text}");
@@ -146,7 +146,7 @@ async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() 
     let unknown = desk.says("validate", 0, "`Mcp::User::\"ana\"` is nobody's").await;
     desk.gateway.org("acme", &[]);
     let ana = desk.gateway.admin(&["principal", "create", "ana"]);
-    let (_, known) = told(&desk.policy("validate").await);
+    let (_, known) = code_and_text(&desk.policy("validate").await);
 
     assert!(!unknown.contains("write"), "{unknown}");
     let advice = format!("write `Mcp::User::{}` in place of", ana["id"]);
@@ -294,14 +294,14 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     let wrong =
         r#"@id("typo") permit (principal, action == Mcp::Action::"sample:list_item", resource);"#;
 
-    said(&run(&gateway, &["policy", "validate"]).await, 0, "");
+    assert_printed(&run(&gateway, &["policy", "validate"]).await, 0, "");
     fs::write(&file, format!("{POLICIES}\n{wrong}")).unwrap();
-    said(&run(&gateway, &["policy", "validate"]).await, 1, "no such tool");
+    assert_printed(&run(&gateway, &["policy", "validate"]).await, 1, "no such tool");
     fs::write(&file, POLICIES).unwrap();
-    said(&run(&gateway, &["check"]).await, 0, "sample: known, ");
-    said(&run(&gateway, &["check", "--start"]).await, 1, "exit code 3");
+    assert_printed(&run(&gateway, &["check"]).await, 0, "sample: known, ");
+    assert_printed(&run(&gateway, &["check", "--start"]).await, 1, "exit code 3");
     let ask = ["policy", "validate", "--ask"];
-    said(&run(&gateway, &ask).await, 0, "its tools are not known here");
+    assert_printed(&run(&gateway, &ask).await, 0, "its tools are not known here");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -311,14 +311,14 @@ async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
     let set = || gateway.get(&who, "/v1/policies");
     until(set, |it| it.at("/data/policy_set/last_reload/status") == "failed").await;
 
-    said(&run(&gateway, &["policy", "reload"]).await, 0, "");
+    assert_printed(&run(&gateway, &["policy", "reload"]).await, 0, "");
     until(set, |it| it.at("/data/policy_set/active").as_u64() == Some(0)).await;
-    said(&run(&gateway, &["policy", "diff"]).await, 0, "");
+    assert_printed(&run(&gateway, &["policy", "diff"]).await, 0, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reload_says_when_nothing_serves() {
     let gateway = gateway().policies(POLICIES).prepare();
 
-    said(&run(&gateway, &["policy", "reload"]).await, 1, "nothing serves");
+    assert_printed(&run(&gateway, &["policy", "reload"]).await, 1, "nothing serves");
 }

@@ -16,7 +16,7 @@ impl Scene {
     }
 
     /// All events of a type, whole, oldest first, as an auditor sees them.
-    async fn told(&self, auditor: &Principal, kind: &str) -> Vec<Value> {
+    async fn list_events(&self, auditor: &Principal, kind: &str) -> Vec<Value> {
         list_of(&self.gateway, auditor, kind, "").await
     }
 
@@ -48,7 +48,7 @@ async fn an_erased_event_keeps_its_place_and_its_commitments() {
         assert_eq!(after[part], before[part], "{part}");
     }
     assert_eq!(after["integrity"]["leaf_hash"], before["integrity"]["leaf_hash"]);
-    let told = scene.told(&auditor, "audit.erased").await;
+    let told = scene.list_events(&auditor, "audit.erased").await;
     assert_eq!(told.len(), 1);
     let target = json!({
         "type": "audit_event", "id": answer.event_id(), "credential": null, "provider_id": null,
@@ -85,12 +85,12 @@ async fn a_hold_keeps_what_was_to_be_erased_and_both_is_told() {
     assert!(erased["erased"].as_u64().expect("a count") >= 1, "{erased}");
     let after = scene.event(&answer).await;
     assert!(after["detached"]["input"].is_null() && after["detached"]["actor_name"].is_null());
-    let told = scene.told(&auditor, "audit.erased").await;
+    let told = scene.list_events(&auditor, "audit.erased").await;
     assert_eq!(told.len(), 2);
     assert_eq!(told[0]["outcome"]["status"], "denied");
     assert_eq!(told[0]["detached"]["erasure"]["held"], refused["held"]);
     assert_eq!(told[1]["outcome"]["status"], "success");
-    let changed = scene.told(&auditor, "audit.hold_changed").await;
+    let changed = scene.list_events(&auditor, "audit.hold_changed").await;
     let ids: Vec<_> = changed.iter().map(|it| it["target"]["id"].clone()).collect();
     assert_eq!(ids, [json!(laid_id), json!(laid_id)]);
     assert_eq!(changed[0]["detached"]["hold"]["laid"]["reason"], "a lawsuit");
@@ -110,7 +110,7 @@ async fn who_looks_at_everybodys_events_is_recorded_once_an_hour() {
     let path = format!("/v1/audit/events/{}", answer.event_id());
     assert_eq!(scene.gateway.get(&auditor, &path).await.status, 200);
 
-    let told = scene.told(&auditor, "audit.accessed").await;
+    let told = scene.list_events(&auditor, "audit.accessed").await;
     assert_eq!(told.len(), 1, "{told:#?}");
     assert_eq!(told[0]["actor"]["id"], auditor.id.as_str());
     assert_eq!(told[0]["count"], 1);

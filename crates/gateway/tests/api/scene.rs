@@ -203,7 +203,7 @@ pub(crate) async fn whole(gateway: &Gateway, who: &Principal, listed: &Answer) -
 }
 
 /// Every event of this type, whole, once there is one.
-pub(crate) async fn told(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
+pub(crate) async fn wait_for_events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
     let path = format!("/v1/audit/events?type={kind}");
     let there = |it: &Answer| it.status == 200 && !items(it).is_empty();
     let listed = until(|| gateway.get(who, &path), there).await;

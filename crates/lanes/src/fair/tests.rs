@@ -15,7 +15,11 @@ fn slots(slots: usize, reserve: usize, waiting: usize) -> Arc<FairSlots<char>> {
     Arc::new(FairSlots::new(FairLimits { slots, reserve, waiting, patience: PATIENCE }))
 }
 
-async fn taken(slots: &Arc<FairSlots<char>>, party: char, count: usize) -> Vec<FairSlot<char>> {
+async fn take_slots(
+    slots: &Arc<FairSlots<char>>,
+    party: char,
+    count: usize,
+) -> Vec<FairSlot<char>> {
     let all = join_all(iter::repeat_with(|| slots.take(party)).take(count)).await;
     all.into_iter().flatten().collect()
 }
@@ -34,11 +38,11 @@ async fn whoever_is_alone_may_have_all_and_waits_no_longer_than_is_said() {
     let slots = slots(4, 1, 4);
     let start = Instant::now();
 
-    let held = taken(&slots, FLOOD, 5).await;
+    let held = take_slots(&slots, FLOOD, 5).await;
 
     assert_eq!((held.len(), start.elapsed()), (4, PATIENCE));
     drop(held);
-    assert_eq!(taken(&slots, OTHER, 4).await.len(), 3, "one is left for the party before");
+    assert_eq!(take_slots(&slots, OTHER, 4).await.len(), 3, "one is left for the party before");
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,23 +81,23 @@ async fn a_full_queue_is_the_matter_of_whoever_fills_it() {
 #[tokio::test(start_paused = true)]
 async fn slots_that_are_held_for_long_leave_some_to_others_who_asked_lately() {
     let slots = slots(8, 1, 8);
-    let flood = taken(&slots, FLOOD, 8).await;
+    let flood = take_slots(&slots, FLOOD, 8).await;
     assert!(slots.take(OTHER).await.is_none(), "nobody knew of it");
 
     drop(flood);
-    let flood = taken(&slots, FLOOD, 9).await;
+    let flood = take_slots(&slots, FLOOD, 9).await;
 
     assert_eq!(flood.len(), 7);
     assert!(matches!(slots.take(OTHER).now_or_never(), Some(Some(_))));
     tokio::time::advance(LATELY).await;
-    assert_eq!(taken(&slots, FLOOD, 1).await.len(), 1, "the other one has not come again");
+    assert_eq!(take_slots(&slots, FLOOD, 1).await.len(), 1, "the other one has not come again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_kept_of_those_who_have_gone() {
     let slots = slots(2, 0, 4);
     for party in ('a'..='z').chain('A'..='Z') {
-        let held = taken(&slots, party, 2).await;
+        let held = take_slots(&slots, party, 2).await;
         assert!(slots.take(party).await.is_none(), "in time");
         let given_up = Box::pin(slots.take(party)).as_mut().now_or_never();
         assert!(given_up.is_none());

@@ -177,7 +177,7 @@ fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), St
     let mut step = Erased { next, ..Erased::default() };
     let mut lefts = Vec::new();
     for row in rows {
-        let Some(left) = left(row.position, row.texts()?, what)? else { continue };
+        let Some(left) = find_remaining(row.position, row.texts()?, what)? else { continue };
         if row.held == 0 {
             step.erased += 1;
             lefts.push(left);
@@ -191,7 +191,11 @@ fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), St
 type Members = BTreeMap<String, Box<RawValue>>;
 
 /// Remaining members of an event; `None` if it loses none.
-fn left(position: i64, texts: RecordTexts, what: What<'_>) -> Result<Option<Left>, StoreError> {
+fn find_remaining(
+    position: i64,
+    texts: RecordTexts,
+    what: What<'_>,
+) -> Result<Option<Left>, StoreError> {
     let mut detached = read(texts.detached.as_deref(), "audit_events.detached")?;
     let mut salts = read(texts.salts.as_deref(), "audit_events.salts")?;
     let mut anything = false;
@@ -372,7 +376,7 @@ mod tests {
         let both = members(&["actor_name", "output"]);
         let erase = |commitments| {
             let what = What { members: &both, commitments };
-            left(1, texts(detached, salts), what).unwrap().unwrap()
+            find_remaining(1, texts(detached, salts), what).unwrap().unwrap()
         };
 
         let left = erase(true);

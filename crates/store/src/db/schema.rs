@@ -104,7 +104,7 @@ pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
 }
 
 /// The newest schema that this build knows.
-pub(crate) fn known() -> i64 {
+pub(crate) fn newest() -> i64 {
     MIGRATIONS.last().map_or(0, |migration| migration.version)
 }
 
@@ -120,7 +120,7 @@ pub(crate) async fn found(conn: &mut SqliteConnection) -> Result<Option<i64>, St
 
 /// The migrations that were not applied yet, in their order: each touches tables of its own.
 fn pending(applied: &[i64]) -> Result<impl Iterator<Item = &'static Migration>, StoreError> {
-    let known = known();
+    let known = newest();
     let found = applied.iter().copied().max().unwrap_or(0);
     if found > known {
         return Err(StoreError::NewerSchema { found, known });

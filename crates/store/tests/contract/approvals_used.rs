@@ -12,8 +12,8 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     database::{Database, on_both},
     given::{
-        self, NOW, approval, approved_intent, begun, change, idle_writer, keyed_intent, running,
-        soon, until_waiting, writer,
+        self, NOW, approval, approved_intent, change, idle_writer, keyed_intent, running, soon,
+        start_writer, until_waiting, writer,
     },
 };
 
@@ -26,7 +26,7 @@ async fn approved(writer: &AuditWriter, org: OrgId, n: u32, digest: &str, uses: 
 }
 
 /// Status and uses left of the `n`th approval.
-async fn left(store: &Store, org: OrgId, n: u32) -> (Status, u32) {
+async fn find_uses_left(store: &Store, org: OrgId, n: u32) -> (Status, u32) {
     let found = store.find_approval(org, given::id("apr", n)).await.unwrap().unwrap();
     (found.approval.status, found.approval.uses_left)
 }
@@ -77,7 +77,7 @@ on_both! {
             let count = began.iter().filter(|began| **began == Began::Begun).count();
             assert_eq!(count, uses as usize);
             assert!(!began.contains(&Began::KeyTaken));
-            assert_eq!(left(store, org, n).await, (Status::Consumed, 0));
+            assert_eq!(find_uses_left(store, org, n).await, (Status::Consumed, 0));
         }
         assert_eq!(store.abandoned_intents(100).await.unwrap().len(), 6);
         let found = store.find_approval(org, given::id("apr", 2)).await.unwrap().unwrap();
@@ -86,7 +86,7 @@ on_both! {
 
     async fn all_of_one_commit_are_counted(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "call", 5).await;
         let intents = (0..16).map(|n| approved_intent(org, n, &[(1, "call")])).collect();
 
@@ -120,7 +120,7 @@ on_both! {
             let what = format!("{intent:?}");
             assert_eq!(begin(&writer, intent).await, Began::NotApproved, "{what}");
         }
-        assert_eq!(left(store, org, 2).await, (Status::Approved, 1));
+        assert_eq!(find_uses_left(store, org, 2).await, (Status::Approved, 1));
         assert!(store.abandoned_intents(10).await.unwrap().is_empty());
 
         assert_eq!(begin(&writer, approved_intent(org, 9, &[(2, "call 2")])).await, Began::Begun);
@@ -128,7 +128,7 @@ on_both! {
 
     async fn an_intent_takes_its_key_and_its_uses_or_nothing(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let one = [(1, "call")];
         let key = async |digest: &str| {
@@ -139,7 +139,7 @@ on_both! {
         let taken = begin(&writer, keyed_intent(org, 1, "taken")).await;
         let lost = begin(&writer, with_key(approved_intent(org, 2, &one), "taken")).await;
         assert_eq!((taken, lost), (Began::Begun, Began::KeyTaken));
-        assert_eq!(left(store, org, 1).await, (Status::Approved, 1), "the use is not taken");
+        assert_eq!(find_uses_left(store, org, 1).await, (Status::Approved, 1), "the use is not taken");
 
         let begun = begin(&writer, with_key(approved_intent(org, 3, &one), "key")).await;
         let refused = begin(&writer, with_key(approved_intent(org, 4, &one), "free")).await;
@@ -151,7 +151,7 @@ on_both! {
 
     async fn keys_of_one_commit_go_to_those_that_are_approved(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "call", 1).await;
         approved(&writer, org, 2, "other", 1).await;
 
@@ -169,12 +169,12 @@ on_both! {
         let taken = Began::KeyTaken;
         let not = Began::NotApproved;
         assert_eq!(results, [not, not, begun, taken, begun, taken, begun]);
-        assert_eq!(left(store, org, 2).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(store, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn of_several_approvals_all_are_used_or_none(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "a", 3).await;
         approved(&writer, org, 2, "b", 1).await;
         let a = (1, "a");
@@ -192,13 +192,13 @@ on_both! {
         let begun = Began::Begun;
         let not = Began::NotApproved;
         assert_eq!(results, [not, begun, not, not, not, begun]);
-        assert_eq!(left(store, org, 1).await, (Status::Consumed, 0));
-        assert_eq!(left(store, org, 2).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(store, org, 1).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(store, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn a_change_made_before_a_use_is_made_of_nothing_older(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         let it = approved(&writer, org, 1, "call", 2).await;
         begin(&writer, approved_intent(org, 1, &[(1, "call")])).await;
 
@@ -208,19 +208,19 @@ on_both! {
         let used = begin(&writer, approved_intent(org, 4, &[(1, "call")])).await;
 
         assert_eq!((stale, ended, used), (false, true, Began::NotApproved));
-        assert_eq!(left(store, org, 1).await, (Status::Expired, 1));
+        assert_eq!(find_uses_left(store, org, 1).await, (Status::Expired, 1));
     }
 
     async fn an_intent_that_is_refused_leaves_its_use_untaken(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
 
         db.refuse_writes("audit_intents").await;
         let refused = writer.intent(intent.clone(), soon()).await;
         db.allow_writes("audit_intents").await;
-        let untaken = left(store, org, 1).await;
+        let untaken = find_uses_left(store, org, 1).await;
         let begun = writer.intent(intent, soon()).await;
 
         assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
@@ -229,7 +229,7 @@ on_both! {
 
     async fn an_intent_whose_answer_is_lost_has_its_use_and_stays_open(db: Database) {
         let store = &db.store;
-        let (org, writer, _tasks) = begun(store).await;
+        let (org, writer, _tasks) = start_writer(store).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
         let blocked = db.block_writers().await;
@@ -275,7 +275,7 @@ on_both! {
         assert_eq!(opened.into_iter().filter(|opened| *opened).count(), 40);
         let mut uses = 0;
         for n in 1..=3 {
-            uses += 90 - left(store, org, n).await.1;
+            uses += 90 - find_uses_left(store, org, n).await.1;
         }
         assert_eq!(uses, 120, "two for each that began");
     }

@@ -11,12 +11,14 @@ use tokio::{
 
 use crate::{
     database::{Database, on_both},
-    given::{self, NOW, begun, event, idle_writer, intent, running, soon, until_waiting, writer},
+    given::{
+        self, NOW, event, idle_writer, intent, running, soon, start_writer, until_waiting, writer,
+    },
 };
 
 on_both! {
     async fn an_event_and_the_end_of_its_intent_are_one_commit(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         let id: EventId = given::id("evt", 1);
 
         writer.intent(intent(org, 1), soon()).await.unwrap();
@@ -32,7 +34,7 @@ on_both! {
 
     // On SQLite the row of an intent goes later than its event comes: the event tells that it has ended.
     async fn an_intent_that_has_ended_is_never_found_open(db: Database) {
-        let (org, writer, tasks) = begun(&db.store).await;
+        let (org, writer, tasks) = start_writer(&db.store).await;
         for n in 1..=2 {
             writer.intent(intent(org, n), soon()).await.unwrap();
             writer.finish(event(org, n), soon()).await.unwrap();
@@ -79,7 +81,7 @@ on_both! {
     }
 
     async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         writer.intent(intent(org, 1), soon()).await.unwrap();
 
         // As another process that finds the intent closes it, and this one; there is no such org.
@@ -99,7 +101,7 @@ on_both! {
     }
 
     async fn an_event_is_finished_once_wherever_it_is_found(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         for n in 1..=2 {
             writer.intent(intent(org, n), soon()).await.unwrap();
         }
@@ -126,7 +128,7 @@ on_both! {
     }
 
     async fn an_intent_of_an_earlier_life_ends_with_its_event(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         for n in 1..=3 {
             writer.intent(intent(org, n), soon()).await.unwrap();
         }
@@ -143,7 +145,7 @@ on_both! {
     }
 
     async fn a_closed_database_takes_nothing_more(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         writer.append(event(org, 1), soon()).await.unwrap();
 
         db.store.close().await;
@@ -265,7 +267,7 @@ on_both! {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ends_of_intents_are_found_by_id_however_many_were_deleted_since_the_last_vacuum() {
     Database::on_postgres(async |db| {
-        let (org, writer, tasks) = begun(&db.store).await;
+        let (org, writer, tasks) = start_writer(&db.store).await;
         for n in 0..20 {
             writer.intent(intent(org, n), soon()).await.unwrap();
             writer.finish(event(org, n), soon()).await.unwrap();

@@ -47,7 +47,7 @@ fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) -> Authorizat
             by_key: n > 1,
         },
         redirect_uri: RedirectUri::parse("https://app.example/cb").unwrap(),
-        challenge: CodeChallenge::kept([9; 32]),
+        challenge: CodeChallenge::from_stored([9; 32]),
         dpop_jkt: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k".parse().ok(),
         scopes: ScopeSet::ALL,
         method: AuthMethod::Oidc { trust: "idp".to_owned() },

@@ -12,7 +12,7 @@ const QUOTA: ExportQuota = ExportQuota { running: 3, files: 5, bytes: 1000 };
 
 const BEAT: ExportBeat = ExportBeat { scanned: 1, total: 2, bytes: 7 };
 
-async fn begun(store: &Store, org: u32, n: u32) -> bool {
+async fn begin_export(store: &Store, org: u32, n: u32) -> bool {
     store.create_export(&export(org, n), QUOTA).await.unwrap() == ExportBegan::Begun
 }
 
@@ -40,13 +40,13 @@ on_both! {
         let mut tries = JoinSet::new();
         for n in 0..12 {
             let store = db.store.clone();
-            tries.spawn(async move { begun(&store, 1, n).await });
+            tries.spawn(async move { begin_export(&store, 1, n).await });
         }
 
         let begun_here = tries.join_all().await.into_iter().filter(|begun| *begun).count();
 
         assert_eq!(begun_here, 3);
-        assert!(begun(&db.store, 2, 50).await, "another org's do not count");
+        assert!(begin_export(&db.store, 2, 50).await, "another org's do not count");
     }
 
     async fn an_export_goes_from_pending_to_its_end_and_no_further(db: Database) {
@@ -54,7 +54,7 @@ on_both! {
         let store = &db.store;
         let org = given::id("org", 1);
         let id = given::id("exp", 1);
-        assert!(begun(store, 1, 1).await);
+        assert!(begin_export(store, 1, 1).await);
 
         assert!(store.beat_export(org, id, ExportBeat { scanned: 5, total: 10, bytes: 7 }, NOW).await.unwrap());
         let pending = store.find_export(org, id).await.unwrap().unwrap();
@@ -137,13 +137,13 @@ on_both! {
         let store = &db.store;
         let org = given::id("org", 1);
         let finished = async |n: u32, bytes: u64| {
-            assert!(begun(store, 1, n).await, "export {n}");
+            assert!(begin_export(store, 1, n).await, "export {n}");
             assert!(store.finish_export(org, given::id("exp", n), "{}", bytes).await.unwrap());
         };
         for n in 1..=4 {
             finished(n, 100).await;
         }
-        assert!(begun(store, 1, 5).await);
+        assert!(begin_export(store, 1, 5).await);
 
         let full = store.create_export(&export(1, 6), QUOTA).await.unwrap();
 
@@ -154,7 +154,7 @@ on_both! {
         let roomy = ExportQuota { files: 100, ..QUOTA };
         let full = store.create_export(&export(1, 8), roomy).await.unwrap();
         assert_eq!(full, ExportBegan::Full(NOW.plus_seconds(86_400)), "a thousand bytes");
-        assert!(begun(store, 2, 50).await, "another org has its own");
+        assert!(begin_export(store, 2, 50).await, "another org has its own");
         let later = NewExport { created_at: NOW.plus_seconds(86_401), ..export(1, 9) };
         assert_eq!(store.create_export(&later, QUOTA).await.unwrap(), ExportBegan::Begun);
     }

@@ -254,7 +254,7 @@ pub(crate) fn writer(store: &Store) -> (AuditWriter, JoinSet<()>) {
 }
 
 /// An org, and a writer whose task runs as long as the set lives.
-pub(crate) async fn begun(store: &Store) -> (OrgId, AuditWriter, JoinSet<()>) {
+pub(crate) async fn start_writer(store: &Store) -> (OrgId, AuditWriter, JoinSet<()>) {
     let org = org(store, 1).await;
     let (writer, tasks) = writer(store);
     (org, writer, tasks)

@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use crate::{
     database::{Database, on_both},
     given::{
-        self, NOW, begun, event, idle_writer, intent, keyed_intent, running, soon, until_waiting,
-        writer,
+        self, NOW, event, idle_writer, intent, keyed_intent, running, soon, start_writer,
+        until_waiting, writer,
     },
 };
 
@@ -18,7 +18,7 @@ async fn find(store: &Store, org: OrgId, digest: &str) -> Option<KnownKey> {
 
 on_both! {
     async fn a_key_is_written_with_the_intent_and_answered_with_the_event(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         assert_eq!(find(&db.store, org, "k").await, None);
 
         let began = writer.intent(keyed_intent(org, 1, "k"), soon()).await.unwrap();
@@ -94,7 +94,7 @@ on_both! {
     }
 
     async fn a_released_key_is_free_again(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         writer.intent(keyed_intent(org, 1, "k"), soon()).await.unwrap();
 
         writer.finish_keyed(event(org, 1), KeyEnd::Released, soon()).await.unwrap();
@@ -105,7 +105,7 @@ on_both! {
     }
 
     async fn an_event_that_is_refused_leaves_its_key_under_way(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         writer.append(event(org, 1), soon()).await.unwrap();
         writer.intent(keyed_intent(org, 1, "k"), soon()).await.unwrap();
 
@@ -120,7 +120,7 @@ on_both! {
     }
 
     async fn an_expired_key_is_free_before_and_after_it_is_forgotten(db: Database) {
-        let (org, writer, _tasks) = begun(&db.store).await;
+        let (org, writer, _tasks) = start_writer(&db.store).await;
         let mut old = keyed_intent(org, 1, "old");
         old.key.as_mut().unwrap().expires_at = NOW;
         writer.intent(old, soon()).await.unwrap();

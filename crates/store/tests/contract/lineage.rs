@@ -44,7 +44,7 @@ fn delegated(from: &TokenRecord, actor: &TokenRecord, n: u32) -> TokenRecord {
     }
 }
 
-async fn kept(store: &Store, tokens: &[&TokenRecord]) {
+async fn insert_tokens(store: &Store, tokens: &[&TokenRecord]) {
     for token in tokens {
         let number = token.id.to_string();
         let number = number[number.len() - 4..].parse().unwrap();
@@ -68,8 +68,8 @@ on_both! {
         let unknown = TokenRecord { via_token_id: None, ..delegated(&root, &job, 8) };
         let below = narrowed(&unknown, 9);
         let known = [&root, &operator, &job, &child, &through, &further, &last];
-        kept(&db.store, &known).await;
-        kept(&db.store, &[&unknown, &below]).await;
+        insert_tokens(&db.store, &known).await;
+        insert_tokens(&db.store, &[&unknown, &below]).await;
         db.store.close().await;
 
         db.execute("ALTER TABLE tokens DROP COLUMN lineage").await;
@@ -95,7 +95,7 @@ on_both! {
         let second = token(org, other, 3);
         let through = delegated(&delegated(&root, &first, 4), &second, 5);
         let before = delegated(&root, &first, 4);
-        kept(&db.store, &[&root, &first, &second, &before, &through]).await;
+        insert_tokens(&db.store, &[&root, &first, &second, &before, &through]).await;
 
         db.store.set_role(org, agent, Role::Auditor).await.unwrap();
         db.store.disable_principal(org, other, NOW).await.unwrap();
@@ -119,7 +119,7 @@ on_both! {
             chain.push(next);
         }
         let beside = narrowed(&chain[0], 50);
-        kept(&db.store, &chain.iter().chain([&beside]).collect::<Vec<_>>()).await;
+        insert_tokens(&db.store, &chain.iter().chain([&beside]).collect::<Vec<_>>()).await;
         let descends = async |below: u32, above: u32| {
             db.store.descends(org, token_id(below), token_id(above)).await.unwrap()
         };
@@ -137,7 +137,7 @@ on_both! {
         let child = narrowed(&root, 3);
         let grandchild = narrowed(&child, 4);
         let through = delegated(&child, &actor, 5);
-        kept(&db.store, &[&root, &actor, &child, &grandchild, &through]).await;
+        insert_tokens(&db.store, &[&root, &actor, &child, &grandchild, &through]).await;
         let mut events = Vec::new();
         for (n, token) in [&root, &actor, &child, &grandchild, &through].into_iter().enumerate() {
             let mut event = event(org, u32::try_from(n).unwrap());

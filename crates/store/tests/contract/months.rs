@@ -64,7 +64,7 @@ async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<EventId> {
 }
 
 /// Tells of a pruning by an event of the month after those of the tests.
-fn told(org: OrgId, pruned: &Pruned) -> NewEvent {
+fn pruning_event(org: OrgId, pruned: &Pruned) -> NewEvent {
     let at = moment("2026-05-01T00:00:00Z");
     let number: u32 = org.to_string()[25..].parse().unwrap();
     let n = 1000 * (4 + number) + u32::try_from(pruned.size).unwrap();
@@ -129,8 +129,8 @@ on_both! {
         // Ten days into March, of which the tenth is too young.
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.store.prune_months(before, told).await.unwrap();
-        let again = db.store.prune_months(before, told).await.unwrap();
+        let dropped = db.store.prune_months(before, pruning_event).await.unwrap();
+        let again = db.store.prune_months(before, pruning_event).await.unwrap();
         let by_row = db.store.rows_before(before).await.unwrap();
 
         assert_eq!(again, 0);
@@ -160,17 +160,17 @@ async fn a_month_stays_for_a_hold_and_the_other_orgs_rows_go_one_by_one() {
         db.store.lay_hold(&laid, &event(held, 900)).await.unwrap();
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.store.prune_months(before, told).await.unwrap();
+        let dropped = db.store.prune_months(before, pruning_event).await.unwrap();
         let limit = db.store.rows_before(before).await.unwrap();
-        let rows = db.store.prune(org, limit, |it| told(org, it)).await.unwrap();
-        let kept = db.store.prune(held, limit, |it| told(held, it)).await.unwrap();
+        let rows = db.store.prune(org, limit, |it| pruning_event(org, it)).await.unwrap();
+        let kept = db.store.prune(held, limit, |it| pruning_event(held, it)).await.unwrap();
 
         assert_eq!(dropped, 0);
         assert_eq!(rows, Some(Pruned { first: 0, size: 4, held: false }));
         assert_eq!(kept, None);
         assert!(exists(&db, "audit_events_2026_01").await);
         db.store.lift_hold(held, laid.id, &event(held, 901)).await.unwrap();
-        assert_eq!(db.store.prune_months(before, told).await.unwrap(), 2);
+        assert_eq!(db.store.prune_months(before, pruning_event).await.unwrap(), 2);
         assert_eq!(db.store.pruned_size(held).await.unwrap(), 4);
     })
     .await;
@@ -181,12 +181,14 @@ async fn a_month_with_an_event_that_has_no_place_or_is_too_young_stays() {
     Database::on_postgres(|db| async move {
         let [org, _] = three_months(&db.store).await;
         // Of January by its id, recorded in the middle of February.
-        let young = db.store.prune_months(moment("2026-02-01T00:00:00Z"), told).await.unwrap();
+        let young =
+            db.store.prune_months(moment("2026-02-01T00:00:00Z"), pruning_event).await.unwrap();
         let late = id_at(moment("2026-01-20T00:00:00Z"), 777);
         let (writer, _tasks) = given::writer(&db.store);
         writer.append(NewEvent { id: late, ..event(org, 777) }, soon()).await.unwrap();
 
-        let unsealed = db.store.prune_months(moment("2026-02-05T00:00:00Z"), told).await.unwrap();
+        let unsealed =
+            db.store.prune_months(moment("2026-02-05T00:00:00Z"), pruning_event).await.unwrap();
 
         assert_eq!((young, unsealed), (0, 0));
         let found = db.store.find_event(org, Visibility::All, late).await.unwrap();

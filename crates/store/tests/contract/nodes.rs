@@ -112,7 +112,7 @@ async fn what_a_living_node_has_open_is_nobody_elses() {
     .await;
 }
 
-async fn heard(listener: &mut Listener) -> News {
+async fn next_news(listener: &mut Listener) -> News {
     timeout(PATIENCE, listener.next()).await.expect("news").unwrap()
 }
 
@@ -130,14 +130,14 @@ async fn a_change_is_heard_by_those_who_listen() {
         db.store.touch_tokens(&[(token.id, NOW)]).await.unwrap();
         db.execute("UPDATE tokens SET revoked_at = 1").await;
         for listener in &mut listeners {
-            assert_eq!(heard(listener).await, News::Org(one), "a use is no news");
+            assert_eq!(next_news(listener).await, News::Org(one), "a use is no news");
         }
         db.execute("UPDATE orgs SET plan = 'free' WHERE name = 'org 2'").await;
         db.execute("INSERT INTO tool_pins (org_id, tool_id, changed_at) VALUES ('', 'a:b', 1)")
             .await;
         for listener in &mut listeners {
-            assert_eq!(heard(listener).await, News::Org(two));
-            assert_eq!(heard(listener).await, News::Pins);
+            assert_eq!(next_news(listener).await, News::Org(two));
+            assert_eq!(next_news(listener).await, News::Pins);
         }
     })
     .await;

@@ -8,7 +8,7 @@ use crate::{
     given::{self, NOW},
 };
 
-fn told(tool: &str, version: &str) -> UpstreamDefinition {
+fn definition(tool: &str, version: &str) -> UpstreamDefinition {
     let text = format!(r#"{{"name":"{version}"}}"#);
     UpstreamDefinition { tool: tool.parse().unwrap(), version: version.to_owned(), text }
 }
@@ -33,8 +33,8 @@ on_both! {
     async fn the_first_definition_is_pinned_and_no_other_takes_its_place(db: Database) {
         let store = &db.store;
 
-        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
-        store.pin_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+        store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        store.pin_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
 
         assert_eq!(versions(store, None).await, ["a", "-", "-"]);
         let pin = store.list_pins(None, "sample").await.unwrap().pins.remove(0);
@@ -43,13 +43,13 @@ on_both! {
 
     async fn what_waits_is_accepted_only_by_its_own_version(db: Database) {
         let store = &db.store;
-        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+        store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
         store.told_of_tools(None, &[(tool(), "b".to_owned())]).await.unwrap();
         assert_eq!(versions(store, None).await, ["a", "b", "b"]);
 
         // It changed once more between look and acceptance.
-        store.hold_tools(None, &[told("sample:list_items", "c")], later(2)).await.unwrap();
+        store.hold_tools(None, &[definition("sample:list_items", "c")], later(2)).await.unwrap();
         assert!(!store.accept_tool(None, &tool(), "b", later(3)).await.unwrap());
         assert_eq!(versions(store, None).await, ["a", "c", "b"]);
 
@@ -63,22 +63,22 @@ on_both! {
 
     async fn an_upstream_that_takes_its_change_back_is_as_it_was(db: Database) {
         let store = &db.store;
-        store.pin_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[told("sample:list_items", "b")], later(1)).await.unwrap();
+        store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
 
         store.release_tools(None, &[tool()], later(2)).await.unwrap();
-        store.hold_tools(None, &[told("sample:list_items", "a")], later(3)).await.unwrap();
+        store.hold_tools(None, &[definition("sample:list_items", "a")], later(3)).await.unwrap();
 
         assert_eq!(versions(store, None).await, ["a", "-", "-"]);
     }
 
     async fn a_tool_that_waits_from_the_beginning_has_nothing_accepted(db: Database) {
         let store = &db.store;
-        store.hold_tools(None, &[told("sample:list_items", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
         store.release_tools(None, &[tool()], later(1)).await.unwrap();
         assert_eq!(versions(store, None).await, ["-", "a", "-"]);
 
-        store.pin_tools(None, &[told("sample:list_items", "b")], later(2)).await.unwrap();
+        store.pin_tools(None, &[definition("sample:list_items", "b")], later(2)).await.unwrap();
         assert_eq!(versions(store, None).await, ["b", "-", "-"]);
     }
 
@@ -87,10 +87,10 @@ on_both! {
         let one = given::org(store, 1).await;
         let other = given::org(store, 2).await;
         for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
-            store.pin_tools(org, &[told("sample:list_items", version)], NOW).await.unwrap();
+            store.pin_tools(org, &[definition("sample:list_items", version)], NOW).await.unwrap();
         }
         // Slugs of which one is the beginning of the other are two providers.
-        store.pin_tools(None, &[told("sample-2:x", "d"), told("samplf:x", "e")], NOW).await.unwrap();
+        store.pin_tools(None, &[definition("sample-2:x", "d"), definition("samplf:x", "e")], NOW).await.unwrap();
 
         for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
             assert_eq!(versions(store, org).await, [version, "-", "-"]);
@@ -102,7 +102,7 @@ on_both! {
 
     async fn pins_are_read_page_by_page_and_each_once(db: Database) {
         let store = &db.store;
-        let all: Vec<UpstreamDefinition> = (0..1203).map(|n| told(&format!("sample:t{n:04}"), "a")).collect();
+        let all: Vec<UpstreamDefinition> = (0..1203).map(|n| definition(&format!("sample:t{n:04}"), "a")).collect();
         store.pin_tools(None, &all, NOW).await.unwrap();
 
         let listed = store.list_pins(None, "sample").await.unwrap();
@@ -118,8 +118,8 @@ on_both! {
 
     async fn only_what_waits_can_be_forgotten(db: Database) {
         let store = &db.store;
-        store.pin_tools(None, &[told("sample:accepted", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[told("sample:waits", "b")], NOW).await.unwrap();
+        store.pin_tools(None, &[definition("sample:accepted", "a")], NOW).await.unwrap();
+        store.hold_tools(None, &[definition("sample:waits", "b")], NOW).await.unwrap();
         let both = ["sample:accepted", "sample:waits"].map(|tool| tool.parse().unwrap());
 
         store.forget_waiting(None, &both).await.unwrap();
@@ -151,9 +151,9 @@ on_both! {
         for (org, tool) in
             [(None, "s:a"), (None, "s:b"), (Some(ours), "s:a"), (Some(ours), "t:c"), (Some(theirs), "s:a")]
         {
-            store.pin_tools(org, &[told(tool, "1")], NOW).await.unwrap();
+            store.pin_tools(org, &[definition(tool, "1")], NOW).await.unwrap();
             if tool != "s:b" {
-                store.hold_tools(org, &[told(tool, "2")], NOW).await.unwrap();
+                store.hold_tools(org, &[definition(tool, "2")], NOW).await.unwrap();
             }
         }
         let wanted: Vec<(Option<OrgId>, ToolId)> =

@@ -28,7 +28,7 @@ fn whole(org: OrgId, n: u32, actor: PrincipalId) -> NewEvent {
 }
 
 /// The event that tells of it, the `n`th.
-fn told(org: OrgId, n: u32) -> NewEvent {
+fn change_event(org: OrgId, n: u32) -> NewEvent {
     NewEvent { kind: "audit.told".into(), ..event(org, n) }
 }
 
@@ -73,7 +73,7 @@ on_both! {
 
         let members = names(&["actor_name", "output"]);
         let erased =
-            db.store.erase(org, &selection, &members, 0, |_| told(org, 9)).await.unwrap();
+            db.store.erase(org, &selection, &members, 0, |_| change_event(org, 9)).await.unwrap();
 
         assert_eq!(erased, Erased { erased: 1, held: 0, next: None });
         let (core, detached, salts) = find(&db.store, org, 1).await.unwrap();
@@ -82,7 +82,7 @@ on_both! {
         assert_eq!(salts, r#"{"input":"s2"}"#);
         assert_eq!(find(&db.store, org, 2).await.unwrap().1, before.1);
         assert!(db.store.find_event(org, Visibility::All, given::id("evt", 9)).await.unwrap().is_some());
-        let again = db.store.erase(org, &selection, &members, 0, |_| told(org, 10)).await.unwrap();
+        let again = db.store.erase(org, &selection, &members, 0, |_| change_event(org, 10)).await.unwrap();
         assert_eq!(again, Erased::default());
         assert!(db.store.find_event(org, Visibility::All, given::id("evt", 10)).await.unwrap().is_none());
     }
@@ -92,7 +92,7 @@ on_both! {
         given::append_all(&db.store, vec![whole(other, 1, given::id("usr", 1))]).await;
 
         let all = Selection::default();
-        let erased = db.store.erase(org, &all, &names(&["input"]), 0, |_| told(org, 9)).await.unwrap();
+        let erased = db.store.erase(org, &all, &names(&["input"]), 0, |_| change_event(org, 9)).await.unwrap();
 
         assert_eq!(erased, Erased::default());
     }
@@ -103,7 +103,7 @@ on_both! {
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, ann)]).await;
         let erase = async |selection: Selection, n| {
             let members = names(&["actor_name"]);
-            db.store.erase(org, &selection, &members, 0, |_| told(org, n)).await.unwrap().erased
+            db.store.erase(org, &selection, &members, 0, |_| change_event(org, n)).await.unwrap().erased
         };
         let one = Selection { event: Some(given::id("evt", 2)), ..Selection::default() };
         let earlier = Selection { to: Some(NOW), ..Selection::default() };
@@ -120,24 +120,24 @@ on_both! {
         let bob = given::id("usr", 2);
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
         let laid = Hold { actor_id: Some(ann), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let elsewhen = Hold { to: Some(NOW), ..hold(org, 2) };
-        db.store.lay_hold(&elsewhen, &told(org, 11)).await.unwrap();
+        db.store.lay_hold(&elsewhen, &change_event(org, 11)).await.unwrap();
         let members = names(&["actor_name"]);
         let all = Selection::default();
 
-        let held = db.store.erase(org, &all, &members, 0, |_| told(org, 12)).await.unwrap();
+        let held = db.store.erase(org, &all, &members, 0, |_| change_event(org, 12)).await.unwrap();
 
         assert_eq!(held, Erased { erased: 1, held: 1, next: None });
         assert_eq!(db.store.list_holds(org).await.unwrap(), [laid, elsewhen]);
         let other = given::org(&db.store, 2).await;
         let lift = async |org, n| {
-            db.store.lift_hold(org, given::id("hld", 1), &told(org, n)).await.unwrap()
+            db.store.lift_hold(org, given::id("hld", 1), &change_event(org, n)).await.unwrap()
         };
         assert!(!lift(other, 13).await);
         assert!(lift(org, 14).await);
         assert!(!lift(org, 15).await, "it is lifted already");
-        let free = db.store.erase(org, &all, &members, 0, |_| told(org, 16)).await.unwrap();
+        let free = db.store.erase(org, &all, &members, 0, |_| change_event(org, 16)).await.unwrap();
         assert_eq!(free, Erased { erased: 1, held: 0, next: None });
     }
 
@@ -148,22 +148,22 @@ on_both! {
         let plain = NewEvent { has_payload: false, texts: event(org, 3).texts, ..whole(org, 3, ann) };
         given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
         assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
         assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [org]);
-        let early = db.store.let_payloads_go(org, NOW, |_| told(org, 11)).await.unwrap();
-        let gone = db.store.let_payloads_go(org, later, |_| told(org, 12)).await.unwrap();
-        let again = db.store.let_payloads_go(org, later, |_| told(org, 13)).await.unwrap();
+        let early = db.store.let_payloads_go(org, NOW, |_| change_event(org, 11)).await.unwrap();
+        let gone = db.store.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap();
+        let again = db.store.let_payloads_go(org, later, |_| change_event(org, 13)).await.unwrap();
 
         assert_eq!((early, gone, again), (0, 1, 0));
         let (_, detached, salts) = find(&db.store, org, 1).await.unwrap();
         assert_eq!(detached, r#"{"actor_name":"ann","input":null,"output":null}"#);
         assert_eq!(salts, r#"{"actor_name":"s1","output":"s3"}"#);
         assert!(find(&db.store, org, 2).await.unwrap().1.contains("1.10"), "a hold keeps it");
-        db.store.lift_hold(org, laid.id, &told(org, 14)).await.unwrap();
-        assert_eq!(db.store.let_payloads_go(org, later, |_| told(org, 15)).await.unwrap(), 1);
+        db.store.lift_hold(org, laid.id, &change_event(org, 14)).await.unwrap();
+        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 15)).await.unwrap(), 1);
     }
 
     async fn payloads_go_whether_their_events_have_a_place_or_wait_for_one(db: Database) {
@@ -178,9 +178,9 @@ on_both! {
 
         assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
         assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [org, other]);
-        assert_eq!(db.store.let_payloads_go(org, NOW, |_| told(org, 10)).await.unwrap(), 0);
-        assert_eq!(db.store.let_payloads_go(org, later, |_| told(org, 11)).await.unwrap(), 4);
-        assert_eq!(db.store.let_payloads_go(org, later, |_| told(org, 12)).await.unwrap(), 0);
+        assert_eq!(db.store.let_payloads_go(org, NOW, |_| change_event(org, 10)).await.unwrap(), 0);
+        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 11)).await.unwrap(), 4);
+        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap(), 0);
         assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [other]);
 
         db.store.seal(org, given::leaf).await.unwrap();
@@ -217,7 +217,7 @@ on_both! {
             let members = names(&["actor_name"]);
             let whole = Selection::default();
             let n = 5_000 + u32::try_from(erased.len()).unwrap();
-            let step = db.store.erase(org, &whole, &members, from, |_| told(org, n)).await.unwrap();
+            let step = db.store.erase(org, &whole, &members, from, |_| change_event(org, n)).await.unwrap();
             erased.push(step.erased);
             after = step.next;
         }
@@ -243,14 +243,14 @@ on_both! {
         db.store.seal(org, given::leaf).await.unwrap();
         db.store.seal(other, given::leaf).await.unwrap();
         let late = Hold { from: Some(NOW.plus_seconds(1)), ..hold(org, 1) };
-        db.store.lay_hold(&late, &told(org, 30)).await.unwrap();
+        db.store.lay_hold(&late, &change_event(org, 30)).await.unwrap();
         db.store.seal(org, given::leaf).await.unwrap();
 
         let later = NOW.plus_seconds(1);
         assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
         assert_eq!(db.store.orgs_to_prune(NOW, later).await.unwrap(), [org, other]);
-        let young = db.store.prune(org, NOW, |_| told(org, 31)).await.unwrap();
-        let pruned = db.store.prune(org, NOW.plus_seconds(1), |_| told(org, 32)).await.unwrap();
+        let young = db.store.prune(org, NOW, |_| change_event(org, 31)).await.unwrap();
+        let pruned = db.store.prune(org, NOW.plus_seconds(1), |_| change_event(org, 32)).await.unwrap();
 
         assert_eq!(young, None);
         assert_eq!(pruned, Some(Pruned { first: 0, size: 11, held: false }));
@@ -282,7 +282,7 @@ on_both! {
             given::append_all(&store, vec![event(org, round)]).await;
             store.seal(org, given::leaf).await.unwrap();
             let later = NOW.plus_seconds(1);
-            let pruned = store.prune(org, later, |_| told(org, 10 + round)).await.unwrap();
+            let pruned = store.prune(org, later, |_| change_event(org, 10 + round)).await.unwrap();
             assert!(pruned.is_some());
             db.execute("DELETE FROM audit_events").await;
             assert_eq!(store.sealed_size(org).await.unwrap(), i64::from(round) + 1);
@@ -299,11 +299,11 @@ on_both! {
         }
         db.store.seal(org, given::leaf).await.unwrap();
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &told(org, 10)).await.unwrap();
+        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
-        let pruned = db.store.prune(org, later, |_| told(org, 11)).await.unwrap();
-        let again = db.store.prune(org, later, |_| told(org, 12)).await.unwrap();
+        let pruned = db.store.prune(org, later, |_| change_event(org, 11)).await.unwrap();
+        let again = db.store.prune(org, later, |_| change_event(org, 12)).await.unwrap();
 
         assert_eq!(pruned, Some(Pruned { first: 0, size: 3, held: true }));
         assert_eq!(again, None);

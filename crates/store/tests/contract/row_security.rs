@@ -41,7 +41,7 @@ async fn tables(conn: &mut PgConnection) -> Vec<(String, &'static str)> {
 }
 
 /// Orgs of the rows that the connection sees without naming one.
-async fn seen(conn: &mut PgConnection, table: &str, column: &str) -> Vec<String> {
+async fn orgs_in(conn: &mut PgConnection, table: &str, column: &str) -> Vec<String> {
     let all = AssertSqlSafe(format!("SELECT DISTINCT {column} FROM {table} ORDER BY {column}"));
     sqlx::query_scalar(all).fetch_all(conn).await.unwrap()
 }
@@ -75,15 +75,15 @@ async fn a_statement_that_names_no_org_sees_and_touches_no_other() {
         let mut filled = 0;
 
         for (table, column) in tables(&mut conn).await {
-            assert!(seen(&mut conn, &table, column).await.is_empty(), "{table} without a scope");
+            assert!(orgs_in(&mut conn, &table, column).await.is_empty(), "{table} without a scope");
             let ours = format!("BEGIN; SET LOCAL portcullis.org = '{}'", orgs[0]);
             run(&mut conn, &ours).await.unwrap();
-            let one = seen(&mut conn, &table, column).await;
+            let one = orgs_in(&mut conn, &table, column).await;
             assert!(one.iter().all(|org| *org == orgs[0]), "{table}: {one:?}");
             run(&mut conn, "ROLLBACK").await.unwrap();
-            assert!(seen(&mut conn, &table, column).await.is_empty(), "{table} keeps no scope");
+            assert!(orgs_in(&mut conn, &table, column).await.is_empty(), "{table} keeps no scope");
             run(&mut conn, "BEGIN; SET LOCAL portcullis.installation = 'on'").await.unwrap();
-            let all = seen(&mut conn, &table, column).await;
+            let all = orgs_in(&mut conn, &table, column).await;
             run(&mut conn, "ROLLBACK").await.unwrap();
             if all.len() == 2 {
                 assert_eq!((all, one), (orgs.to_vec(), vec![orgs[0].clone()]), "{table}");

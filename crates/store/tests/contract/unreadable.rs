@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The tables of the rows that were left out since this was asked last.
-fn told(store: &Store) -> Vec<&'static str> {
+fn take_unreadable(store: &Store) -> Vec<&'static str> {
     let tables: BTreeSet<&str> = store.take_unreadable().iter().map(|row| row.table).collect();
     tables.into_iter().collect()
 }
@@ -43,7 +43,7 @@ on_both! {
         }
 
         let orgs = store.list_orgs().await.unwrap();
-        assert_eq!((orgs.len(), orgs[0].id, told(store)), (1, good, vec!["orgs"]));
+        assert_eq!((orgs.len(), orgs[0].id, take_unreadable(store)), (1, good, vec!["orgs"]));
         let owners = BTreeSet::from([(bad, ProviderOwner::Org), (good, ProviderOwner::Org)]);
         let connections = store.providers_of(&owners).await.unwrap();
         assert_eq!((connections.len(), connections[0].org_id), (1, good));
@@ -56,15 +56,15 @@ on_both! {
         }
         let ids = [given::id("tok", 1), given::id("tok", 2)];
         let known = store.find_tokens(&ids).await.unwrap();
-        assert_eq!((known.len(), known[0].org.id, told(store)), (1, good, vec!["tokens"]));
+        assert_eq!((known.len(), known[0].org.id, take_unreadable(store)), (1, good, vec!["tokens"]));
         assert_eq!(store.find_token_by_hash(&hash(1)).await, Ok(None));
-        assert_eq!(told(store), ["tokens"]);
+        assert_eq!(take_unreadable(store), ["tokens"]);
         assert!(store.find_token_by_hash(&hash(2)).await.unwrap().is_some());
         let page = TokenPage { limit: 10, ..TokenPage::default() };
         assert!(store.list_tokens(bad, page).await.unwrap().is_empty());
         assert!(store.list_principals(bad).await.unwrap().is_empty());
-        assert_eq!(told(store), ["principals", "tokens"]);
-        assert!(told(store).is_empty(), "told once");
+        assert_eq!(take_unreadable(store), ["principals", "tokens"]);
+        assert!(take_unreadable(store).is_empty(), "told once");
     }
 
     async fn intents_behind_one_that_cannot_be_read_are_found(db: Database) {
@@ -83,7 +83,7 @@ on_both! {
         let found = store.abandoned_intents(1).await.unwrap();
 
         assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), [open.id]);
-        assert_eq!(told(store), ["audit_intents"]);
+        assert_eq!(take_unreadable(store), ["audit_intents"]);
     }
 
     async fn what_was_accepted_of_a_tool_is_never_taken_for_nothing(db: Database) {
@@ -105,6 +105,6 @@ on_both! {
         let pinned = store.list_pins(None, "sample").await.unwrap();
         assert_eq!((pinned.pins.len(), pinned.nameless), (1, 1));
         assert_eq!(store.pins_changed_since(Timestamp::default()).await.unwrap().len(), 1);
-        assert_eq!(told(store), ["tool_pins"]);
+        assert_eq!(take_unreadable(store), ["tool_pins"]);
     }
 }

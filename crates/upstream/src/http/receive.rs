@@ -159,7 +159,7 @@ impl Wire {
             return self.receive_refusal(response, id, session).await;
         }
         if is_mcp {
-            self.heard();
+            self.note_answer();
         }
         match Body::of(&response) {
             Body::Json => Ok(self.receive_json(response, id).await?),

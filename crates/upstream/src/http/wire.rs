@@ -176,7 +176,7 @@ impl Wire {
     }
 
     /// The server answered as one that can be used.
-    pub(super) fn heard(&self) {
+    pub(super) fn note_answer(&self) {
         if self.cause.load().is_some() {
             self.cause.store(None);
         }

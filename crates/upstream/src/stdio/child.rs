@@ -162,7 +162,7 @@ impl Errors {
 
     fn take(&mut self, line: &[u8]) {
         let shown = text::one_line(&String::from_utf8_lossy(line), MAX_LOG_LINE_BYTES);
-        self.last_words.said(&shown);
+        self.last_words.record_line(&shown);
         if tracing::enabled!(target: "portcullis::stdio", tracing::Level::DEBUG)
             && self.budget.allows_one_more()
             && !line.is_empty()

@@ -38,7 +38,7 @@ impl LastWords {
     }
 
     /// The child wrote a line, which is shown with control characters spelled.
-    pub(super) fn said(&self, line: &str) {
+    pub(super) fn record_line(&self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
@@ -94,9 +94,9 @@ mod tests {
     fn an_end_is_told_with_the_first_and_last_lines_before_it() {
         let words = LastWords::default();
         for number in 0..12 {
-            words.said(&format!("line {number}"));
+            words.record_line(&format!("line {number}"));
         }
-        words.said(" ");
+        words.record_line(" ");
         assert_eq!(words.sentence(), None, "it lives");
 
         words.ended(Some(ExitStatus::from_raw(7 << 8)));

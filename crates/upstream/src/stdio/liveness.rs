@@ -32,7 +32,7 @@ impl Liveness {
     }
 
     /// Returns once the child gave no sign of life after a doubt. `ask` is to make it give one.
-    pub(super) async fn lost(&self, ask: impl Fn()) {
+    pub(super) async fn wait_until_lost(&self, ask: impl Fn()) {
         loop {
             self.doubted.notified().await;
             let before = self.answers.load(Ordering::Relaxed);
@@ -57,7 +57,7 @@ mod tests {
     async fn a_sign_of_life_in_time_ends_a_doubt_and_silence_does_not() {
         let liveness = Liveness::default();
         let asked = Cell::new(0);
-        let mut lost = Box::pin(liveness.lost(|| asked.set(asked.get() + 1)));
+        let mut lost = Box::pin(liveness.wait_until_lost(|| asked.set(asked.get() + 1)));
 
         liveness.answered();
         tokio::time::advance(GRACE * 9).await;

@@ -374,7 +374,7 @@ struct Watchdog {
 impl Watchdog {
     /// Returns once the child hangs.
     async fn gave_up(&self) {
-        self.liveness.lost(|| self.ask()).await;
+        self.liveness.wait_until_lost(|| self.ask()).await;
         tracing::warn!(provider = %self.slug, "the provider's program hangs and is ended");
     }
 

@@ -75,7 +75,7 @@ impl Hostile {
                 (method, Some(id)) => {
                     let version =
                         message.pointer("/params/protocolVersion").and_then(Value::as_str);
-                    self.asked(method, version.unwrap_or_default(), id).await?;
+                    self.answer_request(method, version.unwrap_or_default(), id).await?;
                 }
                 (_, None) => {}
             }
@@ -91,7 +91,7 @@ impl Hostile {
         self.behaviour == "forgets_us" && self.calls > 1
     }
 
-    async fn asked(&mut self, method: &str, version: &str, id: Value) -> io::Result<()> {
+    async fn answer_request(&mut self, method: &str, version: &str, id: Value) -> io::Result<()> {
         let modern = self.era == "modern";
         if self.has_forgotten_us() {
             return self.fail(id, -32000).await;

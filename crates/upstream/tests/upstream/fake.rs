@@ -81,12 +81,12 @@ impl Fake {
         .await
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
     pub(crate) fn methods(&self) -> Vec<String> {
-        self.seen().iter().map(|seen| seen.method().to_owned()).collect()
+        self.requests().iter().map(|seen| seen.method().to_owned()).collect()
     }
 
     /// Number of messages of this method.
@@ -95,7 +95,7 @@ impl Fake {
     }
 
     pub(crate) fn transport(&self) -> Transport {
-        let endpoint = Endpoint::named(&format!("http://{}/mcp", self.address)).unwrap();
+        let endpoint = Endpoint::allowed(&format!("http://{}/mcp", self.address)).unwrap();
         let secret = portcullis_core::secret::Secret::new("hunter2".to_owned());
         Transport::Http { endpoint, credential: Some(Credential::bearer(&secret).unwrap()) }
     }

@@ -43,7 +43,7 @@ async fn a_modern_call_carries_its_headers_and_the_credential() {
 
     let answer = call(&client, json!({"n": 1})).await.unwrap();
 
-    let sent = fake.seen().pop().unwrap();
+    let sent = fake.requests().pop().unwrap();
     assert_eq!(text(&answer), "hello");
     assert_eq!(fake.methods(), ["server/discover", "tools/call"]);
     assert_eq!(sent.header("mcp-protocol-version"), Some("2026-07-28"));
@@ -219,7 +219,7 @@ async fn nobody_at_the_address_is_a_failed_connection() {
     let nobody = free.local_addr().unwrap();
     drop(free);
     assert_ne!(address, nobody);
-    let endpoint = Endpoint::named(&format!("http://{nobody}/")).unwrap();
+    let endpoint = Endpoint::allowed(&format!("http://{nobody}/")).unwrap();
 
     let refused = failure(&at(endpoint)).await;
     assert_eq!(refused, (upstream(UpstreamReason::ConnectFailed), Executed::No));
@@ -233,7 +233,7 @@ async fn a_name_that_leads_into_a_private_network_is_not_dialled() {
 
     let refused = failure(&at(endpoint)).await;
     assert_eq!(refused, (upstream(UpstreamReason::ConnectFailed), Executed::No));
-    assert!(fake.seen().is_empty());
+    assert!(fake.requests().is_empty());
 }
 
 #[tokio::test]
@@ -250,7 +250,7 @@ async fn a_redirect_is_not_followed_wherever_it_leads() {
             assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
         }
     }
-    assert!(trap.seen().is_empty(), "nobody followed");
+    assert!(trap.requests().is_empty(), "nobody followed");
 }
 
 #[tokio::test]
@@ -288,7 +288,7 @@ async fn each_way_shows_its_own_credential_and_a_renewed_one_at_once() {
     drop(ben);
     call(&ana, json!({})).await.unwrap();
 
-    let seen = fake.seen();
+    let seen = fake.requests();
     let calls = seen.iter().filter(|seen| seen.method() == "tools/call");
     let shown: Vec<_> = calls.map(|seen| seen.header("authorization").unwrap()).collect();
     let expected = ["ana-1", "ben-1", "hunter2", "ana-1", "ana-2", "ana-2"];
@@ -353,7 +353,7 @@ async fn what_keeps_a_server_from_use_is_told_in_words_for_its_operator() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = format!("https://{}/", listener.local_addr().unwrap());
-    let named = |url: &str| at(Endpoint::named(url).unwrap());
+    let named = |url: &str| at(Endpoint::allowed(url).unwrap());
     let public = at(Endpoint::public("https://localhost/mcp").unwrap());
     let plain = Fake::start(|_| StatusCode::NO_CONTENT.into_response()).await;
     let tls = format!("https://{}/mcp", plain.address);

@@ -46,7 +46,7 @@ async fn a_server_of_the_older_era_gets_a_session_that_is_used_and_ended() {
     client.shutdown().await;
     let late = failure(&client).await;
 
-    let seen = fake.seen();
+    let seen = fake.requests();
     assert_eq!(late, (upstream(UpstreamReason::ConnectFailed), Executed::No));
     assert_eq!(text(&answer), "old");
     let begin = ["server/discover", "initialize", "notifications/initialized"];
@@ -205,7 +205,7 @@ async fn a_stream_that_breaks_off_is_resumed_where_it_stopped() {
 
     let answer = call(&fake.client(), json!({})).await.unwrap();
 
-    let resumed = fake.seen().pop().unwrap();
+    let resumed = fake.requests().pop().unwrap();
     assert_eq!(text(&answer), "resumed");
     assert_eq!(resumed.header("last-event-id"), Some("41"));
     assert_eq!(fake.count("tools/call"), 1);
@@ -233,7 +233,7 @@ async fn announcements_are_heard_on_a_stream_of_their_own() {
     client.list_tools().await.unwrap();
     changed.changed().await.unwrap();
 
-    let seen = fake.seen();
+    let seen = fake.requests();
     let listen = seen.iter().find(|seen| seen.method() == "subscriptions/listen").unwrap();
     assert_eq!(listen.message["params"]["notifications"], json!({"toolsListChanged": true}));
     assert_eq!(listen.header("mcp-method"), Some("subscriptions/listen"));
@@ -268,7 +268,7 @@ async fn pages_are_followed_to_the_end_and_arguments_are_mirrored_afterwards() {
     assert_eq!(names, ["t0", "t1", "t2", "act"]);
     assert!(!list.truncated);
     assert_eq!(list.fresh_for.map(|ttl| ttl.as_secs()), Some(1));
-    assert_eq!(fake.seen().pop().unwrap().header("mcp-param-region"), Some("us-west1"));
+    assert_eq!(fake.requests().pop().unwrap().header("mcp-param-region"), Some("us-west1"));
 }
 
 #[tokio::test]
@@ -365,7 +365,7 @@ async fn a_form_in_the_stream_of_the_session_is_answered_for_the_call_that_waits
     assert_eq!((answered.accepted(), refused.refused()), (1, 1));
     assert_eq!(ended.kind, upstream(UpstreamReason::InteractionRequired));
     assert!(!changed.has_changed().unwrap(), "the server announces nothing");
-    let seen = good.seen();
+    let seen = good.requests();
     let initialize = seen.iter().find(|seen| seen.method() == "initialize").unwrap();
     let declared = &initialize.message["params"]["capabilities"];
     assert_eq!(declared, &json!({"elicitation": {"form": {}}}));
@@ -405,7 +405,7 @@ async fn an_older_server_announces_on_the_stream_of_its_session() {
     client.list_tools().await.unwrap();
     changed.changed().await.unwrap();
 
-    let seen = fake.seen();
+    let seen = fake.requests();
     let listen = seen.iter().find(|seen| seen.verb == Method::GET).unwrap();
     assert_eq!(listen.header("mcp-session-id"), Some("s"));
     assert_eq!(listen.header("accept"), Some("text/event-stream"));

@@ -67,7 +67,7 @@ impl Issuer {
     }
 
     fn discovery(&self) -> KeyLocation {
-        KeyLocation::Discovery(Discovery::of(&self.url, Endpoint::named).unwrap())
+        KeyLocation::Discovery(Discovery::of(&self.url, Endpoint::allowed).unwrap())
     }
 
     fn paths(&self) -> Vec<String> {
@@ -109,7 +109,7 @@ async fn a_slash_at_the_end_of_an_issuer_is_part_of_it_and_not_of_the_path() {
         |own| json!({"issuer": format!("{own}/"), "jwks_uri": format!("{own}/keys")}),
     )
     .await;
-    let slash = Discovery::of(&format!("{}/", issuer.url), Endpoint::named).unwrap();
+    let slash = Discovery::of(&format!("{}/", issuer.url), Endpoint::allowed).unwrap();
 
     assert_eq!(fetched(&KeyLocation::Discovery(slash)).await, Ok(1));
     assert_eq!(fetched(&issuer.discovery()).await, Err(FetchError::WrongIssuer));
@@ -214,7 +214,7 @@ async fn redirects_errors_floods_and_packed_answers_are_no_keys() {
     ];
     for (answer, expected) in cases {
         let issuer = Issuer::start(move |_, path| answer(path)).await;
-        let location = KeyLocation::Jwks(Endpoint::named(&format!("{}/k", issuer.url)).unwrap());
+        let location = KeyLocation::Jwks(Endpoint::allowed(&format!("{}/k", issuer.url)).unwrap());
 
         assert_eq!(fetched(&location).await, Err(expected));
     }
@@ -226,7 +226,7 @@ async fn nobody_there_is_unreachable() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/keys", listener.local_addr().unwrap());
     drop(listener);
-    let location = KeyLocation::Jwks(Endpoint::named(&url).unwrap());
+    let location = KeyLocation::Jwks(Endpoint::allowed(&url).unwrap());
 
     assert_eq!(fetched(&location).await, Err(FetchError::Unreachable));
 }
@@ -246,5 +246,5 @@ fn an_issuer_that_may_not_be_dialled_is_refused_before() {
         assert!(Discovery::of(issuer, Endpoint::public).is_err(), "{issuer}");
     }
     assert!(Discovery::of("https://login.acme.example/tenant/", Endpoint::public).is_ok());
-    assert!(Discovery::of("http://8.8.8.8", Endpoint::named).is_err());
+    assert!(Discovery::of("http://8.8.8.8", Endpoint::allowed).is_err());
 }

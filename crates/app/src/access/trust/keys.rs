@@ -143,7 +143,7 @@ impl Published {
     async fn current(self: &Arc<Self>, now: Timestamp) -> Option<Arc<KeySet>> {
         let mut news = self.fetched.subscribe();
         {
-            let mut held = self.held();
+            let mut held = self.lock_keys();
             if let Some(fresh) = held.fresh(now) {
                 return Some(fresh);
             }
@@ -156,7 +156,7 @@ impl Published {
         }
         // Whether it came to an end or not: what is known now has to do.
         let _ = timeout(PATIENCE, news.changed()).await;
-        self.held().younger_than(self.oldest(), now)
+        self.lock_keys().younger_than(self.oldest(), now)
     }
 
     async fn newer_than(
@@ -166,7 +166,7 @@ impl Published {
     ) -> Option<Arc<KeySet>> {
         let mut news = self.fetched.subscribe();
         {
-            let mut held = self.held();
+            let mut held = self.lock_keys();
             if let Some((keys, _)) = &held.keys
                 && !Arc::ptr_eq(keys, known)
             {
@@ -181,7 +181,7 @@ impl Published {
             }
         }
         let _ = timeout(PATIENCE, news.changed()).await;
-        let held = self.held();
+        let held = self.lock_keys();
         let (keys, _) = held.keys.as_ref()?;
         (!Arc::ptr_eq(keys, known)).then(|| Arc::clone(keys))
     }
@@ -190,7 +190,7 @@ impl Published {
         FRESH_SECONDS.saturating_add(self.stale_seconds)
     }
 
-    fn held(&self) -> MutexGuard<'_, HeldKeys> {
+    fn lock_keys(&self) -> MutexGuard<'_, HeldKeys> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -208,7 +208,7 @@ impl Published {
     fn remember(&self, result: Result<KeySet, FetchError>, now: Timestamp) {
         let issuer = &self.issuer;
         counters::issuer(issuer, result.is_ok());
-        let mut held = self.held();
+        let mut held = self.lock_keys();
         match result {
             Ok(keys) => {
                 if keys.is_empty() {
@@ -230,7 +230,7 @@ struct Flight(Arc<Published>);
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let mut held = self.0.held();
+        let mut held = self.0.lock_keys();
         held.under_way = false;
         // Told before anybody can begin the next one, whose waiters this is no news for.
         self.0.fetched.send_replace(());

@@ -20,7 +20,7 @@ impl Shell {
         org: OrgId,
         new: NewPrincipal,
     ) -> Result<Principal, ShellError> {
-        let principal = new.made(org, self.ids(), self.clock.now())?;
+        let principal = new.into_principal(org, self.ids(), self.clock.now())?;
         let event =
             self.event(EventType::PrincipalChanged, org, target_of("principal", principal.id));
         let made = self.store.record_new_principal(&principal, &row_of(&event)).await;

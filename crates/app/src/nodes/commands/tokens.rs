@@ -43,7 +43,7 @@ impl Shell {
     /// Makes a token. It can do no more than its principal's role allows, and it always ends.
     pub async fn create_token(&self, request: TokenRequest) -> Result<NewToken, ShellError> {
         let principal = self.principal(request.principal).await?;
-        let made = request.made(&principal, self.ids(), self.clock.now())?;
+        let made = request.into_token(&principal, self.ids(), self.clock.now())?;
         self.tell(EventType::TokenIssued, principal.org_id, "token", made.record.id).await?;
         self.store.insert_token(&made.record, &made.token.hash()).await?;
         Ok(made)

@@ -173,7 +173,7 @@ impl Providers {
         state: &State,
     ) -> Result<String, Refusal> {
         let redirect_uri = self.connecting.redirect_uri()?;
-        let challenge = PkceVerifier::kept(begun.verifier.clone()).challenge();
+        let challenge = PkceVerifier::from_stored(begun.verifier.clone()).challenge();
         let separator = settings.scope_separator.to_string();
         let scope = begun.scopes.join(&separator);
         let mut parameters: Vec<(&str, &str)> = settings

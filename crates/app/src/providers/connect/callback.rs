@@ -101,11 +101,11 @@ impl Providers {
         let attempt = self.base.store.call_attempt_back(&hash, self.base.clock.now()).await;
         let attempt = attempt?;
         let Some(attempt) = attempt else { return Ok(CalledBack::Unknown) };
-        let Some((provider, begun)) = self.begun(&attempt).await? else {
+        let Some((provider, begun)) = self.find_begun(&attempt).await? else {
             return Ok(CalledBack::Unknown);
         };
         let name = provider.declared.name.clone();
-        let back = begun.return_to.as_deref().and_then(ReturnTo::kept);
+        let back = begun.return_to.as_deref().and_then(ReturnTo::from_stored);
         let id = attempt.provider_id.to_string();
         match self.redeem(&provider, &attempt, &begun, callback, origin).await? {
             Ok(None) => Ok(match back {
@@ -132,7 +132,7 @@ impl Providers {
 
     /// State that is needed to continue an attempt; `None` if its provider is not configured any
     /// more.
-    pub(super) async fn begun(
+    pub(super) async fn find_begun(
         &self,
         attempt: &Attempt,
     ) -> Result<Option<(Arc<Provider>, Begun)>, Refusal> {

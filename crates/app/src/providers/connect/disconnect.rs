@@ -110,7 +110,7 @@ impl Providers {
 
     /// The record of a connection that the caller may change: its own, or any with `admin`.
     pub(super) async fn changeable(&self, ctx: &Ctx, id: &str) -> Result<ProviderRecord, Refusal> {
-        let record = self.seen(ctx, id).await?;
+        let record = self.find_visible(ctx, id).await?;
         if record.owner != ProviderOwner::Principal(ctx.caller().principal_id) {
             ctx.require(Scope::Admin)?;
         }

@@ -211,7 +211,7 @@ impl Providers {
             }
         };
         let (Some(settings), Some(stored)) = (provider.declared.auth.oauth(), stored) else {
-            return self.lost(connection, &record, "there are no credentials").await;
+            return self.mark_lost(connection, &record, "there are no credentials").await;
         };
         let server = match self.authorizer(provider, settings).await {
             Ok(server) => server,
@@ -222,14 +222,14 @@ impl Providers {
             }
         };
         let Some(refresh) = stored.refresh.clone() else {
-            return self.lost(connection, &record, "there is no refresh token").await;
+            return self.mark_lost(connection, &record, "there is no refresh token").await;
         };
         if !stored.issuer.as_deref().is_some_and(|issuer| is_same_issuer(issuer, &server.issuer))
             || stored.server != provider.declared.address()
         {
             // A token is shown to none but the server that granted it.
             return self
-                .lost(connection, &record, "the provider is configured otherwise now")
+                .mark_lost(connection, &record, "the provider is configured otherwise now")
                 .await;
         }
         let client = self.client_at(provider, settings, &server).await?;
@@ -239,13 +239,14 @@ impl Providers {
                 self.keep_new(connection, record, stored, granted, reason).await
             }
             Err(OAuthError::Refused(TokenRefusal::InvalidGrant)) => {
-                self.lost(connection, &record, "the provider ended the grant").await
+                self.mark_lost(connection, &record, "the provider ended the grant").await
             }
             Err(OAuthError::Refused(TokenRefusal::InvalidClient))
                 if self.forget_client(provider, &server, &client).await? =>
             {
                 // The grant was that client's.
-                self.lost(connection, &record, "the authorization server forgot the gateway").await
+                self.mark_lost(connection, &record, "the authorization server forgot the gateway")
+                    .await
             }
             Err(error) => {
                 tracing::warn!(provider = connection.slug(), %error, "credentials are not renewed");
@@ -305,7 +306,7 @@ impl Providers {
     }
 
     /// Notes that a connection needs a person, once, and says so in the log.
-    pub(crate) async fn lost(
+    pub(crate) async fn mark_lost(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         record: &ProviderRecord,

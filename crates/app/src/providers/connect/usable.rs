@@ -50,7 +50,7 @@ impl Providers {
         let grant = &live.record.grant;
         if !grant.refreshable {
             let why = "the credentials have ended";
-            self.lost(connection, &live.record, why).await?;
+            self.mark_lost(connection, &live.record, why).await?;
             return Err(connection.unauthorized(Vec::new()));
         }
         // While the provider cannot be asked, calls do not ask it either: the job does, in its time.
@@ -120,7 +120,7 @@ impl Providers {
         let record =
             connection.own().map_or_else(|| seen.record.clone(), |own| own.live().record.clone());
         let why = "the provider refuses the credentials";
-        if let Err(refusal) = self.lost(connection, &record, why).await {
+        if let Err(refusal) = self.mark_lost(connection, &record, why).await {
             tracing::warn!(%refusal, "a connection cannot be marked");
         }
         Err(error)

@@ -81,11 +81,11 @@ pub(super) struct Call<'a> {
 impl Call<'_> {
     /// Evaluates the call under `set`, in both phases.
     pub(super) fn decide(&self, set: &PolicySet) -> SetDecision {
-        let request = self.ask(set, Phase::Request);
+        let request = self.decide_phase(set, Phase::Request);
         if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
             return request;
         }
-        let response = self.ask(set, Phase::Response);
+        let response = self.decide_phase(set, Phase::Response);
         match response.judged.decision {
             Some(RecordedDecision::Deny) => {
                 SetDecision { approvals: request.approvals, ..response }
@@ -98,9 +98,9 @@ impl Call<'_> {
         }
     }
 
-    fn ask(&self, set: &PolicySet, phase: Phase) -> SetDecision {
+    fn decide_phase(&self, set: &PolicySet, phase: Phase) -> SetDecision {
         let determining = Explain::Determining;
-        let examined = self.put(phase, |question| set.examine(question, &self.known, determining));
+        let examined = self.ask(phase, |question| set.examine(question, &self.known, determining));
         let ruled = Ruling::of(examined.decision, DecisionInputs::default());
         SetDecision {
             judged: Judged::of(&ruled, Vec::new()),
@@ -110,7 +110,7 @@ impl Call<'_> {
     }
 
     /// Puts the call, or its answer, as a question to policies.
-    pub(super) fn put<T>(&self, phase: Phase, judge: impl FnOnce(&Question<'_>) -> T) -> T {
+    pub(super) fn ask<T>(&self, phase: Phase, judge: impl FnOnce(&Question<'_>) -> T) -> T {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let empty_input = Document::of(&nothing);

@@ -115,7 +115,7 @@ impl Explainer<'_> {
                 time: event.occurred_at,
                 detached: &detached,
                 inputs: &inputs,
-                known: inputs.known(),
+                known: inputs.context(),
                 answered: core.outcome.executed == "yes",
             };
             if is_kept {
@@ -124,7 +124,7 @@ impl Explainer<'_> {
             explanation.permit_helps = recorded.lacks_a_permit(explanation.decision.as_ref());
             if explanation.permit_helps {
                 let about = event.id.to_string();
-                explanation.suggested_permit = call.put(Phase::Request, |question| {
+                explanation.suggested_permit = call.ask(Phase::Request, |question| {
                     suggested_permit(tool, question, &call.known, &about)
                 });
             }
@@ -179,7 +179,7 @@ impl Explainer<'_> {
     }
 
     fn answer(&self, call: &Call<'_>, phase: Phase) -> PhaseAnswer {
-        call.put(phase, |question| {
+        call.ask(phase, |question| {
             let examined = self.set.examine(question, &call.known, Explain::Values);
             let policies = candidates(self.set, &examined, self.org);
             let near_misses =

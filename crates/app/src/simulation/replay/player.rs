@@ -170,7 +170,7 @@ impl Player {
             time: event.occurred_at,
             detached,
             inputs,
-            known: inputs.known(),
+            known: inputs.context(),
             answered: core.outcome.executed == "yes",
         };
         let before = self.sets.baseline().map(|set| call.decide(set));

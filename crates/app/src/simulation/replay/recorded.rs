@@ -152,7 +152,7 @@ struct Memberships {
 
 impl Inputs<'_> {
     /// Parts of the call that the event holds.
-    pub(super) fn known(&self) -> KnownContext {
+    pub(super) fn context(&self) -> KnownContext {
         let paths = self.input_paths.iter().chain(&self.facts_paths).chain(&self.output_paths);
         let paths = paths.map(String::as_str);
         match &self.claims_paths {

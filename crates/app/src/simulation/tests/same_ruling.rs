@@ -233,7 +233,9 @@ fn simulated(simulator: &Simulator<'_>, set: &PolicySet, case: &Case) -> (Outcom
 }
 
 /// Outcome as a simulation shows it: decision, policy, reason and obligations.
-fn shown(outcome: &Outcome) -> (Option<RecordedDecision>, Option<&str>, Option<&str>, Vec<Value>) {
+fn simulated_ruling(
+    outcome: &Outcome,
+) -> (Option<RecordedDecision>, Option<&str>, Option<&str>, Vec<Value>) {
     let obligations =
         |ruling: &Ruling| ruling.obligations.iter().map(Obligation::to_json).collect();
     match outcome {
@@ -298,6 +300,6 @@ proptest! {
         let policy = judged.policy.as_deref();
         let reason = judged.reason.as_deref();
         let told = (judged.decision, policy, reason, judged.obligations.clone());
-        prop_assert_eq!(told, shown(&actual));
+        prop_assert_eq!(told, simulated_ruling(&actual));
     }
 }

@@ -96,7 +96,7 @@ impl Recording {
         Self { tracer, trace, caller, written: Mutex::new(written) }
     }
 
-    fn written(&self) -> MutexGuard<'_, WrittenSpans> {
+    fn lock_spans(&self) -> MutexGuard<'_, WrittenSpans> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,24 +106,24 @@ impl Recording {
 
     /// The parent of what is sent in the present stage.
     pub(crate) fn parent(&self) -> Option<TraceParent> {
-        let span = self.written().stage.as_ref()?.id;
-        let begun = TraceParent::begun(self.trace, span);
+        let span = self.lock_spans().stage.as_ref()?.id;
+        let begun = TraceParent::starting_with(self.trace, span);
         Some(self.caller.map_or(begun, |caller| caller.from_span(span)))
     }
 
     pub(crate) fn enter(&self, stage: &str, now: Timestamp) {
-        let written = &mut *self.written();
+        let written = &mut *self.lock_spans();
         written.leave(now);
         written.stage = Some(open(written.ids.next(), stage, SpanKind::Internal, now));
     }
 
     pub(crate) fn leave(&self, now: Timestamp) {
-        self.written().leave(now);
+        self.lock_spans().leave(now);
     }
 
     /// The present stage is a request to another server.
     pub(crate) fn calls(&self, name: String, attributes: Vec<Attribute>) {
-        if let Some(stage) = &mut self.written().stage {
+        if let Some(stage) = &mut self.lock_spans().stage {
             stage.kind = SpanKind::Client;
             stage.name = name;
             stage.attributes.extend(attributes);
@@ -132,19 +132,19 @@ impl Recording {
 
     /// The present stage failed, in a word.
     pub(crate) fn fail(&self, why: &str) {
-        if let Some(stage) = &mut self.written().stage {
+        if let Some(stage) = &mut self.lock_spans().stage {
             stage.failed = Some(why.to_owned());
         }
     }
 
     /// Tells more about the request.
     pub(crate) fn tell(&self, attributes: impl IntoIterator<Item = Attribute>) {
-        self.written().request.attributes.extend(attributes);
+        self.lock_spans().request.attributes.extend(attributes);
     }
 
     /// Records that the caller is known, with these attributes.
-    pub fn known(&self, attributes: impl IntoIterator<Item = Attribute>) {
-        self.written().known = true;
+    pub fn set_caller(&self, attributes: impl IntoIterator<Item = Attribute>) {
+        self.lock_spans().known = true;
         self.tell(attributes);
     }
 
@@ -156,7 +156,7 @@ impl Recording {
         failed: Option<&str>,
     ) {
         let now = self.tracer.clock.now();
-        let written = &mut *self.written();
+        let written = &mut *self.lock_spans();
         written.leave(now);
         written.answered = true;
         written.request.name = name;

@@ -76,14 +76,14 @@ impl Export {
         let installation = self.installation;
         let output = self.output;
         if let Some(gateway) = installation.gateway(self.org.as_deref()).await? {
-            ask.filters = self.filters.given_at(&gateway).await?;
+            ask.filters = self.filters.into_parameters_at(&gateway).await?;
             let written = fetch(&gateway, &ask, output.as_deref()).await;
             return tell(&installation, output.as_deref(), written);
         }
         let config = installation.config()?;
         let export = async |office: &Office| {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
-            ask.filters = self.filters.given(office, org.id).await?;
+            ask.filters = self.filters.into_parameters(office, org.id).await?;
             let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Destination::begin(output.as_deref())?;
             let identity = office.log_identity(&config).await?;

@@ -40,7 +40,11 @@ pub(super) struct Filters {
 
 impl Filters {
     /// The filters by the names of the API.
-    pub(super) async fn given(mut self, office: &Office, org: OrgId) -> Result<Given, ShellError> {
+    pub(super) async fn into_parameters(
+        mut self,
+        office: &Office,
+        org: OrgId,
+    ) -> Result<Given, ShellError> {
         let is_name = |it: &&str| !it.trim().is_empty() && it.parse::<TokenId>().is_err();
         if let Some(named) = self.actor.as_deref().filter(is_name) {
             let actor = super::actor(office, org, Some(named)).await?;
@@ -50,7 +54,10 @@ impl Filters {
     }
 
     /// The same for a request to a gateway, which looks up the name of an actor.
-    pub(super) async fn given_at(mut self, gateway: &RemoteGateway) -> Result<Given, Failure> {
+    pub(super) async fn into_parameters_at(
+        mut self,
+        gateway: &RemoteGateway,
+    ) -> Result<Given, Failure> {
         let is_id = |it: &str| it.parse::<TokenId>().is_ok() || it.parse::<PrincipalId>().is_ok();
         if let Some(named) = self.actor.as_deref().filter(|it| !is_id(it)) {
             self.actor = Some(gateway.principal(named).await?.id.to_string());

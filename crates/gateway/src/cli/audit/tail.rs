@@ -49,7 +49,7 @@ impl Tail {
         let json = self.installation.json;
         let following = async || -> Result<(), Failure> {
             let org = office.shell.org_or_only(self.org.as_deref()).await?;
-            let given = self.filters.given(&office, org.id).await?;
+            let given = self.filters.into_parameters(&office, org.id).await?;
             let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
             let identity = office.log_identity(&config).await?;
             let mut tail = office.shell.log_end(&org, identity, &filter, self.lines).await?;
@@ -74,7 +74,7 @@ impl Tail {
     async fn show_from(self, gateway: &RemoteGateway) -> Result<(), Failure> {
         let output = self.installation.output();
         let json = self.installation.json;
-        let given = self.filters.given_at(gateway).await?;
+        let given = self.filters.into_parameters_at(gateway).await?;
         let given: Vec<(&str, String)> =
             given.iter().map(|(name, values)| (name.as_str(), values.join(","))).collect();
         let sequence = |event: &Value| event.get("sequence").and_then(Value::as_i64).unwrap_or(-1);

@@ -132,7 +132,7 @@ impl Verify {
         size: u64,
         made: Option<Timestamp>,
     ) -> Result<(Value, String), Fault> {
-        let kept = self.kept(size, made)?;
+        let kept = self.find_kept(size, made)?;
         let since = kept.as_ref().map(|kept| kept.since.clone());
         let report = self.read_export(lines, first, since)?;
         Ok(finish(&mut json!(report), report_text(&report), kept.as_ref()))
@@ -171,7 +171,7 @@ impl Verify {
         let event = event_of(&Lines::text(event, MAX_TEXT)?)?;
         let proven = verify_event(event, proof, &self.keys)?;
         let size = proven.checkpoint.size;
-        let kept = self.kept(size, None)?;
+        let kept = self.find_kept(size, None)?;
         if let Some(kept) = &kept {
             let note = proof.parse::<TlogProof>().map(|proof| proof.checkpoint).unwrap_or_default();
             verify_checkpoint(&note, &self.keys, Some(&kept.since), &[])?;
@@ -192,7 +192,7 @@ impl Verify {
 
     fn checkpoint(&self, note: &str, proof: &[String]) -> Result<(Value, String), Fault> {
         let alone = verify_checkpoint(note, &self.keys, None, &[])?;
-        let kept = self.kept(alone.size, None)?;
+        let kept = self.find_kept(alone.size, None)?;
         if let Some(kept) = &kept {
             verify_checkpoint(note, &self.keys, Some(&kept.since), proof)?;
         }
@@ -201,7 +201,11 @@ impl Verify {
         Ok(finish(&mut found, vec![text], kept.as_ref()))
     }
 
-    fn kept(&self, size: u64, made: Option<Timestamp>) -> Result<Option<KeptCheckpoint>, Fault> {
+    fn find_kept(
+        &self,
+        size: u64,
+        made: Option<Timestamp>,
+    ) -> Result<Option<KeptCheckpoint>, Fault> {
         let since = self.since.as_deref();
         since.map(|path| KeptCheckpoint::find(path, size, made, &self.keys)).transpose()
     }

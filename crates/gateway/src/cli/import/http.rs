@@ -98,7 +98,7 @@ fn address(text: &str, imported: &mut Imported<'_>, detectors: &Detectors) -> Re
         imported.set("url", &reference);
         return Ok(());
     }
-    let endpoint = Endpoint::named(text).map_err(|error| format!("its address: {error}"))?;
+    let endpoint = Endpoint::allowed(text).map_err(|error| format!("its address: {error}"))?;
     let url = endpoint.address();
     if url.path().trim_end_matches('/').ends_with("/sse") {
         return Err(SSE.to_owned());

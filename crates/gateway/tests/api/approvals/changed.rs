@@ -3,7 +3,7 @@
 use portcullis_testkit::{McpServer, tool};
 use serde_json::json;
 
-use super::{approver, asked, decide};
+use super::{approver, decide, pending_approval};
 use crate::{
     gateway,
     given::{ENOUGH, until},
@@ -25,7 +25,7 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     let who = gateway.service(&org, "mcps:read mcps:invoke");
     let admin = approver(&gateway, &org);
     let invoke = async || gateway.invoke(&who, "up:pay", json!({})).await;
-    let before = asked(&invoke().await);
+    let before = pending_approval(&invoke().await);
     assert_eq!(decide(&gateway, &admin, &before, "approve").await.status, 200);
 
     let mut other = tool("pay");
@@ -43,9 +43,9 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
 
     let answer = invoke().await;
     check(&gateway, &who, &answer, PENDING).await;
-    assert_ne!(asked(&answer), before, "another version is another call");
+    assert_ne!(pending_approval(&answer), before, "another version is another call");
     let path = format!("/v1/approvals/{before}");
     until(|| gateway.get(&admin, &path), |it| it.at("/data/status") == "expired").await;
-    let calls = server.seen();
+    let calls = server.requests();
     assert!(calls.iter().all(|(_, message)| message["method"] != "tools/call"), "{calls:?}");
 }

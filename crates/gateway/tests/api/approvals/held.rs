@@ -19,7 +19,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Says over MCP what the user did with the address.
-async fn told(scene: &Scene, action: Value) -> Answer {
+async fn answer_url(scene: &Scene, action: Value) -> Answer {
     let declared = json!({"elicitation": {"url": {}}});
     let params = json!({
         "name": "up__pay", "arguments": {"amount": 7},
@@ -30,7 +30,7 @@ async fn told(scene: &Scene, action: Value) -> Answer {
 }
 
 /// Output of a client in Python whose user always answers so.
-async fn said(scene: &Scene, client: &str, action: &str) -> Value {
+async fn run_client(scene: &Scene, client: &str, action: &str) -> Value {
     let mut command = Command::new(servers().join("venv/bin/python"));
     command
         .arg(script("approving.py"))
@@ -72,7 +72,7 @@ async fn a_call_is_held_until_it_is_approved_and_python_clients_are_asked_once()
 
         // The first is asked to open the address, the second is held.
         let decided = decided_after(&scene, &admin, 2, "approve");
-        let (said, ()) = tokio::join!(said(&scene, client, "accept"), decided);
+        let (said, ()) = tokio::join!(run_client(&scene, client, "accept"), decided);
 
         assert_eq!(said["opened"].as_array().map(Vec::len), Some(1), "{client}: {said}");
         assert_eq!(said["result"]["structuredContent"], json!({"amount": 7}), "{client}: {said}");
@@ -85,7 +85,7 @@ async fn python_clients_whose_user_does_not_want_to_are_told_the_address_at_once
     for (client, action) in [("sdk", "decline"), ("fastmcp", "cancel")] {
         let (scene, _) = asking_scene_with("").await;
 
-        let said = said(&scene, client, action).await;
+        let said = run_client(&scene, client, action).await;
 
         assert_eq!(said["opened"].as_array().map(Vec::len), Some(1), "{client}: {said}");
         assert_refused(&scene, &said["result"], client);
@@ -97,7 +97,7 @@ async fn a_held_call_ends_with_the_address_and_without_a_second_question() {
     let (scene, _) = asking_scene_with("[mcp]\napproval_wait_seconds = 1").await;
 
     for action in [json!("accept"), json!("decline"), json!("cancel"), json!("?"), json!(7)] {
-        let answer = told(&scene, action.clone()).await;
+        let answer = answer_url(&scene, action.clone()).await;
 
         assert_refused(&scene, answer.at("/result"), &action.to_string());
     }
@@ -108,7 +108,7 @@ async fn a_held_call_is_told_of_a_denial() {
     let (scene, admin) = asking_scene_with("").await;
 
     let decided = decided_after(&scene, &admin, 1, "deny");
-    let (answer, ()) = tokio::join!(told(&scene, json!("accept")), decided);
+    let (answer, ()) = tokio::join!(answer_url(&scene, json!("accept")), decided);
 
     assert_eq!(answer.at("/result/isError"), true, "{}", answer.text);
     let details = &answer.at("/result/_meta")["dev.portcullis/error"]["details"];

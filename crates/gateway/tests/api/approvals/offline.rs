@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use portcullis_testkit::Answer;
 use serde_json::{Value, json};
 
-use super::{asked, asking_scene, decide};
+use super::{asking_scene, decide, pending_approval};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_audit.py");
 
@@ -27,7 +27,7 @@ fn the_digest_of_a_known_call_is_computed() {
 async fn an_approval_is_verified_offline_against_the_event_of_its_call() {
     let (scene, admin) = asking_scene().await;
     let input = json!({"to": "DE", "amount": 7, "ratio": 1e3});
-    let id = asked(&scene.invoke("pay", input.clone()).await);
+    let id = pending_approval(&scene.invoke("pay", input.clone()).await);
     decide(&scene.gateway, &admin, &id, "approve").await;
     let ran = scene.invoke("pay", input).await;
     let event = format!("/v1/audit/events/{}", ran.event_id());

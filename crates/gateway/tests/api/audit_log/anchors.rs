@@ -29,8 +29,8 @@ fn witnessed(witness: &LogWitness) -> String {
 }
 
 /// Waits until the witness has seen so much of the log.
-async fn seen(witness: &LogWitness, origin: &str, size: u64) {
-    let seen = async || witness.seen(origin).filter(|seen| *seen >= size);
+async fn wait_until_seen(witness: &LogWitness, origin: &str, size: u64) {
+    let seen = async || witness.largest_size(origin).filter(|seen| *seen >= size);
     eventually("a checkpoint of that size at the witness", seen).await;
 }
 
@@ -98,7 +98,7 @@ async fn a_witness_signs_what_continues_and_its_signature_is_in_the_proofs() {
     witness.trust(key.clone());
     let origin = key.name().to_owned();
     let ids = [invoke(&gateway, &who).await, invoke(&gateway, &who).await];
-    seen(&witness, &origin, size(&gateway, &who).await).await;
+    wait_until_seen(&witness, &origin, size(&gateway, &who).await).await;
 
     let path = format!("/v1/audit/events/{}/proof", ids[0]);
     let both = [key.clone(), witness.key()];
@@ -110,7 +110,7 @@ async fn a_witness_signs_what_continues_and_its_signature_is_in_the_proofs() {
     let witnessed = verified.iter().find(|by| by.key.kind() == KeyKind::Witness).unwrap();
     assert_eq!(witnessed.witnessed_at, Some(1_795_172_535));
     invoke(&gateway, &who).await;
-    seen(&witness, &origin, size(&gateway, &who).await).await;
+    wait_until_seen(&witness, &origin, size(&gateway, &who).await).await;
     let signed = |it: &Answer| Checkpoint::open(&it.text, &both).is_ok_and(|(_, by)| by.len() == 2);
     until(|| gateway.get(&who, "/v1/audit/checkpoint"), signed).await;
 }
@@ -122,15 +122,15 @@ async fn a_witness_that_saw_another_log_refuses_and_that_is_told() {
     let key = keys(&gateway, &who.org).remove(0);
     witness.trust(key.clone());
     invoke(&gateway, &who).await;
-    seen(&witness, key.name(), 1).await;
+    wait_until_seen(&witness, key.name(), 1).await;
     witness.misremember(key.name());
-    let before = witness.seen(key.name());
+    let before = witness.largest_size(key.name());
 
     invoke(&gateway, &who).await;
     // It may have been asked before it trusted the log, and refused for that.
     let _ = gateway.wait_for_log("saw another log");
 
-    assert_eq!(witness.seen(key.name()), before);
+    assert_eq!(witness.largest_size(key.name()), before);
     let note = gateway.get(&who, "/v1/audit/checkpoint").await.text;
     assert!(Checkpoint::open(&note, &[key]).is_ok());
 }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::{Trio, trio};
 use crate::{
-    approvals::{POLICIES, approver, asked, decide},
+    approvals::{POLICIES, approver, decide, pending_approval},
     given::ENOUGH,
     scene::{list, tool},
 };
@@ -35,7 +35,8 @@ async fn an_approval_is_used_once_by_three_nodes_of_which_one_is_killed() {
     for round in 0..ROUNDS {
         let input = json!({ "round": round });
         let before = upstream.calls().len();
-        let id = asked(&trio.nodes[round % 3].invoke(&who, "up:pay", input.clone()).await);
+        let id =
+            pending_approval(&trio.nodes[round % 3].invoke(&who, "up:pay", input.clone()).await);
         decide(&trio.nodes[(round + 1) % 3], &admin, &id, "approve").await.ok();
         let dies = round % 2 == 1;
 

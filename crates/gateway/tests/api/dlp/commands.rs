@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Exit code and output of a command, which must not panic nor show a match.
-async fn told(gateway: &Gateway, command: &[&str]) -> (i32, String) {
+async fn code_and_text(gateway: &Gateway, command: &[&str]) -> (i32, String) {
     let output = run(gateway, command).await;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     for found in [TOKEN, EMAIL, CARD, "panicked"] {
@@ -24,7 +24,7 @@ async fn told(gateway: &Gateway, command: &[&str]) -> (i32, String) {
 
 /// Output of a command of DLP, which has to end with this code and tell this part.
 async fn said(gateway: &Gateway, command: &[&str], code: i32, part: &str) -> String {
-    let (ended, shown) = told(gateway, &[&["dlp"], command].concat()).await;
+    let (ended, shown) = code_and_text(gateway, &[&["dlp"], command].concat()).await;
     assert_eq!(ended, code, "{command:?}: {shown}");
     assert!(shown.contains(part), "{command:?}: `{part}` in {shown}");
     shown
@@ -51,10 +51,11 @@ async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
     for wanted in ["github_token", "/a/0", "redact", "credit_card", "/b/card", "very_likely"] {
         said(&gateway, &["scan", &dirty], 1, wanted).await;
     }
-    let (_, shown) = told(&gateway, &["dlp", "scan", &dirty, "--direction", "input"]).await;
+    let (_, shown) =
+        code_and_text(&gateway, &["dlp", "scan", &dirty, "--direction", "input"]).await;
     assert!(shown.contains("block"), "{shown}");
 
-    let (code, shown) = told(&gateway, &["dlp", "scan", &text, "--json"]).await;
+    let (code, shown) = code_and_text(&gateway, &["dlp", "scan", &text, "--json"]).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let finding = &shown["findings"][0];
     assert_eq!((code, &finding["lines"], &finding["count"]), (1, &json!([2, 3]), &json!(2)));
@@ -67,7 +68,8 @@ async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
 
 /// The JSON that a scan prints, and its exit code.
 async fn scanned(gateway: &Gateway, arguments: &[&str]) -> (i32, Value) {
-    let (code, shown) = told(gateway, &[&["dlp", "scan", "--json"], arguments].concat()).await;
+    let (code, shown) =
+        code_and_text(gateway, &[&["dlp", "scan", "--json"], arguments].concat()).await;
     (code, serde_json::from_str(shown.lines().next().unwrap()).unwrap())
 }
 
@@ -106,7 +108,7 @@ async fn json_has_spans_in_its_strings_and_json_lines_have_lines() {
     let (code, shown) = scanned(&gateway, &[&lines]).await;
     let finding = &shown["findings"][0];
     assert_eq!((code, &finding["path"], &finding["line"]), (1, &json!("/a"), &json!(3)));
-    let (_, shown) = told(&gateway, &["dlp", "scan", &lines]).await;
+    let (_, shown) = code_and_text(&gateway, &["dlp", "scan", &lines]).await;
     assert!(shown.contains("LINE") && shown.contains("/a"), "{shown}");
 }
 
@@ -165,9 +167,10 @@ async fn a_fingerprint_of_an_event_is_allowed_and_the_value_passes() {
     let text = file(&scene.gateway, "text.txt", EMAIL);
 
     let scan = ["dlp", "scan", &text, "--org", &scene.who.org];
-    let (_, shown) = told(&scene.gateway, &scan).await;
+    let (_, shown) = code_and_text(&scene.gateway, &scan).await;
     assert!(shown.contains(print), "{print}: {shown}");
-    let (_, by_name) = told(&scene.gateway, &["dlp", "scan", &text, "--org", "acme"]).await;
+    let (_, by_name) =
+        code_and_text(&scene.gateway, &["dlp", "scan", &text, "--org", "acme"]).await;
     assert_eq!(by_name, shown);
     let allow = format!("[[dlp.allow]]\nreason = \"ours\"\nfingerprints = [\"{print}\"]\n");
     fs::write(&config, fs::read_to_string(&config).unwrap() + &allow).unwrap();
@@ -179,7 +182,7 @@ async fn a_fingerprint_of_an_event_is_allowed_and_the_value_passes() {
     assert_eq!(passed.at("/governance/dlp_result"), "passed");
     assert!(findings(&event, "input").is_empty());
     assert_eq!(other.at("/governance/dlp_result"), "flagged");
-    assert_eq!(told(&scene.gateway, &scan).await.0, 0);
+    assert_eq!(code_and_text(&scene.gateway, &scan).await.0, 0);
 }
 
 const STAFF: &str = r#"

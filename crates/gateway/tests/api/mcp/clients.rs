@@ -41,7 +41,7 @@ async fn run(scene: &Scene, mut command: Command) -> Output {
 }
 
 /// Output of a client.
-async fn said(scene: &Scene, command: Command) -> Value {
+async fn run_client(scene: &Scene, command: Command) -> Value {
     let output = run(scene, command).await;
     let text = String::from_utf8_lossy(&output.stdout);
     let failed = String::from_utf8_lossy(&output.stderr);
@@ -93,7 +93,7 @@ async fn the_official_sdks_list_and_call_at_both_addresses_in_both_eras() {
             for (mut command, language) in programs(era) {
                 command.arg(format!("{}{path}", scene.gateway.url())).args([name, "{\"n\":3}"]);
 
-                let said = said(&scene, command).await;
+                let said = run_client(&scene, command).await;
 
                 assert_spoken(&said, name, &format!("{language}, {era}, {path}"));
             }
@@ -138,9 +138,9 @@ async fn the_inspectors_command_line_lists_and_calls() {
             command
         };
 
-        let list = said(&scene, command(&["--method", "tools/list"])).await;
+        let list = run_client(&scene, command(&["--method", "tools/list"])).await;
         let called = ["--method", "tools/call", "--tool-name", name, "--tool-arg", "n=3"];
-        let result = said(&scene, command(&called)).await;
+        let result = run_client(&scene, command(&called)).await;
 
         assert_eq!(list["tools"][0]["name"], name);
         assert_spoken(&json!({"tools": [name], "result": result}), name, path);

@@ -103,14 +103,14 @@ fn others() -> Vec<Value> {
 /// The tool that nothing is wrong with.
 const GOOD: &str = "good";
 
-fn named(number: usize) -> String {
+fn odd_name(number: usize) -> String {
     format!("odd_{number}")
 }
 
 /// A good tool and these, each of which differs from it in some members.
 fn beside(odd: Vec<Value>) -> Vec<Value> {
     let odd = odd.into_iter().enumerate().map(|(number, members)| {
-        let mut odd = tool(&named(number));
+        let mut odd = tool(&odd_name(number));
         odd.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         odd
     });
@@ -140,7 +140,7 @@ async fn odd() -> Odd {
 /// The names at `/mcp`.
 fn all() -> Vec<String> {
     let of = |slug: &str, count: usize| {
-        let odd = (0..count).map(named).chain([GOOD.to_owned()]);
+        let odd = (0..count).map(odd_name).chain([GOOD.to_owned()]);
         odd.map(|name| format!("{slug}__{name}")).collect::<Vec<_>>()
     };
     let mut all = [of("in", inputs().len()), of("out", others().len())].concat();

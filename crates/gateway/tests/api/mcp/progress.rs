@@ -238,7 +238,7 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
     assert_eq!(told["params"], begun);
     let cancelled = async { while upstream.count("notifications/cancelled") == 0 {} };
     timeout(PATIENCE, cancelled).await.expect("the server is told");
-    let seen = upstream.seen();
+    let seen = upstream.requests();
     let of = |method: &str| &seen.iter().find(|(_, it)| it["method"] == method).expect("it").1;
     assert_eq!(of("notifications/cancelled")["params"]["requestId"], of("tools/call")["id"]);
     let event = event_of(&gateway, &who, "work").await;
@@ -246,7 +246,7 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
 }
 
 /// Messages of this method in the diary of `tests/servers/working.py`.
-fn written(diary: &Path, method: &str) -> Vec<Value> {
+fn diary_messages(diary: &Path, method: &str) -> Vec<Value> {
     let text = fs::read_to_string(diary).unwrap_or_default();
     // The last line may be half written.
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -268,7 +268,8 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         let first = events.next().await;
         let second = events.next().await;
         drop(events);
-        let cancelled = async { while written(&diary, "notifications/cancelled").is_empty() {} };
+        let cancelled =
+            async { while diary_messages(&diary, "notifications/cancelled").is_empty() {} };
         timeout(PATIENCE, cancelled).await.expect("the program is told");
         let after = end().await;
 
@@ -276,10 +277,10 @@ async fn a_program_of_either_era_tells_progress_and_is_told_of_the_end() {
         let told = |progress: u32, message: &str| json!({"progressToken": "caller", "progress": progress, "total": 3, "message": message});
         assert_eq!(params(first), told(1, "begun"), "{era}");
         assert_eq!(params(second), told(2, "card [REDACTED:credit_card]"), "{era}");
-        let calls = written(&diary, "tools/call");
+        let calls = diary_messages(&diary, "tools/call");
         assert_eq!(calls.len(), 3, "{era}: each call once");
         assert!(calls[1]["params"]["_meta"]["progressToken"].is_u64(), "{era}: {}", calls[1]);
-        let ends = written(&diary, "notifications/cancelled");
+        let ends = diary_messages(&diary, "notifications/cancelled");
         assert_eq!((ends.len(), &ends[0]["params"]["requestId"]), (1, &calls[1]["id"]), "{era}");
         let event = events_of(&gateway, &who, "target=up:work&outcome=upstream_error", 1).await;
         assert_eq!(event[0]["outcome"]["executed"], "unknown", "{era}: {event:?}");

@@ -40,13 +40,13 @@ async fn call_as(
 }
 
 /// Calls `up:pay` or another tool of the scene, and gives the answer with the task.
-async fn begun(scene: &Scene, name: &str, input: Value) -> Answer {
+async fn begin_task(scene: &Scene, name: &str, input: Value) -> Answer {
     call_as(&scene.gateway, &scene.who, "/mcp/up", name, input, &tasks()).await
 }
 
 /// The same once an admin has approved the call.
 async fn approved(scene: &Scene, admin: &Principal, name: &str, input: Value) -> Answer {
-    let task = begun(scene, name, input).await;
+    let task = begin_task(scene, name, input).await;
     decide(&scene.gateway, admin, &approval_of(&task), "approve").await;
     task
 }
@@ -109,7 +109,7 @@ fn assert_not_called(answer: &Answer) {
 async fn a_call_that_waits_is_a_task_and_runs_once_it_is_approved() {
     let (scene, admin) = asking_scene().await;
 
-    let begun = begun(&scene, "pay", json!({"amount": 7, "big": 1.50})).await;
+    let begun = begin_task(&scene, "pay", json!({"amount": 7, "big": 1.50})).await;
 
     let id = id_of(&begun);
     let approval = approval_of(&begun);
@@ -153,8 +153,8 @@ async fn a_call_that_waits_is_a_task_and_runs_once_it_is_approved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_was_given_is_given_again_and_the_tool_is_called_once() {
     let (scene, admin) = asking_scene().await;
-    let first = begun(&scene, "pay", json!({"amount": 7})).await;
-    let second = begun(&scene, "pay", json!({ "amount": 7 })).await;
+    let first = begin_task(&scene, "pay", json!({"amount": 7})).await;
+    let second = begin_task(&scene, "pay", json!({ "amount": 7 })).await;
     assert_eq!(approval_of(&first), approval_of(&second), "the same call is the same task");
     decide(&scene.gateway, &admin, &approval_of(&first), "approve").await;
 
@@ -168,7 +168,7 @@ async fn an_answer_that_was_given_is_given_again_and_the_tool_is_called_once() {
     }
     assert_eq!(status(&done), "completed", "{}", done.text);
     assert_eq!(scene.upstream.calls().len(), 1);
-    let later = begun(&scene, "pay", json!({"amount": 7})).await;
+    let later = begin_task(&scene, "pay", json!({"amount": 7})).await;
     assert_ne!(approval_of(&later), approval_of(&first), "a later call is another one");
 }
 
@@ -182,7 +182,7 @@ async fn a_task_takes_one_use_and_leaves_the_others_to_calls() {
     }
     assert_eq!(scene.upstream.calls().len(), 1);
     for calls in [2, 3] {
-        let answer = begun(&scene, "export", json!({"n": 1})).await;
+        let answer = begin_task(&scene, "export", json!({"n": 1})).await;
         assert_eq!(answer.at("/result/structuredContent"), &json!({"n": 1}), "{}", answer.text);
         assert_eq!(scene.upstream.calls().len(), calls);
     }
@@ -196,7 +196,7 @@ async fn only_a_client_of_the_stateless_era_that_declares_tasks_is_given_one() {
 
     let told = call_as(gateway, who, "/mcp/up", "pay", json!({}), &json!({})).await;
     assert_eq!(told.at("/result/isError"), true, "{}", told.text);
-    let task = id_of(&begun(&scene, "pay", json!({})).await);
+    let task = id_of(&begin_task(&scene, "pay", json!({})).await);
     for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
         let params = json!({"taskId": task});
         let request = modern(gateway, who, "/mcp/up", method, &params).header("mcp-name", &task);
@@ -292,7 +292,7 @@ async fn a_tool_that_takes_long_is_asked_for_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_costs_a_request_and_the_call_that_it_makes_an_invocation() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({})).await;
+    let task = begin_task(&scene, "pay", json!({})).await;
     let id = id_of(&task);
 
     let waits = got(&scene, &id).await;

@@ -31,7 +31,7 @@ pub(super) fn encoded(fields: &Fields) -> String {
 }
 
 pub(super) fn challenge(verifier: &str) -> String {
-    PkceVerifier::kept(Secret::new(verifier.to_owned())).challenge()
+    PkceVerifier::from_stored(Secret::new(verifier.to_owned())).challenge()
 }
 
 impl<'a> Client<'a> {

@@ -21,7 +21,7 @@ fn job() -> Wanted {
 }
 
 /// Output of the command.
-struct Told {
+struct TestOutput {
     code: Option<i32>,
     out: String,
     err: String,
@@ -44,7 +44,7 @@ impl Scene {
     }
 
     /// Runs the command with the JWT on standard input; fails if it repeats the JWT.
-    fn told(&self, jwt: &str, more: &[&str]) -> Told {
+    fn test_jwt(&self, jwt: &str, more: &[&str]) -> TestOutput {
         let mut process = self
             .gateway
             .command()
@@ -60,8 +60,11 @@ impl Scene {
         let _ = process.stdin.take().unwrap().write_all(jwt.as_bytes());
         let output = process.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let told =
-            Told { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) };
+        let told = TestOutput {
+            code: output.status.code(),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        };
         for part in jwt.split('.').filter(|part| part.len() > 20) {
             assert!(!told.out.contains(part) && !told.err.contains(part), "{}", told.out);
         }
@@ -70,7 +73,7 @@ impl Scene {
     }
 
     fn json(&self, jwt: &str) -> Value {
-        serde_json::from_str(&self.told(jwt, &["--json"]).out).unwrap()
+        serde_json::from_str(&self.test_jwt(jwt, &["--json"]).out).unwrap()
     }
 }
 
@@ -82,7 +85,7 @@ fn a_jwt_that_would_be_accepted_is_told_with_its_rule_and_subject() {
     fs::write(&file, format!("{jwt}\n")).unwrap();
 
     let shown = scene.json(&jwt);
-    let told = scene.told("", &["--jwt-file", &file.to_string_lossy()]);
+    let told = scene.test_jwt("", &["--jwt-file", &file.to_string_lossy()]);
 
     assert_eq!((&shown["accepted"], &shown["check"]), (&json!(true), &Value::Null), "{shown}");
     assert_eq!(shown["signature"], "verified");
@@ -118,7 +121,7 @@ fn each_rule_says_what_speaks_against_it() {
     let jwt = scene.oidc.service_token(&job().claim("ref", "refs/tags/v1"));
 
     let shown = scene.json(&jwt);
-    let told = scene.told(&jwt, &[]);
+    let told = scene.test_jwt(&jwt, &[]);
 
     assert_eq!((&shown["accepted"], &shown["check"]), (&json!(false), &json!("trust")));
     let faults = |rule: usize| shown["rules"][rule]["faults"].to_string();
@@ -161,9 +164,9 @@ fn an_org_can_be_named() {
     let scene = Scene::new();
     let jwt = scene.oidc.service_token(&job());
 
-    assert_eq!(scene.told(&jwt, &["--org", &scene.org]).code, Some(0));
-    assert_eq!(scene.told(&jwt, &["--org", "acme"]).code, Some(0));
-    let other = scene.told(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
+    assert_eq!(scene.test_jwt(&jwt, &["--org", &scene.org]).code, Some(0));
+    assert_eq!(scene.test_jwt(&jwt, &["--org", "acme"]).code, Some(0));
+    let other = scene.test_jwt(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
     assert_eq!(other.code, Some(1));
     assert!(other.err.contains("(issuer)"), "{}", other.err);
     assert!(!other.out.contains("\nrule "), "rules of other orgs are not asked: {}", other.out);
@@ -187,7 +190,7 @@ fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
     let scene = Scene::new();
     let jwt = scene.oidc.service_token(&job().claim("ref", "a\u{1b}]0;x\u{7}\u{202e}b"));
 
-    let told = scene.told(&jwt, &[]);
+    let told = scene.test_jwt(&jwt, &[]);
 
     let claim = "claim       ref = \"a\\u001b]0;x\\u0007\\u{202e}b\"";
     assert!(told.out.contains(claim), "{}", told.out);
@@ -198,7 +201,7 @@ fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
 fn a_file_that_is_not_there_is_named() {
     let scene = Scene::new();
 
-    let told = scene.told("", &["--jwt-file", "/nowhere.jwt"]);
+    let told = scene.test_jwt("", &["--jwt-file", "/nowhere.jwt"]);
 
     assert_eq!(told.code, Some(1));
     assert!(told.err.contains("/nowhere.jwt"), "{}", told.err);

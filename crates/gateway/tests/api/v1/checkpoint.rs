@@ -19,7 +19,7 @@ use crate::{
     audit_log::{invoke, keys},
     gateway,
     given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, serve, store},
-    scene::told,
+    scene::wait_for_events,
 };
 
 fn start() -> (Gateway, Principal) {
@@ -187,7 +187,7 @@ async fn a_start_tells_how_much_of_the_log_there_was() {
 
     gateway.start();
 
-    let event = &told(&gateway, &who, "system.started").await[0];
+    let event = &wait_for_events(&gateway, &who, "system.started").await[0];
     let size = event["detached"]["log"]["size"].as_u64().unwrap();
     assert!(size >= before.size, "{size} of {}", before.size);
     assert!(event["commitments"]["log"].is_string());

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, assert_fails, run, serve, until},
-    scene::told,
+    scene::wait_for_events,
 };
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
@@ -107,7 +107,7 @@ async fn a_policy_that_is_switched_off_decides_nothing_until_it_is_switched_on()
     assert_eq!((allowed.status.as_u16(), allowed.at("/governance/policy")), (200, &json!("base")));
     let event = gateway.event(&who, allowed.event_id()).await;
     assert_ne!(event.at("/data/governance/policy_set"), &before);
-    let changes = told(&gateway, &who, "policy.changed").await;
+    let changes = wait_for_events(&gateway, &who, "policy.changed").await;
     assert_eq!(changes.len(), 1, "{changes:?}");
 
     assert!(run(&gateway, &["policy", "enable", "short"]).await.status.success());
@@ -158,13 +158,13 @@ async fn a_node_that_starts_with_another_set_says_so_in_the_log() {
 
     gateway.stop();
     gateway.start();
-    told(&gateway, &who, "system.started").await;
+    wait_for_events(&gateway, &who, "system.started").await;
     gateway.stop();
     write(&gateway, "test.cedar", &POLICIES.replace("> 10", "> 20"));
     write(&gateway, "more.cedar", "@id(\"more\") permit (principal, action, resource);");
     gateway.start();
 
-    let changed = told(&gateway, &who, "policy.changed").await;
+    let changed = wait_for_events(&gateway, &who, "policy.changed").await;
     assert_eq!(changed.len(), 1, "the restart with the same set is none: {changed:?}");
     let change = &changed[0]["detached"]["change"];
     assert_eq!((&change["previous"], &change["added"]), (&first, &json!(["more"])), "{change}");

@@ -15,7 +15,7 @@ use super::policies::{set, set_read, set_with, write};
 use crate::{
     gateway,
     given::{failure, items, run, serve},
-    scene::{list_of, told},
+    scene::{list_of, wait_for_events},
 };
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
@@ -76,7 +76,7 @@ async fn the_log_says_what_changed_and_what_was_not_taken() {
     write(&gateway, "permit (principal");
     set_read(&gateway, &who, "failed").await;
 
-    let failures = told(&gateway, &who, "policy.reload_failed").await;
+    let failures = wait_for_events(&gateway, &who, "policy.reload_failed").await;
     let changes = list_of(&gateway, &who, "policy.changed", "").await;
     assert_eq!(changes.len(), 1, "{changes:?}");
     let change = &changes[0]["detached"]["change"];

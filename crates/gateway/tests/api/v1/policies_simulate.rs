@@ -34,7 +34,7 @@ async fn simulate(gateway: &Gateway, who: &Principal, body: &Value) -> Answer {
 }
 
 /// `allow base`, and so on for each result.
-fn said(answer: &Answer) -> Vec<String> {
+fn decisions(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.status, 200, "{}", answer.text);
     let results = answer.at("/data/results").as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
@@ -72,7 +72,7 @@ async fn null_stands_for_absent() {
 
     let answer = simulate(&gateway, &who, &body).await;
 
-    assert_eq!(said(&answer), ["allow base"]);
+    assert_eq!(decisions(&answer), ["allow base"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +87,7 @@ async fn a_call_that_nobody_could_approve_is_told_as_denied() {
         for title in ["hello", "hel\u{e0041}\u{e007f}lo"] {
             let answer = simulate(&gateway, &who, &note(title)).await;
             let reason = answer.at("/data/results/0/reason").as_str().unwrap_or_default();
-            said_of.push((said(&answer).remove(0), reason.contains("would not see")));
+            said_of.push((decisions(&answer).remove(0), reason.contains("would not see")));
         }
     }
 
@@ -103,8 +103,8 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
     let denied = simulate(&gateway, &who, &call(50)).await;
 
     assert_enveloped(&allowed, "a simulation");
-    assert_eq!(said(&allowed), ["allow base"]);
-    assert_eq!(said(&denied), ["deny short-lists"]);
+    assert_eq!(decisions(&allowed), ["allow base"]);
+    assert_eq!(decisions(&denied), ["deny short-lists"]);
     let result = denied.at("/data/results/0");
     assert_eq!(result["cause"], "explicit_deny");
     assert_eq!(result["reason"], "Lists are short");
@@ -167,7 +167,7 @@ async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectati
 
     let answer = simulate(&gateway, &who, &body).await;
 
-    assert_eq!(said(&answer), ["allow base", "deny staff-only"]);
+    assert_eq!(decisions(&answer), ["allow base", "deny staff-only"]);
     let results = answer.at("/data/results");
     assert_eq!((&results[0]["id"], &results[0]["change"]), (&json!("r1"), &json!("none")));
     assert_eq!((&results[1]["id"], &results[1]["change"]), (&json!("r2"), &json!("newly_denied")));
@@ -211,13 +211,13 @@ async fn a_draft_is_laid_over_the_set_in_force() {
 
         let answer = simulate(&gateway, &who, &body).await;
 
-        assert_eq!(said(&answer), [wanted], "{policies}: {}", answer.text);
+        assert_eq!(decisions(&answer), [wanted], "{policies}: {}", answer.text);
     }
     let live = gateway.get(&who, "/v1/policies").await;
     let version = live.at("/data/policy_set/version").as_str().unwrap();
     let body = call_with(50, "policies", json!({"base": version}));
     let kept = simulate(&gateway, &who, &body).await;
-    assert_eq!(said(&kept), ["deny short-lists"]);
+    assert_eq!(decisions(&kept), ["deny short-lists"]);
     assert_eq!(kept.at("/data/policy_set/candidate/version"), version);
 }
 
@@ -289,9 +289,9 @@ async fn findings_can_be_imagined_and_are_otherwise_looked_for() {
     let imagined = simulate(&gateway, &who, &imagined).await;
     let found = simulate(&gateway, &who, &note("write to ana@example.com")).await;
 
-    assert_eq!(said(&plain), ["allow base"]);
-    assert_eq!(said(&imagined), ["deny no-mail"]);
-    assert_eq!(said(&found), ["deny no-mail"]);
+    assert_eq!(decisions(&plain), ["allow base"]);
+    assert_eq!(decisions(&imagined), ["deny no-mail"]);
+    assert_eq!(decisions(&found), ["deny no-mail"]);
     assert_eq!(found.at("/data/results/0/dlp/findings"), &json!(["email"]));
 }
 
@@ -309,7 +309,7 @@ async fn a_denial_by_default_names_the_permit_that_nearly_applied_and_more_when_
     let full = explained("full").await;
     let none = explained("none").await;
 
-    assert_eq!(said(&plain), ["deny default-deny"]);
+    assert_eq!(decisions(&plain), ["deny default-deny"]);
     assert_eq!(plain.at("/data/results/0/cause"), "default_deny");
     let near = plain.at("/data/results/0/explain/near_misses");
     assert_eq!((&near[0]["differs"], &near[1]["differs"]), (&json!("condition"), &json!("action")));
@@ -409,5 +409,5 @@ async fn a_draft_does_not_tell_whether_another_org_has_a_policy_of_that_name() {
     }
     let body = call_with(5, "policies", json!({"remove": ["x-org"]}));
     let owner = simulate(&gateway, &theirs, &body).await;
-    assert_eq!(said(&owner), ["allow base"], "to whom it belongs it is there");
+    assert_eq!(decisions(&owner), ["allow base"], "to whom it belongs it is there");
 }

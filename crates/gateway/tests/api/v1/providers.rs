@@ -120,7 +120,7 @@ async fn an_api_key_goes_to_its_provider_and_nowhere_else() {
     let bearer = || gateway.get(&who, "/v1/providers?slug=bearer");
     until(bearer, |answer| members(answer, "status") == ["needs_auth"]).await;
 
-    let seen = server.seen();
+    let seen = server.requests();
     let calls: Vec<_> =
         seen.iter().filter(|(_, message)| message["method"] == "tools/call").collect();
     assert_eq!(calls[0].0["authorization"], format!("Bearer {key}"));

@@ -37,7 +37,7 @@ pub(super) struct Parts(Vec<Vec<Job>>);
 
 impl Parts {
     /// Takes those of `waiting` whose waiter has not given up. They are written from now on.
-    pub(super) fn begun(waiting: &mut Vec<Job>) -> Self {
+    pub(super) fn take_from(waiting: &mut Vec<Job>) -> Self {
         Self(vec![waiting.drain(..).filter(|job| job.claim.take()).collect()])
     }
 

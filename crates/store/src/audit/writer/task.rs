@@ -59,7 +59,7 @@ impl AuditTask {
     async fn run_as_task(mut self, mut writer: LogWriter) {
         let mut waiting = Vec::new();
         while self.receive(&mut waiting, &mut writer).await > 0 {
-            let mut parts = Parts::begun(&mut waiting);
+            let mut parts = Parts::take_from(&mut waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
                 let committed_at = self.clock.now().as_micros();
@@ -105,7 +105,7 @@ impl AuditTask {
         while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
             self.wait_for_more(took, &mut waiting);
             let begun = Instant::now();
-            let mut parts = Parts::begun(&mut waiting);
+            let mut parts = Parts::take_from(&mut waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
                 self.under_way.begin();

@@ -5,8 +5,8 @@ use portcullis_testkit::{Hostile, Script};
 use serde_json::json;
 
 use super::{
-    about, approval_of, approved, begun, call_as, disposition, error, got, id_of, modern, status,
-    tasks,
+    about, approval_of, approved, begin_task, call_as, disposition, error, got, id_of, modern,
+    status, tasks,
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
@@ -19,7 +19,7 @@ use crate::{
 async fn a_task_is_of_its_caller_and_its_address() {
     let (scene, admin) = asking_scene().await;
     let gateway = &scene.gateway;
-    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    let task = begin_task(&scene, "pay", json!({"amount": 7})).await;
     let id = id_of(&task);
     decide(gateway, &admin, &approval_of(&task), "approve").await;
     let sibling = gateway.service(&scene.who.org, "mcps:invoke");
@@ -129,19 +129,19 @@ async fn a_token_that_is_revoked_meanwhile_asks_for_nothing() {
 async fn a_call_too_large_for_a_task_is_told_to_call_again() {
     let (scene, admin) = asking_scene().await;
     let input = |letters: usize| json!({"text": "x".repeat(letters)});
-    let fits = begun(&scene, "pay", input(4_000)).await;
+    let fits = begin_task(&scene, "pay", input(4_000)).await;
     assert!(id_of(&fits).len() <= 7_168, "it has to fit into a header");
     decide(&scene.gateway, &admin, &approval_of(&fits), "approve").await;
     assert_eq!(disposition(&got(&scene, &id_of(&fits)).await), "approved-executed");
 
     for letters in [6_000, 60_000] {
-        let told = begun(&scene, "pay", input(letters)).await;
+        let told = begin_task(&scene, "pay", input(letters)).await;
 
         assert_eq!(told.at("/result/isError"), true, "{letters}");
         let text = told.at("/result/content/0/text").as_str().expect("a sentence");
         assert!(text.contains("make the same call again once it is approved"), "{text}");
         decide(&scene.gateway, &admin, &approval_of(&told), "approve").await;
-        let ran = begun(&scene, "pay", input(letters)).await;
+        let ran = begin_task(&scene, "pay", input(letters)).await;
         assert_eq!(ran.at("/result/structuredContent"), &input(letters));
     }
 }

@@ -6,8 +6,8 @@ use portcullis_testkit::{Script, eventually};
 use serde_json::json;
 
 use super::{
-    about, approval_of, approved, assert_not_called, assert_replayed, begun, call_as, cancelled,
-    disposition, got, id_of, status, tasks,
+    about, approval_of, approved, assert_not_called, assert_replayed, begin_task, call_as,
+    cancelled, disposition, got, id_of, status, tasks,
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
@@ -26,7 +26,7 @@ async fn in_force(scene: &Scene, admin: &portcullis_testkit::Principal, cedar: &
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_people_denied_ends_its_task_for_good() {
     let (scene, admin) = asking_scene().await;
-    let task = begun(&scene, "pay", json!({"amount": 7})).await;
+    let task = begin_task(&scene, "pay", json!({"amount": 7})).await;
     let approval = approval_of(&task);
     decide(&scene.gateway, &admin, &approval, "deny").await;
 
@@ -51,7 +51,7 @@ async fn a_task_that_is_cancelled_is_never_called() {
     let (scene, admin) = asking_scene().await;
     for approved in [false, true] {
         let input = json!({"approved": approved});
-        let task = begun(&scene, "pay", input.clone()).await;
+        let task = begin_task(&scene, "pay", input.clone()).await;
         let id = id_of(&task);
         let approval = approval_of(&task);
         if approved {
@@ -69,7 +69,7 @@ async fn a_task_that_is_cancelled_is_never_called() {
         assert_eq!(late.status, 409, "{}", late.text);
         let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{approval}")).await;
         assert_eq!(shown.at("/data/status"), "expired", "{}", shown.text);
-        assert_ne!(approval_of(&begun(&scene, "pay", input).await), approval);
+        assert_ne!(approval_of(&begin_task(&scene, "pay", input).await), approval);
         let filter = "/v1/audit/events?type=approval.expired&limit=1&order=desc";
         let told = scene.gateway.get(&admin, filter).await;
         assert_eq!(told.at("/data/items/0/actor/id"), &json!(scene.who.id), "{}", told.text);
@@ -86,7 +86,7 @@ async fn a_task_that_has_its_answer_cannot_be_cancelled() {
     cancelled(&scene, &id_of(&task)).await;
 
     assert_eq!(disposition(&got(&scene, &id_of(&task)).await), "approved-executed");
-    let other = begun(&scene, "export", json!({})).await;
+    let other = begin_task(&scene, "export", json!({})).await;
     assert_eq!(other.at("/result/isError"), &json!(null), "the other uses stay: {}", other.text);
 }
 

@@ -28,7 +28,7 @@ async fn client(scene: &Scene) -> Client {
 }
 
 /// Calls the tool, which waits for people.
-async fn begun(client: &Client, amount: u32) -> CreateTaskResult {
+async fn begin_task(client: &Client, amount: u32) -> CreateTaskResult {
     let input = json!({ "amount": amount }).as_object().cloned().expect("an object");
     let params = CallToolRequestParams::new("up__pay").with_arguments(input);
     let answer = client.call_tool_once(params).await.expect("an answer");
@@ -42,7 +42,7 @@ async fn the_rust_sdk_asks_for_a_call_until_it_is_approved() {
     let client = client(&scene).await;
     assert!(client.peer_info().is_some_and(|server| server.capabilities.supports_tasks()));
 
-    let task = begun(&client, 7).await.task;
+    let task = begin_task(&client, 7).await.task;
     let id = task.task_id.clone();
     assert_eq!(task.status, TaskStatus::Working);
     let waits = client.get_task(GetTaskParams::new(&id)).await.expect("its state");
@@ -66,7 +66,7 @@ async fn the_rust_sdk_asks_for_a_call_until_it_is_approved() {
 async fn the_rust_sdk_gives_a_call_up() {
     let (scene, _) = asking_scene().await;
     let client = client(&scene).await;
-    let id = begun(&client, 8).await.task.task_id;
+    let id = begin_task(&client, 8).await.task.task_id;
 
     client.cancel_task(CancelTaskParams::new(&id)).await.expect("an acknowledgement");
 

@@ -61,7 +61,7 @@ impl Enterprise {
     }
 
     /// Output of a program that gets in as this client with its key, by each of the SDKs.
-    async fn said(&self, mode: &str, client: &str, key: &Signer) -> [(&'static str, Value); 2] {
+    async fn run_sdks(&self, mode: &str, client: &str, key: &Signer) -> [(&'static str, Value); 2] {
         let mut typescript = Command::new(node());
         typescript.arg(script("keyed.mjs"));
         let mut python = Command::new(servers().join("venv/bin/python"));
@@ -96,7 +96,7 @@ fn assert_called(language: &str, said: &Value) {
 async fn the_cross_app_clients_of_the_sdks_act_for_a_person_by_an_id_jag() {
     let enterprise = Enterprise::start().await;
 
-    for (language, said) in enterprise.said("id-jag", AGENT, &enterprise.site.agent).await {
+    for (language, said) in enterprise.run_sdks("id-jag", AGENT, &enterprise.site.agent).await {
         assert_called(language, &said);
     }
 
@@ -117,7 +117,7 @@ async fn service_accounts_get_in_with_the_key_clients_of_the_sdks() {
     let path = format!("/v1/principals/{}/keys", site.ci.id);
     site.gateway.post(&site.admin, &path, &json!({"jwk": key.jwk()}).to_string()).await.ok();
 
-    for (language, said) in enterprise.said("account", &site.ci.id, &key).await {
+    for (language, said) in enterprise.run_sdks("account", &site.ci.id, &key).await {
         assert_called(language, &said);
     }
 

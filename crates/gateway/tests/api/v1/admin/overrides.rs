@@ -30,7 +30,7 @@ fn start() -> (Gateway, Principal, Principal) {
     (gateway, ours, theirs)
 }
 
-async fn put(gateway: &Gateway, who: &Principal, id: &str, body: &Value) -> Answer {
+async fn put_override(gateway: &Gateway, who: &Principal, id: &str, body: &Value) -> Answer {
     let path = format!("/v1/policies/{id}/override");
     let request = gateway.request_of(who, Method::PUT, &path).body(body.to_string());
     gateway.send(request.header("content-type", "application/json")).await
@@ -49,7 +49,7 @@ async fn a_policy_is_off_for_the_org_of_the_admin_and_for_no_other() {
     let (gateway, ours, theirs) = start();
     assert_eq!(list(&gateway, &ours).await.status, 403);
 
-    let set = put(&gateway, &ours, "short", &hour()).await.ok();
+    let set = put_override(&gateway, &ours, "short", &hour()).await.ok();
 
     assert_enveloped(&set, "set");
     assert_eq!(set.at("/data/policy_id"), "short");
@@ -97,7 +97,7 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
         (&ours, "unknown", (404, "not_found")),
         (&program, "short", (409, "conflict")),
     ] {
-        let refused = put(&gateway, who, id, &hour()).await;
+        let refused = put_override(&gateway, who, id, &hour()).await;
         assert_eq!(refused.refusal(), refusal, "{id}: {}", refused.text);
     }
     for body in [
@@ -111,14 +111,14 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
         json!({"ttl": 60, "reason": "a\nb"}),
         json!({"ttl": 60, "reason": "x", "mode": "shadow"}),
     ] {
-        let refused = put(&gateway, &ours, "short", &body).await;
+        let refused = put_override(&gateway, &ours, "short", &body).await;
         assert_eq!(refused.refusal(), (400, "invalid_request"), "{body}: {}", refused.text);
     }
     assert_eq!(list(&gateway, &ours).await.status, 403);
     let note = json!({"title": "a", "text": "b"});
     assert_eq!(gateway.invoke(&ours, "sample:create_note", note).await.status, 403);
 
-    put(&gateway, &program, "base", &hour()).await.ok();
+    put_override(&gateway, &program, "base", &hour()).await.ok();
 
     let denied = gateway.invoke(&ours, "sample:list_items", json!({"limit": 1})).await;
     assert_eq!(denied.at("/error/details/policy"), "default-deny", "a permit is a kill switch");
@@ -127,13 +127,13 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_override_survives_a_restart_and_ends_by_itself() {
     let (mut gateway, ours, _) = start();
-    put(&gateway, &ours, "short", &hour()).await.ok();
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
 
     gateway.stop();
     gateway.start();
 
     assert_eq!(list(&gateway, &ours).await.status, 200);
-    put(&gateway, &ours, "short", &json!({"ttl": 1, "reason": "short"})).await.ok();
+    put_override(&gateway, &ours, "short", &json!({"ttl": 1, "reason": "short"})).await.ok();
     until(|| gateway.get(&ours, SHORT), |it| it.at("/data/status") == "active").await;
     assert_eq!(list(&gateway, &ours).await.status, 403);
 }
@@ -146,7 +146,7 @@ async fn a_prohibition_counts_again_when_it_changes_and_a_simulation_says_what_h
         let answer = gateway.post(who, "/v1/policies/simulate", &call).await.ok();
         answer.at("/data/results/0/decision").clone()
     };
-    put(&gateway, &ours, "short", &hour()).await.ok();
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
     assert_eq!((said(&ours).await, said(&theirs).await), (json!("allow"), json!("deny")));
 
     let file = gateway.folder().join("policies/test.cedar");

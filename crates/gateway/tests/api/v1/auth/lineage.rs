@@ -11,18 +11,18 @@ use crate::{
 };
 
 /// A token made from this one, with this body.
-async fn made(it: &Trusting, from: &str, body: &Value) -> (String, String) {
+async fn exchange(it: &Trusting, from: &str, body: &Value) -> (String, String) {
     let answer = it.exchange(from, body).await.ok();
     (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"))
 }
 
 /// A token through which `actor` acts for the subject of `from`.
-async fn acted(it: &Trusting, from: &str, actor: &str) -> String {
-    made(it, actor, &json!({"subject_token": from})).await.0
+async fn delegate(it: &Trusting, from: &str, actor: &str) -> String {
+    exchange(it, actor, &json!({"subject_token": from})).await.0
 }
 
 /// Starts the gateway again with another configuration.
-fn reconfigured(it: &mut Trusting, change: impl FnOnce(String) -> String) {
+fn reconfigure(it: &mut Trusting, change: impl FnOnce(String) -> String) {
     it.gateway.stop();
     let file = it.gateway.config_file();
     let changed = change(fs::read_to_string(&file).unwrap());
@@ -33,7 +33,7 @@ fn reconfigured(it: &mut Trusting, change: impl FnOnce(String) -> String) {
 /// Starts the gateway again without the rule `people`.
 pub(super) fn without_people(it: &mut Trusting) {
     let rule = "[[trust]]\nname = \"people\"";
-    reconfigured(it, |config| config.split(rule).next().unwrap().to_owned());
+    reconfigure(it, |config| config.split(rule).next().unwrap().to_owned());
 }
 
 /// The configuration with another text in the rule `people`, which comes last.
@@ -48,10 +48,10 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
     let mut it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let (first, _) = it.login("ana", &[]).await;
-    let (second, _) = made(&it, &first, &Value::Null).await;
-    let (third, _) = made(&it, &second, &json!({"scope": "mcps:read"})).await;
-    let through = acted(&it, &third, &agent).await;
-    let (last, _) = made(&it, &through, &Value::Null).await;
+    let (second, _) = exchange(&it, &first, &Value::Null).await;
+    let (third, _) = exchange(&it, &second, &json!({"scope": "mcps:read"})).await;
+    let through = delegate(&it, &third, &agent).await;
+    let (last, _) = exchange(&it, &through, &Value::Null).await;
     let chain = [&first, &second, &third, &through, &last];
     for token in chain {
         assert_eq!(it.status(token).await, 200);
@@ -71,13 +71,13 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
 async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
     let mut it = Trusting::start("");
     let scope = json!({"scope": "mcps:read mcps:invoke"});
-    let (first, _) = made(&it, &it.job(), &scope).await;
-    let (second, _) = made(&it, &first, &scope).await;
-    let (third, _) = made(&it, &second, &scope).await;
+    let (first, _) = exchange(&it, &it.job(), &scope).await;
+    let (second, _) = exchange(&it, &first, &scope).await;
+    let (third, _) = exchange(&it, &second, &scope).await;
     assert_eq!(list_items(&it.gateway, &third).await.status, 200);
 
     let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
-    reconfigured(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
+    reconfigure(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
 
     for token in [&first, &second, &third] {
         let call = list_items(&it.gateway, token).await;
@@ -95,10 +95,10 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     let ci = operators(&it.gateway, &it.ci);
     let agent = operators(&it.gateway, &it.agent);
     let (first, _) = it.login("ana", &[]).await;
-    let (second, _) = made(&it, &first, &Value::Null).await;
-    let (third, _) = made(&it, &second, &Value::Null).await;
-    let through = acted(&it, &third, &agent).await;
-    let (narrowed, _) = made(&it, &through, &Value::Null).await;
+    let (second, _) = exchange(&it, &first, &Value::Null).await;
+    let (third, _) = exchange(&it, &second, &Value::Null).await;
+    let through = delegate(&it, &third, &agent).await;
+    let (narrowed, _) = exchange(&it, &through, &Value::Null).await;
 
     for subject in [&first, &second, &third, &through, &narrowed] {
         let refused = it.exchange(&ci, &json!({"subject_token": subject})).await;
@@ -106,7 +106,7 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     }
 
     let delegation = format!("delegation = [\"{}\"]", it.agent);
-    reconfigured(&mut it, |config| in_people(&config, &delegation, "delegation = []"));
+    reconfigure(&mut it, |config| in_people(&config, &delegation, "delegation = []"));
 
     for (token, wanted) in
         [(&first, 200), (&second, 200), (&third, 200), (&through, 401), (&narrowed, 401)]
@@ -124,11 +124,11 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     let other = it.ci.clone();
     let delegation = format!("delegation = [\"{one}\"]");
     let both = format!("delegation = [\"{one}\", \"{other}\"]");
-    reconfigured(&mut it, |config| in_people(&config, &delegation, &both));
+    reconfigure(&mut it, |config| in_people(&config, &delegation, &both));
     let first = operators(&it.gateway, &one);
     let second = operators(&it.gateway, &other);
     let (access, _) = it.login("ana", &[]).await;
-    let passed_on = acted(&it, &access, &first).await;
+    let passed_on = delegate(&it, &access, &first).await;
 
     let twice = it.exchange(&second, &json!({"subject_token": passed_on})).await;
 
@@ -156,10 +156,10 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
     let answer = it.logged_in("ana", &[]).await;
     let root = text(&answer, "/data/access_token");
     let root_id = text(&answer, "/data/token_id");
-    let (child, child_id) = made(&it, &root, &Value::Null).await;
-    let (sibling, sibling_id) = made(&it, &root, &Value::Null).await;
-    let (grandchild, grandchild_id) = made(&it, &child, &Value::Null).await;
-    let delegated = acted(&it, &child, &agent).await;
+    let (child, child_id) = exchange(&it, &root, &Value::Null).await;
+    let (sibling, sibling_id) = exchange(&it, &root, &Value::Null).await;
+    let (grandchild, grandchild_id) = exchange(&it, &child, &Value::Null).await;
+    let delegated = delegate(&it, &child, &agent).await;
 
     for (bearer, above) in [
         (&child, &root_id),

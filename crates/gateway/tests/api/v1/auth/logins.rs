@@ -61,7 +61,7 @@ async fn note(gateway: &Gateway, token: &str) -> Answer {
     post(gateway, "/v1/mcps/sample:create_note/invoke", token, &input).await
 }
 
-fn said(answer: &Answer) -> (u16, String) {
+fn decision(answer: &Answer) -> (u16, String) {
     (answer.status.as_u16(), text(answer, "/governance/policy"))
 }
 
@@ -79,12 +79,12 @@ async fn groups_are_parents_claims_are_tags_and_a_second_factor_is_known() {
     let outsider = login(&it, "cy", &claims(&["friends"]).claim("region", "eu")).await;
     let gateway = &it.gateway;
 
-    assert_eq!(said(&list_items(gateway, &ana.access).await), (200, "staff-eu".to_owned()));
-    assert_eq!(said(&note(gateway, &ana.access).await), (403, "notes-need-mfa".to_owned()));
-    assert_eq!(said(&note(gateway, &careful.access).await), (200, "staff-eu".to_owned()));
+    assert_eq!(decision(&list_items(gateway, &ana.access).await), (200, "staff-eu".to_owned()));
+    assert_eq!(decision(&note(gateway, &ana.access).await), (403, "notes-need-mfa".to_owned()));
+    assert_eq!(decision(&note(gateway, &careful.access).await), (200, "staff-eu".to_owned()));
     for other in [&elsewhere, &outsider] {
         let denied = list_items(gateway, &other.access).await;
-        assert_eq!(said(&denied), (403, "default-deny".to_owned()));
+        assert_eq!(decision(&denied), (403, "default-deny".to_owned()));
     }
     assert!(accesses(gateway, &ana.access).await.iter().all(|access| access == "conditional"));
     assert!(accesses(gateway, &outsider.access).await.iter().all(|access| access == "deny"));

@@ -11,7 +11,7 @@ use super::{USER, connect, delete, text};
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, failure, items, members, store, until},
-    scene::told,
+    scene::wait_for_events,
 };
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"\n\
@@ -53,7 +53,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
     }
     for (who, key) in [(&ana, KEY), (&ben, OTHER), (&admin, OTHER)] {
         gateway.invoke(who, "keyed:a", json!({})).await.ok();
-        let seen = server.seen();
+        let seen = server.requests();
         let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
         assert_eq!(headers["x-key"], format!("key={key}"));
         assert!(!headers.contains_key("authorization"));
@@ -138,7 +138,7 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     assert_eq!(worse.status, 400);
     server.fail(None);
     assert_eq!(gateway.invoke(&who, "keyed:a", json!({})).await.status, 200);
-    let seen = server.seen();
+    let seen = server.requests();
     let (headers, _) = seen.iter().rfind(|(_, it)| it["method"] == "tools/call").unwrap();
     assert_eq!(headers["x-key"], format!("key={KEY}"));
     server.fail(Some(StatusCode::UNAUTHORIZED));
@@ -186,7 +186,7 @@ async fn credentials_of_a_provider_that_is_taken_out_are_kept_a_while_and_then_f
     std::fs::write(gateway.config_file(), at_once).unwrap();
     gateway.start();
 
-    let events = told(&gateway, &admin, "provider.disconnected").await;
+    let events = wait_for_events(&gateway, &admin, "provider.disconnected").await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["actor"]["type"], "system");
     assert_eq!(events[0]["detached"]["connection"]["reason"], "provider_not_configured");

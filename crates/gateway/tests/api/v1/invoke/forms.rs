@@ -35,14 +35,14 @@ impl Presented {
 
     /// Capabilities that the server was told.
     fn declared(&self) -> Value {
-        let seen = self.upstream.seen();
+        let seen = self.upstream.requests();
         let initialize = seen.iter().find(|(_, it)| it["method"] == "initialize");
         initialize.expect("a handshake").1["params"]["capabilities"].clone()
     }
 
     /// Replies to requests of the server so far.
     fn replies(&self) -> Vec<Value> {
-        let seen = self.upstream.seen().into_iter().map(|(_, message)| message);
+        let seen = self.upstream.requests().into_iter().map(|(_, message)| message);
         seen.filter(|it| it.get("id").is_some() && it.get("method").is_none()).collect()
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, items, members, until},
-    scene::{Ending, FAILED, SUCCESS, Scene, TIMED_OUT, scene, scene_with, told, tool},
+    scene::{Ending, FAILED, SUCCESS, Scene, TIMED_OUT, scene, scene_with, tool, wait_for_events},
 };
 
 const IMPATIENT: &str = "timeout_seconds = 1";
@@ -137,7 +137,7 @@ async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
     until(|| gateway.get(&who, "/v1/mcps/up:t00999"), |it| it.status == 200).await;
     gateway.invoke(&who, "up:t00999", json!({"a": 1})).await.ok();
     assert_eq!(gateway.invoke(&who, "up:t01000", json!({})).await.status, 404);
-    told(&gateway, &who, "tool.skipped").await;
+    wait_for_events(&gateway, &who, "tool.skipped").await;
 }
 
 /// Definitions that each apply the next one twice.
@@ -192,7 +192,7 @@ async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
     let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
     assert_eq!(members(&ids, "id"), ["up:slow"]);
     let admin = scene.gateway.service(&scene.who.org, ALL_SCOPES);
-    let events = told(&scene.gateway, &admin, "tool.skipped").await;
+    let events = wait_for_events(&scene.gateway, &admin, "tool.skipped").await;
     assert_eq!(events.len(), 1, "{events:?}");
     let event = events[0].to_string();
     for name in ["large", "long", "beyond"] {

@@ -34,14 +34,14 @@ impl Scene {
 }
 
 /// Everything of an answer but `meta`, which is new each time.
-fn told(answer: &Answer) -> (u16, Value, Value, Value, Value) {
+fn all_but_meta(answer: &Answer) -> (u16, Value, Value, Value, Value) {
     let part = |pointer| answer.at(pointer).clone();
     let status = answer.status.as_u16();
     (status, part("/result"), part("/error"), part("/governance"), part("/meta/outcome"))
 }
 
 fn assert_replayed(again: &Answer, first: &Answer) {
-    assert_eq!(told(again), told(first), "{}", again.text);
+    assert_eq!(all_but_meta(again), all_but_meta(first), "{}", again.text);
     assert_eq!(again.header("idempotency-replayed"), "true", "{}", again.text);
     assert_eq!(first.header("idempotency-replayed"), "");
     assert_ne!(request_id(again), request_id(first));
@@ -297,7 +297,7 @@ async fn race(scene: &Scene) {
         for answer in mine {
             match answer.status.as_u16() {
                 200 => {
-                    assert_eq!(told(answer), told(&settled));
+                    assert_eq!(all_but_meta(answer), all_but_meta(&settled));
                     given += 1;
                 }
                 409 => assert_eq!(answer.code(), "idempotency_in_progress"),

@@ -16,7 +16,7 @@ use portcullis_testkit::Script;
 use serde_json::{Value, json};
 
 use crate::{
-    approvals::{approver, asked, decide},
+    approvals::{approver, decide, pending_approval},
     scene::{SUCCESS, Scene, scene_with, tool},
 };
 
@@ -233,7 +233,7 @@ async fn a_decision_is_told_with_who_made_it_and_without_the_input() {
         ("DE", "approve", "approval.granted", "approved"),
         ("FR", "deny", "approval.denied", "denied"),
     ] {
-        let id = asked(&scene.invoke("pay", json!({"to": to})).await);
+        let id = pending_approval(&scene.invoke("pay", json!({"to": to})).await);
         decide(&scene.gateway, &admin, &id, vote).await;
 
         let told = next(&received, kind).message();

@@ -7,7 +7,7 @@ use portcullis_testkit::{Gateway, Hostile, Principal, Script, eventually};
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::timeout};
 
-use super::{PATH, POLICIES, call, call_with, said, simulate};
+use super::{PATH, POLICIES, call, call_with, decisions, simulate};
 use crate::{
     gateway,
     given::{PATIENCE, serve},
@@ -53,7 +53,7 @@ async fn until_long_work(gateway: &Gateway, count: usize) {
 }
 
 /// Begins a simulation that takes a minute; the client leaves when the set is dropped.
-fn begun(gateway: &Gateway, who: &Principal, body: &Value) -> JoinSet<Option<u16>> {
+fn begin_simulation(gateway: &Gateway, who: &Principal, body: &Value) -> JoinSet<Option<u16>> {
     let request = gateway.json(who, PATH, &body.to_string());
     let mut running = JoinSet::new();
     running.spawn(async move { request.send().await.ok().map(|it| it.status().as_u16()) });
@@ -67,7 +67,7 @@ async fn a_client_that_leaves_stops_its_simulation_and_only_then_frees_its_slot(
     let hurried = call_with(5, "options", json!({"timeout_ms": 50}));
 
     // An org alone has both slots; a third simulation waits as long as its time lasts.
-    let left = [begun(&gateway, &who, &slow), begun(&gateway, &who, &slow)];
+    let left = [begin_simulation(&gateway, &who, &slow), begin_simulation(&gateway, &who, &slow)];
     let refused = eventually("a simulation that finds no slot", async || {
         let answer = simulate(&gateway, &who, &hurried).await;
         (answer.status != 200).then_some(answer)
@@ -78,7 +78,7 @@ async fn a_client_that_leaves_stops_its_simulation_and_only_then_frees_its_slot(
     let answered = simulate(&gateway, &who, &call(5)).await;
 
     assert_eq!(refused.status, 503, "{}", refused.text);
-    assert_eq!(said(&answered), ["allow base"]);
+    assert_eq!(decisions(&answered), ["allow base"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,7 +121,7 @@ async fn sigterm_is_obeyed_while_a_large_draft_is_loaded() {
     let (mut gateway, who) = serve(gateway().sample().policies(POLICIES));
     let slow = slow(60_000);
     assert!(slow.to_string().len() > 850_000);
-    let mut running = begun(&gateway, &who, &slow);
+    let mut running = begin_simulation(&gateway, &who, &slow);
     until_long_work(&gateway, 1).await;
 
     let code = gateway.stop();
