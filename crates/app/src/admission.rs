@@ -97,13 +97,13 @@ pub(crate) fn overloaded() -> Refusal {
 }
 
 /// Reason for which a call does not get past policy.
-pub(crate) enum Judged {
+pub(crate) enum HaltedCall {
     Denied(Box<Denial>),
     /// No decision: its rates cannot be counted, or no capacity is left for it.
     Stopped(Refusal),
 }
 
-impl From<Denial> for Judged {
+impl From<Denial> for HaltedCall {
     fn from(denial: Denial) -> Self {
         Self::Denied(Box::new(denial))
     }

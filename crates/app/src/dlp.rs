@@ -9,7 +9,7 @@ use portcullis_lanes::{goes_on, offload};
 use portcullis_upstream::{DetectorError, ExternalDetector};
 
 use crate::{
-    admission::{Admission, Judged},
+    admission::{Admission, HaltedCall},
     telemetry::counters,
 };
 
@@ -58,12 +58,12 @@ impl Dlp {
         call: ToolCall,
         subject: &Subject,
         admission: &mut Admission,
-    ) -> Result<Scanned<ToolCall>, Judged> {
+    ) -> Result<Scanned<ToolCall>, HaltedCall> {
         let scan = |call: ToolCall| call.scan_at(&self.engine, subject, goes_on);
         let mut scanned = scan_or_offload(call, scan).await?;
         if let Some(question) = self.question(&scanned, Direction::Input)? {
             let reported =
-                Box::pin(admission.outside(question.ask())).await.map_err(Judged::Stopped)?;
+                Box::pin(admission.outside(question.ask())).await.map_err(HaltedCall::Stopped)?;
             scanned = question.add_reported(scanned, reported, subject)?;
         }
         counters::found(Direction::Input, scanned.findings());

@@ -122,7 +122,7 @@ pub use self::{
     dlp::{Dlp, External, WhenUnavailable},
     limits::{Quotas, Refused},
     login::{
-        LoginParts, Logins, Opened,
+        LoginParts, Logins, OpenedSession,
         failure::{LoginError, LoginFailure},
         issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
         listing::{SessionQuery, SessionView},
@@ -153,7 +153,8 @@ pub use self::{
         ProviderParts, Providers,
         connect::{
             Callback, CalledBack, ConnectRequest, Connected, Connecting, Disconnected,
-            NotRegistered, Owner, Registered, RotateError, UpstreamRevocation, rotate_secrets,
+            NotRegistered, Owner, RegisteredClient, RotateError, UpstreamRevocation,
+            rotate_secrets,
         },
         looks::ConnectionTest,
         vault::{KeySource as VaultSource, Vaults},

@@ -67,7 +67,7 @@ pub struct Logins {
 
 /// A session that has just begun; the only moment its secret is known.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSession {
     pub secret: BrowserSecret,
     pub person: Arc<Person>,
 }

@@ -33,7 +33,7 @@ use self::{
     last_good::{Fallback, LastGood},
     notices::Notices,
     org_overrides::InForce,
-    overrides::{Applied, Overrides},
+    overrides::{Overrides, OverridesInForce},
     rates::Rates,
     rehearsed::{CaseReport, RunCases},
     reload::{Ground, load_files},
@@ -65,7 +65,7 @@ pub struct Policies {
     folder: PolicyFolder,
     last_good: LastGood,
     overrides: Overrides,
-    applied: ArcSwap<Applied>,
+    applied: ArcSwap<OverridesInForce>,
     /// The set as its files say.
     written: ArcSwap<PolicySet>,
     /// Content of that set besides its policies.

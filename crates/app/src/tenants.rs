@@ -21,7 +21,7 @@ use portcullis_core::{
     policy::PolicySet,
     principal::Plan,
 };
-use portcullis_store::{Counted, Usage};
+use portcullis_store::{Usage, WindowCounts};
 
 use self::{tallies::Tallies, usage::UsageCounter};
 
@@ -137,14 +137,18 @@ impl Tenant {
     }
 
     /// Usage that this node knows of at this moment.
-    pub(crate) fn usage_at(&self, now: Timestamp) -> Counted {
+    pub(crate) fn usage_at(&self, now: Timestamp) -> WindowCounts {
         let window = Window::at(now, self.offset);
         let used = |counter: &Counter| used_in(counter.0.load(Ordering::Acquire), window);
-        Counted { window, requests: used(&self.requests), invocations: used(&self.invocations) }
+        WindowCounts {
+            window,
+            requests: used(&self.requests),
+            invocations: used(&self.invocations),
+        }
     }
 
     /// Takes over what the counters of all nodes say.
-    pub(crate) fn learn(&self, counted: Counted) {
+    pub(crate) fn learn(&self, counted: WindowCounts) {
         self.requests.learn(counted.window, counted.requests);
         self.invocations.learn(counted.window, counted.invocations);
     }

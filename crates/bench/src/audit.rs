@@ -13,7 +13,7 @@ use crate::{
 
 /// The whole log, and its events of type `mcp.invocation`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct EventCounts {
     /// Events of any type.
     pub(crate) all: u64,
     /// Places of the log that are not where they have to be.
@@ -25,7 +25,7 @@ pub(crate) struct Counted {
     pub(crate) open: u64,
 }
 
-impl Counted {
+impl EventCounts {
     fn take(&mut self, event: &Value) {
         if event.get("sequence").and_then(Value::as_u64) != Some(self.all) {
             self.gaps += 1;
@@ -44,9 +44,9 @@ impl Counted {
 }
 
 /// Pages through the whole log; fails when the gateway answers anything but pages.
-pub(crate) async fn count(address: SocketAddr, token: &str) -> Result<Counted, Failure> {
+pub(crate) async fn count(address: SocketAddr, token: &str) -> Result<EventCounts, Failure> {
     let mut connection = Connection::open(address).await?;
-    let mut counted = Counted::default();
+    let mut counted = EventCounts::default();
     let mut cursor = None;
     loop {
         let request = get(address, token, &page_path(cursor.as_deref()))?;
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn events_are_counted_by_their_end() {
-        let mut counted = Counted::default();
+        let mut counted = EventCounts::default();
 
         let outcomes = [json!({"status": "success"}), json!({"status": "unknown"}), json!(null)];
         for (outcome, sequence) in outcomes.into_iter().zip([0, 1, 3]) {
@@ -137,7 +137,7 @@ mod tests {
         }
         counted.take(&json!({ "type": "token.issued", "sequence": 3 }));
 
-        let counts = Counted { all: 4, gaps: 1, events: 3, unknown: 1, open: 1 };
+        let counts = EventCounts { all: 4, gaps: 1, events: 3, unknown: 1, open: 1 };
         assert_eq!(counted, counts);
     }
 

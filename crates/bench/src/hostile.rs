@@ -81,7 +81,7 @@ async fn neighbour(args: &HostileArgs) -> Result<Verdict, Failure> {
     let call = governed_call(running.address, &installation.token, &payload::of_size(1024))?;
     let mut alone = Measured::default();
     let mut beside = Measured::default();
-    let answered = Answered::default();
+    let answered = AnswerCounts::default();
     for _ in 0..args.rounds {
         alone.add(one_by_one(&running, &call, args.calls, Duration::MAX).await?);
         let mut wretched = JoinSet::new();
@@ -124,9 +124,9 @@ async fn install(
 
 /// Counts of answers.
 #[derive(Debug, Clone, Default)]
-struct Answered(Arc<Mutex<BTreeMap<String, u64>>>);
+struct AnswerCounts(Arc<Mutex<BTreeMap<String, u64>>>);
 
-impl Answered {
+impl AnswerCounts {
     /// Prints them. Returns whether any was denied.
     fn tell(&self, whose: &str) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ async fn one_by_one(
     Ok(measured)
 }
 
-async fn again_and_again(address: SocketAddr, call: Template, answered: Answered) {
+async fn again_and_again(address: SocketAddr, call: Template, answered: AnswerCounts) {
     while let Ok(mut connection) = Connection::open(address).await {
         while let Ok(answer) = connection.send(call.clone()).await {
             answered.note(&answer);

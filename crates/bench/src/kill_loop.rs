@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     Failure, Verdict,
     args::KillLoopArgs,
-    audit::{self, Counted},
+    audit::{self, EventCounts},
     client::{Answer, Connection, get, governed_call, keyed_call, mcp_call},
     gateway::Installation,
     payload, say, say_aside,
@@ -26,7 +26,7 @@ type Whereabouts = watch::Receiver<Option<SocketAddr>>;
 
 /// Observations of the callers.
 #[derive(Debug, Default)]
-struct Seen {
+struct Observations {
     /// The events named by answers with status 200.
     events: Vec<String>,
     /// Complete answers with another status.
@@ -62,7 +62,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
     }
     let slowest_start = kill_repeatedly(args, &installation, &place).await?;
     drop(place);
-    let mut seen = Seen::default();
+    let mut seen = Observations::default();
     while let Some(part) = callers.join_next().await {
         seen.add(part??);
     }
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: &KillLoopArgs) -> Result<Verdict, Failure> {
 struct EndState {
     /// Events that were named and are not there.
     missing: Vec<String>,
-    counted: Counted,
+    counted: EventCounts,
     /// Keys that reached the tool more than once, each with how often.
     twice: HashMap<String, u64>,
     /// Fault that the verifier of the whole log found.
@@ -97,7 +97,7 @@ struct EndState {
 
 impl EndState {
     async fn after(
-        seen: &Seen,
+        seen: &Observations,
         installation: &Installation,
         upstream: &Upstream,
     ) -> Result<Self, Failure> {
@@ -112,7 +112,7 @@ impl EndState {
     }
 
     fn tell(&self) {
-        let Counted { all, gaps, events, unknown, open } = self.counted;
+        let EventCounts { all, gaps, events, unknown, open } = self.counted;
         say(&format!(
             "answered without event: {}\nevents: {events}\nevents with unknown outcome: {unknown}\n\
              events left open: {open}\ngaps in the log of {all}: {gaps}\n\
@@ -172,8 +172,8 @@ struct Caller {
 }
 
 /// Invokes without pause while there is a gateway, and notes every event an answer named.
-async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
-    let mut seen = Seen::default();
+async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Observations, Failure> {
+    let mut seen = Observations::default();
     while let Some(address) = next_place(&mut whereabouts).await {
         // Every second one of these speaks MCP.
         let make = if caller.number % 4 == 2 { mcp_call } else { governed_call };
@@ -194,8 +194,11 @@ async fn call_on(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, F
 
 /// The same with a key for each call. What is cut off or under way is asked about again with the
 /// same key; now and then also what was answered.
-async fn call_with_keys(mut whereabouts: Whereabouts, caller: Caller) -> Result<Seen, Failure> {
-    let mut seen = Seen::default();
+async fn call_with_keys(
+    mut whereabouts: Whereabouts,
+    caller: Caller,
+) -> Result<Observations, Failure> {
+    let mut seen = Observations::default();
     let mut number = 0_u64;
     let mut first = None::<String>;
     while let Some(address) = next_place(&mut whereabouts).await {
@@ -265,7 +268,7 @@ fn event_of(answer: &Answer) -> Result<String, Failure> {
     Ok(event.ok_or("an answer names no event")?.to_owned())
 }
 
-impl Seen {
+impl Observations {
     fn note(&mut self, answer: &Answer) -> Result<(), Failure> {
         if answer.status == StatusCode::OK {
             self.events.push(event_of(answer)?);

@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &OverloadArgs) -> Result<Verdict, Failure> {
         ("whoever sends", std::process::id()),
     ];
     let before = spent(parties)?;
-    let Arrived { answered, shed, other } = crowd.arrive(asked, args.duration).await?;
+    let CrowdAnswers { answered, shed, other } = crowd.arrive(asked, args.duration).await?;
     let after = spent(parties)?;
     running.stop().await?;
     let goodput = answered.rate() / possible.rate().max(0.001);
@@ -94,7 +94,7 @@ struct Crowd {
 
 /// Results of the calls.
 #[derive(Default)]
-struct Arrived {
+struct CrowdAnswers {
     answered: Measured,
     shed: Measured,
     /// Neither answered nor rejected.
@@ -107,20 +107,20 @@ impl Crowd {
         self: &Arc<Self>,
         callers: usize,
         duration: Duration,
-    ) -> Result<Arrived, Failure> {
+    ) -> Result<CrowdAnswers, Failure> {
         let begun = Instant::now();
         let mut working = JoinSet::new();
         for _ in 0..callers {
             let crowd = Arc::clone(self);
             working.spawn(async move {
-                let mut part = Arrived::default();
+                let mut part = CrowdAnswers::default();
                 while begun.elapsed() < duration {
                     part.take(crowd.call().await);
                 }
                 part
             });
         }
-        let mut all = Arrived::default();
+        let mut all = CrowdAnswers::default();
         while let Some(part) = working.join_next().await {
             all.add(part?);
         }
@@ -129,9 +129,13 @@ impl Crowd {
     }
 
     /// Sends so many calls a second, whatever becomes of those before, and waits for all answers.
-    async fn arrive(self: &Arc<Self>, rate: f64, duration: Duration) -> Result<Arrived, Failure> {
+    async fn arrive(
+        self: &Arc<Self>,
+        rate: f64,
+        duration: Duration,
+    ) -> Result<CrowdAnswers, Failure> {
         let mut calls = JoinSet::new();
-        let mut all = Arrived::default();
+        let mut all = CrowdAnswers::default();
         let mut sent = 0_u64;
         let begun = Instant::now();
         let mut ticks = tokio::time::interval(TICK);
@@ -166,7 +170,7 @@ impl Crowd {
     }
 }
 
-impl Arrived {
+impl CrowdAnswers {
     fn take(&mut self, ended: Option<(StatusCode, Duration)>) {
         match ended {
             Some((StatusCode::OK, took)) => self.answered.note(took),

@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::body::Unread;
 pub use self::streams::{MAX_STREAMS, waiting};
-use self::{body::Received, streams::Streams};
+use self::{body::ReturnedBody, streams::Streams};
 use crate::quota::Quota;
 
 /// Time without a request after which a connection is closed.
@@ -112,7 +112,7 @@ impl Connection {
     pub fn receive(self: &Arc<Self>, request: Request<Incoming>) -> Request {
         let one_at_a_time = request.version() < Version::HTTP_2;
         request.map(|body| {
-            if one_at_a_time { Body::new(Received::new(body, self)) } else { Body::new(body) }
+            if one_at_a_time { Body::new(ReturnedBody::new(body, self)) } else { Body::new(body) }
         })
     }
 

@@ -38,9 +38,9 @@ pub(super) fn answer(
 ) -> Result<Response, Refusal> {
     let tag = format!("\"{}\"", export.sha256);
     let part = match range(headers, export.bytes, &tag) {
-        Wanted::All => None,
-        Wanted::Part(part) => Some(part),
-        Wanted::Nothing => return Err(Refusal::RangeNotSatisfiable { bytes: export.bytes }),
+        ByteRange::All => None,
+        ByteRange::Part(part) => Some(part),
+        ByteRange::Nothing => return Err(Refusal::RangeNotSatisfiable { bytes: export.bytes }),
     };
     let zipped = part.is_none() && takes_gzip(headers);
     let file = File::from_std(export.file);
@@ -70,7 +70,7 @@ pub(super) fn answer(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum ByteRange {
     All,
     Part(Part),
     /// A part that lies behind the end.
@@ -79,31 +79,31 @@ enum Wanted {
 
 /// The part that `Range` asks for. Several parts, other units and what cannot be read are answered with
 /// the whole file, as is a part of a file that has changed (`If-Range`).
-fn range(headers: &HeaderMap, bytes: u64, tag: &str) -> Wanted {
+fn range(headers: &HeaderMap, bytes: u64, tag: &str) -> ByteRange {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let Some((unit, range)) = text(header::RANGE).and_then(|text| text.split_once('=')) else {
-        return Wanted::All;
+        return ByteRange::All;
     };
     if !unit.eq_ignore_ascii_case("bytes") || text(header::IF_RANGE).is_some_and(|it| it != tag) {
-        return Wanted::All;
+        return ByteRange::All;
     }
     let number = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         // More than fits is behind the end of any file.
         digits.then(|| text.parse().unwrap_or(u64::MAX))
     };
-    let Some((first, last)) = range.split_once('-') else { return Wanted::All };
+    let Some((first, last)) = range.split_once('-') else { return ByteRange::All };
     let (first, last) = match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => (first, last),
         (Some(first), None) if last.is_empty() => (first, u64::MAX),
-        (None, Some(0)) if first.is_empty() => return Wanted::Nothing,
+        (None, Some(0)) if first.is_empty() => return ByteRange::Nothing,
         (None, Some(length)) if first.is_empty() => (bytes.saturating_sub(length), u64::MAX),
-        (Some(_) | None, Some(_) | None) => return Wanted::All,
+        (Some(_) | None, Some(_) | None) => return ByteRange::All,
     };
     if first >= bytes {
-        return Wanted::Nothing;
+        return ByteRange::Nothing;
     }
-    Wanted::Part(Part { first, last: last.min(bytes - 1) })
+    ByteRange::Part(Part { first, last: last.min(bytes - 1) })
 }
 
 /// Returns true if `Accept-Encoding` permits gzip.
@@ -202,26 +202,26 @@ mod tests {
 
     #[test]
     fn a_part_is_what_the_standard_says() {
-        let part = |first, last| Wanted::Part(Part { first, last });
+        let part = |first, last| ByteRange::Part(Part { first, last });
         for (text, wanted) in [
             ("bytes=0-0", part(0, 0)),
             ("bytes=5-", part(5, 9)),
             ("bytes=5-100", part(5, 9)),
             ("bytes=-3", part(7, 9)),
             ("bytes=-100", part(0, 9)),
-            ("bytes=10-", Wanted::Nothing),
-            ("bytes=99999999999999999999999-", Wanted::Nothing),
-            ("bytes=-0", Wanted::Nothing),
-            ("bytes=5-4", Wanted::All),
-            ("bytes=0-1,3-4", Wanted::All),
-            ("bytes=a-b", Wanted::All),
-            ("bytes=-", Wanted::All),
-            ("lines=0-1", Wanted::All),
-            ("bytes", Wanted::All),
+            ("bytes=10-", ByteRange::Nothing),
+            ("bytes=99999999999999999999999-", ByteRange::Nothing),
+            ("bytes=-0", ByteRange::Nothing),
+            ("bytes=5-4", ByteRange::All),
+            ("bytes=0-1,3-4", ByteRange::All),
+            ("bytes=a-b", ByteRange::All),
+            ("bytes=-", ByteRange::All),
+            ("lines=0-1", ByteRange::All),
+            ("bytes", ByteRange::All),
         ] {
             assert_eq!(range(&headers(&[("range", text)]), 10, "\"x\""), wanted, "{text}");
         }
-        for (tag, wanted) in [("\"x\"", part(1, 2)), ("\"y\"", Wanted::All)] {
+        for (tag, wanted) in [("\"x\"", part(1, 2)), ("\"y\"", ByteRange::All)] {
             let both = headers(&[("range", "bytes=1-2"), ("if-range", tag)]);
             assert_eq!(range(&both, 10, "\"x\""), wanted, "{tag}");
         }

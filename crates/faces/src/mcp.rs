@@ -63,7 +63,7 @@ const MESSAGE: Bounds = Bounds { depth: Bounds::REQUEST.depth + 1, ..Bounds::REQ
 
 /// Form in which the tools of all providers are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Listed {
+pub enum ListForm {
     /// By tools to find them with if there are many, else all.
     #[default]
     Auto,
@@ -76,7 +76,7 @@ pub enum Listed {
 /// Settings of the MCP face.
 #[derive(Debug)]
 pub struct Settings {
-    pub tools: Listed,
+    pub tools: ListForm,
     pub instructions: Option<String>,
     /// Time for which a client may keep a list of tools.
     pub ttl_ms: u64,
@@ -89,7 +89,7 @@ pub struct Settings {
 /// The tools that an address offers.
 #[derive(Debug, Clone)]
 enum Face {
-    All(Listed),
+    All(ListForm),
     One(String),
 }
 
@@ -169,12 +169,12 @@ fn face(gateway: &Gateway, slug: Option<String>, query: Option<&str>) -> Result<
     }
 }
 
-fn listed(raw: Option<&str>, configured: Listed) -> Result<Listed, Refusal> {
+fn listed(raw: Option<&str>, configured: ListForm) -> Result<ListForm, Refusal> {
     let query = Query::parse(raw, &["tools"])?;
     Ok(match query.choice("tools", &["auto", "list", "search"])? {
-        Some("auto") => Listed::Auto,
-        Some("list") => Listed::List,
-        Some("search") => Listed::Search,
+        Some("auto") => ListForm::Auto,
+        Some("list") => ListForm::List,
+        Some("search") => ListForm::Search,
         Some(_) | None => configured,
     })
 }
@@ -209,7 +209,7 @@ async fn message_answered(
     };
     exchange.set_message(McpMessage::new(&asking));
     if asking.method == Some(Method::CallTool) {
-        let arrived = call::Arrived { headers, bytes };
+        let arrived = call::MessageRequest { headers, bytes };
         return call::call(gateway, ctx, &face, asking, exchange, arrived).await;
     }
     gateway.app.quotas.charge_request(&ctx).await?;

@@ -35,7 +35,7 @@ impl Default for Strangers {
 }
 
 /// Members of a body, charged to the budget until this is dropped.
-pub(super) struct Charged {
+pub(super) struct ChargedMembers {
     pub(super) members: Map<String, Value>,
     _permit: Option<Permit>,
 }
@@ -48,16 +48,16 @@ impl Strangers {
         request: RequestBody,
         screened: Screened,
         origin: &Origin,
-    ) -> Result<Charged, Refusal> {
+    ) -> Result<ChargedMembers, Refusal> {
         if screened == Screened::Known || request.body.is_end_stream() {
             let members = request.optional_object().await?;
-            return Ok(Charged { members, _permit: None });
+            return Ok(ChargedMembers { members, _permit: None });
         }
         let RequestBody { headers, body, allowance } = request;
         let mut permit = self.0.take(Some(origin.source_ip), STEP).map_err(|_| overloaded())?;
         let bytes = body::bounded(&headers, allowance, collect(body, &mut permit)).await?;
         let members = body::members(&bytes)?;
-        Ok(Charged { members, _permit: Some(permit) })
+        Ok(ChargedMembers { members, _permit: Some(permit) })
     }
 
     /// Reads a form, within the same bounds.

@@ -59,7 +59,7 @@ pub(crate) use self::{
     times::seconds,
     tokens::Tokens,
     traces::Traces,
-    trust::{TrustEntry, Trusted},
+    trust::{TrustConfig, TrustEntry},
     webhooks::WebhookSettings,
 };
 
@@ -224,8 +224,8 @@ impl Config {
     }
 
     /// The trust rules and the places of their issuers' keys.
-    pub(crate) fn trusted(&self) -> Result<Trusted, ConfigError> {
-        Trusted::of(&self.trust, self.server.public_url.as_deref())
+    pub(crate) fn trusted(&self) -> Result<TrustConfig, ConfigError> {
+        TrustConfig::of(&self.trust, self.server.public_url.as_deref())
     }
 
     /// Logins of people. `attempts` seals logins that are under way.

@@ -43,7 +43,7 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailu
             wanted.contains(name) || name == "..data"
         })
     })?;
-    let files = Followed { watcher: Mutex::new(watcher), names };
+    let files = WatchedFiles { watcher: Mutex::new(watcher), names };
     files.follow(file, config)?;
     let policies = Arc::clone(&node.app.policies);
     let outbound = node.outbound.clone();
@@ -59,12 +59,12 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailu
 }
 
 /// The files with DLP settings that are watched.
-struct Followed {
+struct WatchedFiles {
     watcher: Mutex<RecommendedWatcher>,
     names: Arc<ArcSwap<BTreeSet<OsString>>>,
 }
 
-impl Followed {
+impl WatchedFiles {
     /// From now on the files that this configuration names.
     fn follow(&self, file: &Path, config: &Config) -> notify::Result<()> {
         let others = config.dlp.files().iter().map(PathBuf::as_path);
@@ -85,7 +85,7 @@ fn reload_dlp(
     policies: &Policies,
     outbound: &Outbound,
     file: &Path,
-    files: &Followed,
+    files: &WatchedFiles,
 ) -> Result<(), String> {
     let told = |error: &dyn std::error::Error| match error.source() {
         Some(source) => format!("{error}: {source}"),

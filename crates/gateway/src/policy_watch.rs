@@ -37,7 +37,7 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), PolicyFailure> {
             let _ = bell.try_send(());
         }
     })?;
-    let mut watched = Watched { sentry, folder: folder.to_owned(), seen: None };
+    let mut watched = WatchedFolder { sentry, folder: folder.to_owned(), seen: None };
     watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
     let policies = Arc::clone(&node.app.policies);
@@ -46,7 +46,7 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), PolicyFailure> {
 }
 
 /// The folder that is watched, told apart from another of its name.
-struct Watched {
+struct WatchedFolder {
     sentry: RecommendedWatcher,
     folder: PathBuf,
     seen: Option<Identity>,
@@ -55,7 +55,7 @@ struct Watched {
 /// Device, inode and birth: a new folder may be given the inode of one that is gone.
 type Identity = (u64, u64, Option<SystemTime>);
 
-impl Watched {
+impl WatchedFolder {
     fn begin(&mut self) -> notify::Result<()> {
         self.seen = self.present();
         self.sentry.watch(&self.folder, RecursiveMode::Recursive)
@@ -85,7 +85,7 @@ impl Watched {
 }
 
 async fn reload_on(
-    mut watched: Watched,
+    mut watched: WatchedFolder,
     mut changes: mpsc::Receiver<()>,
     mut hangup: Signal,
     policies: Arc<Policies>,

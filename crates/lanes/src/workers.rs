@@ -28,7 +28,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use self::poller::{As, Awaited, Polled, Turn, asks_for_worker};
+use self::poller::{As, Awaited, PolledBy, Turn, asks_for_worker};
 use crate::fair::{FairLimits, FairSlot, FairSlots};
 
 /// Bytes from which on a body is large: parsing, checking and judging it takes about half a
@@ -119,7 +119,7 @@ impl<K: Copy + Eq + Hash + Send + Sync + Unpin + 'static> Workers<K> {
         let Some(pool) = &self.0 else {
             return Polling::of(taken.as_mut().poll(cx), || *work = Some(taken));
         };
-        let serving = As::new(Polled::Serving);
+        let serving = As::new(PolledBy::Serving);
         let polled = taken.as_mut().poll(cx);
         let asked = asks_for_worker();
         drop(serving);
@@ -263,7 +263,7 @@ where
             }
         };
         let _turn = Turn::begin(Arc::clone(&this.slots), this.party, turn);
-        let _worker = As::new(Polled::Worker);
+        let _worker = As::new(PolledBy::Worker);
         this.work.as_mut().poll(cx)
     }
 }
@@ -402,7 +402,7 @@ mod tests {
     fn a_serving_thread_is_no_place_for_what_takes_long() {
         assert!(goes_on(usize::MAX), "nobody else would do it");
 
-        let _serving = As::new(Polled::Serving);
+        let _serving = As::new(PolledBy::Serving);
 
         assert!(goes_on(MOST_STEPS) && !goes_on(MOST_STEPS + 1));
     }

@@ -98,12 +98,12 @@ pub struct Charge {
     pub invocations: u32,
     /// Counts of the last answer. A server that lost its counts, by a restart or a failover,
     /// continues from here.
-    pub seen: Counted,
+    pub seen: WindowCounts,
 }
 
 /// Counts of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Counted {
+pub struct WindowCounts {
     pub window: Window,
     pub requests: u32,
     pub invocations: u32,
@@ -111,10 +111,10 @@ pub struct Counted {
 
 /// Result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Charged {
+pub struct ChargeOutcome {
     /// Of what there was none left; it was not taken.
     pub exhausted: Option<Resource>,
-    pub counted: Counted,
+    pub counted: WindowCounts,
     /// The time on the server.
     pub now: Timestamp,
 }
@@ -184,7 +184,7 @@ impl SharedCounters {
     }
 
     /// Takes from an org's plan.
-    pub async fn charge(&self, charge: &Charge) -> Result<Charged, CountersError> {
+    pub async fn charge(&self, charge: &Charge) -> Result<ChargeOutcome, CountersError> {
         let seen = charge.seen;
         let mut asked = self.scripts.charge.prepare_invoke();
         asked
@@ -211,7 +211,11 @@ impl SharedCounters {
         let [requests, invocations] =
             [requests, invocations].map(|used| u32::try_from(used).unwrap_or(u32::MAX));
         let now = Timestamp::from_micros(seconds.saturating_mul(1_000_000).saturating_add(micros));
-        Ok(Charged { exhausted, counted: Counted { window, requests, invocations }, now })
+        Ok(ChargeOutcome {
+            exhausted,
+            counted: WindowCounts { window, requests, invocations },
+            now,
+        })
     }
 
     /// Takes one from each of these rates of an org, or from none: then it gives the first that is

@@ -82,8 +82,8 @@ pub use crate::{
     authorization::{AuthorizationCode, Consent, ConsentPage},
     browser_sessions::{BrowserSession, LoginLink, SessionPage},
     counters::{
-        Charge, Charged, Cost, Counted, CountersError, CountersTask, CountersUrl, CountersUrlError,
-        SharedCounters,
+        Charge, ChargeOutcome, Cost, CountersError, CountersTask, CountersUrl, CountersUrlError,
+        SharedCounters, WindowCounts,
     },
     db::{
         ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, RecordTexts, Store,
@@ -94,7 +94,7 @@ pub use crate::{
     idempotency::{KeyEnd, KnownKey},
     identities::Identity,
     logins::LoginRecord,
-    moving::{Moved, MovedLog, MovedTable, MovingError},
+    moving::{MovedLog, MovedRows, MovedTable, MovingError},
     nodes::{LEASE_SECONDS, Listener, LiveNode, News, NodeRecord, Nodes},
     orgs::Org,
     pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, UpstreamDefinition},

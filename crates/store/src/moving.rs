@@ -70,7 +70,7 @@ impl From<sqlx::Error> for MovingError {
 
 /// Result of a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedRows {
     /// Every table, in the order in which they were moved.
     pub tables: Vec<MovedTable>,
     /// Every log, by org.
@@ -99,7 +99,7 @@ impl Store {
     /// database, the file has the schema of this build, and no other process has it open. Calls
     /// that are under way in the file are held by no node: the first that starts closes them.
     #[boxed]
-    pub async fn take_over(&self, file: &Path) -> Result<Moved, MovingError> {
+    pub async fn take_over(&self, file: &Path) -> Result<MovedRows, MovingError> {
         let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
         let mut source = hold(file).await?;
         let moved = take(&mut source, pool).await;
@@ -136,7 +136,7 @@ async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
     }
 }
 
-async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<Moved, MovingError> {
+async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<MovedRows, MovingError> {
     let mut tx = db::begin(pool, Scope::Installation).await?;
     // While a large file is read and compared, nothing is asked of PostgreSQL for a long time.
     let patient = "SET LOCAL idle_in_transaction_session_timeout = 0";
@@ -156,5 +156,5 @@ async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<Moved, Mov
     tx.commit().await.map_err(StoreError::of_commit)?;
     // The planner knows nothing yet of what came in one go; without it the first queries are slow.
     sqlx::raw_sql("ANALYZE").execute(pool).await?;
-    Ok(Moved { tables, logs })
+    Ok(MovedRows { tables, logs })
 }

@@ -56,12 +56,12 @@ impl Authorizer {
 /// The MCP server; it ends when it is dropped. Its tool `whoami` says whose token a call came with,
 /// and remembers when the call said otherwise; `foreign` tells.
 #[derive(Debug)]
-pub struct Guarded {
+pub struct GuardedServer {
     port: u16,
     _running: Driven,
 }
 
-impl Guarded {
+impl GuardedServer {
     /// Starts it for the tokens of this issuer.
     pub fn start(issuer: &str) -> Self {
         let running = Driven::start(servers().join("venv/bin/python"), "guarded.py", &[issuer]);

@@ -4,12 +4,12 @@ use std::{fs, net::SocketAddr, process::Command};
 
 use tempfile::TempDir;
 
-use crate::programs::{Killed, free_address};
+use crate::programs::{KilledOnDrop, free_address};
 
 /// A running `HAProxy`; it ends when this is dropped.
 #[derive(Debug)]
 pub struct LoadBalancer {
-    _running: Killed,
+    _running: KilledOnDrop,
     _folder: TempDir,
     address: SocketAddr,
 }
@@ -38,7 +38,7 @@ impl LoadBalancer {
         fs::write(&file, config).expect("a configuration file");
         let mut haproxy = Command::new("haproxy");
         haproxy.args(["-db", "-q", "-f"]).arg(&file);
-        let running = Killed::serving(&mut haproxy, address).expect("the program haproxy");
+        let running = KilledOnDrop::serving(&mut haproxy, address).expect("the program haproxy");
         Self { _folder: folder, address, _running: running }
     }
 

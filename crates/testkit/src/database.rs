@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     Gateway,
-    programs::{Killed, printed_by},
+    programs::{KilledOnDrop, printed_by},
 };
 
 const SQLITE: &str = "import sqlite3, sys\nbase = sqlite3.connect(sys.argv[1], timeout=30)\n\
@@ -23,7 +23,7 @@ const LOCK_POSTGRES: &str = "BEGIN; LOCK TABLE audit_events IN ACCESS EXCLUSIVE 
 /// A lock that another program holds until this is dropped.
 #[derive(Debug)]
 pub struct DatabaseLock {
-    _holder: Killed,
+    _holder: KilledOnDrop,
 }
 
 impl Gateway {
@@ -39,7 +39,7 @@ impl Gateway {
             (python, "")
         };
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut lock = Killed(command.spawn().expect("psql or python3"));
+        let mut lock = KilledOnDrop(command.spawn().expect("psql or python3"));
         // What the program reads from stays open as long as the lock.
         let stdin = lock.0.stdin.as_mut().expect("its input");
         stdin.write_all(first.as_bytes()).expect("statements");

@@ -18,7 +18,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::programs::Killed;
+use crate::programs::KilledOnDrop;
 
 /// The longest it may take to answer, on the slowest machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub(crate) struct Driven {
     name: &'static str,
-    _running: Killed,
+    _running: KilledOnDrop,
     talk: Mutex<(ChildStdin, Receiver<String>)>,
     /// Its complaints.
     errors: File,
@@ -53,7 +53,12 @@ impl Driven {
         thread::spawn(move || {
             output.lines().map_while(Result::ok).try_for_each(|line| told.send(line))
         });
-        Self { name: script, _running: Killed(child), talk: Mutex::new((commands, lines)), errors }
+        Self {
+            name: script,
+            _running: KilledOnDrop(child),
+            talk: Mutex::new((commands, lines)),
+            errors,
+        }
     }
 
     /// The next line it says without being asked.

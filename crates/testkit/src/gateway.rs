@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use crate::{
     PostgresDatabase,
-    programs::{Killed, printed_by},
+    programs::{KilledOnDrop, printed_by},
 };
 
 /// The longest a test waits for anything.
@@ -175,7 +175,7 @@ fn client() -> reqwest::Client {
 
 #[derive(Debug)]
 struct Running {
-    child: Killed,
+    child: KilledOnDrop,
     url: String,
     log: mpsc::Receiver<String>,
     /// Its log from before it listened.
@@ -343,7 +343,7 @@ impl Gateway {
         });
         let starting = String::new();
         let mut running =
-            Running { child: Killed(child), url: String::new(), log, starting, logged };
+            Running { child: KilledOnDrop(child), url: String::new(), log, starting, logged };
         (running.url, running.starting) =
             tokio::task::block_in_place(|| running.wait_for("listening on "));
         self.running = Some(running);

@@ -36,7 +36,7 @@ mod witness;
 
 pub use self::{
     answer::Answer,
-    authorizer::{Authorizer, Guarded},
+    authorizer::{Authorizer, GuardedServer},
     balancer::LoadBalancer,
     chromium::{Chromium, Sight},
     database::DatabaseLock,

@@ -15,16 +15,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A child process; it is killed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Killed(pub(crate) Child);
+pub(crate) struct KilledOnDrop(pub(crate) Child);
 
-impl Drop for Killed {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Killed {
+impl KilledOnDrop {
     /// Starts a server and waits until it listens at this address. Fails if it cannot be started.
     pub(crate) fn serving(command: &mut Command, address: SocketAddr) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

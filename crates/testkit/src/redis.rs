@@ -4,14 +4,14 @@ use std::{net::SocketAddr, process::Command};
 
 use tempfile::TempDir;
 
-use crate::programs::{Killed, free_address};
+use crate::programs::{KilledOnDrop, free_address};
 
 const PASSWORD: &str = "counters-canary-7c1e";
 
 /// A server with a password that keeps what it was told also when it is killed.
 #[derive(Debug)]
 pub struct RedisServer {
-    running: Option<Killed>,
+    running: Option<KilledOnDrop>,
     folder: TempDir,
     address: SocketAddr,
 }
@@ -35,7 +35,7 @@ impl RedisServer {
                 .args(["--bind", "127.0.0.1", "--port", &port, "--requirepass", PASSWORD])
                 .args(["--appendonly", "yes", "--save", "", "--dir"])
                 .arg(self.folder.path());
-            Killed::serving(&mut server, self.address)
+            KilledOnDrop::serving(&mut server, self.address)
         };
         let running = start("redis-server").or_else(|_| start("valkey-server"));
         self.running = Some(running.expect("the program redis-server or valkey-server"));

@@ -58,6 +58,6 @@ pub use reach::{Endpoint, Reach};
 pub use said::ServerWords;
 pub use server::{Server, Trace};
 pub use settings::{Credential, Program, Protocol, ServerSettings, Transport};
-pub use tools::{SkipReason, Skipped, ToolList};
+pub use tools::{SkipReason, SkippedTool, ToolList};
 pub use webhook::{Message, SigningSecret, SigningSecretError, Webhook, WebhookError};
 pub use witness::{Witness, WitnessError, Witnessing};

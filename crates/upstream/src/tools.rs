@@ -26,7 +26,7 @@ pub struct ToolList {
     /// The usable tools, in the server's order.
     pub tools: Vec<ToolDefinition>,
     /// The tools that cannot be used; at most 100 of them are named.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedTool>,
     /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
     /// to a page of its own.
     pub truncated: bool,
@@ -36,7 +36,7 @@ pub struct ToolList {
 
 /// A tool that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedTool {
     /// Its name on one line, without hidden characters, at most 128 characters.
     pub name: String,
     pub why: SkipReason,
@@ -178,7 +178,7 @@ impl Collector {
 
     fn skip(&mut self, name: &str, why: SkipReason) {
         if self.list.skipped.len() < MAX_SKIPPED {
-            self.list.skipped.push(Skipped { name: text::one_line(name, 128), why });
+            self.list.skipped.push(SkippedTool { name: text::one_line(name, 128), why });
         }
     }
 

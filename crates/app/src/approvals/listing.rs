@@ -158,13 +158,13 @@ impl Looking {
 
 /// Approvals of a page, before they are read.
 #[derive(Default)]
-struct Picked {
+struct PickedPage {
     ids: Vec<ApprovalId>,
     bytes: usize,
     limit: usize,
 }
 
-impl Picked {
+impl PickedPage {
     /// Takes the approval; false if the page is full.
     fn take(&mut self, glance: &ApprovalGlance) -> bool {
         let bytes = self.bytes.saturating_add(glance.bytes);
@@ -185,7 +185,7 @@ impl Approvals {
         let now = self.base.now();
         let org = ctx.caller().org_id;
         let filter = ApprovalFilter { status: query.status, requester: None, now };
-        let mut picked = Picked { limit: query.limit, ..Picked::default() };
+        let mut picked = PickedPage { limit: query.limit, ..PickedPage::default() };
         let end = self.pick(org, &looking, &filter, query.after, &mut picked).await?;
         let read = self.base.store.approvals_among(org, &picked.ids, ApprovalParts::All).await?;
         let seen = read.into_iter().map(|it| it.approval).filter(|it| looking.sees(it));
@@ -199,7 +199,7 @@ impl Approvals {
         looking: &Looking,
         filter: &ApprovalFilter,
         mut after: Option<ApprovalId>,
-        picked: &mut Picked,
+        picked: &mut PickedPage,
     ) -> Result<Option<ApprovalId>, Refusal> {
         let mut looked_at = 0;
         while looked_at < LOOKED_AT {
@@ -244,7 +244,7 @@ impl Approvals {
         let may_be = |it: &&ApprovalGlance| {
             it.tool_id.as_ref().is_none_or(|known| known == tool) && looking.may_see(it)
         };
-        let mut picked = Picked { limit: EARLIER, ..Picked::default() };
+        let mut picked = PickedPage { limit: EARLIER, ..PickedPage::default() };
         for glance in before.iter().filter(may_be) {
             if !picked.take(glance) {
                 break;

@@ -18,7 +18,7 @@ use super::{
     event::{CallEvent, governance_of},
 };
 use crate::{
-    admission::Judged, approvals::Obtained, catalogue::Visible, ctx::Ctx, dlp::Dlp,
+    admission::HaltedCall, approvals::Obtained, catalogue::Visible, ctx::Ctx, dlp::Dlp,
     policies::notices::Went,
 };
 
@@ -87,8 +87,8 @@ impl Calls {
             Err(judged) => {
                 self.policies.give_back(ctx, call.rates());
                 match judged {
-                    Judged::Stopped(refusal) => Err(refusal),
-                    Judged::Denied(denial) => {
+                    HaltedCall::Stopped(refusal) => Err(refusal),
+                    HaltedCall::Denied(denial) => {
                         self.follow_up(ctx, &visible.tool, call.ruling(), Went::Denied);
                         Err(event.deny(&denial, version))
                     }
@@ -116,7 +116,7 @@ impl Calls {
         visible: &Visible,
         governed: &Governed<'_>,
         event: &CallEvent,
-    ) -> Result<Vec<Approval>, Judged> {
+    ) -> Result<Vec<Approval>, HaltedCall> {
         let task = event.task.as_ref().map(|(_, terms)| terms.approval);
         let call = governed.call;
         let mut approvals = Vec::new();
@@ -140,7 +140,7 @@ impl Calls {
                 Ok(Obtained::Crowded(retry_after_s)) => {
                     required.crowded(call.ruling(), retry_after_s)
                 }
-                Err(refusal) => return Err(Judged::Stopped(refusal)),
+                Err(refusal) => return Err(HaltedCall::Stopped(refusal)),
             };
             first.get_or_insert(denial);
         }

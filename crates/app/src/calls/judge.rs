@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use super::{Calls, event::CallEvent};
 use crate::{
-    admission::{Admission, Judged},
+    admission::{Admission, HaltedCall},
     catalogue::Visible,
     ctx::Ctx,
     dlp::Dlp,
@@ -26,7 +26,7 @@ impl Calls {
         policies: &PolicySet,
         dlp: &Dlp,
         admission: &mut Admission,
-    ) -> Result<Cleared<ToolCall>, Judged> {
+    ) -> Result<Cleared<ToolCall>, HaltedCall> {
         let call = call?;
         let subject = self.screening.subject(&ctx.session.tenant, call.tool());
         self.enter_stage(ctx, Stage::DlpInput);
@@ -34,7 +34,7 @@ impl Calls {
         self.enter_stage(ctx, Stage::PolicyInput);
         let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
         let limiter = self.policies.limiter(ctx, permitted.rates()).await;
-        let limiter = limiter.map_err(|_| Judged::Stopped(uncounted()))?;
+        let limiter = limiter.map_err(|_| HaltedCall::Stopped(uncounted()))?;
         Ok(permitted.fulfil(dlp.engine(), &limiter)?)
     }
 
@@ -43,13 +43,13 @@ impl Calls {
         &self,
         ctx: &Ctx,
         event: &mut CallEvent,
-        judged: Judged,
+        judged: HaltedCall,
         visible: &Visible,
         policies: &PolicySet,
     ) -> Refusal {
         let denial = match judged {
-            Judged::Denied(denial) => denial,
-            Judged::Stopped(refusal) => return refusal,
+            HaltedCall::Denied(denial) => denial,
+            HaltedCall::Stopped(refusal) => return refusal,
         };
         if let Some(ruling) = denial.ruling() {
             self.follow_up(ctx, &visible.tool, ruling, Went::Denied);

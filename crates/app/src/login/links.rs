@@ -11,7 +11,7 @@ use portcullis_core::{
 };
 use portcullis_store::LoginLink;
 
-use super::{Logins, Opened, sessions::Proved};
+use super::{Logins, OpenedSession, sessions::ProvedPerson};
 use crate::{ctx::Origin, limits::Refused};
 
 /// Refusal of a link that logs no person in.
@@ -55,7 +55,7 @@ impl Logins {
         secret: BrowserSecret,
         replaced: Option<BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Option<Opened>, Refused> {
+    ) -> Result<Option<OpenedSession>, Refused> {
         let may = self.quotas.sources.may_look_up(origin.source_ip, origin.arrived);
         let opened = if self.links && may {
             let this = Arc::clone(self);
@@ -76,11 +76,11 @@ impl Logins {
         secret: &BrowserSecret,
         replaced: Option<&BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Option<Opened>, Refusal> {
+    ) -> Result<Option<OpenedSession>, Refusal> {
         let now = self.base.now();
         let link = self.base.store.take_login_link(&secret.hash(), now).await?;
         let Some(LoginLink { org_id, principal_id, .. }) = link else { return Ok(None) };
-        let proved = Proved {
+        let proved = ProvedPerson {
             org_id,
             principal_id,
             method: AuthMethod::Operator,

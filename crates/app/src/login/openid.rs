@@ -18,11 +18,11 @@ use portcullis_core::{
 use portcullis_store::LoginRecord;
 
 use super::{
-    Logins, Opened,
+    Logins, OpenedSession,
     failure::{LoginError, LoginFailure},
     issuers::{IssuerCode, KnownIssuer, LoginIssuerState},
     person::Person,
-    sessions::Proved,
+    sessions::ProvedPerson,
 };
 use crate::{access::single_use::record_of, ctx::Origin};
 
@@ -157,7 +157,7 @@ impl Logins {
         sealed: Option<&str>,
         replaced: Option<BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Opened, LoginFailure> {
+    ) -> Result<OpenedSession, LoginFailure> {
         if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
             return Err(self.charged_for(LoginError::Stale, origin));
         }
@@ -201,7 +201,7 @@ impl Logins {
         callback: IssuerCallback,
         replaced: Option<&BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Opened, LoginFailure> {
+    ) -> Result<OpenedSession, LoginFailure> {
         let issuer = self.issuer_named(attempt.issuer()).ok_or(LoginError::Stale)?;
         let metadata = issuer.metadata(&self.outbound, self.base.now()).await?;
         let named = match callback.iss.as_deref() {
@@ -244,7 +244,7 @@ impl Logins {
         granted: &TokenGrant,
         replaced: Option<&BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Opened, LoginFailure> {
+    ) -> Result<OpenedSession, LoginFailure> {
         let id_token = granted.id_token.as_ref().ok_or(LoginError::IssuerDown)?;
         let request = IdTokenRequest {
             issuer: issuer.issuer(),
@@ -262,7 +262,7 @@ impl Logins {
         let principal_id = self.access.person_of(&identified.subject, origin).await?;
         let IdentifiedPerson { subject, acr, amr, auth_time } = identified;
         let single_use = subject.single_use.as_ref().map(record_of);
-        let proved = Proved {
+        let proved = ProvedPerson {
             org_id: subject.org(),
             principal_id,
             method: AuthMethod::Oidc { trust: subject.rule.name.clone() },

@@ -13,7 +13,7 @@ use portcullis_core::{
 use portcullis_store::{Assertion, BrowserSession, LoginRecord, SessionPage};
 use tokio::time::Instant;
 
-use super::{Logins, Opened, person::Person};
+use super::{Logins, OpenedSession, person::Person};
 use crate::ctx::Origin;
 
 /// Sessions that are read at once.
@@ -21,7 +21,7 @@ const PAGE: u32 = 500;
 
 /// A person who has proved who it is, and how.
 #[derive(Debug)]
-pub(super) struct Proved {
+pub(super) struct ProvedPerson {
     pub(super) org_id: OrgId,
     pub(super) principal_id: PrincipalId,
     pub(super) method: AuthMethod,
@@ -40,10 +40,10 @@ impl Logins {
     /// store took it leaves a session whose secret no browser has.
     pub(super) async fn open(
         &self,
-        proved: Proved,
+        proved: ProvedPerson,
         replaced: Option<&BrowserSecret>,
         origin: &Origin,
-    ) -> Result<Option<Opened>, Refusal> {
+    ) -> Result<Option<OpenedSession>, Refusal> {
         let secret = BrowserSecret::generate(&*self.base.random);
         let now = self.base.now();
         let session = BrowserSession {
@@ -73,7 +73,7 @@ impl Logins {
         if let Some(replaced) = replaced {
             self.replace(replaced, origin).await?;
         }
-        Ok(Some(Opened { secret, person }))
+        Ok(Some(OpenedSession { secret, person }))
     }
 
     /// Ends the session that a browser had before.

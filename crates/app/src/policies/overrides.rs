@@ -36,7 +36,7 @@ type Stamp = Option<(SystemTime, u64)>;
 
 /// Overrides of the last read.
 #[derive(Debug, Default)]
-pub(crate) struct Applied {
+pub(crate) struct OverridesInForce {
     stamp: Stamp,
     off: Off,
 }
@@ -134,12 +134,12 @@ impl Policies {
             Ok(off) => off,
             Err(error) => {
                 let off = self.applied.load().off.clone();
-                self.applied.store(Arc::new(Applied { stamp, off }));
+                self.applied.store(Arc::new(OverridesInForce { stamp, off }));
                 return Err(vec![self.overrides.unreadable(&error)]);
             }
         };
         let switched = without(written, &off, now);
-        self.applied.store(Arc::new(Applied { stamp, off }));
+        self.applied.store(Arc::new(OverridesInForce { stamp, off }));
         switched
     }
 }

@@ -45,7 +45,7 @@ pub(crate) type RunCases =
 
 /// Tool that a name stands for.
 #[derive(Debug, Clone)]
-pub(crate) enum Called {
+pub(crate) enum RehearsedTool {
     Tool(Arc<Tool>),
     /// Its provider has not listed its tools yet.
     NotYet,
@@ -54,7 +54,7 @@ pub(crate) enum Called {
 
 /// Tools, DLP engine and bindings to judge rehearsed calls.
 pub(crate) struct Rehearsal<'a> {
-    pub(crate) tools: &'a dyn Fn(&str) -> Called,
+    pub(crate) tools: &'a dyn Fn(&str) -> RehearsedTool,
     pub(crate) engine: &'a Engine,
     pub(crate) ground: Ground<'a>,
 }
@@ -104,14 +104,14 @@ impl Policies {
         self.rehearsed.load_full()
     }
 
-    fn resolve(&self, id: &str) -> Called {
+    fn resolve(&self, id: &str) -> RehearsedTool {
         if let Some((tool, _)) = self.catalogue.tools.load().get(id) {
-            return Called::Tool(Arc::clone(tool));
+            return RehearsedTool::Tool(Arc::clone(tool));
         }
         let provider = id.split_once(':').and_then(|(slug, _)| self.catalogue.providers.get(slug));
         match provider {
-            Some(provider) if provider.state().tools.is_none() => Called::NotYet,
-            Some(_) | None => Called::Nothing,
+            Some(provider) if provider.state().tools.is_none() => RehearsedTool::NotYet,
+            Some(_) | None => RehearsedTool::Nothing,
         }
     }
 }

@@ -20,7 +20,7 @@ mod usable;
 pub use self::{
     callback::{Callback, CalledBack},
     disconnect::{Disconnected, UpstreamRevocation},
-    registration::{NotRegistered, Registered},
+    registration::{NotRegistered, RegisteredClient},
     rotate::{RotateError, rotate_secrets},
 };
 

@@ -20,7 +20,7 @@ use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 
 use super::{
     Providers,
-    credentials::{Marked as _, Stored},
+    credentials::{CredentialPlace, Marked as _},
     tool_lists::ToolLists,
 };
 use crate::catalogue::{
@@ -144,9 +144,11 @@ impl Providers {
             return Ok(connection);
         }
         let stored = match self.stored_credential(&record).await? {
-            Stored::Unreadable => return self.unreadable_connection(record, provider).await,
-            Stored::Whole(stored) => Some(stored),
-            Stored::Absent => None,
+            CredentialPlace::Unreadable => {
+                return self.unreadable_connection(record, provider).await;
+            }
+            CredentialPlace::Whole(stored) => Some(stored),
+            CredentialPlace::Absent => None,
         };
         self.unmark_unreadable(&mut record).await;
         let server = provider.declared.address();

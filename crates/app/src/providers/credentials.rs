@@ -29,14 +29,14 @@ pub(crate) struct StoredCredential {
 }
 
 /// The content of the place of a connection's credential.
-pub(crate) enum Stored {
+pub(crate) enum CredentialPlace {
     Absent,
     Whole(StoredCredential),
     /// Something that cannot be read: it was changed, or its key is not there.
     Unreadable,
 }
 
-impl Stored {
+impl CredentialPlace {
     /// The credential, if it can be read.
     pub(crate) fn whole(self) -> Option<StoredCredential> {
         match self {
@@ -102,24 +102,24 @@ impl Providers {
     pub(crate) async fn stored_credential(
         &self,
         record: &ProviderRecord,
-    ) -> Result<Stored, Refusal> {
+    ) -> Result<CredentialPlace, Refusal> {
         let unreadable = |why: String| {
             let org = record.org_id;
             let row = record.id;
             let slug = &record.slug;
             let row = format!("org_id {org} kind {CONNECTION} row_id {row} provider {slug}");
             self.base.store.left_out(UnreadableRow { table: "secrets", row, why });
-            Ok(Stored::Unreadable)
+            Ok(CredentialPlace::Unreadable)
         };
         let secret = match self.base.store.credential_of(record.org_id, record.id).await {
             Ok(Some(secret)) => secret,
-            Ok(None) => return Ok(Stored::Absent),
+            Ok(None) => return Ok(CredentialPlace::Absent),
             Err(error @ StoreError::Corrupt(_)) => return unreadable(error.to_string()),
             Err(error) => return Err(error.into()),
         };
         match self.open(&secret) {
             Ok(bytes) => match StoredCredential::decode(&bytes) {
-                Some(credential) => Ok(Stored::Whole(credential)),
+                Some(credential) => Ok(CredentialPlace::Whole(credential)),
                 None => unreadable("it opens, and is no credential".to_owned()),
             },
             Err(error) => unreadable(error.to_string()),

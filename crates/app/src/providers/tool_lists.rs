@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::{
     Providers,
-    connect::refresh::{Reason, Renewed},
+    connect::refresh::{Reason, Renewal},
 };
 use crate::catalogue::{
     connection::{Connection, Live, OwnRoute, ToolMap},
@@ -47,7 +47,7 @@ impl ToolLists {
 }
 
 /// A list of tools that can be kept.
-pub(crate) struct Listed {
+pub(crate) struct UsableList {
     pub(crate) digest: String,
     pub(crate) definitions: String,
     pub(crate) tools: Arc<ToolMap>,
@@ -62,7 +62,7 @@ impl Providers {
         org: OrgId,
         provider: &Arc<Provider>,
         server: &Server,
-    ) -> Result<Listed, Unlisted> {
+    ) -> Result<UsableList, Unlisted> {
         let list = server.list_tools().await.map_err(Unlisted::Call)?;
         let fresh_for = list.fresh_for;
         let definitions = self.tools.definitions(provider, Some(org), list).await;
@@ -70,7 +70,7 @@ impl Providers {
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
         let tools = self.compiled_map(org, provider, definitions, &digest, text.len()).await;
-        Ok(Listed { digest, definitions: text, tools, fresh_for })
+        Ok(UsableList { digest, definitions: text, tools, fresh_for })
     }
 
     async fn compiled_map(
@@ -133,7 +133,7 @@ impl Providers {
         &self,
         org: OrgId,
         id: portcullis_core::id::ProviderId,
-        listed: &Listed,
+        listed: &UsableList,
     ) -> Result<(), Refusal> {
         let list = NewToolList {
             digest: &listed.digest,
@@ -170,8 +170,8 @@ impl Providers {
         };
         if seen.record.grant.refreshable {
             match self.renewed(connection, seen.record.revision, Reason::Refused).await {
-                Renewed::Yes => return self.list_own(connection, own).await,
-                Renewed::NeedsAuth | Renewed::Failed(_) => return Err(Unlisted::Call(error)),
+                Renewal::Yes => return self.list_own(connection, own).await,
+                Renewal::NeedsAuth | Renewal::Failed(_) => return Err(Unlisted::Call(error)),
             }
         }
         let why = "the provider refuses the credentials";

@@ -13,7 +13,7 @@ use serde_saphyr::{Location, Spanned};
 
 use super::{
     Simulation, Subject,
-    rehearsal::{Called, Rehearsal},
+    rehearsal::{Rehearsal, RehearsedTool},
 };
 
 /// A file of cases, understood.
@@ -101,11 +101,11 @@ impl CaseFile {
         for (ask, place) in asks.iter().zip(&self.places) {
             let told = |why: &str| json!({ "id": ask.id, "tool": ask.tool, "cause": why });
             match (rehearsal.tools)(&ask.tool) {
-                Called::Tool(_) => known.push((ask.clone(), *place)),
-                Called::NotYet => {
+                RehearsedTool::Tool(_) => known.push((ask.clone(), *place)),
+                RehearsedTool::NotYet => {
                     runs.push(self.ran(*place, None, told("the provider has not told its tools")));
                 }
-                Called::Nothing => {
+                RehearsedTool::Nothing => {
                     runs.push(self.ran(*place, Some(false), told("there is no such tool")));
                 }
             }

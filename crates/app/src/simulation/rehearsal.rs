@@ -19,7 +19,7 @@ use super::{
     sets::{BaselineSource, Origins, Sets, based, drafted, told_all},
 };
 use crate::long_work::Stop;
-pub(crate) use crate::policies::rehearsed::{Called, Rehearsal};
+pub(crate) use crate::policies::rehearsed::{Rehearsal, RehearsedTool};
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";
@@ -56,7 +56,7 @@ impl Rehearsal<'_> {
         let sets = Sets { live: Arc::clone(live), candidate, baseline, org: None };
         let mut cases = Vec::with_capacity(asks.len());
         for ask in asks {
-            let Called::Tool(tool) = (self.tools)(&ask.tool) else {
+            let RehearsedTool::Tool(tool) = (self.tools)(&ask.tool) else {
                 return Err(Refusal::not_found("mcp", &ask.tool));
             };
             let who = ask.who.clone().unwrap_or_else(Who::nobody);

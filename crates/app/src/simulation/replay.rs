@@ -17,7 +17,7 @@ use portcullis_store::{
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::{player::Player, report::ReplayReport, tally::Tallied};
+use self::{player::Player, report::ReplayReport, tally::ReplayCounts};
 use super::{Options, Replay, Simulations, sets::Sets};
 use crate::{audit::events::visibility, ctx::Ctx, long_work::LongTurn};
 
@@ -58,7 +58,7 @@ impl Simulations {
         };
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let tallied = run.player.tallied(run.complete);
-        let Tallied { summary, approvals, by_policy, changes, changes_left_off } = tallied;
+        let ReplayCounts { summary, approvals, by_policy, changes, changes_left_off } = tallied;
         let recorded = json!({
             "mode": "replay", "candidate": versions.0, "baseline": versions.1, "summary": summary,
         });

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     CaseFile, CaseRun, Simulation,
-    rehearsal::{Called, Rehearsal},
+    rehearsal::{Rehearsal, RehearsedTool},
     replay::explained::{EventExplanation, Explainer},
     report::RequestReport,
 };
@@ -176,9 +176,9 @@ impl Workbench {
 
     fn rehearsed<T>(&self, work: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
         let called = |id: &str| match self.tools.get(id) {
-            Some(tool) => Called::Tool(Arc::clone(tool)),
-            None if self.silent.iter().any(|slug| is_of(id, slug)) => Called::NotYet,
-            None => Called::Nothing,
+            Some(tool) => RehearsedTool::Tool(Arc::clone(tool)),
+            None if self.silent.iter().any(|slug| is_of(id, slug)) => RehearsedTool::NotYet,
+            None => RehearsedTool::Nothing,
         };
         let detectors = self.dlp.names();
         let ground = self.ground(&detectors);

@@ -32,8 +32,8 @@ use portcullis_core::{
 use portcullis_store::{Pin, Pinned, StoreError, UpstreamDefinition};
 
 use self::{
-    capacity::Fitted,
-    events::{Changed, Rearranged},
+    capacity::FittedList,
+    events::{ChangedTool, RearrangedTool},
     held::Versions,
 };
 use super::Tools;
@@ -41,7 +41,7 @@ use crate::catalogue::provider::{Pinning, Provider};
 
 /// Tools that a provider lists, sorted by their pins.
 #[derive(Default)]
-struct Sorted {
+struct SortedTools {
     shown: Vec<ToolDefinition>,
     held: BTreeSet<ToolId>,
     known: BTreeMap<ToolId, Versions>,
@@ -51,9 +51,9 @@ struct Sorted {
     /// As accepted again.
     back: Vec<ToolId>,
     /// Changes to record as events.
-    changed: Vec<Changed>,
+    changed: Vec<ChangedTool>,
     /// The same values as accepted, in another order.
-    rearranged: Vec<Rearranged>,
+    rearranged: Vec<RearrangedTool>,
     left_out: Vec<LeftOut>,
     /// True if tools wait of which nothing was accepted yet.
     review: bool,
@@ -77,7 +77,7 @@ impl Tools {
             Pinning::Off => Pinned::default(),
             Pinning::On | Pinning::Review => self.base.store.list_pins(org, slug).await?,
         };
-        let Fitted { listed, surplus, forgotten } =
+        let FittedList { listed, surplus, forgotten } =
             capacity::make(provider, &pinned.pins, listed, now);
         let listed = versions(&provider.declared.slug, listed, steering);
         let texts = self.texts(org, &pinned.pins, &listed, &left_out).await?;
@@ -180,7 +180,7 @@ fn sort(
     listed: BTreeMap<ToolId, ListedDefinition>,
     left_out: &[LeftOut],
     mut texts: Texts,
-) -> Sorted {
+) -> SortedTools {
     let slug = &provider.declared.slug;
     let pins: BTreeMap<ToolId, Pin> = pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
     let accepted = pins.values().filter(|pin| pin.accepted.is_some());
@@ -190,7 +190,7 @@ fn sort(
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
     let review = provider.declared.pinning == Pinning::Review || nameless > 0;
-    let mut sorted = Sorted { review, ..Sorted::default() };
+    let mut sorted = SortedTools { review, ..SortedTools::default() };
     let mut listed: Vec<_> = listed.into_iter().collect();
     listed.sort_unstable_by_key(|(_, listed)| listed.place);
     for (tool, listed) in listed {
@@ -221,7 +221,7 @@ impl ListedDefinition {
     }
 }
 
-impl Sorted {
+impl SortedTools {
     fn add(
         &mut self,
         tool: ToolId,
@@ -248,13 +248,13 @@ impl Sorted {
                 self.back.push(tool.clone());
             }
             self.shown.push(before.clone());
-            self.rearranged.push(Rearranged { tool, version: listed.version });
+            self.rearranged.push(RearrangedTool { tool, version: listed.version });
             return;
         }
         self.wait(&tool, pin, &listed, Some(accepted.version.clone()));
         if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
             let members = before.as_ref().map(|it| it.members_that_differ(&listed.definition));
-            self.changed.push(Changed {
+            self.changed.push(ChangedTool {
                 tool: tool.clone(),
                 old: Some(accepted.version.clone()),
                 new: listed.version,
@@ -290,7 +290,7 @@ impl Sorted {
         if pin.is_none_or(|pin| pin.told.as_deref() != Some(&listed.version)) {
             let ListedDefinition { version: new, is_steering, .. } = listed;
             let members = Vec::new();
-            self.changed.push(Changed { tool, old: None, new, members, is_steering });
+            self.changed.push(ChangedTool { tool, old: None, new, members, is_steering });
         }
     }
 

@@ -85,7 +85,7 @@ struct Somebody {
 }
 
 /// A token as the model knows it: what it was made from, and what was asked for.
-struct Made {
+struct ModelToken {
     text: String,
     id: TokenId,
     principal: usize,
@@ -103,7 +103,7 @@ struct World {
     open: bool,
     people: Vec<Somebody>,
     rules: Vec<Rule>,
-    tokens: Vec<Made>,
+    tokens: Vec<ModelToken>,
     asked: u32,
     /// All that happens, for the reader of a failure.
     story: String,
@@ -167,7 +167,7 @@ impl World {
         });
         let lineage = rule.map_or_else(Lineage::default, |rule| Lineage::login(RULES[rule], who));
         let (text, id) = token(&self.store, self.org, who, method, lineage).await;
-        self.tokens.push(Made {
+        self.tokens.push(ModelToken {
             text,
             id,
             principal,
@@ -215,7 +215,7 @@ impl World {
                 self.app.access.exchange(credentials, request, &from).await
             }
         };
-        let made = Made {
+        let made = ModelToken {
             text: String::new(),
             id: self.tokens[of].id,
             principal: self.tokens[of].principal,
@@ -229,7 +229,7 @@ impl World {
             Ok(granted) => {
                 assert_eq!(allowed, Some(asked), "more than may be given: {}", self.story);
                 let text = granted.access.secret().expose().to_owned();
-                self.tokens.push(Made { text, id: granted.record.id, ..made });
+                self.tokens.push(ModelToken { text, id: granted.record.id, ..made });
             }
             Err(refusal) => {
                 let whole = allowed == Some(asked) && !asked.is_empty();
@@ -245,7 +245,7 @@ impl World {
     }
 
     /// Scopes of a token at this moment, computed by walking the whole chain.
-    fn together(&self, token: &Made) -> Option<ScopeSet> {
+    fn together(&self, token: &ModelToken) -> Option<ScopeSet> {
         let somebody = &self.people[token.principal];
         if token.revoked || somebody.disabled || !self.open {
             return None;
@@ -271,7 +271,7 @@ impl World {
     }
 
     /// Everybody who acts through a token.
-    fn acting(&self, token: &Made) -> BTreeSet<usize> {
+    fn acting(&self, token: &ModelToken) -> BTreeSet<usize> {
         let Some((subject, actor)) = token.from else { return BTreeSet::new() };
         let mut acting = self.acting(&self.tokens[subject]);
         if let Some(actor) = actor {

@@ -6,7 +6,7 @@ use http::StatusCode;
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    Answered,
+    AnswerCounts,
     traps::{PLAIN, Trap},
 };
 use crate::{
@@ -31,7 +31,7 @@ pub(super) const CALLERS: usize = 4;
 
 /// Results of one measurement.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct Measurement {
     pub(super) calls: Measured,
     pub(super) probes: Measured,
     /// Processor time of the gateway meanwhile.
@@ -39,7 +39,7 @@ pub(super) struct Seen {
     elapsed: Duration,
 }
 
-impl Seen {
+impl Measurement {
     /// Prints the figures under a name.
     fn tell(&self, name: &str) {
         for (of, measured) in [("calls", &self.calls), ("/healthz", &self.probes)] {
@@ -83,9 +83,9 @@ pub(super) async fn measure(
     token: &str,
     attack: &[Template],
     count: usize,
-) -> Result<Seen, Failure> {
+) -> Result<Measurement, Failure> {
     let alone = beside(running, token, JoinSet::new(), count).await?;
-    let answered = Answered::default();
+    let answered = AnswerCounts::default();
     let mut callers = JoinSet::new();
     for number in 0..CALLERS {
         let mut calls = attack.to_vec();
@@ -98,7 +98,7 @@ pub(super) async fn measure(
 }
 
 /// Prints what was seen alone and beside an attack, and how that was answered.
-pub(super) fn tell(alone: &Seen, disturbed: &Seen, answered: &Answered) {
+pub(super) fn tell(alone: &Measurement, disturbed: &Measurement, answered: &AnswerCounts) {
     alone.tell("alone");
     disturbed.tell("beside");
     answered.tell("the attack's calls");
@@ -110,7 +110,7 @@ pub(super) async fn beside(
     token: &str,
     mut attack: JoinSet<()>,
     count: usize,
-) -> Result<Seen, Failure> {
+) -> Result<Measurement, Failure> {
     let plain = governed_call(running.address, token, &payload::of_size(1024))?;
     let probe = get(running.address, token, "/healthz")?;
     let begun = Instant::now();
@@ -121,7 +121,7 @@ pub(super) async fn beside(
     )?;
     let cpu = process::cpu_time(running.pid)?.saturating_sub(cpu);
     attack.shutdown().await;
-    Ok(Seen { calls, probes, cpu, elapsed: begun.elapsed() })
+    Ok(Measurement { calls, probes, cpu, elapsed: begun.elapsed() })
 }
 
 /// The calls of an attack.
@@ -141,7 +141,7 @@ pub(super) fn templates(
     traps.iter().map(call).collect()
 }
 
-async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answered: Answered) {
+async fn again_and_again(address: SocketAddr, calls: Vec<Template>, answered: AnswerCounts) {
     while let Ok(mut connection) = Connection::open(address).await {
         for call in calls.iter().cycle() {
             let Ok(answer) = connection.send(call.clone()).await else { break };

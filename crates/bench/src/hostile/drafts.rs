@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    Answered,
+    AnswerCounts,
     bystanders::{CALLERS, beside, tell},
     schema,
 };
@@ -49,7 +49,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let drafts = POLICIES.iter().map(draft).collect::<Result<Vec<_>, _>>()?;
 
     let alone = beside(&running, &installation.token, JoinSet::new(), args.calls).await?;
-    let answered = Answered::default();
+    let answered = AnswerCounts::default();
     let mut attack = JoinSet::new();
     for number in 0..CALLERS {
         let mut drafts = drafts.clone();
@@ -82,7 +82,7 @@ fn simulation(policies: usize) -> Value {
     })
 }
 
-async fn ask_and_leave(address: SocketAddr, drafts: Vec<Template>, answered: Answered) {
+async fn ask_and_leave(address: SocketAddr, drafts: Vec<Template>, answered: AnswerCounts) {
     for draft in drafts.iter().cycle() {
         let Ok(mut connection) = Connection::open(address).await else { return };
         if let Ok(Ok(answer)) = timeout(LEAVES, connection.send(draft.clone())).await {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::{Answered, again_and_again, one_by_one};
+use super::{AnswerCounts, again_and_again, one_by_one};
 use crate::{
     Failure, Verdict,
     args::HostileArgs,
@@ -37,7 +37,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let mut alone = Measured::default();
     let mut beside = Measured::default();
     let mut healthy = Measured::default();
-    let answered = Answered::default();
+    let answered = AnswerCounts::default();
     for _ in 0..args.rounds {
         alone.add(one_by_one(&running, &call, args.calls, LONGEST).await?);
         let mut callers = JoinSet::new();

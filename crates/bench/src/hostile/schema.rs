@@ -2,7 +2,7 @@
 //! makes plain calls meanwhile. The figure is how long the slowest of its calls and probes take.
 
 use super::{
-    bystanders::{Seen, add_traps, listed, measure, templates},
+    bystanders::{Measurement, add_traps, listed, measure, templates},
     traps::Trap,
 };
 use crate::{
@@ -35,7 +35,7 @@ pub(super) async fn run(args: &HostileArgs, traps: &[Trap]) -> Result<Verdict, F
 }
 
 /// Says whether bystanders were served in time.
-pub(super) fn verdict(seen: &Seen) -> Verdict {
+pub(super) fn verdict(seen: &Measurement) -> Verdict {
     say(&format!("goal: p99 within {GOAL_P99_MS} ms, worst within {GOAL_WORST_MS} ms\n"));
     let in_time = [&seen.calls, &seen.probes].into_iter().all(|measured| {
         measured.percentile_ms(99) <= GOAL_P99_MS && measured.percentile_ms(100) <= GOAL_WORST_MS

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    Answered,
+    AnswerCounts,
     bystanders::{CALLERS, beside, tell},
 };
 use crate::{
@@ -58,7 +58,7 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
     let call_us = cost(&running, &call).await?;
     let request_us = cost_of_strangers(&running, &request).await?;
     let alone = beside(&running, token, JoinSet::new(), args.calls).await?;
-    let answered = Answered::default();
+    let answered = AnswerCounts::default();
     let mut strangers = JoinSet::new();
     for number in 0..CALLERS {
         strangers.spawn(keep_asking(running.address, request.clone(), number, answered.clone()));
@@ -137,7 +137,12 @@ fn each(running: &Running, before: Duration) -> Result<f64, Failure> {
 }
 
 /// One of the callers who together ask [`RATE`] times a second.
-async fn keep_asking(address: SocketAddr, request: Template, caller: usize, answered: Answered) {
+async fn keep_asking(
+    address: SocketAddr,
+    request: Template,
+    caller: usize,
+    answered: AnswerCounts,
+) {
     let callers = u32::try_from(CALLERS).unwrap_or(u32::MAX);
     let mut ticks = interval(Duration::from_secs(1) * PORTION * callers / RATE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Burst);

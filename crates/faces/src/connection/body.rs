@@ -42,19 +42,19 @@ impl Unread {
 }
 
 /// A body that goes back to its connection when it is dropped before its end.
-pub(super) struct Received {
+pub(super) struct ReturnedBody {
     rest: Option<Rest>,
     connection: Arc<Connection>,
 }
 
-impl Received {
+impl ReturnedBody {
     pub(super) fn new(body: Incoming, connection: &Arc<Connection>) -> Self {
         let rest = (!body.is_end_stream()).then_some(Rest { body, begun: false });
         Self { rest, connection: Arc::clone(connection) }
     }
 }
 
-impl HttpBody for Received {
+impl HttpBody for ReturnedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -80,7 +80,7 @@ impl HttpBody for Received {
     }
 }
 
-impl Drop for Received {
+impl Drop for ReturnedBody {
     fn drop(&mut self) {
         if let Some(rest) = self.rest.take() {
             self.connection.unread.give_back(rest);

@@ -109,10 +109,10 @@ impl Field {
 
 /// The parts for the input that a schema describes, filled in with what stands in `input`.
 pub(super) fn parts(schema: &Value, input: Option<&Value>) -> Vec<Part> {
-    parts_by(schema, Filled::By(input))
+    parts_by(schema, FormValues::By(input))
 }
 
-fn parts_by(schema: &Value, filled: Filled<'_>) -> Vec<Part> {
+fn parts_by(schema: &Value, filled: FormValues<'_>) -> Vec<Part> {
     let mut builder = Builder { parts: Vec::new(), fields: MOST_FIELDS, steps: MOST_STEPS, filled };
     let schema = Schema::of(schema);
     builder.add_members(schema, "", DEEPEST);
@@ -124,12 +124,12 @@ fn parts_by(schema: &Value, filled: Filled<'_>) -> Vec<Part> {
 
 /// From where a form has its values and the number of its rows.
 #[derive(Clone, Copy)]
-enum Filled<'a> {
+enum FormValues<'a> {
     By(Option<&'a Value>),
     As(&'a Form),
 }
 
-impl<'a> Filled<'a> {
+impl<'a> FormValues<'a> {
     fn value(self, path: &str) -> Option<&'a Value> {
         let Self::By(input) = self else { return None };
         input.and_then(|input| input.pointer(&pointer(path)))
@@ -156,7 +156,7 @@ struct Builder<'a> {
     /// Fields and members that there is still room for.
     fields: usize,
     steps: usize,
-    filled: Filled<'a>,
+    filled: FormValues<'a>,
 }
 
 impl Builder<'_> {
@@ -332,7 +332,7 @@ fn kind(schema: Schema<'_>) -> Kind {
 pub(super) fn input(schema: &Value, form: &Form) -> Result<Value, String> {
     let mut input = Value::Object(Map::new());
     let mut rows = Rows::default();
-    for part in parts_by(schema, Filled::As(form)) {
+    for part in parts_by(schema, FormValues::As(form)) {
         let Part::Field(field) = part else { continue };
         let sent = form.field(&field.name).unwrap_or_default();
         let has_text = field.required && field.kind == Kind::Text && !field.is_in_row();

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The HTTP request that a message came with.
-pub(super) struct Arrived {
+pub(super) struct MessageRequest {
     pub(super) headers: HeaderMap,
     pub(super) bytes: usize,
 }
@@ -69,7 +69,7 @@ pub(super) async fn call(
     face: &Face,
     asking: Asking,
     exchange: &Arc<Exchange>,
-    arrived: Arrived,
+    arrived: MessageRequest,
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, .. } = asking;
     let shown = AddressReply::of(params.root());
@@ -96,7 +96,7 @@ pub(super) async fn call(
         }
     }
     let ctx = traced(ctx, meta.root());
-    let Arrived { headers, bytes } = arrived;
+    let MessageRequest { headers, bytes } = arrived;
     let waits = waits.then(|| task::WaitingCall::of(&ctx, &wanted.tool, &wanted.input, bytes));
     let waits = waits.flatten();
     let held = waits.is_none() && opens_urls && shown == Some(AddressReply::Opened);
@@ -131,7 +131,7 @@ async fn conversation(
     params: &Document,
     meta: &Document,
     era: Era,
-    arrived: &Arrived,
+    arrived: &MessageRequest,
 ) -> Result<Conversation, Outcome> {
     let params = params.clone();
     let meta = meta.clone();

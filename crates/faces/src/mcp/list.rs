@@ -10,7 +10,7 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Face, Listed, common, message::List, search};
+use super::{Face, ListForm, common, message::List, search};
 use crate::{Gateway, outcome::Outcome, page};
 
 /// Beyond so many tools, an address that lists automatically lists the tools to find them with.
@@ -31,9 +31,9 @@ impl Listing<'_> {
         let offered = tools.offered_tools(self.ctx, self.face.provider()).await?;
         let (searched, names) = match self.face {
             Face::One(_) => (false, ListedNames::Own),
-            Face::All(Listed::List) => (false, ListedNames::Unique),
-            Face::All(Listed::Search) => (true, ListedNames::Unique),
-            Face::All(Listed::Auto) => (offered.count() > MANY, ListedNames::Unique),
+            Face::All(ListForm::List) => (false, ListedNames::Unique),
+            Face::All(ListForm::Search) => (true, ListedNames::Unique),
+            Face::All(ListForm::Auto) => (offered.count() > MANY, ListedNames::Unique),
         };
         let after = self.after()?;
         if searched {

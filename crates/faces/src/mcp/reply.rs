@@ -15,7 +15,7 @@ use portcullis_core::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use self::called::{Called, OwnMeta, TaskEnd};
+use self::called::{CallResultBody, OwnMeta, TaskEnd};
 use super::{
     common,
     message::{List, McpMessage, Reply},
@@ -58,7 +58,7 @@ enum ReplyForm<'a> {
     Text(&'a str),
     List(&'a List),
     /// The result of a tool, as far as it may leave.
-    Called(Called<'a>),
+    Called(CallResultBody<'a>),
     /// A task with the result of its call.
     Task(TaskEnd<'a>),
     Nothing,
@@ -252,7 +252,14 @@ fn plainly<'a>(
             let asks = asks.map(Node::to_value);
             let task = None;
             let sentence = None;
-            ReplyForm::Called(Called { era: request.era, members, asks, task, sentence, own })
+            ReplyForm::Called(CallResultBody {
+                era: request.era,
+                members,
+                asks,
+                task,
+                sentence,
+                own,
+            })
         }
         (Content::Failed(failure), _) => failed(outcome, failure, request, request_id),
         // Results of REST never come here.
@@ -299,7 +306,7 @@ fn failed<'a>(
         let own = OwnMeta { immediate, ..own };
         let era = request.era;
         let members = None;
-        return ReplyForm::Called(Called { era, members, asks, task, sentence, own });
+        return ReplyForm::Called(CallResultBody { era, members, asks, task, sentence, own });
     }
     let code = match failure {
         Failure::Refused(refusal) => code_of(refusal, request),

@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use portcullis_store::Moved;
+use portcullis_store::MovedRows;
 
 use super::{BootError, make_private, open_store};
 use crate::config::Config;
@@ -52,7 +52,7 @@ fn lock(folder: &Path) -> Result<fs::File, BootError> {
 
 /// Moves everything from an SQLite file into the database of this configuration. Refuses while a
 /// process serves from the data folder, from the file's folder, or has the file open.
-pub(crate) async fn take_over(config: &Config, file: &Path) -> Result<Moved, BootError> {
+pub(crate) async fn take_over(config: &Config, file: &Path) -> Result<MovedRows, BootError> {
     let missing = |_| BootError::Other(format!("there is no file `{}`", file.display()));
     let file = file.canonicalize().map_err(missing)?;
     claim(config)?;

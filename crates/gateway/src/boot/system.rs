@@ -38,17 +38,17 @@ impl Random for SystemRandom {
 }
 
 thread_local! {
-    static RANDOM: RefCell<Drawn> = const { RefCell::new(Drawn { bytes: [0; 1024], left: 0 }) };
+    static RANDOM: RefCell<DrawnBytes> = const { RefCell::new(DrawnBytes { bytes: [0; 1024], left: 0 }) };
 }
 
 /// Random bytes drawn ahead by one thread: every draw has a price that hardly depends on its
 /// length. Nothing stays here that was given away.
-struct Drawn {
+struct DrawnBytes {
     bytes: [u8; 1024],
     left: usize,
 }
 
-impl Drawn {
+impl DrawnBytes {
     fn give(&mut self, to: &mut [u8]) -> Result<(), Unspecified> {
         if to.len() > self.bytes.len() / 4 {
             return rand::fill(to);

@@ -71,12 +71,12 @@ const KEYS: &str = "keys";
 struct Manifest {
     version: String,
     taken_at: Timestamp,
-    files: Vec<Copied>,
+    files: Vec<CopiedFile>,
 }
 
 /// A file of a copy, by its path in it.
 #[derive(Serialize, Deserialize)]
-struct Copied {
+struct CopiedFile {
     path: String,
     bytes: u64,
     sha256: String,
@@ -248,7 +248,7 @@ fn write_new(to: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// The files below a folder, with their digests.
-fn described(folder: &Path) -> Result<Vec<Copied>, Failure> {
+fn described(folder: &Path) -> Result<Vec<CopiedFile>, Failure> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(inner) = folders.pop() {
@@ -260,7 +260,7 @@ fn described(folder: &Path) -> Result<Vec<Copied>, Failure> {
             }
             let (bytes, sha256) = digest_of(&path)?;
             let path = path.strip_prefix(folder)?.to_string_lossy().into_owned();
-            found.push(Copied { path, bytes, sha256 });
+            found.push(CopiedFile { path, bytes, sha256 });
         }
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
@@ -291,7 +291,7 @@ fn verified(folder: &Path) -> Result<Manifest, Failure> {
         format!("`{}`: {error}; the copy was not finished, or this is none", file.display())
     })?;
     let manifest: Manifest = serde_json::from_slice(&text)?;
-    for Copied { path, bytes, sha256 } in &manifest.files {
+    for CopiedFile { path, bytes, sha256 } in &manifest.files {
         let inside = Path::new(path).components().all(|it| matches!(it, Component::Normal(_)));
         if !inside {
             return Err(format!("`{path}` in the manifest is no path within the copy").into());

@@ -76,7 +76,7 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let mut taken = Taken::default();
+        let mut taken = TakenNames::default();
         if self.config.is_some() {
             let declared = Config::load(self.config.as_deref())?.providers;
             taken.declared = declared.into_iter().map(|provider| provider.slug).collect();
@@ -89,14 +89,14 @@ impl Import {
         let mut written = String::new();
         for entry in &entries {
             match judge.import(entry, &mut taken) {
-                Ok(Judged::New(mut imported)) => {
+                Ok(ImportEntry::New(mut imported)) => {
                     imported.warnings.iter().for_each(|warning| Output::new(false).warn(warning));
                     if self.env_file.is_some() {
                         secrets.extend(imported.take_values());
                     }
                     written.push_str(&imported.text());
                 }
-                Ok(Judged::Declared(slug)) => {
+                Ok(ImportEntry::Declared(slug)) => {
                     let name = quote_name(&entry.name);
                     let line = format!("\n# Already in the configuration, as `{slug}`: {name}.\n");
                     written.push_str(&line);
@@ -165,7 +165,7 @@ impl Import {
 
 /// Names that are given already.
 #[derive(Default)]
-struct Taken {
+struct TakenNames {
     /// Slugs of the configuration.
     declared: BTreeSet<String>,
     /// Slugs of entries before, each with the name of its entry.
@@ -174,7 +174,7 @@ struct Taken {
 }
 
 /// An entry that can be used.
-enum Judged<'a> {
+enum ImportEntry<'a> {
     /// A provider to be written.
     New(Imported<'a>),
     /// The configuration has its slug.
@@ -189,10 +189,14 @@ struct Judge {
 
 impl Judge {
     /// The provider that an entry becomes, or why there is none.
-    fn import<'a>(&self, entry: &Entry, taken: &'a mut Taken) -> Result<Judged<'a>, String> {
+    fn import<'a>(
+        &self,
+        entry: &Entry,
+        taken: &'a mut TakenNames,
+    ) -> Result<ImportEntry<'a>, String> {
         let wanted = provider::slug(&entry.name)?;
         if taken.declared.contains(&wanted) {
-            return Ok(Judged::Declared(wanted));
+            return Ok(ImportEntry::Declared(wanted));
         }
         let slug = taken.free_slug(&wanted)?;
         let mut imported = provider::import(&slug, entry, &self.detectors, &mut taken.variables)?;
@@ -201,7 +205,7 @@ impl Judge {
             imported.note(format!("Its slug would be `{wanted}`, which is that of {other}."));
         }
         taken.slugs.insert(slug, quote_name(&entry.name));
-        Ok(Judged::New(imported))
+        Ok(ImportEntry::New(imported))
     }
 
     /// Rejects what the gateway would not start with.
@@ -214,7 +218,7 @@ impl Judge {
     }
 }
 
-impl Taken {
+impl TakenNames {
     /// `wanted`, or the first of `wanted-2`, `wanted-3` and so on that is free. Fails if that is
     /// too long.
     fn free_slug(&self, wanted: &str) -> Result<String, String> {

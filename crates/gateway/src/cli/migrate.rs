@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use portcullis_store::{Moved, MovedLog};
+use portcullis_store::{MovedLog, MovedRows};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Installation};
@@ -61,11 +61,11 @@ fn file_of(source: &str) -> PathBuf {
     if path.is_dir() { path.join("portcullis.db") } else { path }
 }
 
-fn rows(moved: &Moved) -> u64 {
+fn rows(moved: &MovedRows) -> u64 {
     moved.tables.iter().map(|table| table.rows).sum()
 }
 
-fn to_json(moved: &Moved) -> Value {
+fn to_json(moved: &MovedRows) -> Value {
     let tables: Map<String, Value> =
         moved.tables.iter().map(|table| (table.name.to_owned(), json!(table.rows))).collect();
     let hex = |log: &MovedLog| {

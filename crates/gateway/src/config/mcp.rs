@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portcullis_core::oauth::{Origin, PublicUrl};
-use portcullis_faces::{Guard, Listed, Listeners, McpSettings};
+use portcullis_faces::{Guard, ListForm, Listeners, McpSettings};
 use serde::Deserialize;
 
 use super::{Server, address};
@@ -94,9 +94,9 @@ impl Mcp {
         let secure = server.tls.is_some() || server.behind_tls_proxy;
         let listen = address(&server.listen, "server.listen").ok();
         let tools = match self.tools {
-            ToolsMode::Auto => Listed::Auto,
-            ToolsMode::List => Listed::List,
-            ToolsMode::Search => Listed::Search,
+            ToolsMode::Auto => ListForm::Auto,
+            ToolsMode::List => ListForm::List,
+            ToolsMode::Search => ListForm::Search,
         };
         let instructions = self.instructions.clone();
         let guard = Guard::new(listen, secure, hosts, origins);

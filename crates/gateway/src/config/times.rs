@@ -10,13 +10,13 @@ impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a time such as \"15m\" or a number of seconds")]
-        enum Written {
+        enum NumberOrText {
             Number(u32),
             Text(String),
         }
-        let text = match Written::deserialize(reader)? {
-            Written::Number(number) => number.to_string(),
-            Written::Text(text) => text,
+        let text = match NumberOrText::deserialize(reader)? {
+            NumberOrText::Number(number) => number.to_string(),
+            NumberOrText::Text(text) => text,
         };
         seconds(&text).map(Self).map_err(D::Error::custom)
     }

@@ -104,13 +104,13 @@ pub(super) struct Jwks {
 
 /// The rules, and where the keys of each issuer come from.
 #[derive(Debug)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustConfig {
     pub(crate) rules: TrustRules,
     /// The place of the keys, by issuer.
     pub(crate) keys: BTreeMap<String, KeySource>,
 }
 
-impl Trusted {
+impl TrustConfig {
     /// Reads all entries as a whole. The error says what to change. `public_url` is the issuer that
     /// ID-JAGs have to be for.
     pub(super) fn of(

@@ -84,8 +84,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 }
 
 impl<S> Wire<S> {
-    fn guarded(&mut self) -> Guarded<'_, S> {
-        Guarded { stream: self.stream.inner_mut(), guard: &mut self.guard }
+    fn guarded(&mut self) -> GuardedStream<'_, S> {
+        GuardedStream { stream: self.stream.inner_mut(), guard: &mut self.guard }
     }
 }
 
@@ -100,12 +100,12 @@ impl Guard {
 }
 
 /// A stream as it is read: up to the first byte that breaks its framing.
-struct Guarded<'a, S> {
+struct GuardedStream<'a, S> {
     stream: &'a mut S,
     guard: &'a mut Guard,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<'_, S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -16,7 +16,7 @@ pub(super) enum Flaw {
 
 /// Offsets of a text between its quotation marks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Quoted {
+pub(super) struct QuotedSpan {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) is_escaped: bool,
@@ -123,12 +123,12 @@ impl<'a> Scanner<'a> {
     /// Reads a text, which begins with its quotation mark. One that has escapes is added to `unescaped`
     /// without them.
     #[inline]
-    pub(super) fn string(&mut self, unescaped: &mut String) -> Result<Quoted, Flaw> {
+    pub(super) fn string(&mut self, unescaped: &mut String) -> Result<QuotedSpan, Flaw> {
         let start = self.at + 1;
         self.at = start;
         self.pass_clean()?;
         if self.take(b'"') {
-            return Ok(Quoted { start, end: self.at - 1, is_escaped: false });
+            return Ok(QuotedSpan { start, end: self.at - 1, is_escaped: false });
         }
         let mut clean = start;
         while !self.take(b'"') {
@@ -142,7 +142,7 @@ impl<'a> Scanner<'a> {
         }
         let end = self.at - 1;
         unescaped.push_str(self.text.get(clean..end).unwrap_or_default());
-        Ok(Quoted { start, end, is_escaped: true })
+        Ok(QuotedSpan { start, end, is_escaped: true })
     }
 
     /// Goes on to the next quotation mark, backslash or control character.

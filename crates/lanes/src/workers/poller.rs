@@ -9,7 +9,7 @@ use super::LARGE;
 use crate::fair::{FairSlot, FairSlots};
 
 thread_local! {
-    static POLLED: Cell<Polled> = const { Cell::new(Polled::Elsewhere) };
+    static POLLED: Cell<PolledBy> = const { Cell::new(PolledBy::Elsewhere) };
     /// Passes the turn on, if others wait for it.
     static PASS: Cell<Option<Box<dyn Fn()>>> = const { Cell::new(None) };
     /// Cancelled once the waiter for what runs on this thread has left, where that ends it.
@@ -18,7 +18,7 @@ thread_local! {
 
 /// The poller of what runs on this thread now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Polled {
+pub(super) enum PolledBy {
     /// A thread that cannot offload it.
     Elsewhere,
     /// A serving thread, which can.
@@ -31,9 +31,9 @@ pub(super) enum Polled {
 /// Continues the current task on a worker. Does nothing where there are no workers, or on one.
 pub async fn offload() {
     poll_fn(|cx| match POLLED.get() {
-        Polled::Elsewhere | Polled::Worker => Poll::Ready(()),
-        Polled::Serving | Polled::Asked => {
-            POLLED.set(Polled::Asked);
+        PolledBy::Elsewhere | PolledBy::Worker => Poll::Ready(()),
+        PolledBy::Serving | PolledBy::Asked => {
+            POLLED.set(PolledBy::Asked);
             cx.waker().wake_by_ref();
             Poll::Pending
         }
@@ -44,12 +44,12 @@ pub async fn offload() {
 /// Returns true if the current task was offloaded.
 #[must_use]
 pub fn is_offloaded() -> bool {
-    POLLED.get() == Polled::Worker
+    POLLED.get() == PolledBy::Worker
 }
 
 /// Returns true if the current task asked to be offloaded.
 pub(super) fn asks_for_worker() -> bool {
-    POLLED.get() == Polled::Asked
+    POLLED.get() == PolledBy::Asked
 }
 
 /// Steps of work, of the length that a byte of clean text takes to be scanned, beyond which a serving
@@ -64,9 +64,9 @@ pub(super) const MOST_STEPS: usize = 8 * LARGE;
 #[must_use]
 pub fn goes_on(steps: usize) -> bool {
     match POLLED.get() {
-        Polled::Elsewhere => true,
-        Polled::Serving | Polled::Asked => steps <= MOST_STEPS,
-        Polled::Worker => {
+        PolledBy::Elsewhere => true,
+        PolledBy::Serving | PolledBy::Asked => steps <= MOST_STEPS,
+        PolledBy::Worker => {
             // Taken out meanwhile: this thread does nothing else before it has its turn again.
             if let Some(pass) = PASS.take() {
                 pass();
@@ -102,10 +102,10 @@ impl Drop for Awaited {
 }
 
 /// Sets who polls, until it is dropped, also by a panic.
-pub(super) struct As(Polled);
+pub(super) struct As(PolledBy);
 
 impl As {
-    pub(super) fn new(polled: Polled) -> Self {
+    pub(super) fn new(polled: PolledBy) -> Self {
         Self(POLLED.replace(polled))
     }
 }

@@ -71,7 +71,7 @@ struct What<'a> {
 }
 
 /// Remaining texts of an event.
-struct Left {
+struct RemainingTexts {
     position: i64,
     texts: RecordTexts,
     has_payload: bool,
@@ -171,7 +171,10 @@ impl Store {
 }
 
 /// Changes of the rows: the remaining members of those that lose some.
-fn weigh(rows: &[ErasableRow], what: What<'_>) -> Result<(Erased, Vec<Left>), StoreError> {
+fn weigh(
+    rows: &[ErasableRow],
+    what: What<'_>,
+) -> Result<(Erased, Vec<RemainingTexts>), StoreError> {
     let full = rows.len() >= usize::try_from(BATCH).unwrap_or(usize::MAX);
     let next = rows.last().map(|row| row.position).filter(|_| full);
     let mut step = Erased { next, ..Erased::default() };
@@ -195,7 +198,7 @@ fn find_remaining(
     position: i64,
     texts: RecordTexts,
     what: What<'_>,
-) -> Result<Option<Left>, StoreError> {
+) -> Result<Option<RemainingTexts>, StoreError> {
     let mut detached = read(texts.detached.as_deref(), "audit_events.detached")?;
     let mut salts = read(texts.salts.as_deref(), "audit_events.salts")?;
     let mut anything = false;
@@ -216,7 +219,7 @@ fn find_remaining(
     let detached = Some(write(&detached, "audit_events.detached")?);
     let salts = Some(write(&salts, "audit_events.salts")?);
     let texts = RecordTexts { core: texts.core, detached, salts };
-    Ok(Some(Left { position, texts, has_payload }))
+    Ok(Some(RemainingTexts { position, texts, has_payload }))
 }
 
 fn read(text: Option<&str>, column: &'static str) -> Result<Members, StoreError> {

@@ -10,7 +10,7 @@ use portcullis_core::{
     policy::{Full, Per, Rate},
     random::Random,
 };
-use portcullis_store::{Charge, Charged, Cost, Counted, CountersUrl, SharedCounters};
+use portcullis_store::{Charge, ChargeOutcome, Cost, CountersUrl, SharedCounters, WindowCounts};
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use crate::given::SetClock;
@@ -74,11 +74,11 @@ async fn org(counters: &SharedCounters) -> OrgId {
 
 fn charge(org: OrgId, cost: Cost, requests: u32, invocations: u32) -> Charge {
     let window = Window { number: 0, ends_at: 0 };
-    let seen = Counted { window, requests: 0, invocations: 0 };
+    let seen = WindowCounts { window, requests: 0, invocations: 0 };
     Charge { org, offset: window_offset(org), cost, requests, invocations, seen }
 }
 
-fn used(charged: &Charged) -> (Option<Resource>, u32, u32) {
+fn used(charged: &ChargeOutcome) -> (Option<Resource>, u32, u32) {
     (charged.exhausted, charged.counted.requests, charged.counted.invocations)
 }
 
@@ -97,9 +97,9 @@ async fn of_many_at_once_on_many_nodes_just_as_many_pass_as_are_allowed() {
     let mut verdicts = [0; 3];
     while let Some(charged) = asking.join_next().await {
         match charged.unwrap() {
-            Ok(Charged { exhausted: None, .. }) => verdicts[0] += 1,
-            Ok(Charged { exhausted: Some(Resource::Invocations), .. }) => verdicts[1] += 1,
-            Ok(Charged { exhausted: Some(_), .. }) => verdicts[2] += 1,
+            Ok(ChargeOutcome { exhausted: None, .. }) => verdicts[0] += 1,
+            Ok(ChargeOutcome { exhausted: Some(Resource::Invocations), .. }) => verdicts[1] += 1,
+            Ok(ChargeOutcome { exhausted: Some(_), .. }) => verdicts[2] += 1,
             Err(error) => panic!("{error}"),
         }
     }
@@ -137,11 +137,11 @@ async fn a_server_that_forgot_goes_on_from_what_a_node_was_told() {
     let Some(counters) = counters().await else { return };
     let org = org(&counters.shared).await;
     let told = counters.shared.charge(&charge(org, Cost::Call, 100, 100)).await.unwrap();
-    let seen = Counted { requests: 60, invocations: 30, ..told.counted };
+    let seen = WindowCounts { requests: 60, invocations: 30, ..told.counted };
 
     let known = Charge { seen, ..charge(org, Cost::Call, 100, 100) };
     let next = counters.shared.charge(&known).await.unwrap();
-    let old = Counted { window: Window { number: 1, ends_at: 120 }, ..seen };
+    let old = WindowCounts { window: Window { number: 1, ends_at: 120 }, ..seen };
     let known = Charge { seen: old, ..charge(org, Cost::Call, 100, 100) };
     let after = counters.shared.charge(&known).await.unwrap();
 

@@ -58,9 +58,9 @@ pub(crate) fn clock_at(moment: Timestamp) -> Arc<SetClock> {
 }
 
 #[derive(Debug)]
-struct Filled(u32);
+struct FixedRandom(u32);
 
-impl Random for Filled {
+impl Random for FixedRandom {
     fn fill(&self, bytes: &mut [u8]) {
         // Base 16, for bytes that differ may stand for the same letter of a token.
         let digits = format!("{:08x}", self.0).into_bytes();
@@ -72,12 +72,12 @@ impl Random for Filled {
 
 /// A random source that gives what this number makes.
 pub(crate) fn with_number(n: u32) -> impl Random {
-    Filled(n)
+    FixedRandom(n)
 }
 
 /// The hash of the `n`th token.
 pub(crate) fn hash(n: u32) -> TokenHash {
-    Token::generate(TokenKind::User, &Filled(n)).hash()
+    Token::generate(TokenKind::User, &FixedRandom(n)).hash()
 }
 
 /// The `n`th org, stored.

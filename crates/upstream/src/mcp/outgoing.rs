@@ -115,7 +115,8 @@ impl Outgoing<'_> {
             name: self.name.map(ToolName::as_str),
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
-            notifications: (self.method == Method::Listen).then_some(Wanted { tools: true }),
+            notifications: (self.method == Method::Listen)
+                .then_some(NotificationFilter { tools: true }),
             version: match era {
                 Era::Legacy(version) if initializes => Some(version),
                 Era::Legacy(_) | Era::Modern => None,
@@ -163,7 +164,7 @@ struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notifications: Option<Wanted>,
+    notifications: Option<NotificationFilter>,
     #[serde(rename = "protocolVersion", skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -233,7 +234,7 @@ impl Serialize for Declared {
 struct Empty {}
 
 #[derive(Serialize)]
-struct Wanted {
+struct NotificationFilter {
     #[serde(rename = "toolsListChanged")]
     tools: bool,
 }

@@ -28,7 +28,7 @@ const MAX_LOG_LINES: u32 = 100;
 
 /// A process and the ends of its pipes.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedChild {
     pub(super) process: Process,
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
@@ -48,7 +48,7 @@ pub(super) struct Process {
 pub(super) struct Group(Option<Pid>);
 
 /// Starts the program. Fails if it does not exist or may not be started.
-pub(super) fn start(program: &Program) -> Result<Started, String> {
+pub(super) fn start(program: &Program) -> Result<StartedChild, String> {
     let mut command = Command::new(&program.command);
     command
         .args(&program.args)
@@ -71,7 +71,7 @@ pub(super) fn start(program: &Program) -> Result<Started, String> {
     else {
         return Err("the program has no input or output".to_owned());
     };
-    Ok(Started { process: Process { child, group, has_ended: false }, stdin, stdout, stderr })
+    Ok(StartedChild { process: Process { child, group, has_ended: false }, stdin, stdout, stderr })
 }
 
 fn not_started(program: &Program, kind: ErrorKind) -> String {

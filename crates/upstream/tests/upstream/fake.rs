@@ -23,13 +23,13 @@ use crate::support::{server, settings};
 
 /// A request as the server saw it.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct FakeRequest {
     pub(crate) verb: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) message: Value,
 }
 
-impl Seen {
+impl FakeRequest {
     pub(crate) fn method(&self) -> &str {
         self.message["method"].as_str().unwrap_or_default()
     }
@@ -43,18 +43,20 @@ impl Seen {
     }
 }
 
-type Answer = Arc<dyn Fn(&Seen) -> Response + Send + Sync>;
+type Answer = Arc<dyn Fn(&FakeRequest) -> Response + Send + Sync>;
 
 /// The server; it ends when it is dropped.
 pub(crate) struct Fake {
     pub(crate) address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<FakeRequest>>>,
     _stop: DropGuard,
 }
 
 impl Fake {
     /// A server that answers every request with `answer`.
-    pub(crate) async fn start(answer: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Self {
+    pub(crate) async fn start(
+        answer: impl Fn(&FakeRequest) -> Response + Send + Sync + 'static,
+    ) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::default());
@@ -72,7 +74,9 @@ impl Fake {
     }
 
     /// A modern server of which only the answer to `tools/call` matters.
-    pub(crate) async fn modern(call: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Self {
+    pub(crate) async fn modern(
+        call: impl Fn(&FakeRequest) -> Response + Send + Sync + 'static,
+    ) -> Self {
         Self::start(move |seen| match seen.method() {
             "server/discover" => discovered(seen),
             "tools/call" => call(seen),
@@ -81,7 +85,7 @@ impl Fake {
         .await
     }
 
-    pub(crate) fn requests(&self) -> Vec<Seen> {
+    pub(crate) fn requests(&self) -> Vec<FakeRequest> {
         self.seen.lock().unwrap().clone()
     }
 
@@ -106,13 +110,13 @@ impl Fake {
 }
 
 async fn handle(
-    State((answer, seen)): State<(Answer, Arc<Mutex<Vec<Seen>>>)>,
+    State((answer, seen)): State<(Answer, Arc<Mutex<Vec<FakeRequest>>>)>,
     request: Request,
 ) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 1 << 20).await.unwrap();
     let message = serde_json::from_slice(&body).unwrap_or_default();
-    let request = Seen { verb: parts.method, headers: parts.headers, message };
+    let request = FakeRequest { verb: parts.method, headers: parts.headers, message };
     seen.lock().unwrap().push(request.clone());
     answer(&request)
 }
@@ -135,7 +139,7 @@ pub(crate) fn error(status: StatusCode, id: &Value, code: i64) -> Response {
     (status, typed("application/json", body)).into_response()
 }
 
-pub(crate) fn discovered(seen: &Seen) -> Response {
+pub(crate) fn discovered(seen: &FakeRequest) -> Response {
     let result = json!({
         "resultType": "complete", "supportedVersions": ["2026-07-28"],
         "capabilities": {"tools": {}},
@@ -144,7 +148,12 @@ pub(crate) fn discovered(seen: &Seen) -> Response {
 }
 
 /// The answer of an older server to the beginning of a session.
-pub(crate) fn initialized(seen: &Seen, session: &str, version: &str, tools: &Value) -> Response {
+pub(crate) fn initialized(
+    seen: &FakeRequest,
+    session: &str,
+    version: &str,
+    tools: &Value,
+) -> Response {
     let result = json!({
         "protocolVersion": version, "capabilities": {"tools": tools},
         "serverInfo": {"name": "old", "version": "1"},

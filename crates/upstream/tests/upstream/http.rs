@@ -18,12 +18,12 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::{
-    fake::{Fake, Seen, content, error, event, events, message, success, typed},
+    fake::{Fake, FakeRequest, content, error, event, events, message, success, typed},
     support::{call, failure, server, settings, text, upstream},
 };
 
 async fn fails(
-    answer: impl Fn(&Seen) -> Response + Send + Sync + 'static,
+    answer: impl Fn(&FakeRequest) -> Response + Send + Sync + 'static,
 ) -> (CallErrorKind, Executed) {
     let fake = Fake::modern(answer).await;
     let ended = failure(&fake.client()).await;
@@ -179,14 +179,14 @@ async fn a_stream_without_end_is_cut_off() {
 
 #[tokio::test]
 async fn silence_and_dripping_end_at_the_deadline() {
-    let drip = |_: &Seen| {
+    let drip = |_: &FakeRequest| {
         let slowly = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_millis(20)).await;
             Some((Ok::<_, std::io::Error>(Bytes::from_static(b" ")), ()))
         });
         typed("application/json", Body::from_stream(slowly))
     };
-    let silent = |_: &Seen| events(Vec::new(), stream::pending());
+    let silent = |_: &FakeRequest| events(Vec::new(), stream::pending());
     for fake in [Fake::modern(drip).await, Fake::modern(silent).await] {
         let after = Duration::from_millis(500);
         let client = server(ServerSettings { call_timeout: after, ..settings(fake.transport()) });
@@ -244,7 +244,8 @@ async fn a_redirect_is_not_followed_wherever_it_leads() {
         for target in [&aside, "http://169.254.169.254/latest/meta-data/", "file:///etc/passwd"] {
             let target = target.to_owned();
             let status = StatusCode::from_u16(status).unwrap();
-            let aside = move |_: &Seen| (status, [(LOCATION, target.clone())]).into_response();
+            let aside =
+                move |_: &FakeRequest| (status, [(LOCATION, target.clone())]).into_response();
 
             let ended = fails(aside).await;
             assert_eq!(ended, (upstream(UpstreamReason::ProtocolError), Executed::Unknown));
@@ -313,15 +314,18 @@ async fn what_a_server_asks_for_when_it_refuses_is_remembered() {
 
 #[tokio::test]
 async fn what_is_said_twice_or_left_unended_is_read_where_it_can_mean_one_thing_only() {
-    let answer = |seen: &Seen| message(&seen.id(), &content("read"));
-    let twice = move |seen: &Seen| {
+    let answer = |seen: &FakeRequest| message(&seen.id(), &content("read"));
+    let twice = move |seen: &FakeRequest| {
         let mut response = typed("application/json", answer(seen));
         response.headers_mut().append(CONTENT_TYPE, "Application/JSON; a=b".parse().unwrap());
         response
     };
-    let joined = move |seen: &Seen| typed("application/json, application/json", answer(seen));
-    let unended = move |seen: &Seen| typed("text/event-stream", format!("data: {}", answer(seen)));
-    let begun = move |seen: &Seen| typed("text/event-stream", format!("data: {}\n", answer(seen)));
+    let joined =
+        move |seen: &FakeRequest| typed("application/json, application/json", answer(seen));
+    let unended =
+        move |seen: &FakeRequest| typed("text/event-stream", format!("data: {}", answer(seen)));
+    let begun =
+        move |seen: &FakeRequest| typed("text/event-stream", format!("data: {}\n", answer(seen)));
     let fakes = [
         Fake::modern(twice).await,
         Fake::modern(joined).await,
@@ -343,7 +347,7 @@ async fn what_is_said_twice_or_left_unended_is_read_where_it_can_mean_one_thing_
     assert_eq!(half.await, garbled);
 }
 
-type Answering = fn(&Seen) -> Response;
+type Answering = fn(&FakeRequest) -> Response;
 
 #[tokio::test]
 async fn what_keeps_a_server_from_use_is_told_in_words_for_its_operator() {

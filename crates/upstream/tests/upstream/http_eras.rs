@@ -15,14 +15,16 @@ use portcullis_upstream::{Forms, Protocol, ServerSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    fake::{Fake, Seen, content, discovered, error, event, events, initialized, message, success},
+    fake::{
+        Fake, FakeRequest, content, discovered, error, event, events, initialized, message, success,
+    },
     support::{call, call_with_forms, failure, form, server, settings, text, upstream},
 };
 
 /// A server of the older era; `call` answers `tools/call` in a session.
 async fn legacy(
     session: impl Fn() -> String + Send + Sync + 'static,
-    call: impl Fn(&Seen) -> Response + Send + Sync + 'static,
+    call: impl Fn(&FakeRequest) -> Response + Send + Sync + 'static,
 ) -> Fake {
     Fake::start(move |seen| match (&seen.verb, seen.method()) {
         (&Method::POST, "initialize") => initialized(seen, &session(), "2025-06-18", &json!({})),
@@ -104,7 +106,7 @@ async fn a_forgotten_session_is_renewed_for_what_changes_nothing() {
 
 #[tokio::test]
 async fn a_server_that_forgets_every_session_gets_each_call_once() {
-    let stranger = |_: &Seen| error(StatusCode::NOT_FOUND, &json!(null), -32001);
+    let stranger = |_: &FakeRequest| error(StatusCode::NOT_FOUND, &json!(null), -32001);
     let fake = legacy(|| "s".to_owned(), stranger).await;
 
     let ended = failure(&fake.client()).await;

@@ -13,14 +13,14 @@ use portcullis_upstream::{Protocol, ServerSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    fake::{Fake, Seen, content, error, initialized, success},
+    fake::{Fake, FakeRequest, content, error, initialized, success},
     support::{Diary, call, failure, hostile, server, settings, text},
 };
 
 /// A server with sessions that is restarted when it is told to: then it knows none of those it gave.
 async fn forgetful(
     restarts: Arc<AtomicUsize>,
-    stranger: impl Fn(&Seen) -> Response + Send + Sync + 'static,
+    stranger: impl Fn(&FakeRequest) -> Response + Send + Sync + 'static,
 ) -> Fake {
     Fake::start(move |seen| {
         let session = format!("s-{}", restarts.load(Ordering::SeqCst));
@@ -41,7 +41,7 @@ async fn forgetful(
     .await
 }
 
-type Stranger = fn(&Seen) -> Response;
+type Stranger = fn(&FakeRequest) -> Response;
 
 /// Ways in which servers answer who shows a session that they do not know.
 const STRANGERS: [(&str, Stranger); 9] = [
@@ -92,7 +92,7 @@ async fn a_list_notices_a_restart_and_is_answered() {
 
 #[tokio::test]
 async fn a_tool_that_fails_does_not_cost_a_session_that_the_server_knows() {
-    let stranger = |_: &Seen| error(StatusCode::BAD_REQUEST, &json!(null), -32000);
+    let stranger = |_: &FakeRequest| error(StatusCode::BAD_REQUEST, &json!(null), -32000);
     let fake = forgetful(Arc::default(), stranger).await;
     let client = fake.client();
 

@@ -25,7 +25,7 @@ const MAX_SCOPES: usize = 100;
 
 /// State that is needed to continue an attempt, sealed beside it.
 #[derive(Debug, Clone)]
-pub(super) struct Begun {
+pub(super) struct AttemptState {
     pub(super) verifier: Secret,
     pub(super) issuer: String,
     pub(super) client_id: String,
@@ -34,7 +34,7 @@ pub(super) struct Begun {
     pub(super) return_to: Option<String>,
 }
 
-impl Begun {
+impl AttemptState {
     fn encode(&self) -> Zeroizing<Vec<u8>> {
         let value = json!({
             "verifier": self.verifier.expose(),
@@ -104,7 +104,7 @@ impl Providers {
             Ok(client) => client,
             Err(refusal) => return Err(self.connect_failed(&connect, id, refusal).await),
         };
-        let begun = Begun {
+        let begun = AttemptState {
             verifier: PkceVerifier::generate(&*self.base.random).secret().clone(),
             issuer: server.issuer.clone(),
             client_id: client.id,
@@ -120,7 +120,7 @@ impl Providers {
         connect: &PermittedConnect,
         id: ProviderId,
         server: &Server,
-        begun: &Begun,
+        begun: &AttemptState,
     ) -> Result<Connected, Refusal> {
         let settings = connect.provider.declared.auth.oauth().ok_or(Refusal::Internal)?;
         let caller = connect.ctx.caller();
@@ -169,7 +169,7 @@ impl Providers {
         &self,
         settings: &OAuthSettings,
         server: &Server,
-        begun: &Begun,
+        begun: &AttemptState,
         state: &State,
     ) -> Result<String, Refusal> {
         let redirect_uri = self.connecting.redirect_uri()?;

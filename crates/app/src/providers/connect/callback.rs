@@ -14,7 +14,7 @@ use portcullis_upstream::{Client, OAuthError};
 use serde_json::{Value, json};
 
 use super::{
-    authorize::{BEGUN, Begun},
+    authorize::{AttemptState, BEGUN},
     events::{About, failed},
 };
 use crate::{
@@ -135,11 +135,11 @@ impl Providers {
     pub(super) async fn find_begun(
         &self,
         attempt: &Attempt,
-    ) -> Result<Option<(Arc<Provider>, Begun)>, Refusal> {
+    ) -> Result<Option<(Arc<Provider>, AttemptState)>, Refusal> {
         let org = attempt.org_id.to_string();
         let found = self.base.store.find_secret(&org, ATTEMPT, &attempt.id, BEGUN).await;
         let Some(sealed) = found? else { return Ok(None) };
-        let begun = Begun::decode(&self.opened(&sealed)?);
+        let begun = AttemptState::decode(&self.opened(&sealed)?);
         let provider = self.catalogue.providers.get(&attempt.slug);
         let provider = provider.filter(|provider| provider.is_open_to(attempt.org_id));
         Ok(provider.map(Arc::clone).zip(begun))
@@ -151,7 +151,7 @@ impl Providers {
         self: &Arc<Self>,
         provider: &Arc<Provider>,
         attempt: &Attempt,
-        begun: &Begun,
+        begun: &AttemptState,
         callback: Callback,
         origin: &Origin,
     ) -> Result<Result<Option<Confirmation>, Why>, Refusal> {
@@ -199,7 +199,7 @@ impl Providers {
         server: &Server,
         settings: &OAuthSettings,
         client: &Client,
-        begun: &Begun,
+        begun: &AttemptState,
         code: &Secret,
     ) -> Result<TokenGrant, OAuthError> {
         let redirect_uri = self.connecting.redirect_uri().unwrap_or_default();
@@ -222,7 +222,7 @@ impl Providers {
         self: &Arc<Self>,
         provider: &Arc<Provider>,
         attempt: &Attempt,
-        begun: &Begun,
+        begun: &AttemptState,
         granted: TokenGrant,
         origin: &Origin,
     ) -> Result<Result<Option<Confirmation>, Why>, Refusal> {
@@ -328,7 +328,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    fn of(provider: &Provider, begun: &Begun, granted: TokenGrant, at: i64) -> Self {
+    fn of(provider: &Provider, begun: &AttemptState, granted: TokenGrant, at: i64) -> Self {
         // The verifier is good for one consent, and so names it.
         let consent = STANDARD.encode(portcullis_core::oauth::digest(begun.verifier.expose()));
         Self {

@@ -17,7 +17,7 @@ use super::{
     events::{About, failed},
     wrong,
 };
-use crate::providers::{Providers, credentials::Stored, view::ProviderView};
+use crate::providers::{Providers, credentials::CredentialPlace, view::ProviderView};
 
 /// Wrong codes that end an attempt.
 const MAX_WRONG_CODES: u32 = 5;
@@ -134,7 +134,7 @@ impl Providers {
     async fn is_in_use(&self, attempt: &Attempt, pending: &Pending) -> bool {
         let found = self.base.store.find_provider(attempt.org_id, attempt.provider_id).await;
         let Ok(Some(record)) = found else { return false };
-        let stored = self.stored_credential(&record).await.ok().and_then(Stored::whole);
+        let stored = self.stored_credential(&record).await.ok().and_then(CredentialPlace::whole);
         stored.is_some_and(|stored| stored.consent == pending.credential.consent)
     }
 

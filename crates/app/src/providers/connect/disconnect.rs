@@ -22,7 +22,7 @@ use crate::{
     ctx::Ctx,
     providers::{
         Providers,
-        credentials::{Stored, StoredCredential},
+        credentials::{CredentialPlace, StoredCredential},
     },
 };
 
@@ -68,7 +68,7 @@ impl Providers {
         let unknown = || Refusal::not_found("provider", id);
         let provider = Arc::clone(self.provider_of(&record).ok_or_else(unknown)?);
         // Read before it is deleted; one that does not open cannot be revoked, but goes as well.
-        let stored = self.stored_credential(&record).await.ok().and_then(Stored::whole);
+        let stored = self.stored_credential(&record).await.ok().and_then(CredentialPlace::whole);
         let about = about(&record);
         let event = self.connection_event(ctx, EventType::ProviderDisconnected, &about, &json!({}));
         let told = row_of(&event);

@@ -23,7 +23,7 @@ use crate::{
     providers::{
         Providers,
         credentials::StoredCredential,
-        tool_lists::Listed,
+        tool_lists::UsableList,
         view::{ProviderView, new_provider},
     },
 };
@@ -149,7 +149,7 @@ impl Providers {
         provider: &Arc<Provider>,
         header: &Credential,
         granted: &[String],
-    ) -> Result<Listed, Refusal> {
+    ) -> Result<UsableList, Refusal> {
         let server = provider.server().beside(Some(header.clone()));
         match self.list_through(org, provider, &server).await {
             Ok(listed) => Ok(listed),

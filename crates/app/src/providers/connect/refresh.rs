@@ -27,7 +27,7 @@ use crate::{
     ctx::Ctx,
     providers::{
         Providers,
-        credentials::{Stored, StoredCredential},
+        credentials::{CredentialPlace, StoredCredential},
         view::ProviderView,
     },
 };
@@ -58,7 +58,7 @@ fn backoff(failures: u32, random: &dyn Random) -> i64 {
 
 /// Result of a renewal.
 #[derive(Debug)]
-pub(crate) enum Renewed {
+pub(crate) enum Renewal {
     /// There are newer credentials.
     Yes,
     /// The provider does not know the grant any more: a person must act.
@@ -110,9 +110,9 @@ impl Providers {
         }
         let seen = live.record.revision;
         match self.renewed(&connection, seen, Reason::Forced(ctx.clone())).await {
-            Renewed::Yes => {}
-            Renewed::NeedsAuth => return Err(connection.unauthorized(Vec::new())),
-            Renewed::Failed(refusal) => return Err(refusal),
+            Renewal::Yes => {}
+            Renewal::NeedsAuth => return Err(connection.unauthorized(Vec::new())),
+            Renewal::Failed(refusal) => return Err(refusal),
         }
         self.list_again(&connection).await?;
         let record = self.base.store.find_provider(connection.org, connection.id).await;
@@ -126,30 +126,30 @@ impl Providers {
         connection: &Arc<Connection>,
         seen: i64,
         reason: Reason,
-    ) -> Renewed {
+    ) -> Renewal {
         let this = Arc::clone(self);
         let connection = Arc::clone(connection);
         let work = async move {
-            let Some(own) = connection.own() else { return Renewed::NeedsAuth };
+            let Some(own) = connection.own() else { return Renewal::NeedsAuth };
             let asked = this.base.clock.now();
             // One of this node at a time; a caller that waited finds newer ones, or shares the
             // failure: callers do not wait for a provider that hangs one after the other.
             let mut failed = own.renewing.lock().await;
             if let Some((_, refusal)) = failed.as_ref().filter(|(at, _)| *at > asked) {
-                return Renewed::Failed(refusal.clone());
+                return Renewal::Failed(refusal.clone());
             }
             let renewing = this.renew(&connection, own, seen, reason);
             let outcome = tokio::time::timeout(PATIENCE + PATIENCE, renewing).await;
             let refusal = match outcome {
-                Ok(Ok(renewed @ (Renewed::Yes | Renewed::NeedsAuth))) => return renewed,
-                Ok(Ok(Renewed::Failed(refusal)) | Err(refusal)) => refusal,
+                Ok(Ok(renewed @ (Renewal::Yes | Renewal::NeedsAuth))) => return renewed,
+                Ok(Ok(Renewal::Failed(refusal)) | Err(refusal)) => refusal,
                 Err(_) => connection.provider.oauth_failure(&OAuthError::Timeout),
             };
             *failed = Some((this.base.clock.now(), refusal.clone()));
-            Renewed::Failed(refusal)
+            Renewal::Failed(refusal)
         };
         // What the provider gives must not be lost because a caller hangs up.
-        self.base.tasks.spawn(work).await.unwrap_or(Renewed::Failed(Refusal::Internal))
+        self.base.tasks.spawn(work).await.unwrap_or(Renewal::Failed(Refusal::Internal))
     }
 
     async fn renew(
@@ -158,7 +158,7 @@ impl Providers {
         own: &OwnRoute,
         seen: i64,
         reason: Reason,
-    ) -> Result<Renewed, Refusal> {
+    ) -> Result<Renewal, Refusal> {
         if let Some(outcome) = standing(&own.live().record, seen) {
             return Ok(outcome);
         }
@@ -167,7 +167,7 @@ impl Providers {
             // Another node may have been at it: what the store knows counts.
             let found = self.base.store.find_provider(connection.org, connection.id).await;
             let found = found?;
-            let Some(record) = found else { return Ok(Renewed::NeedsAuth) };
+            let Some(record) = found else { return Ok(Renewal::NeedsAuth) };
             if let Some(outcome) = standing(&record, seen) {
                 self.connection_of(record).await?;
                 return Ok(outcome);
@@ -185,7 +185,7 @@ impl Providers {
                 return self.ask_for_new(connection, record, reason).await;
             }
             if tokio::time::Instant::now() >= deadline {
-                return Ok(Renewed::Failed(
+                return Ok(Renewal::Failed(
                     connection.provider.oauth_failure(&OAuthError::Timeout),
                 ));
             }
@@ -199,15 +199,15 @@ impl Providers {
         connection: &Arc<Connection>,
         record: ProviderRecord,
         reason: Reason,
-    ) -> Result<Renewed, Refusal> {
+    ) -> Result<Renewal, Refusal> {
         let provider = &connection.provider;
         let stored = match self.stored_credential(&record).await? {
-            Stored::Whole(stored) => Some(stored),
-            Stored::Absent => None,
+            CredentialPlace::Whole(stored) => Some(stored),
+            CredentialPlace::Absent => None,
             // Its status says so already; a key that comes back heals it.
-            Stored::Unreadable => {
+            CredentialPlace::Unreadable => {
                 self.put_off(&record).await;
-                return Ok(Renewed::Failed(connection.unauthorized(Vec::new())));
+                return Ok(Renewal::Failed(connection.unauthorized(Vec::new())));
             }
         };
         let (Some(settings), Some(stored)) = (provider.declared.auth.oauth(), stored) else {
@@ -218,7 +218,7 @@ impl Providers {
             Err(unknown) => {
                 let refusal = provider.unknown(&unknown);
                 self.refresh_failed(&record, false).await;
-                return Ok(Renewed::Failed(refusal));
+                return Ok(Renewal::Failed(refusal));
             }
         };
         let Some(refresh) = stored.refresh.clone() else {
@@ -253,7 +253,7 @@ impl Providers {
                 self.refresh_failed(&record, matches!(error, OAuthError::Refused(_))).await;
                 let refused = matches!(error, OAuthError::Refused(_));
                 let told = if refused { OAuthError::Form } else { error };
-                Ok(Renewed::Failed(connection.provider.oauth_failure(&told)))
+                Ok(Renewal::Failed(connection.provider.oauth_failure(&told)))
             }
         }
     }
@@ -265,7 +265,7 @@ impl Providers {
         stored: StoredCredential,
         granted: TokenGrant,
         reason: Reason,
-    ) -> Result<Renewed, Refusal> {
+    ) -> Result<Renewal, Refusal> {
         let now = self.base.clock.now();
         let expires_at = granted.expires_in.map(|seconds| now.plus_seconds(seconds));
         let credential = StoredCredential {
@@ -291,7 +291,7 @@ impl Providers {
         let Some(kept) = kept else {
             // It was disconnected meanwhile: these must not be used.
             self.revoke_upstream(&connection.provider, &credential).await;
-            return Ok(Renewed::NeedsAuth);
+            return Ok(Renewal::NeedsAuth);
         };
         let kind = EventType::ProviderRefreshed;
         let about = about(&kept);
@@ -302,7 +302,7 @@ impl Providers {
         };
         self.connection_of(kept).await?;
         self.record_or_later(event).await;
-        Ok(Renewed::Yes)
+        Ok(Renewal::Yes)
     }
 
     /// Notes that a connection needs a person, once, and says so in the log.
@@ -311,7 +311,7 @@ impl Providers {
         connection: &Arc<Connection>,
         record: &ProviderRecord,
         why: &str,
-    ) -> Result<Renewed, Refusal> {
+    ) -> Result<Renewal, Refusal> {
         let status = ProviderStatus::NeedsAuth;
         let org = record.org_id;
         let id = record.id;
@@ -330,7 +330,7 @@ impl Providers {
             self.connection_of(found).await?;
         }
         tracing::info!(provider = connection.slug(), connection = %id, why, "needs a person");
-        Ok(Renewed::NeedsAuth)
+        Ok(Renewal::NeedsAuth)
     }
 
     /// Tries later, the later the oftener it failed.
@@ -368,13 +368,13 @@ impl Providers {
 
 /// Result that is known already: newer credentials than those of `seen`, or that there will be
 /// none.
-fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewed> {
+fn standing(record: &ProviderRecord, seen: i64) -> Option<Renewal> {
     match record.status {
-        ProviderStatus::NeedsAuth => Some(Renewed::NeedsAuth),
+        ProviderStatus::NeedsAuth => Some(Renewal::NeedsAuth),
         ProviderStatus::Connected
         | ProviderStatus::Error
         | ProviderStatus::Pending
-        | ProviderStatus::Starting => (record.revision > seen).then_some(Renewed::Yes),
+        | ProviderStatus::Starting => (record.revision > seen).then_some(Renewal::Yes),
     }
 }
 

@@ -25,7 +25,7 @@ const REGISTRATION: &str = "the registration of the gateway";
 
 /// A registration of the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Registered {
+pub struct RegisteredClient {
     /// The authorization server.
     pub issuer: String,
     pub client_id: String,
@@ -110,7 +110,11 @@ impl Providers {
 
     /// Registers the gateway at the authorization server of a provider, unless it is; `again` in the place of the
     /// registration that there is.
-    pub async fn register(&self, slug: &str, again: bool) -> Result<Registered, NotRegistered> {
+    pub async fn register(
+        &self,
+        slug: &str,
+        again: bool,
+    ) -> Result<RegisteredClient, NotRegistered> {
         let provider = self.catalogue.providers.get(slug);
         let provider = provider.ok_or_else(|| NotRegistered::NoProvider(slug.to_owned()))?;
         let settings = provider.declared.auth.oauth();
@@ -126,7 +130,7 @@ impl Providers {
         if self.registered(&server).await.map_err(refused)?.is_none() {
             return Err(NotRegistered::OtherClient(client.id));
         }
-        Ok(Registered { issuer: server.issuer.clone(), client_id: client.id })
+        Ok(RegisteredClient { issuer: server.issuer.clone(), client_id: client.id })
     }
 
     async fn registered(&self, server: &Server) -> Result<Option<Client>, Refusal> {

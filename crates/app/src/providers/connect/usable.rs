@@ -9,7 +9,7 @@ use portcullis_core::{
 use portcullis_store::ProviderStatus;
 use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 
-use super::refresh::{Reason, Renewed};
+use super::refresh::{Reason, Renewal};
 use crate::{
     admission::Admission,
     catalogue::connection::{Connection, Fitness, Live, OwnRoute},
@@ -61,9 +61,9 @@ impl Providers {
         }
         let renewing = self.renewed(connection, live.record.revision, Reason::Due);
         match admission.outside(renewing).await? {
-            Renewed::Yes => Ok(()),
-            Renewed::NeedsAuth => Err(connection.unauthorized(Vec::new())),
-            Renewed::Failed(refusal) => Err(refusal),
+            Renewal::Yes => Ok(()),
+            Renewal::NeedsAuth => Err(connection.unauthorized(Vec::new())),
+            Renewal::Failed(refusal) => Err(refusal),
         }
     }
 
@@ -108,7 +108,7 @@ impl Providers {
         }
         if seen.record.grant.refreshable {
             let renewed = self.renewed(connection, seen.record.revision, Reason::Refused).await;
-            if let Renewed::Yes = renewed {
+            if let Renewal::Yes = renewed {
                 let second = connection.server().call_tool(connection.org, call, trace).await;
                 if !matches!(&second, Err(error) if error.kind == CallErrorKind::AuthRequired) {
                     return second;

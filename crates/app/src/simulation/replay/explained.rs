@@ -20,7 +20,7 @@ use portcullis_core::{
 use portcullis_store::EventRecord;
 use tokio::time::Instant;
 
-use self::summary::Recorded;
+use self::summary::RecordedSummary;
 pub use self::view::{EventExplanation, ExplainedEvent, ExplainedSet};
 use super::{
     compare::Call,
@@ -98,7 +98,7 @@ impl Explainer<'_> {
         let core: Core<'_> = serde_json::from_str(&event.core).ok()?;
         let kept = event.detached.as_deref().unwrap_or("{}");
         let mut detached: Detached<'_> = serde_json::from_str(kept).ok()?;
-        let recorded = Recorded::of(&core);
+        let recorded = RecordedSummary::of(&core);
         let mut explanation = self.empty(&recorded);
         let tool = (self.tools)(recorded.tool);
         if let (Some(tool), true) = (&tool, recorded.is_decided()) {
@@ -133,7 +133,7 @@ impl Explainer<'_> {
         Some(explanation)
     }
 
-    fn empty(&self, recorded: &Recorded<'_>) -> EventExplanation {
+    fn empty(&self, recorded: &RecordedSummary<'_>) -> EventExplanation {
         EventExplanation {
             summary: Vec::new(),
             policy_set: ExplainedSet {

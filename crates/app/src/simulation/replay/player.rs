@@ -12,7 +12,7 @@ use portcullis_store::EventRecord;
 use super::{
     compare::{Before, Call, Comparison, compare, recorded},
     recorded::{Core, Detached},
-    tally::{Tallied, Tally},
+    tally::{ReplayCounts, Tally},
 };
 use crate::{
     catalogue::ToolTable,
@@ -192,7 +192,7 @@ impl Player {
     }
 
     /// The counts and groups as they are answered.
-    pub(super) fn tallied(self, complete: bool) -> Tallied {
+    pub(super) fn tallied(self, complete: bool) -> ReplayCounts {
         self.tally.tallied(complete, self.sample)
     }
 }

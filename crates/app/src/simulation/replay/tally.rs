@@ -24,7 +24,7 @@ const MAX_GROUPS: usize = 10_000;
 const MAX_EXAMPLES: usize = 5;
 
 /// The counts and groups of a replay, as they are answered.
-pub(super) struct Tallied {
+pub(super) struct ReplayCounts {
     pub(super) summary: ReplaySummary,
     pub(super) approvals: ApprovalsReport,
     pub(super) by_policy: Vec<ChangedByPolicy>,
@@ -166,7 +166,7 @@ impl Tally {
     }
 
     /// The counts and groups as they are answered; `share` of the calls was replayed.
-    pub(super) fn tallied(mut self, complete: bool, share: Option<f64>) -> Tallied {
+    pub(super) fn tallied(mut self, complete: bool, share: Option<f64>) -> ReplayCounts {
         self.summary.complete = complete;
         let mut groups: Vec<(ChangeGroup, GroupedChanges)> = self.groups.into_iter().collect();
         // The most frequent first; equals in an order that does not depend on hashing.
@@ -176,7 +176,7 @@ impl Tally {
         let changes_left_off = groups.len().saturating_sub(self.max_changes);
         groups.truncate(self.max_changes);
         let span = self.summary.oldest.zip(self.summary.newest);
-        Tallied {
+        ReplayCounts {
             summary: self.summary,
             approvals: self.approvals.report(span, share),
             by_policy: self.by_policy.into_values().collect(),

@@ -18,7 +18,7 @@ use crate::catalogue::provider::{Pinning, Provider};
 const WAITS_SECONDS: i64 = 30 * 86_400;
 
 /// The part of a list that fits within the limit.
-pub(super) struct Fitted {
+pub(super) struct FittedList {
     pub(super) listed: Vec<ToolDefinition>,
     /// The number of tools above the limit.
     pub(super) surplus: u64,
@@ -32,11 +32,11 @@ pub(super) fn make(
     pins: &[Pin],
     listed: Vec<ToolDefinition>,
     now: Timestamp,
-) -> Fitted {
+) -> FittedList {
     let declared = &provider.declared;
     let most = provider.declared.max_pins;
     match declared.pinning {
-        Pinning::Off => return Fitted { listed, surplus: 0, forgotten: Vec::new() },
+        Pinning::Off => return FittedList { listed, surplus: 0, forgotten: Vec::new() },
         Pinning::On | Pinning::Review => {}
     }
     let id = |definition: &ToolDefinition| ToolId::new(&declared.slug, &definition.name);
@@ -57,7 +57,7 @@ pub(super) fn make(
         fits
     };
     let listed = listed.into_iter().filter(|definition| fits(definition)).collect();
-    Fitted { listed, surplus, forgotten }
+    FittedList { listed, surplus, forgotten }
 }
 
 /// Tools that only ever waited and are not listed: `over` of them, the oldest first, and all that

@@ -15,7 +15,7 @@ use portcullis_core::{
     tool::{ProviderSlug, ToolId, ToolName},
 };
 use portcullis_store::{AuditWriter, Store, StoreError};
-use portcullis_upstream::Skipped;
+use portcullis_upstream::SkippedTool;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ const MOST_NAMED: usize = 50;
 const STEERING: &str = "likely instructions in the definition";
 
 /// A tool whose definition is not the accepted one.
-pub(super) struct Changed {
+pub(super) struct ChangedTool {
     pub(super) tool: ToolId,
     pub(super) old: Option<String>,
     pub(super) new: String,
@@ -45,7 +45,7 @@ pub(super) struct Changed {
 }
 
 /// A tool that is listed with the same values as accepted, in another order.
-pub(super) struct Rearranged {
+pub(super) struct RearrangedTool {
     pub(super) tool: ToolId,
     pub(super) version: String,
 }
@@ -74,7 +74,7 @@ impl LeftOut {
         Self { name: name.to_owned(), why: why.to_string() }
     }
 
-    pub(crate) fn skipped(skipped: &Skipped) -> Self {
+    pub(crate) fn skipped(skipped: &SkippedTool) -> Self {
         Self::new(&skipped.name, &skipped.why)
     }
 
@@ -97,7 +97,7 @@ impl Tools {
         &self,
         provider: &Provider,
         org: Option<OrgId>,
-        all: Vec<Changed>,
+        all: Vec<ChangedTool>,
     ) {
         let slug = provider.declared.slug.as_str();
         for it in &all {
@@ -145,7 +145,7 @@ impl Tools {
         &self,
         provider: &Provider,
         org: Option<OrgId>,
-        mut all: Vec<Rearranged>,
+        mut all: Vec<RearrangedTool>,
     ) {
         {
             let mut told = self.pins.rearranged.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use portcullis_core::{
 };
 use portcullis_store::Pin;
 
-use super::{Sorted, events::LeftOut};
+use super::{SortedTools, events::LeftOut};
 
 /// The org that a provider is kept for; `None` is every org.
 pub(super) type Org = Option<OrgId>;
@@ -96,7 +96,7 @@ impl Pins {
 
     /// Takes over what stands about all tools that a provider lists now. What was held stays so for
     /// a connection that has another definition than the accepted one.
-    pub(super) fn learn(&self, org: Org, provider: &str, sorted: &Sorted) {
+    pub(super) fn learn(&self, org: Org, provider: &str, sorted: &SortedTools) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());
         let tools = held.entry(org).or_default();

@@ -25,7 +25,7 @@ const NAMED: usize = 3;
 pub(super) type Compiled = Box<dyn for<'i> Keyword<'i, Metered>>;
 
 /// `enum` and `const`: all values that are allowed.
-struct Allowed {
+struct AllowedValues {
     texts: HashSet<String>,
     /// Bytes of the longest of the texts.
     longest: usize,
@@ -52,15 +52,15 @@ pub(super) fn one_of(values: &Value) -> Option<Compiled> {
     if named < values.len() {
         let _ = write!(message, " or {} other candidates", values.len() - named);
     }
-    Some(Box::new(Allowed::new(values, message)))
+    Some(Box::new(AllowedValues::new(values, message)))
 }
 
 /// `const`.
 pub(super) fn exactly(value: &Value) -> Compiled {
-    Box::new(Allowed::new(std::slice::from_ref(value), format!("{value} was expected")))
+    Box::new(AllowedValues::new(std::slice::from_ref(value), format!("{value} was expected")))
 }
 
-impl Allowed {
+impl AllowedValues {
     fn new(values: &[Value], message: String) -> Self {
         let texts = values.iter().filter_map(Value::as_str);
         let longest = texts.clone().map(str::len).max().unwrap_or(0);
@@ -78,7 +78,7 @@ impl Allowed {
     }
 }
 
-impl<'i> Keyword<'i, Metered> for Allowed {
+impl<'i> Keyword<'i, Metered> for AllowedValues {
     fn validate(&self, instance: Instance<'i>) -> Result<(), ValidationError<'i>> {
         check(self.contains(instance), instance, &self.message)
     }

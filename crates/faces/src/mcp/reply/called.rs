@@ -24,7 +24,7 @@ use super::{
 static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
 
 /// A result of `tools/call`.
-pub(super) struct Called<'a> {
+pub(super) struct CallResultBody<'a> {
     pub(super) era: Era,
     pub(super) members: Option<Node<'a>>,
     /// Questions of the tool, instead of members.
@@ -39,7 +39,7 @@ pub(super) struct Called<'a> {
 /// A result of `tasks/get`.
 pub(super) struct TaskEnd<'a> {
     pub(super) task: &'a Map<String, Value>,
-    pub(super) called: Called<'a>,
+    pub(super) called: CallResultBody<'a>,
 }
 
 /// Our members of `_meta`.
@@ -62,7 +62,7 @@ impl<'a> OwnMeta<'a> {
     }
 }
 
-impl Called<'_> {
+impl CallResultBody<'_> {
     /// Writes the result, with the members of the tool as they came or were masked.
     pub(super) fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
         text.push(b'{');
@@ -98,7 +98,7 @@ impl TaskEnd<'_> {
 }
 
 /// Our own members of the result.
-impl Serialize for Called<'_> {
+impl Serialize for CallResultBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
         match (self.task, &self.asks) {

@@ -16,7 +16,7 @@ use crate::{
     body::{self, RequestBody, text, wrong_member},
     caller::{Credential, TokenScheme},
     outcome::HandlerResult,
-    strangers::Charged,
+    strangers::ChargedMembers,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -61,7 +61,7 @@ pub(crate) async fn exchange(
     let token = PresentedToken { text, possession };
     let screened = app.access.screen_exchange(token, origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, screened, origin).await {
-        Ok(Charged { members, .. }) => ExchangeBody::read(members),
+        Ok(ChargedMembers { members, .. }) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(charged)?;

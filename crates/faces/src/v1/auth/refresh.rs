@@ -14,7 +14,7 @@ use crate::{
     body::{self, RequestBody, text},
     caller::Credential,
     outcome::HandlerResult,
-    strangers::Charged,
+    strangers::ChargedMembers,
 };
 
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
@@ -45,7 +45,7 @@ pub(crate) async fn refresh(
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
     let asked = match gateway.strangers.optional_object(request, screened, origin).await {
-        Ok(Charged { members, .. }) => RefreshBody::read(members),
+        Ok(ChargedMembers { members, .. }) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(charged)?;

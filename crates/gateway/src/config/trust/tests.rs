@@ -19,9 +19,9 @@ fn parsed(toml: &str) -> Result<Config, toml::de::Error> {
     toml::from_str(toml)
 }
 
-fn trusted(toml: &str) -> Result<Trusted, String> {
+fn trusted(toml: &str) -> Result<TrustConfig, String> {
     let file = parsed(toml).map_err(|error| error.to_string())?;
-    Trusted::of(&file.trust, Some(PUBLIC)).map_err(|error| error.to_string())
+    TrustConfig::of(&file.trust, Some(PUBLIC)).map_err(|error| error.to_string())
 }
 
 fn refusal(toml: &str) -> String {
@@ -154,7 +154,7 @@ fn rules_of_one_issuer_share_its_keys_whichever_of_them_names_them() {
 fn what_is_left_out_has_the_documented_default() {
     let service = trusted(&entry(&[])).unwrap();
     let user = trusted(&user(&[("roles", "{ a = \"admin\" }")])).unwrap();
-    let only = |trusted: &Trusted| Arc::clone(trusted.rules.iter().next().unwrap());
+    let only = |trusted: &TrustConfig| Arc::clone(trusted.rules.iter().next().unwrap());
 
     let service = only(&service);
     let user = only(&user);
@@ -190,7 +190,7 @@ fn a_file_of_keys_is_taken_from_the_folder_of_the_configuration() {
 
     file.trust[0].take_paths_from(folder.path());
 
-    assert!(Trusted::of(&file.trust, Some(PUBLIC)).is_ok());
+    assert!(TrustConfig::of(&file.trust, Some(PUBLIC)).is_ok());
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn a_rule_for_id_jags_makes_users_of_jwts_for_the_public_url() {
         assert!(refusal(&toml).contains(wanted), "{toml}: {}", refusal(&toml));
     }
     let file = parsed(&user(&[roles, jag])).unwrap();
-    let homeless = Trusted::of(&file.trust, None).unwrap_err().to_string();
+    let homeless = TrustConfig::of(&file.trust, None).unwrap_err().to_string();
     assert!(homeless.contains("needs `server.public_url`"), "{homeless}");
-    assert!(Trusted::of(&file.trust, Some("https://gateway.acme.example/")).is_ok());
+    assert!(TrustConfig::of(&file.trust, Some("https://gateway.acme.example/")).is_ok());
 }
 
 #[test]

@@ -21,7 +21,7 @@ const SEAL: &str = "UPDATE audit_heads SET size";
 const CHECKPOINT: &str = "INSERT INTO audit_checkpoints";
 const READY: &str = "UPDATE exports SET status = 'ready'";
 
-struct Wired {
+struct PostgresScene {
     gateway: Gateway,
     upstream: Hostile,
     who: Principal,
@@ -29,17 +29,17 @@ struct Wired {
     _database: PostgresDatabase,
 }
 
-async fn wired() -> Option<Wired> {
+async fn wired() -> Option<PostgresScene> {
     let database = PostgresDatabase::create("faults")?;
     let wire = PostgresWire::to(&database).await;
     let done = json!({"content": [], "structuredContent": {"canary": "result"}}).to_string();
     let upstream = Hostile::start(vec![tool("held", Script::Held(done))]).await;
     let builder = gateway().http("up", &upstream.url(), "").config(&wire.config(&database));
     let (gateway, who) = serve_as("mcps:invoke audit:read audit:export", builder);
-    Some(Wired { gateway, upstream, who, wire, _database: database })
+    Some(PostgresScene { gateway, upstream, who, wire, _database: database })
 }
 
-impl Wired {
+impl PostgresScene {
     async fn keyed(&self) -> Answer {
         self.gateway.invoke_keyed(&self.who, "up:held", "k", &json!({})).await
     }

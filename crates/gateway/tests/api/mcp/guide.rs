@@ -24,13 +24,13 @@ const PAGE: &str = include_str!("../../../../../docs/mcp.md");
 const RUST: &str = include_str!("guide/agent.rs");
 
 /// The gateway that the programs of the page speak to.
-struct Followed {
+struct GuideGateway {
     gateway: Gateway,
     who: Principal,
     upstream: Hostile,
 }
 
-impl Followed {
+impl GuideGateway {
     async fn start() -> Self {
         let upstream = Hostile::start(vec![tool("list_repos", Script::Echo)]).await;
         let (gateway, who) =
@@ -74,7 +74,7 @@ fn saved(file: &str) -> TempDir {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_typescript_program_of_the_page_calls_a_tool() {
-    let followed = Followed::start().await;
+    let followed = GuideGateway::start().await;
     let folder = saved("agent.ts");
     symlink(servers().join("node_modules"), folder.path().join("node_modules")).expect("packages");
     let mut command = Command::new(node());
@@ -87,7 +87,7 @@ async fn the_typescript_program_of_the_page_calls_a_tool() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_python_program_of_the_page_calls_a_tool() {
-    let followed = Followed::start().await;
+    let followed = GuideGateway::start().await;
     let folder = saved("agent.py");
     let mut command = Command::new(servers().join("venv/bin/python"));
     command.arg("agent.py").current_dir(folder.path());
@@ -100,7 +100,7 @@ async fn the_python_program_of_the_page_calls_a_tool() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_rust_program_of_the_page_calls_a_tool() {
     assert!(RUST.contains(&program("agent.rs")), "the page shows what is compiled here");
-    let followed = Followed::start().await;
+    let followed = GuideGateway::start().await;
 
     let printed = agent::answer(followed.gateway.url(), &followed.who.token).await;
 

@@ -30,9 +30,9 @@ use crate::{
 };
 
 #[derive(Debug)]
-struct Filled(u8);
+struct FixedRandom(u8);
 
-impl Random for Filled {
+impl Random for FixedRandom {
     fn fill(&self, bytes: &mut [u8]) {
         bytes.fill(self.0);
     }
@@ -70,7 +70,7 @@ async fn plant(
         dpop_jkt: None,
     };
     change(&mut record);
-    let token = Token::generate(record.kind, &Filled(number));
+    let token = Token::generate(record.kind, &FixedRandom(number));
     store(gateway).await.insert_token(&record, &token.hash()).await.unwrap();
     let token = token.secret().expose().to_owned();
     let token_id = record.id.to_string();
@@ -95,7 +95,7 @@ async fn no_route_lets_a_stranger_in() {
     let expired = plant(&gateway, &who, 1, |token| token.expires_at = moment).await;
     let refresh = plant(&gateway, &who, 2, |token| token.kind = TokenKind::Refresh).await;
     let revoked = plant(&gateway, &who, 3, |token| token.revoked_at = Some(moment)).await;
-    let unknown = Token::generate(TokenKind::User, &Filled(9));
+    let unknown = Token::generate(TokenKind::User, &FixedRandom(9));
     let elsewhere = second(&gateway, &who, &["--allowed-from", "203.0.113.0/24,2001:db8::/32"]);
     let wrong_prefix = who.token.replace("mcp_live_", "svc_live_");
     let mut wrong_checksum = who.token.clone();

@@ -11,7 +11,7 @@ use super::{super::recorded::Core, EventExplanation};
 use crate::simulation::decision::{SimulatedCause, SimulatedDecision};
 
 /// The decision as its event tells it.
-pub(super) struct Recorded<'a> {
+pub(super) struct RecordedSummary<'a> {
     decision: Option<RecordedDecision>,
     policy: &'a str,
     reason: Option<&'a str>,
@@ -21,7 +21,7 @@ pub(super) struct Recorded<'a> {
     status: &'a str,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedSummary<'a> {
     pub(super) fn of(core: &'a Core<'_>) -> Self {
         let governance = core.governance.as_ref();
         let target = core.target.as_ref();

@@ -32,12 +32,12 @@ pub(super) struct Lines {
     shows: bool,
 }
 
-struct Counted {
+struct CountingReader {
     file: File,
     read: Arc<AtomicU64>,
 }
 
-impl Read for Counted {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.read.fetch_add(u64::try_from(count).unwrap_or(0), Ordering::Relaxed);
@@ -51,7 +51,7 @@ impl Lines {
             let file = File::open(path)?;
             let size = file.metadata()?.len();
             let read = Arc::default();
-            let counted = Counted { file, read: Arc::clone(&read) };
+            let counted = CountingReader { file, read: Arc::clone(&read) };
             let mut plain = BufReader::with_capacity(1 << 18, counted);
             let gzipped = plain.fill_buf()?.starts_with(&[0x1f, 0x8b]);
             let reader: Box<dyn BufRead> = if gzipped {

@@ -1,7 +1,7 @@
 //! End to end with software of other people: npm's `oidc-provider` authorizes, a `FastMCP` server
 //! takes nothing but its tokens.
 
-use portcullis_testkit::{Authorizer, Gateway, Guarded, Principal};
+use portcullis_testkit::{Authorizer, Gateway, GuardedServer, Principal};
 use reqwest::Method;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ impl Numbers {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_users_of_two_orgs_never_call_with_each_others_credential() {
     let authorizer = Authorizer::start();
-    let guarded = Guarded::start(authorizer.issuer());
+    let guarded = GuardedServer::start(authorizer.issuer());
     let gateway = gateway()
         .config("[server]\nprovider_patience_seconds = 30")
         .http("guarded", &guarded.url(), FOUND)
@@ -95,7 +95,7 @@ async fn two_users_of_two_orgs_never_call_with_each_others_credential() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_names_itself_by_its_metadata_document() {
     let authorizer = Authorizer::start();
-    let guarded = Guarded::start(authorizer.issuer());
+    let guarded = GuardedServer::start(authorizer.issuer());
     let public = "https://gw.example";
     let gateway = gateway()
         .config("[server]\npublic_url = \"https://gw.example\"\nprovider_patience_seconds = 30")

@@ -37,12 +37,12 @@ forbid (principal, action == Mcp::Action::"up:pay", resource);
 
 /// A message as it arrived.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedMessage {
     headers: BTreeMap<String, String>,
     body: String,
 }
 
-impl Received {
+impl ReceivedMessage {
     fn header(&self, name: &str) -> &str {
         self.headers.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl Received {
 }
 
 /// A receiver of messages, which refuses the first of each kind that is named.
-pub(super) fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
+pub(super) fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<ReceivedMessage>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/hook", listener.local_addr().unwrap());
     let mut refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
@@ -95,7 +95,7 @@ pub(super) fn receiver(refused: &[&str]) -> (String, mpsc::Receiver<Received>) {
     (address, received)
 }
 
-fn read(stream: &mut TcpStream) -> Received {
+fn read(stream: &mut TcpStream) -> ReceivedMessage {
     let mut text = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -107,13 +107,13 @@ fn read(stream: &mut TcpStream) -> Received {
         let headers: BTreeMap<String, String> =
             lines.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
         if body.len().to_string() == headers["content-length"] {
-            return Received { headers, body: body.to_owned() };
+            return ReceivedMessage { headers, body: body.to_owned() };
         }
     }
 }
 
 /// The next message of this kind.
-pub(super) fn next(received: &mpsc::Receiver<Received>, kind: &str) -> Received {
+pub(super) fn next(received: &mpsc::Receiver<ReceivedMessage>, kind: &str) -> ReceivedMessage {
     loop {
         let message = received.recv_timeout(PATIENCE).expect(kind);
         if message.kind() == kind {
