@@ -156,7 +156,8 @@ async fn cost_of_viewers(
     for person in 1..=viewers.div_ceil(STREAMS) {
         cookies.push(log_in(installation, running, &format!("viewer-{person}")).await?);
     }
-    let (mut alone, mut beside) = (Usage::default(), Usage::default());
+    let mut alone = Usage::default();
+    let mut beside = Usage::default();
     for _ in 0..3 {
         let load = || load::run(running.address, call, CALLING, PORTION);
         alone.add(running.pid, load()).await?;

@@ -111,7 +111,8 @@ impl McpClient {
         match self {
             Self::Cursor => {
                 let config = STANDARD.encode(self.server(entry).to_string());
-                let (name, config) = (encoded(entry.name), encoded(&config));
+                let name = encoded(entry.name);
+                let config = encoded(&config);
                 Some(format!(
                     "cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={config}"
                 ))

@@ -177,7 +177,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let event = call(&dice);
         let durations = durations(&dice);
         let record = EventParts { durations: Some(&durations), ..event.parts() }.kept_json();
-        let (mut values, mut seed) = (String::new(), String::new());
+        let mut values = String::new();
+        let mut seed = String::new();
         event.detached.write_values(&mut values);
         event.detached.write_seed(&mut seed);
         let texts = [record, values, seed];

@@ -57,7 +57,8 @@ impl Watch {
 pub(crate) async fn look(access: &Access) {
     let watch = &access.watch;
     let mut read = watch.read.lock().await;
-    let (begun, since) = (Instant::now(), read.as_ref().map(|read| read.mark));
+    let begun = Instant::now();
+    let since = read.as_ref().map(|read| read.mark);
     let found = match access.base.store.access_changes(since).await {
         Ok(found) => found,
         Err(error) => return error.log(),

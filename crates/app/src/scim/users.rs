@@ -414,7 +414,9 @@ mod tests {
 
     #[test]
     fn a_provider_gives_back_only_what_it_ended() {
-        let (one, two, three) = (NOW, NOW.plus_seconds(1), NOW.plus_seconds(2));
+        let one = NOW;
+        let two = NOW.plus_seconds(1);
+        let three = NOW.plus_seconds(2);
         for (disabled, deactivated, active, wanted) in [
             (None, None, true, (None, None)),
             (None, None, false, (Some(three), Some(three))),
@@ -440,7 +442,8 @@ mod tests {
 
     #[test]
     fn access_ends_when_the_provider_says_so_anew() {
-        let (active, ended) = (ana(None, None), ana(Some(NOW), Some(NOW)));
+        let active = ana(None, None);
+        let ended = ana(Some(NOW), Some(NOW));
 
         assert_eq!(ends_access(Some(&active), &ended), Some(NOW));
         assert_eq!(ends_access(Some(&ended), &ended), None);

@@ -43,8 +43,8 @@ impl fmt::Display for Refusal {
             }
             Self::MethodNotAllowed { allow } => methods(f, allow),
             Self::ProviderAuthRequired { provider, scopes, remedy, .. } => {
-                let (what, how) = (unusable(scopes), remedy.sentence());
-                write!(f, "Provider '{provider}' {what}; {how}.")
+                let how = remedy.sentence();
+                write!(f, "Provider '{provider}' {}; {how}.", unusable(scopes))
             }
             Self::PayloadTooLarge { limit_bytes } => too_large(f, *limit_bytes),
             Self::IdempotencyKeyReused { first } => write!(f, "{ANOTHER_REQUEST}, {first}."),

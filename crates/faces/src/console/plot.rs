@@ -235,7 +235,8 @@ impl Scene {
         let mut segments = Vec::new();
         for (number, series) in step.numbers.iter().zip(self.series) {
             let Some(number) = number.filter(|it| *it > 0.0) else { continue };
-            let (top, bottom) = (axis.y(below + number), axis.y(below));
+            let top = axis.y(below + number);
+            let bottom = axis.y(below);
             below += number;
             segments.push(BarPart {
                 class: series.class,

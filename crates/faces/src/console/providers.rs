@@ -98,7 +98,8 @@ struct ConfirmPage {
     )
 )]
 pub(crate) async fn connected(guest: Guest, path: Segment, query: Filters) -> Response {
-    let (code, error) = (query.text("confirm").to_owned(), query.text("error").to_owned());
+    let code = query.text("confirm").to_owned();
+    let error = query.text("error").to_owned();
     if code.is_empty() && error.is_empty() {
         return see_other(PATH);
     }

@@ -355,7 +355,8 @@ struct Rows {
 impl Rows {
     /// The pointer of a path, with the places of its rows behind `~#`.
     fn placed(&mut self, path: &str) -> String {
-        let (mut walked, mut placed) = (String::new(), String::new());
+        let mut walked = String::new();
+        let mut placed = String::new();
         for token in path.split('/').skip(1) {
             let list = walked.clone();
             walked = format!("{walked}/{token}");

@@ -103,7 +103,8 @@ pub(super) fn places_of(event: &Json) -> Vec<FoundPlaces> {
         let mut shown = Value::Object(Map::new());
         for finding in findings(event, part) {
             let path = finding.text("/path");
-            let (detector, count) = (finding.text("/detector"), finding.text("/count"));
+            let detector = finding.text("/detector");
+            let count = finding.text("/count");
             let mask = format!("[{detector} \u{d7}{count}: {}]", finding.text("/action"));
             let earlier = shown.pointer(&path).and_then(Value::as_str);
             let mask = earlier.map_or_else(|| mask.clone(), |earlier| format!("{earlier} {mask}"));

@@ -118,7 +118,8 @@ fn snippets(guest: &Guest, id: &str, raw: &str) -> Vec<Snippet> {
     let quoted = format!("{{\"input\": {input}}}").replace('\'', "'\\''");
     let (slug, tool) = id.split_once(':').unwrap_or((id, ""));
     // Text of JSON is text of both languages, in its quotation marks.
-    let (as_text, tool) = (Value::from(&*input).to_string(), Value::from(tool).to_string());
+    let as_text = Value::from(&*input).to_string();
+    let tool = Value::from(tool).to_string();
     let curl = format!(
         "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
          -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"

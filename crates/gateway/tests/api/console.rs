@@ -335,7 +335,8 @@ async fn a_call_that_waits_is_approved_in_the_queue_by_another_person() {
     let wrong = format!("sha256:{}", "0".repeat(64));
     let decide = |digest: String| {
         let token = token.clone();
-        let (deciding, path) = (&deciding, &path);
+        let deciding = &deciding;
+        let path = &path;
         async move {
             let fields = [("form_token", &*token), ("digest", &*digest), ("decision", "approve")];
             deciding.submit(path, &fields).await

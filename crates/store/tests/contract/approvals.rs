@@ -16,7 +16,8 @@ use tokio::{task::JoinSet, time::Instant};
 use crate::{
     database::{Database, on_both},
     given::{
-        self, NOW, approval, change, event, idle_writer, running, soon, until_waiting, writer,
+        self, NOW, approval, change, event, idle_writer, running, soon, start_writer,
+        until_waiting, writer,
     },
 };
 
@@ -46,9 +47,10 @@ fn filter(status: Option<Status>, requester: Option<PrincipalId>) -> ApprovalFil
     ApprovalFilter { status, requester, now: NOW.plus_seconds(100) }
 }
 
-/// Approvals 1 to 7 of an org, one of each status, one over its time and one of another requester.
-async fn one_of_each(store: &Store, org: OrgId) {
-    let (writer, _tasks) = writer(store);
+/// The first org with its approvals 1 to 7: one of each status, one over its time and one of another
+/// requester.
+async fn one_of_each(store: &Store) -> OrgId {
+    let (org, writer, _tasks) = start_writer(store).await;
     for (n, status) in (1..).zip(Status::ALL) {
         let it = Approval { status, ..approval(org, n, &format!("call {n}")) };
         assert!(change(&writer, &it, None, n).await);
@@ -58,12 +60,13 @@ async fn one_of_each(store: &Store, org: OrgId) {
     let mut of_other = approval(org, 7, "call 7");
     of_other.requester.principal_id = given::id("usr", 2);
     assert!(change(&writer, &of_other, None, 7).await);
+    org
 }
 
 on_both! {
     async fn an_approval_and_its_event_are_written_together_or_not_at_all(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let first = approval(org, 1, "call");
 
         let opened = change(&writer, &first, None, 1).await;
@@ -81,11 +84,12 @@ on_both! {
     }
 
     async fn a_change_replaces_the_revision_that_it_was_made_of(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let first = approval(org, 1, "call");
         change(&writer, &first, None, 1).await;
-        let (yes, no) = (decided(&first, Vote::Approve), decided(&first, Vote::Deny));
+        let yes = decided(&first, Vote::Approve);
+        let no = decided(&first, Vote::Deny);
 
         let approved = change(&writer, &yes, Some(1), 2).await;
         let denied = change(&writer, &no, Some(1), 3).await;
@@ -101,7 +105,8 @@ on_both! {
     }
 
     async fn of_many_changes_at_once_one_is_made(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
         let mut jobs = JoinSet::new();
@@ -131,7 +136,8 @@ on_both! {
     }
 
     async fn of_many_requests_at_once_twenty_are_pending(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
         let over = Approval { expires_at: NOW, ..approval(org, 200, "over its time") };
@@ -162,7 +168,8 @@ on_both! {
     }
 
     async fn changes_of_one_commit_follow_each_other(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
+        let store = &db.store;
+        let org = given::org(store, 1).await;
         let (writer, task) = idle_writer(store);
         let first = approval(org, 1, "call");
         let steps = [
@@ -188,8 +195,8 @@ on_both! {
     }
 
     async fn an_event_that_is_refused_leaves_its_approval_as_it_was(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let first = approval(org, 1, "call");
         change(&writer, &first, None, 1).await;
         let approval = decided(&first, Vote::Approve);
@@ -208,8 +215,8 @@ on_both! {
     }
 
     async fn a_change_whose_answer_is_lost_is_made_once(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let open = ApprovalChange { approval: approval(org, 1, "call"), from: None };
         let blocked = db.block_writers().await;
         let soon_over = Instant::now() + Duration::from_secs(1);
@@ -225,10 +232,11 @@ on_both! {
     }
 
     async fn a_call_finds_its_newest_approval_that_counts(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let end = NOW.plus_seconds(900);
-        let (first, second) = (approval(org, 1, "call"), approval(org, 2, "call"));
+        let first = approval(org, 1, "call");
+        let second = approval(org, 2, "call");
 
         change(&writer, &first, None, 1).await;
         assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id));
@@ -243,8 +251,8 @@ on_both! {
     }
 
     async fn a_list_is_filtered_by_the_status_of_the_moment(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
         given::org(store, 2).await;
 
         let mut found = Vec::new();
@@ -268,16 +276,18 @@ on_both! {
             assert_eq!(page.len(), pending, "{status:?}");
         }
         for (principal, at, pending) in [(1, 0, 2), (1, 100, 1), (2, 100, 1), (2, 900, 0), (3, 0, 0)] {
-            let (id, now) = (given::id("usr", principal), NOW.plus_seconds(at));
+            let id = given::id("usr", principal);
+            let now = NOW.plus_seconds(at);
             assert_eq!(store.count_pending_approvals(org, id, now).await.unwrap(), pending);
         }
     }
 
     async fn pages_of_a_list_follow_each_other_newest_first(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
 
-        let (mut pages, mut after) = (Vec::new(), None);
+        let mut pages = Vec::new();
+        let mut after = None;
         loop {
             let page = store.list_approvals(org, &filter(None, None), after, 3).await.unwrap();
             let Some(last) = page.last() else { break };
@@ -321,7 +331,8 @@ on_both! {
 
     async fn nothing_is_shown_to_or_changed_by_another_org(db: Database) {
         let store = &db.store;
-        let (ours, theirs) = (given::org(store, 1).await, given::org(store, 2).await);
+        let ours = given::org(store, 1).await;
+        let theirs = given::org(store, 2).await;
         let (writer, _tasks) = writer(store);
         assert!(change(&writer, &approval(ours, 1, "call"), None, 1).await);
 
@@ -338,8 +349,8 @@ on_both! {
     }
 
     async fn one_that_cannot_be_read_takes_no_other_along(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
         db.execute("UPDATE approvals SET state = '{}', expires_at = 1 WHERE id LIKE '%1'").await;
         db.execute("UPDATE approvals SET digest = 'another call' WHERE id LIKE '%2'").await;
 
@@ -354,8 +365,8 @@ on_both! {
     }
 
     async fn a_glance_tells_who_may_see_an_approval_without_reading_it(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
         let whole = store.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
         // Whatever is not looked at cannot be in the way.
         db.execute("UPDATE approvals SET state = 'none', input = 'none'").await;
@@ -378,8 +389,8 @@ on_both! {
     }
 
     async fn those_that_are_named_are_read_with_or_without_their_inputs(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
         let ids = [given::id("apr", 2), given::id("apr", 5), given::id("apr", 99)];
 
         let all = store.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
@@ -394,8 +405,8 @@ on_both! {
     }
 
     async fn one_whose_input_is_gone_is_not_shown(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        one_of_each(store, org).await;
+        let store = &db.store;
+        let org = one_of_each(store).await;
 
         for (n, input) in [(1, "NULL"), (2, "'null'"), (3, "'{'")] {
             let gone = format!("UPDATE approvals SET input = {input} WHERE id LIKE '%{n}'");
@@ -408,8 +419,8 @@ on_both! {
     }
 
     async fn rows_of_an_earlier_release_are_read_and_changed_as_ever(db: Database) {
-        let (store, org) = (&db.store, given::org(&db.store, 1).await);
-        let (writer, _tasks) = writer(store);
+        let store = &db.store;
+        let (org, writer, _tasks) = start_writer(store).await;
         let first = approval(org, 1, "call");
         change(&writer, &first, None, 1).await;
         let state = serde_json::to_string(&first).unwrap();
@@ -436,8 +447,8 @@ on_both! {
 
     async fn an_org_keeps_the_newest_ended_ones_within_count_and_bytes(db: Database) {
         let store = &db.store;
-        let (ours, theirs) = (given::org(store, 1).await, given::org(store, 2).await);
-        one_of_each(store, ours).await;
+        let ours = one_of_each(store).await;
+        let theirs = given::org(store, 2).await;
         let (writer, _tasks) = writer(store);
         change(&writer, &approval(theirs, 11, "call").ended(), None, 11).await;
         let all = filter(None, None);

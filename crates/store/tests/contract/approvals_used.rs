@@ -99,7 +99,8 @@ on_both! {
 
     async fn an_approval_that_does_not_permit_the_call_lets_it_not_begin(db: Database) {
         let store = &db.store;
-        let (org, other) = (given::org(store, 1).await, given::org(store, 2).await);
+        let org = given::org(store, 1).await;
+        let other = given::org(store, 2).await;
         let (writer, _tasks) = writer(store);
         for (n, status) in (1..).zip(Status::ALL) {
             let it = Approval { status, ..approval(org, n, &format!("call {n}")) };

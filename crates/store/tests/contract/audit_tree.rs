@@ -274,7 +274,8 @@ on_both! {
     // With a tree that is ahead of the log nothing can be sealed, and no sealer tries for ever.
     async fn a_log_behind_its_tree_is_not_sealed_and_is_no_burden(db: Database) {
         let signer = Signer::default();
-        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
         append_all(&db.store, (0..4).map(|n| event(org, n)).collect()).await;
         db.store.seal(org, signer.clone()).await.unwrap();
         append_all(&db.store, vec![event(org, 4), event(other, 5)]).await;

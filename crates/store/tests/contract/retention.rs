@@ -88,7 +88,8 @@ on_both! {
     }
 
     async fn nothing_of_another_org_is_erased(db: Database) {
-        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
         given::append_all(&db.store, vec![whole(other, 1, given::id("usr", 1))]).await;
 
         let all = Selection::default();
@@ -228,7 +229,8 @@ on_both! {
     }
 
     async fn a_log_is_pruned_from_its_beginning_and_goes_on_without_a_gap(db: Database) {
-        let (org, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
         let ann = given::id("usr", 1);
         let denied = |event| NewEvent {
             kind: "policy.changed".into(),

@@ -176,7 +176,9 @@ fn is_unread(error: &(dyn Error + 'static)) -> bool {
 
 fn sentence(made: &Value) -> String {
     let number = |name: &str| made.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let (events, bytes, mismatched) = (number("events"), number("bytes"), number("mismatched"));
+    let events = number("events");
+    let bytes = number("bytes");
+    let mismatched = number("mismatched");
     let sha256 = made.get("sha256").and_then(Value::as_str).unwrap_or_default();
     let marked = match mismatched {
         0 => String::new(),

@@ -61,7 +61,8 @@ impl Keys {
         match self {
             Self::Add { whom, key_file } => {
                 let key = PublicKey::parse(&read(&key_file)?)?;
-                let (thumbprint, jwk) = (key.thumbprint().to_owned(), key.jwk().clone());
+                let thumbprint = key.thumbprint().to_owned();
+                let jwk = key.jwk().clone();
                 let (id, added) = if let Some((gateway, id)) = whom.remotely().await? {
                     let request = json!({ "jwk": jwk });
                     let answer = gateway.post(&keys_of(id), &request).await?;

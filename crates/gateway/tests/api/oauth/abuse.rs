@@ -191,7 +191,8 @@ async fn consent_is_to_what_was_shown() {
     let browser = site.browser().await;
     let page = client.asks(&browser, &client.request()).await;
     let more = with(&client.request(), "scope", "mcps:read mcps:invoke providers:write");
-    let (token, shown) = (hidden(&page, "form_token"), hidden(&page, "shown"));
+    let token = hidden(&page, "form_token");
+    let shown = hidden(&page, "shown");
 
     let swapped = browser
         .submit(

@@ -70,7 +70,9 @@ impl<'a> Client<'a> {
     ) -> Answer {
         assert_eq!(page.status, 200, "{}", page.text);
         let field = |name| hidden(page, name);
-        let (token, request, shown) = (field("form_token"), field("request"), field("shown"));
+        let token = field("form_token");
+        let request = field("request");
+        let shown = field("shown");
         let mut fields = vec![
             ("form_token", token.as_str()),
             ("request", &request),

@@ -192,7 +192,8 @@ async fn a_person_logs_in_and_commands_print_what_they_print_on_the_node() {
             sorted(&site.gateway.run(&words(&here))),
             "{command}"
         );
-        let (there, here) = (laptop.json(command).await, site.gateway.admin(&words(command)));
+        let there = laptop.json(command).await;
+        let here = site.gateway.admin(&words(command));
         let by_id = |all: Value| {
             let mut all = all.as_array().unwrap().clone();
             all.sort_by_key(|it| it["id"].to_string());

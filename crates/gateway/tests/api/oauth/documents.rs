@@ -287,7 +287,8 @@ async fn a_document_that_changes_between_consent_and_token_gives_nothing_away() 
     let key = Signer::new();
     documents.state.lock().unwrap().keys = vec![key.jwk()];
     let mut site = documents.site(NAMED);
-    let (by_key, public) = (documents.id("/key.json"), documents.id("/app.json"));
+    let by_key = documents.id("/key.json");
+    let public = documents.id("/app.json");
     let port = site.gateway.url().rsplit(':').next().unwrap().parse().unwrap();
     let (keyed_code, moved_code) = {
         let browser = site.browser().await;

@@ -127,7 +127,8 @@ impl Site {
 
     /// A site with this public address.
     fn at(public: &str, start: impl FnOnce(&mut Gateway)) -> Self {
-        let (idp, agent) = (Arc::new(Signer::new()), Signer::new());
+        let idp = Arc::new(Signer::new());
+        let agent = Signer::new();
         let config = format!(
             "[server]\npublic_url = \"{public}\"\n{}\n[[oauth.client]]\nid = \"{AGENT}\"\n\
              name = \"Agent\"\njwks = {}\n[[oauth.client]]\nid = \"public\"\n\

@@ -27,7 +27,8 @@ async fn a_token_of_one_provider_reaches_no_other_by_any_way() {
     request.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
     let one = client.tokens(&browser, &request).await;
     let all = client.tokens(&browser, &client.request()).await;
-    let (one, all) = (site.ana_with(&one.access), site.ana_with(&all.access));
+    let one = site.ana_with(&one.access);
+    let all = site.ana_with(&all.access);
     let both =
         |tools: &[&str]| ["sample:", "other:"].map(|it| tools.iter().any(|id| id.starts_with(it)));
     let ready = |answer: &portcullis_testkit::Answer| both(&members(answer, "id")) == [true, true];
@@ -147,7 +148,8 @@ async fn the_page_of_one_client_gives_nothing_to_another() {
     let evil = Client::registered(&site.gateway, "App", "https://evil.example/cb").await;
     let browser = site.browser().await;
     let page = client.asks(&browser, &client.request()).await;
-    let (token, shown) = (hidden(&page, "form_token"), hidden(&page, "shown"));
+    let token = hidden(&page, "form_token");
+    let shown = hidden(&page, "shown");
 
     let swapped = super::client::encoded(&evil.request());
     let asked = [

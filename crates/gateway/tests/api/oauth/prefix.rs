@@ -53,7 +53,8 @@ async fn forward(client: reqwest::Client, to: String, request: Request) -> Respo
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let sent = client.request(parts.method, to + &parts.uri.to_string()).headers(parts.headers);
     let answer = sent.body(body).send().await.unwrap();
-    let (status, headers) = (answer.status(), answer.headers().clone());
+    let status = answer.status();
+    let headers = answer.headers().clone();
     let mut response = Response::new(Body::from_stream(answer.bytes_stream()));
     *response.status_mut() = status;
     *response.headers_mut() = headers;
@@ -116,7 +117,8 @@ async fn documents_challenges_and_pages_have_the_path() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_a_browser_and_the_command_line_get_in_below_a_path() {
     let below = Below::start().await;
-    let (site, public) = (&below.site, below.public.as_str());
+    let site = &below.site;
+    let public = below.public.as_str();
     let mut command = typescript("modern");
     command.arg(format!("{public}/mcp")).args(["sample__list_items", "{}"]);
     let mut program = Program::start(&command);

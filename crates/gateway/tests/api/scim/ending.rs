@@ -23,7 +23,8 @@ async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
     site.group("finance", &[&ana]).await;
     let granted = site.logged_in("00uana", &[]).await.ok();
     let text = |pointer: &str| granted.at(pointer).as_str().unwrap().to_owned();
-    let (access, refresh) = (text("/data/access_token"), text("/data/refresh_token"));
+    let access = text("/data/access_token");
+    let refresh = text("/data/refresh_token");
     let who = portcullis_testkit::Principal { token: access, ..site.login("00uana").await };
     let link = site.gateway.admin(&["login-link", "--principal", &ana]);
     let (_, code) = link["url"].as_str().unwrap().split_once("code=").unwrap();
@@ -100,10 +101,8 @@ async fn a_provider_that_repeats_itself_lets_nobody_in_whom_an_admin_shut_out() 
         let body = json!({ "disabled": disabled }).to_string();
         site.gateway.send(request.header("content-type", "application/json").body(body)).await.ok();
     };
-    let (on, off) = (
-        json!([{"op": "Replace", "path": "active", "value": "True"}]),
-        json!([{"op": "Replace", "path": "active", "value": "False"}]),
-    );
+    let on = json!([{"op": "Replace", "path": "active", "value": "True"}]);
+    let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
 
     disable(true).await;
     assert_eq!(site.patch(&path, on.clone()).await.ok().at("/active"), false);

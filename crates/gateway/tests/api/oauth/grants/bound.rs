@@ -57,7 +57,8 @@ async fn assert_bound(site: &Site, key: &Prover, access: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_login_with_a_proof_gives_is_worth_nothing_without_the_key() {
     let site = Site::start();
-    let (key, other) = (Prover::new(), Prover::new());
+    let key = Prover::new();
+    let other = Prover::new();
     let jwt = site.idp.sign(
         "JWT",
         &json!({
