@@ -269,6 +269,12 @@ pub(crate) trait Dialect {
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
 
+    /// Inserts the event of a change that this transaction makes.
+    async fn record_event(&mut self, event: &NewEvent) -> Result<(), sqlx::Error> {
+        self.announce_writer().await?;
+        self.insert_events(event.occurred_at.as_micros(), &[event]).await
+    }
+
     /// Removes the intents whose events stand, with the copies of what was erasable in them.
     async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error>;
 

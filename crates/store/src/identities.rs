@@ -69,8 +69,7 @@ impl Store {
             if linked == 0 {
                 return Ok(false);
             }
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(true)
     }

@@ -105,7 +105,7 @@ pub use crate::{
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
-        ProviderRecord, ProviderStatus, ProviderUpdate,
+        ProviderRecord, ProviderStatus,
     },
     scim::{
         ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,

@@ -89,8 +89,7 @@ impl Store {
             }
             run!(tx, SET => &org, &new.policy_id, &new.version, &new.reason, new.set_by,
                 new.set_at, new.until);
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(OverrideSet::Done)
     }
@@ -114,8 +113,7 @@ impl Store {
             if removed == 0 {
                 return Ok(false);
             }
-            tx.announce_writer().await?;
-            tx.insert_events(now, &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(true)
     }

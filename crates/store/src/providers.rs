@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 
 use crate::{
     Store,
-    db::{Found, Readable, all, change, find, one, parse, read, row, run},
+    db::{Found, Readable, all, change, find, one, parse, read, row},
     error::StoreError,
 };
 
@@ -136,15 +136,6 @@ pub struct Grant {
 pub struct Account {
     pub id: Option<String>,
     pub name: Option<String>,
-}
-
-/// Change of a connection's status.
-#[derive(Debug, Clone)]
-pub struct ProviderUpdate {
-    pub status: ProviderStatus,
-    pub last_error: Option<String>,
-    /// Number of its tools now; `None` leaves it.
-    pub tools: Option<u32>,
 }
 
 row!(pub(crate) ProviderRow {
@@ -267,22 +258,6 @@ impl Store {
         });
         row.map(ProviderRow::read).transpose()
     }
-
-    /// Remembers what became of a connection. `false` if the org has no such connection.
-    #[boxed]
-    pub async fn set_provider_status(
-        &self,
-        org: OrgId,
-        id: ProviderId,
-        update: &ProviderUpdate,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            run!(tx, UPDATE => org, id, update.status.as_str(), update.last_error.as_deref(),
-                update.tools.map(i64::from), now)
-        });
-        Ok(changed > 0)
-    }
 }
 
 const UPSERT: &str = "
@@ -295,9 +270,3 @@ ON CONFLICT (org_id, owner, slug) DO UPDATE SET
         THEN providers.updated_at ELSE excluded.updated_at END,
     name = excluded.name, auth_type = excluded.auth_type
 RETURNING *";
-
-const UPDATE: &str = "
-UPDATE providers SET status = $3, last_error = $4, tools = COALESCE($5, tools), updated_at = $6,
-    connected_at = CASE WHEN $3 = 'connected' THEN COALESCE(connected_at, $6)
-        ELSE connected_at END
-WHERE org_id = $1 AND id = $2";

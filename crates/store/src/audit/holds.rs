@@ -84,8 +84,7 @@ impl Store {
             .bind(hold.created_at.as_micros())
             .execute(&mut *tx)
             .await?;
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(())
     }
@@ -113,8 +112,7 @@ impl Store {
             if lifted.rows_affected() == 0 {
                 return Ok(false);
             }
-            tx.announce_writer().await?;
-            tx.insert_events(now, &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(true)
     }

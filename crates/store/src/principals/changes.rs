@@ -98,8 +98,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(())
     }
@@ -117,8 +116,7 @@ impl Store {
                 Changed::Done => {}
                 refused @ (Changed::Stale | Changed::LastAdmin) => return Ok(refused),
             }
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(Changed::Done)
     }

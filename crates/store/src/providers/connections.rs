@@ -169,8 +169,7 @@ impl Store {
                 return Ok(false);
             }
             drop_secrets!(tx, &owner, CONNECTION, &id);
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(true)
     }
@@ -195,8 +194,7 @@ impl Store {
             if hidden == 0 {
                 return Ok(false);
             }
-            tx.announce_writer().await?;
-            tx.insert_events(now, &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(true)
     }

@@ -290,8 +290,7 @@ impl Store {
                     return Ok(ScimWritten::Stale);
                 }
             }
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(ScimWritten::Done)
     }

@@ -236,8 +236,7 @@ impl Store {
                     run!(tx, end => &org, &id, ended);
                 }
             }
-            tx.announce_writer().await?;
-            tx.insert_events(event.occurred_at.as_micros(), &[event]).await?;
+            tx.record_event(event).await?;
         });
         Ok(ScimWritten::Done)
     }

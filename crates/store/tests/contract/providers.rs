@@ -1,7 +1,7 @@
 //! Connections and the ids they keep.
 
-use portcullis_core::id::{OrgId, ProviderId};
-use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus, ProviderUpdate};
+use portcullis_core::id::OrgId;
+use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus};
 
 use crate::{
     database::{Database, on_both},
@@ -55,35 +55,6 @@ on_both! {
         db.store.upsert_provider(&renamed, NOW).await.unwrap();
         assert!(!db.store.has_provider(&first).await.unwrap());
         assert!(db.store.has_provider(&renamed).await.unwrap());
-    }
-
-    async fn a_status_is_remembered_with_the_moment_it_first_worked(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let id: ProviderId = given::id("prv", 1);
-        db.store.upsert_provider(&provider(org, ProviderOwner::Org, "a", 1), NOW).await.unwrap();
-        let connected = ProviderUpdate {
-            status: ProviderStatus::Connected,
-            last_error: None,
-            tools: Some(34),
-        };
-        let broken = ProviderUpdate {
-            status: ProviderStatus::Error,
-            last_error: Some("connection refused".to_owned()),
-            tools: None,
-        };
-
-        let updates = [(&connected, 1), (&broken, 2), (&connected, 3), (&broken, 4)];
-        for (update, second) in updates {
-            let now = NOW.plus_seconds(second);
-            assert!(db.store.set_provider_status(org, id, update, now).await.unwrap());
-        }
-
-        let found = db.store.find_provider(org, id).await.unwrap().unwrap();
-        assert_eq!(found.status, ProviderStatus::Error);
-        assert_eq!(found.last_error.as_deref(), Some("connection refused"));
-        assert_eq!(found.tools, 34);
-        assert_eq!(found.connected_at, Some(NOW.plus_seconds(1)));
-        assert_eq!(found.updated_at, NOW.plus_seconds(4));
     }
 
     async fn providers_are_listed_by_slug(db: Database) {

@@ -2,8 +2,7 @@
 
 use portcullis_core::{id::OrgId, principal::Role};
 use portcullis_store::{
-    EventFilter, EventOrder, ProviderOwner, ProviderStatus, ProviderUpdate, Store, StoreError,
-    TokenPage, Visibility,
+    EventFilter, EventOrder, ProviderOwner, Store, StoreError, TokenPage, Visibility,
 };
 
 use crate::{
@@ -68,19 +67,17 @@ on_both! {
         let user = given::id("usr", 2);
         let token = given::token_id(2);
         let provider = given::id("prv", 2);
-        let update =
-            ProviderUpdate { status: ProviderStatus::Error, last_error: None, tools: Some(9) };
 
         assert!(!store.set_role(ours, user, Role::Admin).await.unwrap());
         assert!(!store.disable_principal(ours, user, NOW).await.unwrap());
         assert_eq!(store.revoke_token(ours, token, NOW).await.unwrap(), None);
-        assert!(!store.set_provider_status(ours, provider, &update, NOW).await.unwrap());
+        assert!(!store.hide_provider(ours, provider, &event(ours, 9)).await.unwrap());
 
         let principal = store.find_principal(theirs, user).await.unwrap().unwrap();
         assert_eq!((principal.role, principal.disabled_at), (Role::Member, None));
         assert_eq!(store.find_token(theirs, token).await.unwrap().unwrap().revoked_at, None);
         let provider = store.find_provider(theirs, provider).await.unwrap().unwrap();
-        assert_eq!(provider.status, ProviderStatus::Pending);
+        assert_eq!(provider.removed_at, None);
     }
 
     async fn a_token_never_spans_tenants(db: Database) {
