@@ -15,7 +15,7 @@ pub(crate) use self::{
     claim::{claim, claimed, serving, take_over},
     durability::{TORN_PAGES, UNWALLED, weakness},
     outdated::outdated,
-    system::{SystemClock, SystemRandom, now},
+    system::{SystemClock, SystemRandom, detach, now},
     workbench::{ToolSource, workbench},
 };
 

@@ -17,7 +17,10 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::{boot::Node, config::Config};
+use crate::{
+    boot::{Node, detach},
+    config::Config,
+};
 
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -139,9 +142,4 @@ fn on_change(
             }
         }
     });
-}
-
-#[expect(clippy::disallowed_methods, reason = "the watch lives as long as the process")]
-fn detach(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
 }

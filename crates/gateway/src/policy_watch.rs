@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior, timeout_at},
 };
 
-use crate::boot::Node;
+use crate::boot::{Node, detach};
 
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -125,9 +125,4 @@ async fn settle(changes: &mut mpsc::Receiver<()>) {
             Ok(_) | Err(_) => return,
         }
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the watch lives as long as the process")]
-fn detach(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
 }

@@ -51,6 +51,7 @@ mod policy_overrides;
 mod principal_keys;
 mod principals;
 mod providers;
+mod revocation;
 mod scim;
 mod secrets;
 mod settings;

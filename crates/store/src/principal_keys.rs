@@ -12,6 +12,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     principals::{Principal, PrincipalRow},
+    revocation::revoke_from,
 };
 
 /// Keys of one principal at most.
@@ -148,15 +149,5 @@ ORDER BY k.created_at, k.thumbprint";
 const REMOVE: &str = "
 DELETE FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbprint = $3";
 
-/// The tokens that the key bought, what was made from these, their grants, and so on.
-const REVOKE: &str = "
-WITH RECURSIVE doomed (id, grant_id) AS (
-    SELECT id, grant_id FROM tokens
-    WHERE org_id = $1 AND principal_id = $2 AND method = 'key' AND trust = $3
-    UNION
-    SELECT t.id, t.grant_id FROM tokens t
-    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
-    WHERE t.org_id = $1
-)
-UPDATE tokens SET revoked_at = $4
-WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL";
+/// From the tokens that the key bought.
+const REVOKE: &str = revoke_from!("principal_id = $2 AND method = 'key' AND trust = $3" at "$4");

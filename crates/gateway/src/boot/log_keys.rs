@@ -14,7 +14,7 @@ use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, random::Random}
 use portcullis_store::Store;
 use tokio::time::MissedTickBehavior;
 
-use super::{BootError, Node};
+use super::{BootError, Node, detach};
 use crate::config::{Config, KeySource};
 
 /// Interval between two looks at the file.
@@ -102,9 +102,4 @@ async fn follow(file: std::path::PathBuf, source: KeySource, audit: Arc<Audit>) 
 fn present(file: &Path) -> Option<(u64, u64, i64, i64)> {
     let found = fs::metadata(file).ok()?;
     Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the watch lives as long as the process")]
-fn detach(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
 }

@@ -1,4 +1,5 @@
-//! The clock and the random source of the machine: the only place that makes real ones.
+//! The clock and the random source of the machine, the only place that makes real ones; and tasks
+//! that live as long as the process.
 
 use std::{cell::RefCell, time::SystemTime};
 
@@ -16,6 +17,12 @@ pub(crate) struct SystemClock;
 /// The present moment, for commands that end at once.
 pub(crate) fn now() -> Timestamp {
     SystemClock.now()
+}
+
+/// Runs work that ends with the process, as a watch does.
+#[expect(clippy::disallowed_methods, reason = "the work lives as long as the process")]
+pub(crate) fn detach(work: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(work);
 }
 
 impl Clock for SystemClock {

@@ -53,7 +53,7 @@ impl Serve {
 pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, Bound), Failure> {
     if let Some(listen) = &config.server.metrics_listen {
         let handle = telemetry::metrics()?;
-        detach(telemetry::serve_metrics(listen, handle)?);
+        boot::detach(telemetry::serve_metrics(listen, handle)?);
     }
     boot::claim(config)?;
     let node = Node::assemble(config, fallback, Standing::Serving).await?;
@@ -94,11 +94,6 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     crate::dlp_watch::watch(config, &node)?;
     boot::log_keys::watch(config, &node);
     Ok((node, bound))
-}
-
-#[expect(clippy::disallowed_methods, reason = "the metrics listener lives as long as the process")]
-fn detach(work: impl Future<Output = ()> + Send + 'static) {
-    tokio::spawn(work);
 }
 
 /// Cancelled by SIGTERM or Ctrl-C; a second one ends the process at once.

@@ -12,6 +12,7 @@ use crate::{
     Store,
     db::{Dialect, Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
+    revocation::revoke_from,
 };
 
 /// Consent of a person to a client at one face.
@@ -164,16 +165,10 @@ const LIST: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3)
 ORDER BY id LIMIT $4";
 
-/// The grants of the consent, and down from them as a revocation goes.
-const REVOKE: &str = "
-WITH RECURSIVE doomed (id, grant_id) AS (
-    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND grant_id IN
-        (SELECT grant_id FROM client_grants WHERE org_id = $1 AND consent_id = $2)
-    UNION
-    SELECT t.id, t.grant_id FROM tokens t
-    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
-    WHERE t.org_id = $1
-)
-UPDATE tokens SET revoked_at = $3
-WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
-RETURNING id";
+const REVOKE: &str = concat!(
+    revoke_from!(
+        "grant_id IN (SELECT grant_id FROM client_grants WHERE org_id = $1 AND consent_id = $2)"
+        at "$3"
+    ),
+    " RETURNING id"
+);

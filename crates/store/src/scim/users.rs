@@ -15,6 +15,7 @@ use crate::{
     db::{Dialect, Found, NewEvent, Readable, change, read, row, run},
     error::StoreError,
     principals::{PrincipalRow, change_within, insert},
+    revocation::revoke_from,
 };
 
 /// A person whom an identity provider keeps, and the principal that the person is.
@@ -266,16 +267,7 @@ const LEAVE: [&str; 2] = [
 /// Everything by which a principal could come in: its tokens with all that came of them, in any hands;
 /// sessions of browsers; codes and links that are not used yet.
 const END_ACCESS: [&str; 4] = [
-    "WITH RECURSIVE doomed (id, grant_id) AS (
-        SELECT id, grant_id FROM tokens
-        WHERE org_id = $1 AND (principal_id = $2 OR via = $2)
-        UNION
-        SELECT t.id, t.grant_id FROM tokens t
-        JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
-        WHERE t.org_id = $1
-    )
-    UPDATE tokens SET revoked_at = $3
-    WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL",
+    revoke_from!("(principal_id = $2 OR via = $2)" at "$3"),
     "UPDATE browser_sessions SET ended_at = $3
     WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
     "UPDATE authorization_codes SET spent_at = $3

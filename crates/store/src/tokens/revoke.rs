@@ -10,6 +10,7 @@ use crate::{
     Store,
     db::{Dialect, all, change, find, parse, read},
     error::StoreError,
+    revocation::revoke_from,
 };
 
 impl Store {
@@ -60,15 +61,4 @@ impl Store {
     }
 }
 
-/// Down from the token: its grant, what was made from any of these, their grants, and so on.
-const REVOKE: &str = "
-WITH RECURSIVE doomed (id, grant_id) AS (
-    SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
-    UNION
-    SELECT t.id, t.grant_id FROM tokens t
-    JOIN doomed d ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
-    WHERE t.org_id = $1
-)
-UPDATE tokens SET revoked_at = $3
-WHERE org_id = $1 AND id IN (SELECT id FROM doomed) AND revoked_at IS NULL
-RETURNING id";
+const REVOKE: &str = concat!(revoke_from!("id = $2" at "$3"), " RETURNING id");
