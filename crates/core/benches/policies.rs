@@ -119,15 +119,14 @@ fn tool(provider: &ProviderSlug, number: usize) -> Option<Arc<Tool>> {
     ]);
     properties.extend((0..30).map(|field| (format!("field_{field}"), text.clone())));
     let definition = ToolDefinition {
-        name: format!("tool_{number}").parse().ok()?,
-        title: None,
-        description: None,
-        input_schema: json!({ "type": "object", "properties": properties }),
-        output_schema: None,
         annotations: json!({
             "readOnlyHint": number.is_multiple_of(2),
             "openWorldHint": number.is_multiple_of(3),
         }),
+        ..ToolDefinition::new(
+            format!("tool_{number}").parse().ok()?,
+            json!({ "type": "object", "properties": properties }),
+        )
     };
     Tool::new(provider, definition, Timestamp::default()).ok().map(Arc::new)
 }

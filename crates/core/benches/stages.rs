@@ -122,12 +122,8 @@ impl Bench {
         let slug: ProviderSlug = "bench".parse().ok()?;
         let input = payload::of_size(900);
         let definition = ToolDefinition {
-            name: "echo".parse().ok()?,
-            title: None,
-            description: None,
-            input_schema: payload::schema(),
-            output_schema: None,
             annotations: json!({ "readOnlyHint": true }),
+            ..ToolDefinition::new("echo".parse().ok()?, payload::schema())
         };
         let tool = Arc::new(Tool::new(&slug, definition, NOW).ok()?);
         let file = PolicyFile { path: "bench.cedar".to_owned(), text: policies() };
@@ -222,12 +218,9 @@ fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
             "required": [format!("{thing}_id")],
         });
         let definition = ToolDefinition {
-            name: format!("{verb}_{thing}_{}", number / 100).parse().ok()?,
-            title: None,
             description: Some(description),
-            input_schema: schema,
-            output_schema: None,
             annotations: json!({}),
+            ..ToolDefinition::new(format!("{verb}_{thing}_{}", number / 100).parse().ok()?, schema)
         };
         Tool::new(slug, definition, NOW).ok()
     };

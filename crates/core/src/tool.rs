@@ -156,6 +156,19 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// A definition of nothing but a name and an input schema.
+    #[must_use]
+    pub const fn new(name: ToolName, input_schema: Value) -> Self {
+        Self {
+            name,
+            title: None,
+            description: None,
+            input_schema,
+            output_schema: None,
+            annotations: Value::Null,
+        }
+    }
+
     /// SHA-256 of the canonical definition: the text a model sees and the schemas.
     #[must_use]
     pub fn version(&self) -> String {
@@ -305,12 +318,8 @@ mod tests {
 
     fn tool(input_schema: Value) -> Result<Tool, SchemaError> {
         let definition = ToolDefinition {
-            name: "list_items".parse().unwrap(),
-            title: None,
             description: Some("Lists items.".to_owned()),
-            input_schema,
-            output_schema: None,
-            annotations: Value::Null,
+            ..ToolDefinition::new("list_items".parse().unwrap(), input_schema)
         };
         Tool::new(&"sample".parse().unwrap(), definition, Timestamp::default())
     }

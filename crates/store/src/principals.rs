@@ -54,6 +54,21 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// A principal in no group.
+    #[must_use]
+    pub const fn new(
+        id: PrincipalId,
+        org_id: OrgId,
+        name: String,
+        role: Role,
+        created_at: Timestamp,
+    ) -> Self {
+        let groups = BTreeSet::new();
+        let provisioned_groups = BTreeSet::new();
+        let disabled_at = None;
+        Self { id, org_id, name, role, groups, provisioned_groups, created_at, disabled_at }
+    }
+
     /// The groups that the operator and an identity provider put it into, besides those of its logins.
     #[must_use]
     pub fn all_groups(&self) -> BTreeSet<String> {

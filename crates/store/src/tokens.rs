@@ -113,6 +113,43 @@ pub struct TokenRecord {
     pub dpop_jkt: Option<Thumbprint>,
 }
 
+impl TokenRecord {
+    /// A token as an operator makes one: it descends from no other, and any bearer may use it from
+    /// anywhere.
+    #[must_use]
+    pub fn of_operator(
+        id: TokenId,
+        org_id: OrgId,
+        principal_id: PrincipalId,
+        grant_id: GrantId,
+        scopes: ScopeSet,
+        issued_at: Timestamp,
+        expires_at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            kind: TokenKind::of_principal(principal_id.kind()),
+            org_id,
+            principal_id,
+            via: None,
+            grant_id,
+            parent_id: None,
+            via_token_id: None,
+            scopes,
+            label: None,
+            method: AuthMethod::Operator,
+            issued_at,
+            expires_at,
+            revoked_at: None,
+            last_used_at: None,
+            allowed_cidrs: None,
+            exchange_only: false,
+            lineage: Some(Lineage::default()),
+            dpop_jkt: None,
+        }
+    }
+}
+
 /// A token and all that decides whether and for what it is accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {

@@ -125,16 +125,9 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
 
     fn ana() -> Principal {
-        Principal {
-            id: "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
-            org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
-            name: "ana".to_owned(),
-            role: Role::Member,
-            groups: BTreeSet::new(),
-            provisioned_groups: BTreeSet::new(),
-            created_at: NOW,
-            disabled_at: None,
-        }
+        let id = "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let org = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        Principal::new(id, org, "ana".to_owned(), Role::Member, NOW)
     }
 
     #[test]

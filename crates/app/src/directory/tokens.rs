@@ -3,8 +3,7 @@
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, Ids, PrincipalId, TokenId},
-    lineage::Lineage,
-    principal::{AuthMethod, ScopeSet},
+    principal::ScopeSet,
     token::{CidrList, Token, TokenKind},
     trust::Thumbprint,
 };
@@ -67,25 +66,19 @@ impl TokenRequest {
         }
         let token = Token::generate(TokenKind::of_principal(principal.id.kind()), ids.random);
         let record = TokenRecord {
-            id: TokenId::new(ids),
-            kind: token.kind(),
-            org_id: principal.org_id,
-            principal_id: principal.id,
-            via: None,
-            grant_id: GrantId::new(ids),
-            parent_id: None,
-            via_token_id: None,
-            scopes,
             label: self.label,
-            method: AuthMethod::Operator,
-            issued_at: now,
-            expires_at: now.plus_seconds(lifetime),
-            revoked_at: None,
-            last_used_at: None,
             allowed_cidrs: self.allowed_from,
             exchange_only: self.exchange_only,
-            lineage: Some(Lineage::default()),
             dpop_jkt: self.dpop_jkt,
+            ..TokenRecord::of_operator(
+                TokenId::new(ids),
+                principal.org_id,
+                principal.id,
+                GrantId::new(ids),
+                scopes,
+                now,
+                now.plus_seconds(lifetime),
+            )
         };
         Ok(NewToken { token, record, unnamed })
     }

@@ -4,8 +4,6 @@
 //! principal is the one that the provider names, and a deleted person its own again. Nothing is joined by an e-mail
 //! address or by a name for people.
 
-use std::collections::BTreeSet;
-
 use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
@@ -82,16 +80,8 @@ impl Provisioning {
         let id = PrincipalId::new(PrincipalKind::User, self.base.ids());
         // Names of principals are unique in an org, and people's are not.
         for name in [shown.clone(), format!("{shown} ({id})")] {
-            let principal = known.principal.clone().unwrap_or_else(|| Principal {
-                id,
-                org_id: org,
-                name,
-                role: Role::Member,
-                groups: BTreeSet::new(),
-                provisioned_groups: BTreeSet::new(),
-                created_at: now,
-                disabled_at: None,
-            });
+            let new = || Principal::new(id, org, name, Role::Member, now);
+            let principal = known.principal.clone().unwrap_or_else(new);
             let deleted = known.deleted.as_ref();
             let mut user = ScimUser {
                 principal,
@@ -392,17 +382,11 @@ mod tests {
     const NOW: Timestamp = Timestamp::from_micros(1_795_000_000_000_000);
 
     fn ana(disabled_at: Option<Timestamp>, deactivated_at: Option<Timestamp>) -> ScimUser {
+        let id = "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let org = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let principal = Principal::new(id, org, "ana".to_owned(), Role::Member, NOW);
         ScimUser {
-            principal: Principal {
-                id: "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
-                org_id: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
-                name: "ana".to_owned(),
-                role: Role::Member,
-                groups: BTreeSet::new(),
-                provisioned_groups: BTreeSet::new(),
-                created_at: NOW,
-                disabled_at,
-            },
+            principal: Principal { disabled_at, ..principal },
             attributes: UserAttributes::default(),
             created_at: NOW,
             changed_at: NOW,

@@ -1,7 +1,7 @@
 //! A whole node in this process, without HTTP and jobs, whose clock goes when a test lets it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     net::{IpAddr, Ipv4Addr},
     path::Path,
@@ -221,16 +221,8 @@ pub(crate) async fn org(store: &Store) -> OrgId {
 pub(crate) async fn principal(store: &Store, org_id: OrgId, name: &str, role: Role) -> PrincipalId {
     let service = matches!(role, Role::Service(_));
     let kind = if service { PrincipalKind::Service } else { PrincipalKind::User };
-    let principal = Principal {
-        id: PrincipalId::new(kind, ids()),
-        org_id,
-        name: name.to_owned(),
-        role,
-        groups: BTreeSet::new(),
-        provisioned_groups: BTreeSet::new(),
-        created_at: NOW,
-        disabled_at: None,
-    };
+    let id = PrincipalId::new(kind, ids());
+    let principal = Principal::new(id, org_id, name.to_owned(), role, NOW);
     store.create_principal(&principal).await.unwrap();
     principal.id
 }
@@ -244,26 +236,13 @@ pub(crate) async fn token(
     lineage: Lineage,
 ) -> (String, TokenId) {
     let token = Token::generate(TokenKind::of_principal(principal_id.kind()), &SystemRandom);
+    let id = TokenId::new(ids());
+    let grant = GrantId::new(ids());
+    let ends = NOW.plus_seconds(36_000);
     let record = TokenRecord {
-        id: TokenId::new(ids()),
-        kind: token.kind(),
-        org_id,
-        principal_id,
-        via: None,
-        grant_id: GrantId::new(ids()),
-        parent_id: None,
-        via_token_id: None,
-        scopes: ScopeSet::ALL,
-        label: None,
         method,
-        issued_at: NOW,
-        expires_at: NOW.plus_seconds(36_000),
-        revoked_at: None,
-        last_used_at: None,
-        allowed_cidrs: None,
-        exchange_only: false,
         lineage: Some(lineage),
-        dpop_jkt: None,
+        ..TokenRecord::of_operator(id, org_id, principal_id, grant, ScopeSet::ALL, NOW, ends)
     };
     store.insert_token(&record, &token.hash()).await.unwrap();
     (token.secret().expose().to_owned(), record.id)

@@ -249,12 +249,12 @@ mod tests {
         let input =
             json!({ "amount": { "type": "integer" }, "note": text, "secret": text, "to": to });
         let definition = ToolDefinition {
-            name: "pay".parse().unwrap(),
-            title: None,
-            description: None,
-            input_schema: json!({ "type": "object", "properties": input }),
             output_schema: Some(json!({ "type": "object", "properties": { "state": text } })),
             annotations: json!({}),
+            ..ToolDefinition::new(
+                "pay".parse().unwrap(),
+                json!({ "type": "object", "properties": input }),
+            )
         };
         let bank: ProviderSlug = "bank".parse().unwrap();
         Arc::new(Tool::new(&bank, definition, Timestamp::default()).unwrap())

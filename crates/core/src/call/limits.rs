@@ -136,16 +136,12 @@ mod tests {
     /// Runs a call of a tool that takes an address, as far as its obligations.
     fn run(to: &str, limiter: &Counted) -> Result<(), Denial> {
         let slug = "mail".parse().unwrap();
-        let definition = ToolDefinition {
-            name: "send".parse().unwrap(),
-            title: None,
-            description: None,
-            input_schema: json!({
+        let definition = ToolDefinition::new(
+            "send".parse().unwrap(),
+            json!({
                 "type": "object", "properties": { "to": { "type": "string", "pattern": "^[a-z@.]+$" } },
             }),
-            output_schema: None,
-            annotations: Value::Null,
-        };
+        );
         let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
         let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
         let file = PolicyFile { path: "p.cedar".to_owned(), text: POLICIES.to_owned() };

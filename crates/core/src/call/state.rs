@@ -107,7 +107,7 @@ fn subject(owner: StateOwner<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::random::Sevens;
@@ -115,12 +115,8 @@ mod tests {
 
     fn tool(name: &str, description: &str) -> Tool {
         let definition = ToolDefinition {
-            name: name.parse().unwrap(),
-            title: None,
             description: Some(description.to_owned()),
-            input_schema: json!({"type": "object"}),
-            output_schema: None,
-            annotations: Value::Null,
+            ..ToolDefinition::new(name.parse().unwrap(), json!({"type": "object"}))
         };
         Tool::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
     }

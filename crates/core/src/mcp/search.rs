@@ -188,12 +188,8 @@ mod tests {
     fn tool(id: &str, description: &str, schema: Value) -> Tool {
         let (slug, name) = id.split_once(':').unwrap();
         let definition = ToolDefinition {
-            name: name.parse().unwrap(),
-            title: None,
             description: Some(description.to_owned()),
-            input_schema: schema,
-            output_schema: None,
-            annotations: Value::Null,
+            ..ToolDefinition::new(name.parse().unwrap(), schema)
         };
         Tool::new(&slug.parse().unwrap(), definition, Timestamp::default()).unwrap()
     }

@@ -169,12 +169,8 @@ mod tests {
 
     fn definition(description: &str, schema: Value) -> ToolDefinition {
         ToolDefinition {
-            name: "list_items".parse().unwrap(),
-            title: None,
             description: Some(description.to_owned()),
-            input_schema: schema,
-            output_schema: None,
-            annotations: Value::Null,
+            ..ToolDefinition::new("list_items".parse().unwrap(), schema)
         }
     }
 
@@ -261,12 +257,8 @@ mod tests {
     fn clear(description: &str, schema: Value) -> Result<ToolDefinition, Unshowable> {
         let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
         ToolDefinition {
-            name: "list".parse().unwrap(),
-            title: None,
             description: Some(description.to_owned()),
-            input_schema: schema,
-            output_schema: None,
-            annotations: Value::Null,
+            ..ToolDefinition::new("list".parse().unwrap(), schema)
         }
         .cleared(&engine)
     }

@@ -1,7 +1,6 @@
 //! Fixtures.
 
 use std::{
-    collections::BTreeSet,
     str::FromStr,
     sync::{
         Arc,
@@ -13,9 +12,8 @@ use std::{
 use portcullis_core::{
     approval::{Approval, ApprovalTerms, AskingPolicy, BoundTool, NewApproval, Requester},
     clock::{Clock, Timestamp},
-    id::{GrantId, OrgId, PrincipalId, TokenId},
-    lineage::Lineage,
-    principal::{AuthMethod, Plan, Role, ScopeSet},
+    id::{OrgId, PrincipalId, TokenId},
+    principal::{Plan, Role, ScopeSet},
     random::Random,
     token::{Token, TokenHash, TokenKind},
 };
@@ -90,16 +88,7 @@ pub(crate) async fn org(store: &Store, n: u32) -> OrgId {
 }
 
 pub(crate) fn principal(org_id: OrgId, n: u32) -> Principal {
-    Principal {
-        id: id("usr", n),
-        org_id,
-        name: format!("person {n}"),
-        role: Role::Member,
-        groups: BTreeSet::new(),
-        provisioned_groups: BTreeSet::new(),
-        created_at: NOW,
-        disabled_at: None,
-    }
+    Principal::new(id("usr", n), org_id, format!("person {n}"), Role::Member, NOW)
 }
 
 /// The `n`th principal, stored.
@@ -117,27 +106,16 @@ pub(crate) async fn member(store: &Store) -> (OrgId, PrincipalId) {
 
 /// The `n`th token, in a grant of its own.
 pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRecord {
-    TokenRecord {
-        id: id("tok", n),
-        kind: TokenKind::User,
+    let made = TokenRecord::of_operator(
+        id("tok", n),
         org_id,
         principal_id,
-        via: None,
-        grant_id: id::<GrantId>("grn", n),
-        parent_id: None,
-        via_token_id: None,
-        scopes: ScopeSet::ALL,
-        label: None,
-        method: AuthMethod::Operator,
-        issued_at: NOW,
-        expires_at: NOW.plus_seconds(3600),
-        revoked_at: None,
-        last_used_at: None,
-        allowed_cidrs: None,
-        exchange_only: false,
-        lineage: Some(Lineage::default()),
-        dpop_jkt: None,
-    }
+        id("grn", n),
+        ScopeSet::ALL,
+        NOW,
+        NOW.plus_seconds(3600),
+    );
+    TokenRecord { kind: TokenKind::User, ..made }
 }
 
 pub(crate) fn token_id(n: u32) -> TokenId {

@@ -123,14 +123,7 @@ pub(crate) fn form(property: &Value) -> Value {
 #[expect(clippy::needless_pass_by_value, reason = "arguments are written in place")]
 fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let slug = "hostile".parse().unwrap();
-    let definition = ToolDefinition {
-        name: name.parse().unwrap(),
-        title: None,
-        description: None,
-        input_schema: json!({"type": "object"}),
-        output_schema: None,
-        annotations: Value::Null,
-    };
+    let definition = ToolDefinition::new(name.parse().unwrap(), json!({"type": "object"}));
     let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
     let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
     let text = "@id(\"all\") permit (principal, action, resource);".to_owned();

@@ -1,6 +1,6 @@
 //! Users who come from a trusted issuer: made at their first login, kept in step at each one.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Event, EventType},
@@ -96,16 +96,9 @@ impl Access {
         user: &TrustedUser,
         origin: &Origin,
     ) -> Result<Principal, Refusal> {
-        let principal = Principal {
-            id: PrincipalId::new(PrincipalKind::User, self.base.ids()),
-            org_id: party.org_id,
-            name: user.name.clone(),
-            role: user.role,
-            groups: BTreeSet::new(),
-            provisioned_groups: BTreeSet::new(),
-            created_at: self.base.clock.now(),
-            disabled_at: None,
-        };
+        let id = PrincipalId::new(PrincipalKind::User, self.base.ids());
+        let now = self.base.clock.now();
+        let principal = Principal::new(id, party.org_id, user.name.clone(), user.role, now);
         // Names are unique in an org, and people's are not.
         let told_apart = format!("{} ({})", user.name, principal.id);
         for name in [user.name.clone(), told_apart] {

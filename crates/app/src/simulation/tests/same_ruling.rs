@@ -41,12 +41,12 @@ static TOOL: LazyLock<Arc<Tool>> = LazyLock::new(|| {
     let input = json!({ "n": { "type": "integer" }, "to": to, "text": text });
     let output = json!({ "state": text, "mail": text });
     let definition = ToolDefinition {
-        name: "send".parse().unwrap(),
-        title: None,
-        description: None,
-        input_schema: json!({ "type": "object", "properties": input }),
         output_schema: Some(json!({ "type": "object", "properties": output })),
         annotations: json!({}),
+        ..ToolDefinition::new(
+            "send".parse().unwrap(),
+            json!({ "type": "object", "properties": input }),
+        )
     };
     Arc::new(Tool::new(&"mail".parse().unwrap(), definition, Timestamp::default()).unwrap())
 });

@@ -10,8 +10,8 @@ mod trusting;
 
 use portcullis_core::{
     clock::Timestamp,
-    id::{GrantId, OrgId, PrincipalId, TokenId},
-    principal::{AuthMethod, Role, ScopeSet},
+    id::{OrgId, PrincipalId, TokenId},
+    principal::Role,
     random::Random,
     token::{Token, TokenKind},
 };
@@ -45,30 +45,17 @@ async fn plant(
     number: u8,
     change: impl FnOnce(&mut TokenRecord),
 ) -> Principal {
-    let kind = if whose.id.starts_with("sa_") { TokenKind::Service } else { TokenKind::User };
     let id = format!("01M7W9Y2TK00000000000000{number:02}");
     let issued_at = now(gateway).await;
-    let mut record = TokenRecord {
-        id: format!("tok_{id}").parse().unwrap(),
-        kind,
-        org_id: whose.org.parse().unwrap(),
-        principal_id: whose.id.parse().unwrap(),
-        via: None,
-        grant_id: format!("grn_{id}").parse::<GrantId>().unwrap(),
-        parent_id: None,
-        via_token_id: None,
-        scopes: "mcps:read".parse::<ScopeSet>().unwrap(),
-        label: None,
-        method: AuthMethod::Operator,
+    let mut record = TokenRecord::of_operator(
+        format!("tok_{id}").parse().unwrap(),
+        whose.org.parse().unwrap(),
+        whose.id.parse().unwrap(),
+        format!("grn_{id}").parse().unwrap(),
+        "mcps:read".parse().unwrap(),
         issued_at,
-        expires_at: issued_at.plus_seconds(3600),
-        revoked_at: None,
-        last_used_at: None,
-        allowed_cidrs: None,
-        exchange_only: false,
-        lineage: Some(portcullis_core::lineage::Lineage::default()),
-        dpop_jkt: None,
-    };
+        issued_at.plus_seconds(3600),
+    );
     change(&mut record);
     let token = Token::generate(record.kind, &FixedRandom(number));
     store(gateway).await.insert_token(&record, &token.hash()).await.unwrap();
