@@ -50,6 +50,13 @@ pub(crate) fn serve_as(scopes: &str, builder: Builder) -> (Gateway, Principal) {
     (gateway, who)
 }
 
+/// Starts a gateway, and makes an admin with every scope.
+pub(crate) fn serve_admin(builder: Builder) -> (Gateway, Principal) {
+    let gateway = builder.start();
+    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
+    (gateway, who)
+}
+
 /// The gateway's clock.
 pub(crate) async fn now(gateway: &Gateway) -> Timestamp {
     let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, failure},
+    given::{failure, serve_admin},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -14,10 +14,9 @@ async fn policies_see_the_groups_that_the_operator_put_a_principal_into() {
         action, resource);\n@id(\"books\") @require_approval(\"approvers=finance\")\n\
         forbid (principal, action == Mcp::Action::\"up:close\", resource);";
     let server = McpServer::start(vec![tool("read"), tool("close")]).await;
-    let gateway = gateway().policies(FOR_FINANCE).http("up", &server.url(), "").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let ci = gateway.service(&org, "mcps:read mcps:invoke");
+    let (gateway, admin) =
+        serve_admin(gateway().policies(FOR_FINANCE).http("up", &server.url(), ""));
+    let ci = gateway.service(&admin.org, "mcps:read mcps:invoke");
     let set = |groups: &[&str]| {
         gateway.admin(&[&["principal", "set-groups", &ci.id][..], groups].concat())
     };

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH},
+    given::{ENOUGH, serve_admin},
 };
 
 const APP: &str = "https://app.example/cb";
@@ -375,10 +375,8 @@ async fn metadata_names_the_algorithms_and_does_not_require_keys() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_makes_bound_tokens_over_the_api() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let ci = gateway.service(&org, "mcps:read mcps:invoke");
+    let (gateway, admin) = serve_admin(gateway().sample());
+    let ci = gateway.service(&admin.org, "mcps:read mcps:invoke");
     let key = Prover::new();
     let body = json!({ "principal_id": ci.id, "dpop_jkt": key.thumbprint() });
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::auth::routes::routes;
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan, until},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan, serve_admin, until},
 };
 
 /// Sends a merge patch, for the version that is named if one is.
@@ -63,9 +63,7 @@ async fn the_org_shows_its_plan_and_what_was_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_installation_answers_reads_and_refuses_every_change() {
-    let gateway = gateway().config("[admin]\nread_only = true").start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let (gateway, admin) = serve_admin(gateway().config("[admin]\nread_only = true"));
     let own = |path: &str| path.replace("sample:create_note", &admin.id);
     let mut changes = 0;
 

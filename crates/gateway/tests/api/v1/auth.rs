@@ -26,7 +26,7 @@ use self::{
 };
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, now, store, until},
+    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, now, serve_admin, store, until},
 };
 
 #[derive(Debug)]
@@ -255,11 +255,9 @@ async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_may_revoke_ones_own_tokens_and_an_admin_any_of_the_org() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let (gateway, admin) = serve_admin(gateway());
     let plain = second(&gateway, &admin, &[]);
-    let member = gateway.user(&org, "member", "mcps:read");
+    let member = gateway.user(&admin.org, "member", "mcps:read");
     let own = second(&gateway, &member, &[]);
     let stranger = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
     let unknown = "tok_01M7W9Y2TK0000000000000000";

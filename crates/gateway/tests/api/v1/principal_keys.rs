@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, assert_framed, items},
+    given::{ALL_SCOPES, ENOUGH, assert_fails, assert_framed, items, serve_admin},
 };
 
 /// RFC 8037 appendix A.2 and A.3.
@@ -35,10 +35,8 @@ struct Scene {
 }
 
 fn scene() -> Scene {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let ci = gateway.service(&org, "mcps:read mcps:invoke");
+    let (gateway, admin) = serve_admin(gateway());
+    let ci = gateway.service(&admin.org, "mcps:read mcps:invoke");
     Scene { gateway, admin, ci }
 }
 

@@ -4,15 +4,13 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members},
+    given::{ALL_SCOPES, ENOUGH, items, members, serve_admin},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn holds_are_laid_listed_and_lifted_by_admins_of_the_org() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let auditor = gateway.user(&org, "auditor", "audit:read audit:export");
+    let (gateway, admin) = serve_admin(gateway());
+    let auditor = gateway.user(&admin.org, "auditor", "audit:read audit:export");
     let elsewhere = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
     let body = json!({"reason": "case 4711", "actor": auditor.id, "from": "2026-01-01T00:00:00Z"});
     let lay = async |who, body: &serde_json::Value| {

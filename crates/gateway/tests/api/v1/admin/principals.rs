@@ -9,14 +9,12 @@ use tokio::join;
 use super::{latest_change, patch};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve},
+    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, serve_admin},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_programs_are_made_listed_and_changed() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let (gateway, admin) = serve_admin(gateway());
     let service =
         json!({"name": "ci", "kind": "service", "scopes": "mcps:read", "groups": ["ops"]});
 
@@ -51,9 +49,7 @@ async fn people_and_programs_are_made_listed_and_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_is_paged_and_filtered() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let (gateway, admin) = serve_admin(gateway());
     for name in ["a", "b", "c"] {
         let body = json!({"name": name}).to_string();
         assert_eq!(gateway.post(&admin, "/v1/principals", &body).await.status, 201);
@@ -152,11 +148,9 @@ async fn an_org_keeps_an_admin() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_account_gives_nobody_more_than_it_has() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let weak = gateway.service(&org, "admin mcps:read");
-    let member = gateway.user(&org, "member", "mcps:read");
+    let (gateway, admin) = serve_admin(gateway());
+    let weak = gateway.service(&admin.org, "admin mcps:read");
+    let member = gateway.user(&admin.org, "member", "mcps:read");
     let strong = json!({"name": "s", "kind": "service", "scopes": "mcps:read mcps:invoke"});
     let strong = gateway.post(&admin, "/v1/principals", &strong.to_string()).await;
     let strong = strong.at("/data/id").as_str().unwrap();
@@ -229,10 +223,8 @@ async fn only_what_admins_may_change_is_read_from_a_body() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disabled_principal_is_refused_at_once_and_its_tokens_work_again_later() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let agent = gateway.service(&org, "mcps:read");
+    let (gateway, admin) = serve_admin(gateway().sample());
+    let agent = gateway.service(&admin.org, "mcps:read");
     let path = format!("/v1/principals/{}", agent.id);
     gateway.get(&agent, "/v1/mcps").await.ok();
 

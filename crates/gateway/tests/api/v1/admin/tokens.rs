@@ -7,15 +7,13 @@ use serde_json::{Value, json};
 use super::latest_change;
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, is_id, items, members, serve},
+    given::{ENOUGH, is_id, items, members, serve, serve_admin},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_told_once_and_works_until_it_is_revoked() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let agent = gateway.service(&org, "mcps:read mcps:invoke");
+    let (gateway, admin) = serve_admin(gateway().sample());
+    let agent = gateway.service(&admin.org, "mcps:read mcps:invoke");
     let body = json!({"principal_id": agent.id, "scopes": "mcps:read", "expires_in": 3600,
         "label": "nightly", "allowed_from": ["127.0.0.0/8"]});
 
@@ -65,11 +63,9 @@ async fn no_list_shows_a_secret_or_its_hash() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_are_filtered_by_principal_kind_and_state() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let agent = gateway.service(&org, "mcps:read");
-    let other = gateway.service(&org, "mcps:invoke");
+    let (gateway, admin) = serve_admin(gateway());
+    let agent = gateway.service(&admin.org, "mcps:read");
+    let other = gateway.service(&admin.org, "mcps:invoke");
     gateway.delete(&admin, &format!("/v1/tokens/{}", other.token_id)).await.ok();
     let found = async |query: &str| {
         let page = gateway.get(&admin, &format!("/v1/tokens?{query}")).await;
@@ -95,11 +91,9 @@ async fn tokens_are_filtered_by_principal_kind_and_state() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_is_made_that_does_more_than_its_account_or_its_maker() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let agent = gateway.service(&org, "mcps:read mcps:invoke");
-    let root = gateway.service(&org, "admin mcps:read");
+    let (gateway, admin) = serve_admin(gateway());
+    let agent = gateway.service(&admin.org, "mcps:read mcps:invoke");
+    let root = gateway.service(&admin.org, "admin mcps:read");
     let elsewhere = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read");
     let make = async |who: &Principal, body: Value| {
         let answer = gateway.post(who, "/v1/tokens", &body.to_string()).await;

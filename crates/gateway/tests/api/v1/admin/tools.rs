@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::latest_change;
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, until},
+    given::{ALL_SCOPES, ENOUGH, items, members, serve_admin, until},
 };
 
 const LEGACY: &str = "protocol = \"legacy\"";
@@ -21,10 +21,8 @@ fn saying(description: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_sees_the_difference_and_accepts_the_version_that_was_reviewed() {
     let server = McpServer::start(vec![saying("Adds."), tool("b")]).await;
-    let gateway = gateway().http("other", &server.url(), LEGACY).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let member = gateway.user(&org, "member", "mcps:read");
+    let (gateway, admin) = serve_admin(gateway().http("other", &server.url(), LEGACY));
+    let member = gateway.user(&admin.org, "member", "mcps:read");
     let status = async |wanted: &str| {
         let ask = || gateway.get(&admin, "/v1/mcps/other:a");
         until(ask, |it| it.at("/data/status") == wanted).await

@@ -11,14 +11,14 @@ use crate::{
 };
 
 /// A token made from this one, with this body.
-async fn exchange(it: &Trusting, from: &str, body: &Value) -> (String, String) {
+async fn derive_token(it: &Trusting, from: &str, body: &Value) -> (String, String) {
     let answer = it.exchange(from, body).await.ok();
     (text(&answer, "/data/access_token"), text(&answer, "/data/token_id"))
 }
 
 /// A token through which `actor` acts for the subject of `from`.
 async fn delegate(it: &Trusting, from: &str, actor: &str) -> String {
-    exchange(it, actor, &json!({"subject_token": from})).await.0
+    derive_token(it, actor, &json!({"subject_token": from})).await.0
 }
 
 /// Starts the gateway again with another configuration.
@@ -48,10 +48,10 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
     let mut it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let (first, _) = it.login("ana", &[]).await;
-    let (second, _) = exchange(&it, &first, &Value::Null).await;
-    let (third, _) = exchange(&it, &second, &json!({"scope": "mcps:read"})).await;
+    let (second, _) = derive_token(&it, &first, &Value::Null).await;
+    let (third, _) = derive_token(&it, &second, &json!({"scope": "mcps:read"})).await;
     let through = delegate(&it, &third, &agent).await;
-    let (last, _) = exchange(&it, &through, &Value::Null).await;
+    let (last, _) = derive_token(&it, &through, &Value::Null).await;
     let chain = [&first, &second, &third, &through, &last];
     for token in chain {
         assert_eq!(it.status(token).await, 200);
@@ -71,9 +71,9 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
 async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
     let mut it = Trusting::start("");
     let scope = json!({"scope": "mcps:read mcps:invoke"});
-    let (first, _) = exchange(&it, &it.job(), &scope).await;
-    let (second, _) = exchange(&it, &first, &scope).await;
-    let (third, _) = exchange(&it, &second, &scope).await;
+    let (first, _) = derive_token(&it, &it.job(), &scope).await;
+    let (second, _) = derive_token(&it, &first, &scope).await;
+    let (third, _) = derive_token(&it, &second, &scope).await;
     assert_eq!(list_items(&it.gateway, &third).await.status, 200);
 
     let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
@@ -95,10 +95,10 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     let ci = operators(&it.gateway, &it.ci);
     let agent = operators(&it.gateway, &it.agent);
     let (first, _) = it.login("ana", &[]).await;
-    let (second, _) = exchange(&it, &first, &Value::Null).await;
-    let (third, _) = exchange(&it, &second, &Value::Null).await;
+    let (second, _) = derive_token(&it, &first, &Value::Null).await;
+    let (third, _) = derive_token(&it, &second, &Value::Null).await;
     let through = delegate(&it, &third, &agent).await;
-    let (narrowed, _) = exchange(&it, &through, &Value::Null).await;
+    let (narrowed, _) = derive_token(&it, &through, &Value::Null).await;
 
     for subject in [&first, &second, &third, &through, &narrowed] {
         let refused = it.exchange(&ci, &json!({"subject_token": subject})).await;
@@ -156,9 +156,9 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
     let answer = it.logged_in("ana", &[]).await;
     let root = text(&answer, "/data/access_token");
     let root_id = text(&answer, "/data/token_id");
-    let (child, child_id) = exchange(&it, &root, &Value::Null).await;
-    let (sibling, sibling_id) = exchange(&it, &root, &Value::Null).await;
-    let (grandchild, grandchild_id) = exchange(&it, &child, &Value::Null).await;
+    let (child, child_id) = derive_token(&it, &root, &Value::Null).await;
+    let (sibling, sibling_id) = derive_token(&it, &root, &Value::Null).await;
+    let (grandchild, grandchild_id) = derive_token(&it, &child, &Value::Null).await;
     let delegated = delegate(&it, &child, &agent).await;
 
     for (bearer, above) in [
