@@ -44,8 +44,7 @@ impl Site {
     pub(crate) async fn browser(&self) -> Browser<'_> {
         let browser = Browser::new(&self.gateway);
         let (_, code) = self.link();
-        let page = browser.submit("/login/link", &[("code", &code)]).await;
-        assert_eq!(page.status, 200, "{}", page.text);
+        browser.submit("/login/link", &[("code", &code)]).await.ok();
         browser
     }
 

@@ -13,8 +13,7 @@ async fn the_log_is_shown_compared_and_exported_by_those_who_may() {
     assert!(page.text.contains("Signed note"), "{}", page.text);
     assert!(page.text.contains("portcullis audit verify export.jsonl --key"), "{}", page.text);
     assert!(page.text.contains("Nothing was exported yet"), "{}", page.text);
-    let older = admin.open("/console/log/checkpoint?since=1").await;
-    assert_eq!(older.status, 200, "{}", older.text);
+    let older = admin.open("/console/log/checkpoint?since=1").await.ok();
     assert!(older.text.contains("\"consistency\""), "{}", older.text);
     let beyond = admin.open("/console/log/checkpoint?since=1000000").await;
     assert_eq!(beyond.status, 400, "{}", beyond.text);
@@ -34,8 +33,7 @@ async fn the_log_is_shown_compared_and_exported_by_those_who_may() {
     )
     .await;
     let path = link(&ready, "/console/log/exports/exp_");
-    let file = admin.open(&path).await;
-    assert_eq!(file.status, 200, "{}", file.text);
+    let file = admin.open(&path).await.ok();
     assert!(file.text.starts_with('{') && file.text.contains("\"manifest\""), "{}", file.text);
 
     let stolen = hidden(&member.open("/console/sessions").await, "form_token");

@@ -94,6 +94,5 @@ async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
     let gold = json!({"groups": ["mcp-admins"], "acr": "urn:acme:gold"});
     let page = browser.open(&site.logged_in(&at, "ana", &gold)).await.ok();
     assert!(page.text.contains("url=/oauth/authorize?"), "{}", page.text);
-    let asked = browser.open(&ask("admin%20mcps:read")).await;
-    assert_eq!(asked.status, 200, "{}", asked.text);
+    browser.open(&ask("admin%20mcps:read")).await.ok();
 }
