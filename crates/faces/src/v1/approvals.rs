@@ -67,8 +67,8 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handle
 
 /// Decides about an approval.
 ///
-/// For people in one of its groups and for admins, who neither asked for the call nor act for whoever
-/// did.
+/// For people in one of its groups and for admins, who neither asked for the call nor act for the
+/// principal who did.
 #[utoipa::path(
     post, path = "/v1/approvals/{id}/decision", tag = "approvals", operation_id = "decide_approval",
     params(("id" = String, Path, description = "`apr_` and a ULID")),

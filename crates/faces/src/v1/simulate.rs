@@ -46,7 +46,7 @@ pub(crate) struct SimulateRequest {
     /// One call instead of `requests`: its arguments.
     #[schema(value_type = Option<Object>)]
     input: Option<Value>,
-    /// One call instead of `requests`: who calls; asking as somebody else needs `admin`.
+    /// One call instead of `requests`: who calls; asking as another principal needs `admin`.
     #[schema(value_type = Option<Object>)]
     principal: Option<Value>,
     /// Recorded calls: `{from?, to?, filter?, event_ids?, sample?, limit?, cursor?}`.

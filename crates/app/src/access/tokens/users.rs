@@ -72,7 +72,7 @@ impl Access {
     }
 
     /// Makes the subject known as the person whom the identity provider keeps. Rejects it if that person is known by
-    /// another subject of the issuer already: what the provider writes later gives nobody what another one has.
+    /// another subject of the issuer already: what the provider writes later gives no user what another one has.
     async fn join(
         &self,
         party: &Party,

@@ -151,7 +151,7 @@ struct TokenPrincipal {
     id: PrincipalId,
     /// The principal that acts through it.
     via: Option<PrincipalId>,
-    /// Absent when nobody acts through it.
+    /// Absent when no principal acts through it.
     #[serde(skip_serializing_if = "Option::is_none")]
     act: Option<Act>,
 }
