@@ -172,9 +172,12 @@ impl Store {
         span: &mut Span,
     ) -> Result<bool, StoreError> {
         let mut found: Option<i64> = None;
+        // PostgreSQL plans it for its value: a plan for any value walks the whole log for one that is in no event.
+        let is_prepared = matches!(self.db, Db::Sqlite { .. });
         for (column, value) in values {
             let next: Option<i64> = read!(self, org, |conn| {
                 sqlx::query_scalar(next_in(&self.db, order, *column))
+                    .persistent(is_prepared)
                     .bind(org.to_string())
                     .bind(value)
                     .bind(span.low)
