@@ -422,33 +422,3 @@ on_both! {
         }
     }
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_actor_without_events_is_found_to_have_none_without_a_walk_of_the_log() {
-    Database::on_postgres(async |db| {
-        let org = given::org(&db.store, 1).await;
-        let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
-        for event in &mut events {
-            event.actor_id = Some(given::id("usr", 2));
-        }
-        append_all(&db.store, events).await;
-        db.store.seal(org, leaf).await.unwrap();
-        db.execute("ANALYZE audit_events").await;
-        let nobody = EventActor::Principal(given::id("usr", 3));
-        let filter = EventFilter { actor: Some(nobody), ..EventFilter::default() };
-
-        // More often than a statement is planned anew while it stays prepared.
-        for _ in 0..20 {
-            assert_eq!(list(&db.store, org, &filter, EventOrder::Descending).await, [0_i64; 0]);
-        }
-
-        // The statistics of a connection are complete when it has ended.
-        db.store.close().await;
-        db.execute(
-            "DO $$ BEGIN ASSERT (SELECT SUM(idx_tup_read) < 30000 FROM pg_stat_user_indexes \
-             WHERE relname LIKE 'audit_events%' AND indexrelname LIKE '%position_idx'); END $$",
-        )
-        .await;
-    })
-    .await;
-}

@@ -263,24 +263,3 @@ on_both! {
         assert_eq!(written, Ok(()));
     }
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ends_of_intents_are_found_by_id_however_many_were_deleted_since_the_last_vacuum() {
-    Database::on_postgres(async |db| {
-        let (org, writer, tasks) = start_writer(&db.store).await;
-        for n in 0..20 {
-            writer.intent(intent(org, n), soon()).await.unwrap();
-            writer.finish(event(org, n), soon()).await.unwrap();
-        }
-
-        // The statistics of a connection are complete when it has ended.
-        drop((writer, tasks));
-        db.store.close().await;
-        db.execute(
-            "DO $$ BEGIN ASSERT (SELECT seq_scan < 5 AND idx_scan >= 20 FROM pg_stat_user_tables \
-             WHERE relname = 'audit_intents'); END $$",
-        )
-        .await;
-    })
-    .await;
-}

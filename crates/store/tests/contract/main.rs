@@ -14,6 +14,7 @@ mod approvals_stories;
 mod approvals_used;
 mod audit_counts;
 mod audit_events;
+mod audit_plans;
 mod audit_seal;
 mod audit_tree;
 mod audit_writer;
