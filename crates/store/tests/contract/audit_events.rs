@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
+    time::Duration,
 };
 
 use portcullis_core::{
@@ -13,7 +14,8 @@ use portcullis_core::{
     id::{EventId, OrgId},
 };
 use portcullis_store::{
-    EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store, TextColumn, Visibility,
+    DatabaseSettings, EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store,
+    TextColumn, Visibility,
 };
 
 use tokio::task::JoinSet;
@@ -99,7 +101,7 @@ async fn walks_while_it_grows(
                 break;
             }
             // Readers that never rest leave two processors nothing for new connections.
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         walks.push(walk);
         if is_last {
@@ -140,9 +142,11 @@ on_both! {
         let org = given::org(&db.store, 1).await;
         let me = EventActor::Principal(given::id("usr", 1));
         let mine = EventFilter { actor: Some(me), ..EventFilter::default() };
+        // On SQLite they poll for their turn to write, which takes long on a busy machine.
+        let settings = DatabaseSettings { wait: Duration::from_secs(30), ..db.settings.clone() };
         let mut stores = Vec::new();
         for _ in 0..NODES {
-            stores.push(Store::open(&db.settings).await.unwrap());
+            stores.push(Store::open(&settings).await.unwrap());
         }
         let mut readers = JoinSet::new();
         for filter in [EventFilter::default(), mine] {
