@@ -24,6 +24,8 @@ pub(crate) enum Reach {
     Near,
     /// The detector sees for itself.
     Here,
+    /// The same, also in the middle of a word: it looks for names.
+    Within,
     /// The same, and all of the value when it is a key.
     Value,
 }
@@ -52,9 +54,9 @@ impl Reach {
             Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
             Shape::Number { .. } => Reach::Near,
             Shape::Value { .. } => Reach::Value,
+            Shape::Around { .. } => Reach::Within,
             Shape::At(_)
             | Shape::Digits { .. }
-            | Shape::Around { .. }
             | Shape::Start { .. }
             | Shape::Run(_)
             | Shape::Colons => Reach::Here,
@@ -73,15 +75,15 @@ impl Reach {
                 literal.start.saturating_sub(words::AFTER + LONGEST)
                     ..literal.start + words::BEFORE + 1
             }
-            Reach::Here | Reach::Value => literal.clone(),
+            Reach::Here | Reach::Within | Reach::Value => literal.clone(),
         }
     }
 
-    /// Returns true if a literal that begins with a letter or a digit may wake in the middle of a word. Those
-    /// of built-in detectors do not: to look for them, every third letter would have to be looked at.
+    /// Returns true if a literal that begins with a letter or a digit may wake in the middle of a word. Of
+    /// built-in detectors few do: to look for all of them, every third letter would have to be looked at.
     pub(crate) fn begins_anywhere(self) -> bool {
         match self {
-            Reach::Own { .. } => true,
+            Reach::Own { .. } | Reach::Within => true,
             Reach::Across { .. }
             | Reach::From { .. }
             | Reach::Mark { .. }
@@ -96,7 +98,11 @@ impl Reach {
     /// vendors when a word begins with them.
     pub(super) fn admits(self, text: &[u8], literal: &Range<usize>) -> bool {
         match self {
-            Reach::Across { .. } | Reach::Own { .. } | Reach::Mark { .. } | Reach::Here => true,
+            Reach::Across { .. }
+            | Reach::Own { .. }
+            | Reach::Mark { .. }
+            | Reach::Here
+            | Reach::Within => true,
             Reach::From { .. } => match text.get(..literal.start) {
                 Some([.., b'\\', b'n' | b'r' | b't'] | []) | None => true,
                 Some([.., before]) => !is_word(*before),
@@ -120,7 +126,11 @@ impl Reach {
         match self {
             Reach::Beyond { after } => Some(after),
             Reach::Near | Reach::Own { .. } | Reach::Value => Some(BELOW),
-            Reach::Across { .. } | Reach::From { .. } | Reach::Mark { .. } | Reach::Here => None,
+            Reach::Across { .. }
+            | Reach::From { .. }
+            | Reach::Mark { .. }
+            | Reach::Here
+            | Reach::Within => None,
         }
     }
 }

@@ -50,7 +50,7 @@ impl Scanner {
             }
             for (active, reach) in self.wakes.get(index).into_iter().flatten() {
                 let owner = self.active.get(usize::from(*active));
-                if let Reach::Here = reach {
+                if let Reach::Here | Reach::Within = reach {
                     meter.wake(literal.start);
                     meter.spend(if owner.is_some_and(Active::reads) { READ } else { LOOK });
                     let found = self.find_around(body, *active, segment, &literal);
@@ -160,6 +160,7 @@ impl Scanner {
             | Reach::Beyond { .. }
             | Reach::Near
             | Reach::Here
+            | Reach::Within
             | Reach::Value => None,
         };
         let home = body.segment(index)?;

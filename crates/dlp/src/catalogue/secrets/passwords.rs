@@ -138,6 +138,7 @@ pub(super) const ALL: &[Detector] = &[Detector {
     "user,password\nada,hunter\nbob,letmein",
     "the password for the printer is n0t4real",
     r#"{"contraseña": "n0t a real 0ne"}"#,
+    "dbpassword=n0t-A-real-0ne",
 ])
 .passes(&[
     "password: real_key",
