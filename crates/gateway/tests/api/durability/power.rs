@@ -94,6 +94,27 @@ async fn sequences(gateway: &Gateway, who: &Principal) -> Vec<u64> {
     }
 }
 
+/// A gateway on a disk whose power can be cut, and the calls of its clients.
+struct Scene {
+    power: PowerCut,
+    upstream: Hostile,
+    gateway: Gateway,
+    who: Principal,
+    client: Client,
+    answered: Answered,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let power = PowerCut::build();
+        let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
+        let builder = power.on(gateway().http("up", &upstream.url(), ""));
+        let (gateway, who) = serve_as("mcps:invoke audit:read", builder);
+        let client = Client::builder().no_proxy().build().expect("a client");
+        Self { power, upstream, gateway, who, client, answered: Answered::default() }
+    }
+}
+
 /// The keys of a caller in a round.
 fn keys(round: usize, caller: usize, calls: usize) -> impl Iterator<Item = String> {
     (0..calls).map(move |number| format!("{round}-{caller}-{number}"))
@@ -134,12 +155,7 @@ async fn check(gateway: &Gateway, who: &Principal, upstream: &Hostile, answered:
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
-    let power = PowerCut::build();
-    let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
-    let (mut gateway, who) =
-        serve_as("mcps:invoke audit:read", power.on(gateway().http("up", &upstream.url(), "")));
-    let client = Client::builder().no_proxy().build().expect("a client");
-    let answered = Answered::default();
+    let Scene { power, upstream, mut gateway, who, client, answered } = Scene::start().await;
 
     for round in 0..ROUNDS {
         let url = gateway.url().to_owned();
@@ -168,12 +184,7 @@ async fn what_was_answered_survives_a_power_cut_and_no_key_is_called_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_while_the_log_file_is_carried_over_leaves_the_log_whole() {
-    let power = PowerCut::build();
-    let upstream = Hostile::start(vec![tool("echo", Script::Echo)]).await;
-    let (mut gateway, who) =
-        serve_as("mcps:invoke audit:read", power.on(gateway().http("up", &upstream.url(), "")));
-    let client = Client::builder().no_proxy().build().expect("a client");
-    let answered = Answered::default();
+    let Scene { power, upstream, mut gateway, who, client, answered } = Scene::start().await;
 
     // The first and the second page, one among them, and one of the last.
     for (round, write) in [1, 2, 200, 1_500].into_iter().enumerate() {
