@@ -23,7 +23,7 @@ use super::{
     responses((status = 200, description = "the process lives", body = One<Health>))
 )]
 pub(super) async fn healthz() -> Outcome {
-    Outcome::data(&Health { status: "ok" })
+    Outcome::data(&Health { status: "ok", policies: None })
 }
 
 /// Says whether calls can be governed: the audit log writable, the store readable, not draining.
@@ -39,7 +39,10 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
     match gateway.app.nodes.ready().await {
-        Ok(()) => Outcome::data(&Health { status: "ready" }),
+        Ok(()) => {
+            let failed = !gateway.app.policies.policy_set().1.errors.is_empty();
+            Outcome::data(&Health { status: "ready", policies: failed.then_some("reload_failed") })
+        }
         Err(refusal) => refusal.into(),
     }
 }
@@ -49,6 +52,9 @@ pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
 pub(super) struct Health {
     /// `ok` or `ready`.
     status: &'static str,
+    /// `reload_failed` if the policy folder could not be loaded: calls are decided by the set before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policies: Option<&'static str>,
 }
 
 /// The OpenAPI 3.1 document of this API.

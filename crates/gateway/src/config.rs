@@ -264,6 +264,11 @@ impl Config {
         self.data_dir.join("policies.last-good.json")
     }
 
+    /// File with the result of the last reload of a serving node.
+    pub(crate) fn reload_report_file(&self) -> PathBuf {
+        self.data_dir.join("policies.reload.json")
+    }
+
     /// File of the policies that are switched off for a while.
     pub(crate) fn overrides_file(&self) -> PathBuf {
         self.data_dir.join("policies.overrides.json")

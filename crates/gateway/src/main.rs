@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod dlp_watch;
 mod policy_watch;
+mod reload_report;
 mod serve;
 mod telemetry;
 mod tls;

@@ -3,7 +3,7 @@
 use std::{
     fs,
     os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -16,7 +16,11 @@ use tokio::{
     time::{Instant, MissedTickBehavior, timeout_at},
 };
 
-use crate::boot::{Node, detach};
+use crate::{
+    boot::{Node, detach},
+    config::Config,
+    reload_report::ReloadReport,
+};
 
 /// Editors and deployments write several files: wait until they are done.
 const SETTLE: Duration = Duration::from_millis(250);
@@ -28,8 +32,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 type PolicyFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Watches `folder` as long as the node lives. Fails if it cannot be watched.
-pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), PolicyFailure> {
+/// Watches the policy folder as long as the node lives. Fails if it cannot be watched.
+pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), PolicyFailure> {
+    let (folder, file) = (config.policy_folder(), config.reload_report_file());
     let (bell, changes) = mpsc::channel(1);
     let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the folder is no change of it; a full channel already holds the news.
@@ -37,12 +42,36 @@ pub(crate) fn watch(folder: &Path, node: &Node) -> Result<(), PolicyFailure> {
             let _ = bell.try_send(());
         }
     })?;
-    let mut watched = WatchedFolder { sentry, folder: folder.to_owned(), seen: None };
+    let mut watched = WatchedFolder { sentry, folder, seen: None };
     watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
     let policies = Arc::clone(&node.app.policies);
-    detach(reload_on(watched, changes, hangup, policies));
+    detach(reload_on(watched, changes, hangup, ReportedReloads { policies, file, ordered: 0 }));
     Ok(())
+}
+
+/// Reloads whose results stand in a file for the commands.
+struct ReportedReloads {
+    policies: Arc<Policies>,
+    file: PathBuf,
+    ordered: u64,
+}
+
+impl ReportedReloads {
+    async fn reload(&mut self, reloading: Reloading) {
+        // Errors are logged and kept to be shown.
+        let errors = self.policies.reload_policies(reloading).await.err().unwrap_or_default();
+        self.ordered += u64::from(reloading == Reloading::Ordered);
+        let report = ReloadReport {
+            process: i32::try_from(std::process::id()).unwrap_or_default(),
+            ordered: self.ordered,
+            policy_set: self.policies.policy_set().0.version().to_owned(),
+            errors: errors.iter().map(ToString::to_string).collect(),
+        };
+        if let Err(error) = report.write(&self.file) {
+            tracing::error!(%error, "the result of the reload cannot be written for the commands");
+        }
+    }
 }
 
 /// The folder that is watched, told apart from another of its name.
@@ -88,7 +117,7 @@ async fn reload_on(
     mut watched: WatchedFolder,
     mut changes: mpsc::Receiver<()>,
     mut hangup: Signal,
-    policies: Arc<Policies>,
+    mut reloads: ReportedReloads,
 ) {
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -103,15 +132,14 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() && !policies.overrides_changed() {
+                if !watched.moved() && !reloads.policies.overrides_changed() {
                     continue;
                 }
                 Reloading::Noticed
             }
         };
         settle(&mut changes).await;
-        // What was wrong is logged and kept to be shown.
-        let _ = policies.reload_policies(reloading).await;
+        reloads.reload(reloading).await;
     }
 }
 

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use portcullis_core::{
     dlp::Engine,
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
-    tool::Tool,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Policies, reload::Ground};
 
-/// The most failures that are told.
-const MAX_TOLD: usize = 100;
+/// The most failures, and the most cases that were not run, that are listed.
+const MAX_LISTED: usize = 100;
 
 /// Results of the cases beside the policies.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
@@ -24,10 +23,12 @@ pub struct CaseReport {
     pub passed: usize,
     /// Not as expected, or not understood.
     pub failed: usize,
-    /// Not asked: the provider of the tool has not told its tools.
+    /// Not run: this node does not know the tool.
     pub skipped: usize,
     /// Failures, at most the first hundred.
     pub failures: Vec<PolicyError>,
+    /// Cases that were not run, with the reason, at most the first hundred.
+    pub not_run: Vec<PolicyError>,
 }
 
 /// End of one case.
@@ -35,26 +36,16 @@ pub struct CaseReport {
 pub(crate) enum CaseEnd {
     Passed,
     Failed(Option<PolicyError>),
-    /// Not asked: the provider of the tool has not told its tools.
-    Skipped,
+    /// Not run: the tool is not known here. The error names the place and the reason.
+    Skipped(Option<PolicyError>),
 }
 
 /// Judges the cases of a file against a set.
 pub(crate) type RunCases =
     fn(&PolicyFile, &Arc<PolicySet>, &Rehearsal<'_>) -> Result<Vec<CaseEnd>, PolicyError>;
 
-/// Tool that a name stands for.
-#[derive(Debug, Clone)]
-pub(crate) enum RehearsedTool {
-    Tool(Arc<Tool>),
-    /// Its provider has not listed its tools yet.
-    NotYet,
-    Nothing,
-}
-
-/// Tools, DLP engine and bindings to judge rehearsed calls.
+/// DLP engine and tools to judge rehearsed calls.
 pub(crate) struct Rehearsal<'a> {
-    pub(crate) tools: &'a dyn Fn(&str) -> RehearsedTool,
     pub(crate) engine: &'a Engine,
     pub(crate) ground: Ground<'a>,
 }
@@ -74,8 +65,7 @@ impl Policies {
         let dlp = self.screening.dlp();
         let detectors = dlp.engine().names();
         let ground = Ground { catalogue, detectors: &detectors, now: self.base.clock.now() };
-        let tools = |id: &str| self.resolve(id);
-        let rehearsal = Rehearsal { tools: &tools, engine: dlp.engine(), ground };
+        let rehearsal = Rehearsal { engine: dlp.engine(), ground };
         for file in files {
             match (self.run_cases)(file, set, &rehearsal) {
                 Ok(cases) => cases.into_iter().for_each(|end| report.count(end)),
@@ -95,6 +85,7 @@ impl Policies {
         for error in &report.failures {
             tracing::error!(%error, "the policies in force fail a test case");
         }
+        report.warn_of_cases_not_run();
         policies.rehearsed.store(Arc::new(report));
     }
 
@@ -103,17 +94,6 @@ impl Policies {
     pub fn case_report(&self) -> Arc<CaseReport> {
         self.rehearsed.load_full()
     }
-
-    fn resolve(&self, id: &str) -> RehearsedTool {
-        if let Some((tool, _)) = self.catalogue.tools.load().get(id) {
-            return RehearsedTool::Tool(Arc::clone(tool));
-        }
-        let provider = id.split_once(':').and_then(|(slug, _)| self.catalogue.providers.get(slug));
-        match provider {
-            Some(provider) if provider.state().tools.is_none() => RehearsedTool::NotYet,
-            Some(_) | None => RehearsedTool::Nothing,
-        }
-    }
 }
 
 impl CaseReport {
@@ -121,13 +101,25 @@ impl CaseReport {
         match end {
             CaseEnd::Passed => self.passed += 1,
             CaseEnd::Failed(error) => self.fail(error),
-            CaseEnd::Skipped => self.skipped += 1,
+            CaseEnd::Skipped(error) => {
+                self.skipped += 1;
+                if self.not_run.len() < MAX_LISTED {
+                    self.not_run.extend(error);
+                }
+            }
+        }
+    }
+
+    /// Logs the cases that say nothing about the set, because this node does not know their tools.
+    pub(crate) fn warn_of_cases_not_run(&self) {
+        for error in &self.not_run {
+            tracing::warn!(%error, "a test case of the policies is not run");
         }
     }
 
     fn fail(&mut self, error: Option<PolicyError>) {
         self.failed += 1;
-        if self.failures.len() < MAX_TOLD {
+        if self.failures.len() < MAX_LISTED {
             self.failures.extend(error);
         }
     }

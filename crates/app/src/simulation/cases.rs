@@ -11,10 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Location, Spanned};
 
-use super::{
-    Simulation, Subject,
-    rehearsal::{Rehearsal, RehearsedTool},
-};
+use super::{Simulation, Subject, rehearsal::Rehearsal};
 
 /// A file of cases, understood.
 #[derive(Debug)]
@@ -44,8 +41,8 @@ pub struct CaseRun {
     pub line: usize,
     #[serde(skip)]
     column: usize,
-    /// True if the result is as expected; absent if the case was not evaluated because its provider
-    /// has not listed its tools.
+    /// True if the result is as expected; absent if the case was not run because its tool is not known
+    /// here.
     pub passed: Option<bool>,
     /// The simulated call, as the API answers it, or why it could not be judged.
     pub result: Value,
@@ -100,14 +97,9 @@ impl CaseFile {
         let mut known = Vec::with_capacity(asks.len());
         for (ask, place) in asks.iter().zip(&self.places) {
             let told = |why: &str| json!({ "id": ask.id, "tool": ask.tool, "cause": why });
-            match (rehearsal.tools)(&ask.tool) {
-                RehearsedTool::Tool(_) => known.push((ask.clone(), *place)),
-                RehearsedTool::NotYet => {
-                    runs.push(self.ran(*place, None, told("the provider has not told its tools")));
-                }
-                RehearsedTool::Nothing => {
-                    runs.push(self.ran(*place, Some(false), told("there is no such tool")));
-                }
+            match rehearsal.ground.catalogue.find_tool(&ask.tool) {
+                Ok(_) => known.push((ask.clone(), *place)),
+                Err(why) => runs.push(self.ran(*place, None, told(why))),
             }
         }
         let (asks, places): (Vec<_>, Vec<_>) = known.into_iter().unzip();
@@ -142,9 +134,16 @@ impl CaseRun {
     /// The failure as an error of the folder; none when it did not fail.
     #[must_use]
     pub fn failure(&self) -> Option<PolicyError> {
-        if self.passed != Some(false) {
-            return None;
-        }
+        (self.passed == Some(false)).then(|| self.error("test_failed", "is not as expected"))
+    }
+
+    /// The reason why the case was not run, with its place in the folder; none when it was run.
+    #[must_use]
+    pub fn not_run(&self) -> Option<PolicyError> {
+        self.passed.is_none().then(|| self.error("test_not_run", "is not run"))
+    }
+
+    fn error(&self, code: &'static str, end: &str) -> PolicyError {
         let text = |name: &str| self.result.get(name).and_then(Value::as_str);
         let unmet = self.result.pointer("/expectation/unmet").and_then(Value::as_array);
         let unmet = unmet.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
@@ -154,9 +153,8 @@ impl CaseRun {
             unmet.join("; ")
         };
         let name = text("id").or(text("tool")).unwrap_or("a case");
-        let message = format!("`{name}` is not as expected: {what}");
         let place = CasePlace { line: self.line, column: self.column };
-        Some(error(&self.file, place, "test_failed", message))
+        error(&self.file, place, code, format!("`{name}` {end}: {what}"))
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn run_cases(
     let ends = runs.into_iter().map(|run| match run.passed {
         Some(true) => CaseEnd::Passed,
         Some(false) => CaseEnd::Failed(run.failure()),
-        None => CaseEnd::Skipped,
+        None => CaseEnd::Skipped(run.not_run()),
     });
     Ok(ends.collect())
 }

@@ -19,7 +19,7 @@ use super::{
     sets::{BaselineSource, Origins, Sets, based, drafted, told_all},
 };
 use crate::long_work::Stop;
-pub(crate) use crate::policies::rehearsed::{Rehearsal, RehearsedTool};
+pub(crate) use crate::policies::rehearsed::Rehearsal;
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";
@@ -56,12 +56,11 @@ impl Rehearsal<'_> {
         let sets = Sets { live: Arc::clone(live), candidate, baseline, org: None };
         let mut cases = Vec::with_capacity(asks.len());
         for ask in asks {
-            let RehearsedTool::Tool(tool) = (self.tools)(&ask.tool) else {
-                return Err(Refusal::not_found("mcp", &ask.tool));
-            };
+            let tool = self.ground.catalogue.find_tool(&ask.tool);
+            let tool = tool.map_err(|_| Refusal::not_found("mcp", &ask.tool))?;
             let who = ask.who.clone().unwrap_or_else(Who::nobody);
             let principal = Arc::new(Principal::new(identity(who, ORG.to_owned())));
-            cases.push(case(ask, principal, tool, self.ground.now));
+            cases.push(case(ask, principal, Arc::clone(tool), self.ground.now));
         }
         let key = FingerprintKey::new([0; 32]);
         let simulator = Simulator { engine: self.engine, key: &key, node: None, org: None };

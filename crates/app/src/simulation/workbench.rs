@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     CaseFile, CaseRun, Simulation,
-    rehearsal::{Rehearsal, RehearsedTool},
+    rehearsal::Rehearsal,
     replay::explained::{EventExplanation, Explainer},
     report::RequestReport,
 };
@@ -28,8 +28,6 @@ use crate::{
 #[derive(Debug)]
 pub struct Workbench {
     tools: BTreeMap<String, Arc<Tool>>,
-    /// The providers that did not tell their tools.
-    silent: Vec<ProviderSlug>,
     catalogue: Catalogue,
     dlp: Engine,
     now: Timestamp,
@@ -110,9 +108,7 @@ impl Workbench {
     fn of(known: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)>, dlp: Engine, now: Timestamp) -> Self {
         let tools = known.iter().filter_map(|(_, tools)| tools.as_ref()).flatten();
         let tools = tools.map(|tool| (tool.id.to_string(), Arc::clone(tool))).collect();
-        let silent = known.iter().filter(|(_, tools)| tools.is_none());
-        let silent = silent.map(|(slug, _)| slug.clone()).collect();
-        Self { tools, silent, catalogue: Catalogue::new(known), dlp, now }
+        Self { tools, catalogue: Catalogue::new(known), dlp, now }
     }
 
     /// The same with the names of the webhooks that policies may name.
@@ -175,14 +171,9 @@ impl Workbench {
     }
 
     fn rehearsed<T>(&self, work: impl FnOnce(&Rehearsal<'_>) -> T) -> T {
-        let called = |id: &str| match self.tools.get(id) {
-            Some(tool) => RehearsedTool::Tool(Arc::clone(tool)),
-            None if self.silent.iter().any(|slug| is_of(id, slug)) => RehearsedTool::NotYet,
-            None => RehearsedTool::Nothing,
-        };
         let detectors = self.dlp.names();
         let ground = self.ground(&detectors);
-        work(&Rehearsal { tools: &called, engine: &self.dlp, ground })
+        work(&Rehearsal { engine: &self.dlp, ground })
     }
 }
 
@@ -202,11 +193,6 @@ async fn list_tools(
             Err(format!("no answer within {seconds} s (`server.provider_patience_seconds`)"))
         }
     }
-}
-
-/// Returns true if the id of a tool names this provider.
-fn is_of(id: &str, slug: &ProviderSlug) -> bool {
-    id.split_once(':').is_some_and(|(provider, _)| provider == slug.as_str())
 }
 
 fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Tool), String> {

@@ -40,6 +40,8 @@ struct HomePage {
 struct Condition {
     /// The reason that no calls are taken, if none are.
     trouble: Option<String>,
+    /// The policy folder could not be loaded: the set before it decides.
+    policies_failed: bool,
     providers: usize,
     /// Number of providers that are not connected, and the first of them.
     down: usize,
@@ -133,6 +135,7 @@ impl Guest {
         } else {
             gateway.app.nodes.ready().await.err().map(|refusal| refusal.to_string())
         };
+        let policies_failed = !gateway.app.policies.policy_set().1.errors.is_empty();
         let scope = Some(Scope::ProvidersRead);
         let providers = self.items(scope, "limit=200", v1::providers::list).await;
         let is_down = |provider: &&Json| !provider.is("/status", "connected");
@@ -149,6 +152,6 @@ impl Guest {
         } else {
             None
         };
-        Condition { trouble, providers: providers.len(), down, named, log }
+        Condition { trouble, policies_failed, providers: providers.len(), down, named, log }
     }
 }

@@ -3,7 +3,7 @@
 use portcullis_app::{LastGood, PolicyFolder};
 
 use super::serving;
-use crate::config::Config;
+use crate::{config::Config, reload_report::ReloadReport};
 
 /// Says so if a node serves from the data folder and decides by other policies than those of the folder: it
 /// did not take them, or it has not yet.
@@ -15,9 +15,12 @@ pub(crate) fn outdated(config: &Config) -> Option<String> {
     if written.is_ok_and(|files| files.policies == in_force) {
         return None;
     }
+    let report = ReloadReport::read(&config.reload_report_file(), process).unwrap_or_default();
+    let causes: Vec<String> = report.errors.iter().map(|error| format!("\n  {error}")).collect();
     Some(format!(
         "the node that serves here (process {process}) decides by the policies that were last in force, not \
-         by those in `{}`; its log and `GET /v1/policies` say why",
-        folder.display()
+         by those in `{}`; its log and `GET /v1/policies` say why{}",
+        folder.display(),
+        causes.concat()
     ))
 }

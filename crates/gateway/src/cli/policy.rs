@@ -53,6 +53,8 @@ pub(super) enum Policy {
     /// Take `disable` back before its time is over
     Enable(switch::Enable),
     /// Make the running gateway take the folder as it is, also when most of it is gone
+    ///
+    /// Waits for the result: exit code 0 if the set is in force, 1 with every error if not.
     Reload(reload::Reload),
 }
 
@@ -70,7 +72,7 @@ impl Policy {
             Self::Tools(tools) => tools.run().await,
             Self::Disable(disable) => disable.run().await,
             Self::Enable(enable) => enable.run().await,
-            Self::Reload(reload) => reload.run(),
+            Self::Reload(reload) => reload.run().await,
         }
     }
 }

@@ -90,7 +90,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());
     }
-    crate::policy_watch::watch(&config.policy_folder(), &node)?;
+    crate::policy_watch::watch(config, &node)?;
     crate::dlp_watch::watch(config, &node)?;
     boot::log_keys::watch(config, &node);
     Ok((node, bound))

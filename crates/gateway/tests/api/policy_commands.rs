@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf, process::Output};
 
 use portcullis_testkit::Gateway;
+use reqwest::Method;
 use serde_json::Value;
 
 use crate::{
@@ -74,7 +75,7 @@ impl Desk {
     }
 }
 
-fn assert_printed(output: &Output, code: i32, part: &str) -> String {
+pub(crate) fn assert_printed(output: &Output, code: i32, part: &str) -> String {
     let (ended, text) = code_and_text(output);
     assert_eq!(ended, code, "{text}");
     assert!(text.contains(part), "`{part}` in {text}");
@@ -311,9 +312,25 @@ async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
     let set = || gateway.get(&who, "/v1/policies");
     until(set, |it| it.at("/data/policy_set/last_reload/status") == "failed").await;
 
-    assert_printed(&run(&gateway, &["policy", "reload"]).await, 0, "");
-    until(set, |it| it.at("/data/policy_set/active").as_u64() == Some(0)).await;
+    assert_printed(&run(&gateway, &["policy", "reload"]).await, 0, "decides by the set sha256:");
+    assert_eq!(set().await.at("/data/policy_set/active").as_u64(), Some(0));
     assert_printed(&run(&gateway, &["policy", "diff"]).await, 0, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_does_not_load_fails_reload_and_is_told_by_every_health_view() {
+    let (gateway, _) = serve(gateway().sample().policies(POLICIES));
+    let ready = async || gateway.send(gateway.request(Method::GET, "/readyz")).await.ok();
+    assert_eq!(ready().await.at("/data").get("policies"), None);
+    fs::write(gateway.folder().join("policies/broken.cedar"), "permit (principal").unwrap();
+
+    let reloaded = run(&gateway, &["policy", "reload"]).await;
+
+    assert_printed(&reloaded, 1, "broken.cedar:1:");
+    assert_printed(&reloaded, 1, "decides by the policies that were last in force");
+    assert_eq!(ready().await.at("/data/policies"), "reload_failed");
+    let validated = run(&gateway, &["policy", "validate"]).await;
+    assert_printed(&validated, 1, "say why\n  broken.cedar:1:");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -88,6 +88,14 @@ impl Catalogue {
         if self.providers.contains_key(slug) { NameLookup::Yes } else { NameLookup::NoProvider }
     }
 
+    /// The tool of this id, or why it is not known here.
+    pub fn find_tool(&self, id: &str) -> Result<&Arc<Tool>, &'static str> {
+        let (slug, _) = id.split_once(':').ok_or("this is no id of a tool")?;
+        let provider = self.providers.get(slug).ok_or("no such provider is configured here")?;
+        let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
+        tools.get(id).ok_or("the provider lists no such tool")
+    }
+
     pub(in crate::policy) fn tool(&self, id: &str) -> NameLookup {
         let Ok(parsed) = id.parse::<ToolId>() else { return NameLookup::NoName };
         if parsed.provider() == Self::RESERVED_PROVIDER {

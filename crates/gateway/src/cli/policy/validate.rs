@@ -125,35 +125,33 @@ impl Validate {
             count(warnings.len(), "warning"),
             set.version()
         ));
-        if tests.total > 0 {
+        if tests.passed + tests.not_run.len() > 0 {
             lines.push(format!(
                 "{} passed, {} not run",
                 count(tests.passed, "case"),
-                tests.skipped()
+                tests.not_run.len()
             ));
         }
-        let valid = !self.strict || warnings.is_empty();
+        let not_run = tests.not_run.iter();
+        lines.extend(not_run.map(|error| format!("warning: {}", line_of(&folder, error))));
+        let warned = warnings.len() + tests.not_run.len();
+        let valid = !self.strict || warned == 0;
         let shown = json!({
             "valid": valid, "errors": [], "warnings": shown, "policy_set": set.version(),
             "unindexed": summary.unindexed,
-            "tests": { "passed": tests.passed, "skipped": tests.skipped() },
+            "tests": { "passed": tests.passed, "skipped": tests.not_run.len(), "not_run": tests.not_run },
         });
         output.record(&shown, &lines.join("\n"))?;
-        if valid { Ok(()) } else { Err(count(warnings.len(), "warning").into()) }
+        if valid { Ok(()) } else { Err(count(warned, "warning").into()) }
     }
 }
 
 /// The cases that stand beside the policies, run.
 #[derive(Default)]
 struct Tests {
-    total: usize,
     passed: usize,
-}
-
-impl Tests {
-    const fn skipped(&self) -> usize {
-        self.total - self.passed
-    }
+    /// Cases about tools that are not known here.
+    not_run: Vec<PolicyError>,
 }
 
 /// The set, if its policies load and do what the cases expect; every error otherwise.
@@ -167,9 +165,9 @@ fn loaded(
     for file in &files.cases {
         match CaseFile::read(file).and_then(|cases| bench.run(&set, &cases)) {
             Ok(runs) => {
-                tests.total += runs.len();
                 tests.passed += runs.iter().filter(|run| run.passed == Some(true)).count();
                 errors.extend(runs.iter().filter_map(CaseRun::failure));
+                tests.not_run.extend(runs.iter().filter_map(CaseRun::not_run));
             }
             Err(error) => errors.push(error),
         }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     gateway,
     given::{ALL_SCOPES, ENOUGH, assert_fails, run, serve, until},
+    policy_commands::assert_printed,
     scene::wait_for_events,
 };
 
@@ -71,9 +72,39 @@ async fn a_set_that_does_not_do_what_a_case_expects_is_not_taken() {
     write(&gateway, "tests/lists.yaml", &CASES.replace("limit: 50", "limit: 500"));
     let mended = set_read(&gateway, &who, "ok").await;
     assert_ne!(mended.at("/data/policy_set/version"), &version);
-    write(&gateway, "tests/lists.yaml", "cases: [{tool: 'sample:nothing', expect: {}}]");
-    let unknown = set_read(&gateway, &who, "failed").await;
-    assert!(unknown.text.contains("there is no such tool"), "{}", unknown.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cases_about_tools_that_the_node_does_not_know_keep_no_forbid_out() {
+    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
+    write_cases(&gateway, &who).await;
+    write(
+        &gateway,
+        "tests/added.yaml",
+        "cases:\n- {tool: 'sample:nothing', expect: {decision: allow}}\n\
+         - {tool: 'added:list', expect: {decision: allow}}",
+    );
+    write(
+        &gateway,
+        "stop.cedar",
+        r#"@id("stop") @reason("Emergency") forbid (principal, action, resource);"#,
+    );
+    write(&gateway, "tests/lists.yaml", "cases: []");
+
+    let reloaded = run(&gateway, &["policy", "reload"]).await;
+
+    assert_printed(&reloaded, 0, "decides by the set sha256:");
+    let taken = set(&gateway, &who).await;
+    assert_eq!(list(&gateway, &who, 5).await.at("/error/details/policy"), "stop");
+    assert_eq!(taken.at("/data/policy_set/tests/skipped"), 2, "{}", taken.text);
+    for (at, line, why) in [(0, 2, "lists no such tool"), (1, 3, "no such provider")] {
+        let case = &taken.at("/data/policy_set/tests/not_run")[at];
+        assert_eq!((&case["path"], &case["line"]), (&json!("tests/added.yaml"), &json!(line)));
+        assert!(case["message"].as_str().unwrap().contains(why), "{case}");
+    }
+    let validated = run(&gateway, &["policy", "validate"]).await;
+    assert_printed(&validated, 0, "tests/added.yaml:2:3: `sample:nothing` is not run");
+    assert_printed(&run(&gateway, &["policy", "validate", "--strict"]).await, 1, "is not run");
 }
 
 #[tokio::test(flavor = "multi_thread")]
