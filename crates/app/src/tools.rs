@@ -202,7 +202,7 @@ impl Tools {
             Unlisted::Call(error)
         })?;
         let org = provider.declared.org;
-        let fresh_for = list.fresh_for;
+        let (fresh_for, peer) = (list.fresh_for, list.peer);
         let definitions = self.definitions(provider, org, list).await.map_err(|error| {
             provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
             Unlisted::Store(error.into())
@@ -213,7 +213,7 @@ impl Tools {
             provider.connected(tools, self.base.clock.now());
             self.bind_again().await;
         }
-        provider.freshness.took(began, fresh_for);
+        provider.freshness.took(began, fresh_for, peer);
         Ok(())
     }
 

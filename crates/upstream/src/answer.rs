@@ -114,6 +114,7 @@ mod tests {
             result: Document::of(result),
             unreadable: Vec::new(),
             is_mended: false,
+            peer: 0,
         })
     }
 

@@ -99,6 +99,18 @@ impl CallError {
         Self { kind: CallErrorKind::Timeout { after }, executed }
     }
 
+    /// The process or session is another one than that which listed the tools.
+    pub(crate) const fn new_peer() -> Self {
+        Self::upstream(UpstreamReason::SessionLost, Executed::No)
+    }
+
+    /// True if nothing was sent because the tools have to be listed and compared first: the process or
+    /// session is another one than that which listed them.
+    #[must_use]
+    pub fn is_new_peer(&self) -> bool {
+        *self == Self::new_peer()
+    }
+
     /// The caller gave the call up.
     pub(crate) const fn cancelled(executed: Executed) -> Self {
         Self::upstream(UpstreamReason::Cancelled, executed)

@@ -77,6 +77,7 @@ impl Http {
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let session = self.session_by(deadline).await?;
+        request.check_peer(session.number)?;
         let trouble = match self.attempt(&session, request, deadline).await {
             Ok(reply) => return Ok(reply),
             Err(trouble) => trouble,
@@ -177,6 +178,11 @@ impl Http {
         self.wire.cause()
     }
 
+    /// Returns true unless there is another session.
+    pub(crate) fn is_peer(&self, number: u64) -> bool {
+        self.current().is_none_or(|session| session.number == number)
+    }
+
     /// Returns true if large answers wait for each other, because one was too large.
     pub(crate) fn takes_turns(&self) -> bool {
         self.wire.turns.are_taken()
@@ -225,7 +231,8 @@ impl Http {
             return Err(CallError::connect_failed());
         }
         let silence = self.call_timeout / 3;
-        let session = Arc::new(Session::open(&self.wire, self.protocol, silence).await?);
+        let session = Session::open(&self.wire, self.protocol, silence).await?;
+        let session = Arc::new(Session { number: self.wire.ids.next(), ..session });
         let known = &mut *self.session.write().unwrap_or_else(PoisonError::into_inner);
         *known = Some(session.clone());
         Ok(session)
@@ -279,7 +286,8 @@ impl Http {
                 return Err(Trouble::Call(ended));
             }
         };
-        of_era(result, session.era).map_err(Trouble::Call)
+        let reply = of_era(result, session.era).map_err(Trouble::Call)?;
+        Ok(Reply { peer: session.number, ..reply })
     }
 
     fn mirror(

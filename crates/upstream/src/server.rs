@@ -68,6 +68,9 @@ pub struct Trace<'a> {
     pub forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
     pub said: Option<&'a ServerWords>,
+    /// Number of the process or session that listed the tool ([`ToolList::peer`]); to another one
+    /// nothing is sent.
+    pub peer: Option<u64>,
 }
 
 impl Server {
@@ -172,16 +175,20 @@ impl Server {
         let link = &self.0.link;
         let mut collector = Collector::new(link.headers());
         let mut cursor: Option<String> = None;
+        let mut peer = None;
         loop {
             let said = ServerWords::default();
             let request = Outgoing {
                 cursor: cursor.as_deref(),
                 said: Some(&said),
+                peer,
                 ..Outgoing::bare(Method::ListTools)
             };
             let page = link.exchange(&request, deadline).await;
             self.0.words.store(said.text().map(|text| Arc::new(text.to_owned())));
-            cursor = collector.add_page(&page.map_err(CallError::before_the_call)?)?;
+            let page = page.map_err(CallError::before_the_call)?;
+            peer = Some(page.peer);
+            cursor = collector.add_page(&page)?;
             self.0.breaker.reached();
             if cursor.is_none() {
                 break;
@@ -219,14 +226,31 @@ impl Server {
             live: trace.live,
             forms: trace.forms,
             said: trace.said,
+            peer: trace.peer,
             ..Outgoing::bare(Method::CallTool)
         };
         if trace.live.is_some_and(Live::is_given_up) {
             return admission.ended(Err(CallError::cancelled(Executed::No)));
         }
         let answer = self.0.link.exchange(&request, deadline).await;
+        if let Err(error) = answer
+            && error.is_new_peer()
+        {
+            // Nothing was sent, which tells nothing of the tool.
+            return Err(error);
+        }
         let admission = admission.crowded(self.0.link.takes_turns());
         admission.ended(answer.and_then(|reply| CallAnswer::of(&reply)))
+    }
+
+    /// Returns true unless there is another process or session than the one of this number
+    /// ([`ToolList::peer`]), as far as that is known without waiting.
+    #[must_use]
+    pub fn is_peer(&self, number: u64) -> bool {
+        match &self.0.link {
+            Link::Http { http, .. } => http.is_peer(number),
+            Link::Stdio(stdio) => stdio.is_peer(number),
+        }
     }
 
     /// Fails if an org's call of this tool would not go out now, because it or the server kept

@@ -117,6 +117,7 @@ impl Stdio {
         deadline: Instant,
     ) -> Result<Reply, CallError> {
         let pipe = self.pipe_by(deadline).await?;
+        request.check_peer(pipe.number)?;
         let first = self.attempt(&pipe, request, deadline).await;
         if first.is_ok() || request.method == Method::CallTool || !pipe.doubt.is_raised() {
             return first;
@@ -160,7 +161,13 @@ impl Stdio {
             pipe.doubt.settle();
         }
         let result = outcome.map_err(|error| request.failed(&error))?;
-        of_era(result, pipe.era())
+        of_era(result, pipe.era()).map(|reply| Reply { peer: pipe.number, ..reply })
+    }
+
+    /// Returns true unless another process lives, as far as that is known at once.
+    pub(crate) fn is_peer(&self, number: u64) -> bool {
+        let Ok(state) = self.0.state.try_lock() else { return true };
+        state.pipe.as_ref().is_none_or(|pipe| pipe.number == number)
     }
 
     /// Returns true while a start is under way.

@@ -32,6 +32,8 @@ pub struct ToolList {
     pub truncated: bool,
     /// For how long the server says this stays true.
     pub fresh_for: Option<Duration>,
+    /// Number of the process or session that listed them: calls go to this one ([`crate::Trace::peer`]).
+    pub peer: u64,
 }
 
 /// A tool that cannot be used.
@@ -132,6 +134,7 @@ impl Collector {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
+        self.list.peer = reply.peer;
         self.seen = self.seen.saturating_add(reply.unreadable.len());
         reply.unreadable.iter().for_each(|name| self.unreadable(name));
         for tool in tools {
@@ -239,7 +242,7 @@ mod tests {
     use super::*;
 
     fn page(value: &Value) -> Reply {
-        Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false }
+        Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false, peer: 0 }
     }
 
     fn one_page(tools: &Value) -> ToolList {

@@ -39,6 +39,7 @@ impl Calls {
             live: ctx.attendance.as_ref().map(Attendance::live),
             forms: forms.as_ref(),
             said: Some(&said),
+            ..Trace::default()
         };
         // Dropped at once, so that later steps use the same place in memory.
         let (answered, progress) = {

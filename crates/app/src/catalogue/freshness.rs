@@ -4,16 +4,18 @@
 //! [`OLDEST_SECONDS`] waits until the server was asked again, and one that finds it due for a look
 //! has the server asked in the background and goes on. Without calls, [`MOST_TTL_SECONDS`] count.
 //!
+//! A new process or session of a server may have other tools than the one before: its list is [`Age::Old`].
+//!
 //! **Invariant:** no call goes by a list that is older than [`OLDEST_SECONDS`], also when the server
 //! does not answer: it is refused then. Otherwise a server would change a tool and fail each look.
 
 use std::{
-    sync::atomic::{AtomicI64, Ordering},
+    sync::atomic::{AtomicI64, AtomicU64, Ordering},
     time::Duration,
 };
 
 use portcullis_core::{clock::Timestamp, refusal::Refusal};
-use portcullis_upstream::CallError;
+use portcullis_upstream::{CallError, Server};
 
 /// The oldest list that a call goes by, in seconds.
 const OLDEST_SECONDS: i64 = 60;
@@ -66,6 +68,8 @@ pub(crate) struct Freshness {
     ahead: AtomicI64,
     /// The age at which it has to be looked at even without calls.
     stale: AtomicI64,
+    /// Number of the process or session that gave it; 0 for a list from the store.
+    peer: AtomicU64,
     /// When a look was begun in the background.
     asked_at: AtomicI64,
     /// Held by the look under way, so that lists are taken over in the order they were asked for.
@@ -90,15 +94,27 @@ impl LastLook {
 }
 
 impl Freshness {
-    /// A look that began then gave a list which its server calls fresh for this long.
-    pub(crate) fn took(&self, began: Timestamp, fresh_for: Option<Duration>) {
+    /// A look that began then gave a list of this process or session, which its server calls fresh for
+    /// this long.
+    pub(crate) fn took(&self, began: Timestamp, fresh_for: Option<Duration>, peer: u64) {
         let told = fresh_for.map(|it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX));
         let ttl = told.map(|it| it.clamp(LEAST_TTL_SECONDS, MOST_TTL_SECONDS));
         let ahead = ttl.unwrap_or(AHEAD_SECONDS).min(AHEAD_SECONDS);
         let stale = ttl.unwrap_or(MOST_TTL_SECONDS).max(OLDEST_SECONDS);
         self.ahead.store(ahead * SECOND, Ordering::Release);
         self.stale.store(stale * SECOND, Ordering::Release);
+        self.peer.store(peer, Ordering::Release);
         self.looked_at.store(began.as_micros(), Ordering::Release);
+    }
+
+    /// Number of the process or session that gave the list.
+    pub(crate) fn peer(&self) -> u64 {
+        self.peer.load(Ordering::Acquire)
+    }
+
+    /// Age of the list for a call of the server's at this moment.
+    pub(crate) fn age_at(&self, server: &Server, now: Timestamp) -> Age {
+        if server.is_peer(self.peer()) { self.age(now) } else { Age::Old }
     }
 
     /// Microseconds since the look. A clock that was set back tells nothing: the list is old then.
@@ -112,8 +128,7 @@ impl Freshness {
         self.looked_at.load(Ordering::Acquire) + SECOND > asked_at.as_micros()
     }
 
-    /// Age of the list for a call at this moment.
-    pub(crate) fn age(&self, now: Timestamp) -> Age {
+    fn age(&self, now: Timestamp) -> Age {
         let elapsed = self.elapsed(now);
         if elapsed < self.ahead.load(Ordering::Acquire) {
             Age::Fresh
@@ -161,7 +176,7 @@ mod tests {
         assert_eq!(age(&freshness, 0), Age::Old, "nobody knows");
 
         for (ttl, due) in [(None, 40), (Some(0), 5), (Some(20), 20), (Some(86_400), 40)] {
-            freshness.took(BEGAN, ttl.map(Duration::from_secs));
+            freshness.took(BEGAN, ttl.map(Duration::from_secs), 1);
             assert_eq!(age(&freshness, due - 1), Age::Fresh, "{ttl:?}");
             assert_eq!(age(&freshness, due), Age::Due, "{ttl:?}");
             assert_eq!(age(&freshness, 59), Age::Due, "{ttl:?}");
@@ -176,7 +191,7 @@ mod tests {
         assert!(freshness.stale_in(BEGAN).is_zero());
 
         for (ttl, wanted) in [(None, 300), (Some(0), 60), (Some(100), 100), (Some(86_400), 300)] {
-            freshness.took(BEGAN, ttl.map(Duration::from_secs));
+            freshness.took(BEGAN, ttl.map(Duration::from_secs), 1);
             assert_eq!(freshness.stale_in(BEGAN), Duration::from_secs(wanted), "{ttl:?}");
         }
     }
@@ -185,7 +200,7 @@ mod tests {
     fn a_test_shares_a_look_of_the_same_moment() {
         let freshness = Freshness::default();
         assert!(!freshness.looked_since(BEGAN));
-        freshness.took(BEGAN, None);
+        freshness.took(BEGAN, None, 1);
 
         assert!(freshness.looked_since(BEGAN) && freshness.looked_since(BEGAN.plus_seconds(-5)));
         assert!(!freshness.looked_since(BEGAN.plus_seconds(1)));

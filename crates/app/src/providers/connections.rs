@@ -128,7 +128,7 @@ impl Providers {
         }
         let connection = self.own_connection(record, provider).await?;
         if let Some(at) = listed_at {
-            connection.freshness().took(at, None);
+            connection.freshness().took(at, None, 0);
         }
         self.list_when_old(&connection);
         Ok(Some(connection))

@@ -2,8 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_core::{clock::Timestamp, refusal::Refusal};
+use portcullis_core::{
+    call::{Cleared, PinState, ToolCall},
+    clock::Timestamp,
+    refusal::Refusal,
+};
 use portcullis_store::ProviderStatus;
+use portcullis_upstream::{CallAnswer, CallError, Trace};
 
 use super::{Providers, view::ProviderView};
 use crate::{
@@ -71,7 +76,7 @@ impl Providers {
     ) -> Result<Option<Visible>, Refusal> {
         let now = self.base.clock.now();
         let freshness = visible.connection.freshness();
-        match freshness.age(now) {
+        match freshness.age_at(visible.connection.server(), now) {
             Age::Fresh => Ok(None),
             Age::Due => {
                 if freshness.claim(now) {
@@ -96,6 +101,29 @@ impl Providers {
             }
         };
         drop(self.base.workers.spawn(org, &self.base.tasks, listing));
+    }
+
+    /// Sends a call that its server's new process or session was not sent, once this one has listed the
+    /// same tool. Gives the error back if it has not.
+    pub(crate) async fn call_again(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        call: &Cleared<ToolCall>,
+        trace: Trace<'_>,
+        error: CallError,
+    ) -> Result<CallAnswer, CallError> {
+        let looked = self.wait_for_look(connection, self.base.clock.now(), Occasion::OldList).await;
+        let called = call.tool();
+        let listed = self.catalogue.tool_through(connection, called.id.as_str());
+        let is_same = listed.is_some_and(|tool| {
+            let pin = self.tools.pins.state(connection.org, &tool);
+            tool.version == called.version && pin == PinState::Accepted
+        });
+        if looked.is_err() || !is_same {
+            return Err(error);
+        }
+        let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
+        connection.server().call_tool(connection.org, call, trace).await
     }
 
     async fn look_first(
@@ -151,7 +179,9 @@ impl Providers {
         let mut last = freshness.turn.lock().await;
         // The previous holder of the turn may have looked for this one as well.
         let is_known = match occasion {
-            Occasion::OldList => freshness.age(self.base.clock.now()) != Age::Old,
+            Occasion::OldList => {
+                freshness.age_at(connection.server(), self.base.clock.now()) != Age::Old
+            }
             Occasion::Test => freshness.looked_since(asked_at),
         };
         if is_known {

@@ -53,6 +53,7 @@ pub(crate) struct UsableList {
     pub(crate) tools: Arc<ToolMap>,
     /// For how long the server says this stays true.
     fresh_for: Option<Duration>,
+    peer: u64,
 }
 
 impl Providers {
@@ -64,13 +65,13 @@ impl Providers {
         server: &Server,
     ) -> Result<UsableList, Unlisted> {
         let list = server.list_tools().await.map_err(Unlisted::Call)?;
-        let fresh_for = list.fresh_for;
+        let (fresh_for, peer) = (list.fresh_for, list.peer);
         let definitions = self.tools.definitions(provider, Some(org), list).await;
         let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
         let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
         let tools = self.compiled_map(org, provider, definitions, &digest, text.len()).await;
-        Ok(UsableList { digest, definitions: text, tools, fresh_for })
+        Ok(UsableList { digest, definitions: text, tools, fresh_for, peer })
     }
 
     async fn compiled_map(
@@ -197,7 +198,7 @@ impl Providers {
             record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
         }
         own.update(Live { record, tools: listed.tools, credential: live.credential });
-        own.freshness.took(began, listed.fresh_for);
+        own.freshness.took(began, listed.fresh_for, listed.peer);
         Ok(())
     }
 }

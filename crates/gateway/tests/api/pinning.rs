@@ -1,5 +1,7 @@
 //! Tools whose definition changes: quarantined, told, shown, accepted.
 
+mod restarted;
+
 use std::time::Duration;
 
 use futures_util::future::join_all;

@@ -122,7 +122,8 @@ impl Session {
             announces.then(|| listen::start(wire, stream))
         };
         let doubt = Doubt::default();
-        Ok(Self { era, headers, has_id, doubt, forms, _listener: listener })
+        let bare = Self::bare(era);
+        Ok(Self { headers, has_id, doubt, forms, _listener: listener, ..bare })
     }
 }
 

@@ -12,6 +12,8 @@ use crate::{doubt::Doubt, forms::FormCalls};
 /// Agreement with a server.
 #[derive(Debug)]
 pub(super) struct Session {
+    /// No other session has it.
+    pub(super) number: u64,
     pub(super) era: Era,
     /// The headers of every message in it.
     pub(super) headers: HeaderMap,
@@ -28,6 +30,7 @@ impl Session {
     /// State that is known before anything is agreed on.
     pub(super) fn bare(era: Era) -> Self {
         Self {
+            number: 0,
             era,
             headers: Wire::headers(),
             has_id: false,

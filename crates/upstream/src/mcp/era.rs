@@ -86,7 +86,7 @@ mod tests {
 
         let ok = |result: Map<String, Value>| {
             let result = Document::of(&Value::Object(result));
-            Ok(Reply { result, unreadable: Vec::new(), is_mended: false })
+            Ok(Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
         };
         assert_eq!(discovered(&ok(modern)), Verdict::Modern { announces: true });
         assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });

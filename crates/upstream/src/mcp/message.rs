@@ -53,6 +53,8 @@ pub(crate) struct Reply {
     pub(crate) unreadable: Vec<String>,
     /// True if parts of texts were no characters and have become U+FFFD.
     pub(crate) is_mended: bool,
+    /// Number of the process or session that gave it.
+    pub(crate) peer: u64,
 }
 
 impl Reply {
@@ -193,7 +195,7 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
     let result = given("result").map(|result| (result.is_object(), message.part(result)));
     let outcome = match (result, given("error")) {
         (Some((true, result)), None) => {
-            Ok(Reply { result, unreadable: names_in(&unreadable), is_mended: false })
+            Ok(Reply { result, unreadable: names_in(&unreadable), is_mended: false, peer: 0 })
         }
         (None, Some(error)) => Err(rpc_error(&error.to_value())?),
         (Some(_) | None, _) => return Err(Malformed),

@@ -34,6 +34,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
     pub(crate) said: Option<&'a ServerWords>,
+    /// Number of the one process or session that it may be sent to.
+    pub(crate) peer: Option<u64>,
 }
 
 impl Outgoing<'_> {
@@ -59,7 +61,14 @@ impl Outgoing<'_> {
             live: None,
             forms: None,
             said: None,
+            peer: None,
         }
+    }
+
+    /// Fails if it may not be sent to the process or session of this number.
+    pub(crate) fn check_peer(&self, peer: u64) -> Result<(), CallError> {
+        let is_wrong = self.peer.is_some_and(|only| only != peer);
+        if is_wrong { Err(CallError::new_peer()) } else { Ok(()) }
     }
 
     /// The failure of a server's error. Keeps its words where the call has room for them.

@@ -59,6 +59,8 @@ const STRAY_PAUSE: Duration = Duration::from_millis(20);
 /// One child and what waits for it. Dropping it kills the child and all it has started.
 #[derive(Debug)]
 pub(super) struct Pipe {
+    /// No other process has it.
+    pub(super) number: u64,
     outgoing: mpsc::Sender<Frame>,
     pending: Arc<Pending>,
     liveness: Arc<Liveness>,
@@ -94,6 +96,7 @@ impl Pipe {
         let (outgoing, frames) = mpsc::channel(QUEUE);
         let closing = CancellationToken::new();
         let pipe = Self {
+            number: launch.ids.next(),
             outgoing,
             pending: Arc::default(),
             liveness: Arc::default(),

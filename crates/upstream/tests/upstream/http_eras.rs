@@ -18,7 +18,7 @@ use crate::{
     fake::{
         Fake, FakeRequest, content, discovered, error, event, events, initialized, message, success,
     },
-    support::{call, call_with_forms, failure, form, server, settings, text, upstream},
+    support::{call, call_by, call_with_forms, failure, form, server, settings, text, upstream},
 };
 
 /// A server of the older era; `call` answers `tools/call` in a session.
@@ -83,6 +83,32 @@ async fn a_call_in_a_forgotten_session_is_not_sent_again_and_the_next_one_has_a_
     assert_eq!(sent, 1);
     assert_eq!(text(&next), "renewed");
     assert!(changed.has_changed().unwrap());
+}
+
+#[tokio::test]
+async fn a_new_session_gets_no_call_before_it_has_listed_the_tools() {
+    let sessions = AtomicUsize::new(0);
+    let next = move || format!("s-{}", sessions.fetch_add(1, Ordering::Relaxed));
+    let fake = Fake::start(move |seen| match (seen.header("mcp-session-id"), seen.method()) {
+        (_, "initialize") => initialized(seen, &next(), "2025-06-18", &json!({})),
+        (_, "tools/list") => success(&seen.id(), &json!({"tools": []})),
+        (Some("s-0"), "tools/call") => error(StatusCode::NOT_FOUND, &json!(null), -32001),
+        (Some(_), "tools/call") => success(&seen.id(), &content("renewed")),
+        (Some(_), _) => StatusCode::ACCEPTED.into_response(),
+        (None, _) => error(StatusCode::BAD_REQUEST, &json!(null), -32000),
+    })
+    .await;
+    let client = fake.client();
+    let first = client.list_tools().await.unwrap().peer;
+    assert!(client.is_peer(first));
+    call_by(&client, first).await.unwrap_err();
+
+    let unlisted = call_by(&client, first).await.unwrap_err();
+
+    assert!(unlisted.is_new_peer() && !client.is_peer(first), "{unlisted}");
+    assert_eq!(fake.count("tools/call"), 1);
+    let second = client.list_tools().await.unwrap().peer;
+    assert_eq!(text(&call_by(&client, second).await.unwrap()), "renewed");
 }
 
 #[tokio::test]

@@ -103,6 +103,12 @@ pub(crate) async fn call_tool(
     server.call_tool(caller().org_id, &cleared(name, arguments), Trace::default()).await
 }
 
+/// A call by the tools that this process or session listed.
+pub(crate) async fn call_by(server: &Server, peer: u64) -> Result<CallAnswer, CallError> {
+    let trace = Trace { peer: Some(peer), ..Trace::default() };
+    server.call_tool(caller().org_id, &cleared("act", json!({})), trace).await
+}
+
 /// A call during which forms of the server are answered.
 pub(crate) async fn call_with_forms(
     server: &Server,

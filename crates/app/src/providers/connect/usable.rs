@@ -76,13 +76,29 @@ impl Providers {
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let seen = connection.own().map(OwnRoute::live);
-        let first = connection.server().call_tool(connection.org, call, trace).await;
+        let first = self.call_listed(connection, call, trace).await;
         let Some(seen) = seen else { return first };
         let error = match first {
             Err(error) if error.executed == Executed::No => error,
             answered => return answered,
         };
         Box::pin(self.call_refused(connection, seen, error, call, trace)).await
+    }
+
+    /// Sends the call to the process or session that listed its tool; a new one lists first.
+    async fn call_listed(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        call: &Cleared<ToolCall>,
+        trace: Trace<'_>,
+    ) -> Result<CallAnswer, CallError> {
+        let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
+        match connection.server().call_tool(connection.org, call, trace).await {
+            Err(error) if error.is_new_peer() => {
+                Box::pin(self.call_again(connection, call, trace, error)).await
+            }
+            answered => answered,
+        }
     }
 
     /// Handles a call that its server rejected before any processing.
@@ -109,7 +125,7 @@ impl Providers {
         if seen.record.grant.refreshable {
             let renewed = self.renewed(connection, seen.record.revision, Reason::Refused).await;
             if let Renewal::Yes = renewed {
-                let second = connection.server().call_tool(connection.org, call, trace).await;
+                let second = self.call_listed(connection, call, trace).await;
                 if !matches!(&second, Err(error) if error.kind == CallErrorKind::AuthRequired) {
                     return second;
                 }
