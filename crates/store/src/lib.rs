@@ -14,7 +14,8 @@
 //! [`Store::forget_exports`], [`Store::behind`], [`Store::last_sealed`]), connections and secrets
 //! ([`Store::due_refreshes`], [`Store::expired_attempts`], [`Store::secrets_not_under`]), of plans
 //! ([`Store::add_usage`], [`Store::forget_usage`]), and of counts ([`Store::thin_counts`]).
-//! [`Store::find_code`] finds out whose code is presented, and [`Store::forget_codes`] removes old ones.
+//! [`Store::find_code`] finds out whose code is presented, and [`Store::forget_codes`] and [`Store::forget_tokens`]
+//! remove old ones.
 //! [`Store::call_attempt_back`] finds out whose attempt a browser comes back from,
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
 //! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
@@ -117,7 +118,8 @@ pub use crate::{
     sinks::Behind,
     tokens::{
         ActorState, Assertion, Issue, Issued, KnownRefresh, KnownToken, ListedState, ListedToken,
-        NewRefresh, NewToken, Pair, Rotated, Rotation, TokenPage, TokenQuery, TokenRecord,
+        MAX_ANCESTORS, MAX_LIVE_CHILDREN, NewRefresh, NewToken, Pair, Rotated, Rotation, TokenPage,
+        TokenQuery, TokenRecord, TokensPage,
     },
     tools::NewToolList,
     usage::Usage,

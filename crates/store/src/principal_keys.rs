@@ -12,7 +12,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     principals::{Principal, PrincipalRow},
-    revocation::revoke_from,
+    revocation::revoke_roots,
 };
 
 /// Keys of one principal at most.
@@ -107,15 +107,16 @@ impl Store {
         thumbprint: &str,
         now: Timestamp,
     ) -> Result<Option<u64>, StoreError> {
-        let revoked = change!(self, org, |tx| {
+        let roots: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
             let removed = run!(tx, REMOVE => org, principal, thumbprint);
             if removed == 0 {
                 return Ok(None);
             }
-            run!(tx, REVOKE => org, principal, thumbprint, now)
+            all!(tx, scalar REVOKE => org, principal, thumbprint, now)
         });
-        Ok(Some(revoked))
+        let below = self.revoke_descendants(org, &roots, now).await?;
+        Ok(Some(below.saturating_add(u64::try_from(roots.len()).unwrap_or(u64::MAX))))
     }
 
     /// The principal of this id in whichever org it is: who presents a key's signature says it
@@ -150,4 +151,6 @@ const REMOVE: &str = "
 DELETE FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbprint = $3";
 
 /// From the tokens that the key bought.
-const REVOKE: &str = revoke_from!("principal_id = $2 AND method = 'key' AND trust = $3" at "$4");
+const REVOKE: &str = revoke_roots!(
+    "principal_id = $2 AND method = 'key' AND trust = $3 AND expires_at > $4" at "$4"
+);

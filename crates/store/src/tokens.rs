@@ -13,15 +13,18 @@ use portcullis_core::{
 use serde_json::json;
 
 mod descent;
+mod forget;
 mod issue;
 mod pages;
 mod refresh;
 mod revoke;
+#[cfg(test)]
+mod work;
 
 pub(crate) use self::issue::REMEMBER;
 pub use self::{
-    issue::{Assertion, Issue, Issued, NewRefresh, NewToken},
-    pages::{ListedState, ListedToken, TokenQuery},
+    issue::{Assertion, Issue, Issued, MAX_ANCESTORS, MAX_LIVE_CHILDREN, NewRefresh, NewToken},
+    pages::{ListedState, ListedToken, TokenQuery, TokensPage},
     refresh::{KnownRefresh, Pair, Rotated, Rotation},
 };
 
@@ -40,7 +43,7 @@ macro_rules! actors_of_token {
     (sqlite) => {
         "(SELECT json_group_array(json_array(v.role, v.scopes, v.disabled_at))
         FROM json_each(t.lineage, '$.actors') a
-        JOIN principals v ON v.org_id = t.org_id AND v.id = a.value)"
+        CROSS JOIN principals v ON v.org_id = t.org_id AND v.id = a.value)"
     };
     (postgres) => {
         "(SELECT jsonb_agg(jsonb_build_array(v.role, v.scopes, v.disabled_at))::text
@@ -64,6 +67,9 @@ SELECT t.*,
     CASE WHEN t.via IS NOT NULL THEN ",
             actors_of_token!($dialect),
             " END AS actors,
+    ",
+            $crate::revocation::revoked_above!(),
+            " AS revoked_from,
     l.said, l.said_at, g.granted
 FROM tokens t
 JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
@@ -150,7 +156,8 @@ impl TokenRecord {
     }
 }
 
-/// A token and all that decides whether and for what it is accepted.
+/// A token and all that decides whether and for what it is accepted. It counts as revoked if its grant is, or what
+/// it was made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {
     pub token: TokenRecord,
@@ -253,13 +260,15 @@ row!(OwnerRow {
     org_created_at: i64,
     org_disabled_at: Option<i64>,
     actors: Option<String>,
+    revoked_from: Option<i64>,
     said: Option<String>,
     said_at: Option<i64>,
     granted: Option<String>,
 });
 
 impl OwnerRow {
-    fn read(self, token: TokenRecord) -> Result<KnownToken, StoreError> {
+    fn read(self, mut token: TokenRecord) -> Result<KnownToken, StoreError> {
+        token.revoked_at = token.revoked_at.or(self.revoked_from.map(Timestamp::from_micros));
         let principal = Principal {
             id: token.principal_id,
             org_id: token.org_id,

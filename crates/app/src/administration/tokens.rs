@@ -125,7 +125,7 @@ pub struct TokenListQuery {
     pub limit: usize,
 }
 
-/// A page of tokens.
+/// A page of tokens. It may be short or empty before the end.
 #[derive(Debug)]
 pub struct ListedTokens {
     pub items: Vec<TokenView>,
@@ -143,15 +143,12 @@ impl Administration {
             state,
             now: self.base.now(),
             after,
-            limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
+            limit: u32::try_from(limit).unwrap_or(u32::MAX),
         };
-        let mut found = self.base.store.page_tokens(ctx.caller().org_id, &page).await?;
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let end = found.last().filter(|_| more).map(|last| last.token.id);
+        let found = self.base.store.page_tokens(ctx.caller().org_id, &page).await?;
         let view =
             |listed: ListedToken| TokenView::of(listed.token, listed.principal_name, listed.state);
-        Ok(ListedTokens { items: found.into_iter().map(view).collect(), end })
+        Ok(ListedTokens { items: found.tokens.into_iter().map(view).collect(), end: found.reached })
     }
 
     /// Makes a token for a service account of the caller's org: people log in. It can do no more

@@ -158,22 +158,19 @@ macro_rules! seal_of_event {
 
 use seal_of_event;
 
-/// The SQL for the ids of a token of the org `$1` and of everything made from it.
-macro_rules! made_from {
+/// The SQL for whether the event `e` was caused under a token of the org `$1` or what was made from it. Goes up
+/// from the token of each event, which a few tokens are above: any number may be below.
+macro_rules! is_under {
     ($token:literal) => {
         concat!(
-            "(WITH RECURSIVE made (id) AS (
-    SELECT id FROM tokens WHERE org_id = $1 AND id = ",
             $token,
-            "
-    UNION
-    SELECT t.id FROM tokens t JOIN made m ON t.parent_id = m.id OR t.via_token_id = m.id
-    WHERE t.org_id = $1
-) SELECT id FROM made)"
+            " IN (",
+            $crate::revocation::above!("$1", "e.token_id"),
+            "SELECT id FROM above)"
         )
     };
 }
-use made_from;
+use is_under;
 
 /// The SQL that narrows events `e` to the event `$2` by an index.
 macro_rules! is_at {
@@ -199,8 +196,8 @@ LEFT JOIN audit_seals s ON ",
 WHERE ",
             is_at!($dialect),
             "e.org_id = $1 AND e.id = $2 AND ($3 IS NULL OR e.actor_id = $3 OR e.via = $3)
-    AND ($4 IS NULL OR e.token_id IN ",
-            made_from!("$4"),
+    AND ($4 IS NULL OR ",
+            is_under!("$4"),
             ")
     AND (s.sequence IS NULL
         OR s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0))"

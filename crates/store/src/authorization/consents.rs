@@ -12,7 +12,7 @@ use crate::{
     Store,
     db::{Dialect, Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
-    revocation::revoke_from,
+    revocation::revoke_roots,
 };
 
 /// Consent of a person to a client at one face.
@@ -140,12 +140,13 @@ impl Store {
         id: ConsentId,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        let revoked: Vec<String> = change!(self, org, |tx| {
+        let roots: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
             run!(tx, "DELETE FROM consents WHERE org_id = $1 AND id = $2" => org, id);
             all!(tx, scalar REVOKE => org, id, now)
         });
-        Ok(revoked.len())
+        let below = self.revoke_descendants(org, &roots, now).await?;
+        Ok(roots.len().saturating_add(usize::try_from(below).unwrap_or(usize::MAX)))
     }
 }
 
@@ -165,10 +166,11 @@ const LIST: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3)
 ORDER BY id LIMIT $4";
 
-const REVOKE: &str = concat!(
-    revoke_from!(
-        "grant_id IN (SELECT grant_id FROM client_grants WHERE org_id = $1 AND consent_id = $2)"
-        at "$3"
-    ),
-    " RETURNING id"
+/// Of each grant one token, which ends the others.
+const REVOKE: &str = revoke_roots!(
+    "id IN (SELECT (
+    SELECT t.id FROM tokens t WHERE t.org_id = $1 AND t.grant_id = g.grant_id
+        AND t.revoked_at IS NULL AND t.expires_at > $3 LIMIT 1
+) FROM client_grants g WHERE g.org_id = $1 AND g.consent_id = $2)"
+    at "$3"
 );

@@ -60,6 +60,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(41, "0041_orgs_by_seals"),
     migration!(42, "0042_tool_counts"),
     migration!(43, "0043_exceptions"),
+    migration!(44, "0044_descent"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

@@ -12,10 +12,10 @@ use sqlx::AssertSqlSafe;
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Changed, LastAdmin, Principal, PrincipalChange, Store,
-    db::{Dialect, Found, NewEvent, Readable, change, read, row, run},
+    db::{Dialect, Found, NewEvent, Readable, all, change, read, row, run},
     error::StoreError,
     principals::{PrincipalRow, change_within, insert},
-    revocation::revoke_from,
+    revocation::revoke_roots,
 };
 
 /// A person whom an identity provider keeps, and the principal that the person is.
@@ -205,7 +205,7 @@ impl Store {
         let org = after.principal.org_id.to_string();
         let id = after.principal.id.to_string();
         let ended = access_ends_at.map(Timestamp::as_micros);
-        change!(self, after.principal.org_id, |tx| {
+        let roots: Vec<String> = change!(self, after.principal.org_id, |tx| {
             // Also keeps others from making tokens of what ends here.
             tx.lock_tokens(&org).await?;
             let made = match principal {
@@ -232,13 +232,19 @@ impl Store {
             for leave in left {
                 run!(tx, *leave => &org, &id);
             }
+            let mut roots = Vec::new();
             if let Some(ended) = ended {
+                roots = all!(tx, scalar REVOKE => &org, &id, ended);
                 for end in END_ACCESS {
                     run!(tx, end => &org, &id, ended);
                 }
             }
             tx.record_event(event).await?;
+            roots
         });
+        if let Some(ended) = access_ends_at {
+            self.revoke_descendants(after.principal.org_id, &roots, ended).await?;
+        }
         Ok(ScimWritten::Done)
     }
 }
@@ -264,10 +270,19 @@ const LEAVE: [&str; 2] = [
     "UPDATE principals SET provisioned_groups = '[]' WHERE org_id = $1 AND id = $2",
 ];
 
-/// Everything by which a principal could come in: its tokens with all that came of them, in any hands;
-/// sessions of browsers; codes and links that are not used yet.
-const END_ACCESS: [&str; 4] = [
-    revoke_from!("(principal_id = $2 OR via = $2)" at "$3"),
+/// Of each grant of a principal, and of each by which it acts for others, one token, which ends the others.
+const REVOKE: &str = revoke_roots!(
+    "id IN (
+    SELECT MIN(id) FROM tokens WHERE org_id = $1 AND principal_id = $2
+        AND revoked_at IS NULL AND expires_at > $3 GROUP BY grant_id
+    UNION ALL SELECT MIN(id) FROM tokens WHERE org_id = $1 AND via = $2
+        AND revoked_at IS NULL AND expires_at > $3 GROUP BY grant_id
+)"
+    at "$3"
+);
+
+/// Everything else by which a principal could come in: sessions of browsers; codes and links that are not used yet.
+const END_ACCESS: [&str; 3] = [
     "UPDATE browser_sessions SET ended_at = $3
     WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
     "UPDATE authorization_codes SET spent_at = $3

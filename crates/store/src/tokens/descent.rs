@@ -7,6 +7,7 @@ use crate::{
     Store,
     db::{find, read},
     error::StoreError,
+    revocation::above,
 };
 
 impl Store {
@@ -25,14 +26,8 @@ impl Store {
     }
 }
 
-/// Up from the token: what it was made from, what that was made from, and so on.
-const DESCENDS: &str = "
-WITH RECURSIVE above (id, grant_id, parent_id, via_token_id) AS (
-    SELECT id, grant_id, parent_id, via_token_id FROM tokens WHERE org_id = $1 AND id = $2
-    UNION
-    SELECT t.id, t.grant_id, t.parent_id, t.via_token_id FROM tokens t
-    JOIN above a ON t.id = a.parent_id OR t.id = a.via_token_id
-    WHERE t.org_id = $1
-)
-SELECT 1 FROM above
-WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = $3) LIMIT 1";
+const DESCENDS: &str = concat!(
+    above!("$1", "$2"),
+    "SELECT 1 FROM above
+WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = $3) LIMIT 1"
+);

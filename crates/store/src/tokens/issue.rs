@@ -8,9 +8,10 @@ use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::Token
 use super::TokenRecord;
 use crate::{
     Store,
-    db::{Db, Dialect, all, change, find, run},
+    db::{Db, Dialect, all, change, one, run},
     error::StoreError,
     logins::LoginRecord,
+    revocation::{above, revoked_among},
 };
 
 /// A token to be remembered: all that is known of it, and its hash.
@@ -63,7 +64,16 @@ pub enum Issued {
     Replayed,
     /// Nothing was made: what the token comes from was revoked meanwhile.
     ParentRevoked,
+    /// Nothing was made: it would be further than [`MAX_ANCESTORS`] from its first token.
+    TooManyAncestors,
+    /// Nothing was made: [`MAX_LIVE_CHILDREN`] tokens made from the same one are live.
+    TooManyChildren,
 }
+
+/// Tokens that a token was made from at most, so that they can be looked at whenever it is used.
+pub const MAX_ANCESTORS: u32 = 64;
+/// Live tokens made from one token at most, and live tokens by which its holder acts for others.
+pub const MAX_LIVE_CHILDREN: u32 = 10_000;
 
 /// Inserts a token within a transaction of either database.
 macro_rules! insert {
@@ -140,10 +150,22 @@ impl Store {
         let record = issue.access.record;
         change!(self, record.org_id, |tx| {
             tx.lock_tokens(&record.org_id.to_string()).await?;
-            for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
-                let live: Option<i32> = find!(tx, scalar IS_LIVE => record.org_id, parent);
-                if live.is_none() {
+            for (parent, count) in
+                [(record.parent_id, LIVE_CHILDREN), (record.via_token_id, LIVE_ACTING)]
+            {
+                let Some(parent) = parent else { continue };
+                let (above, revoked_at): (i64, Option<i64>) =
+                    one!(tx, ANCESTORS => record.org_id, parent);
+                if above == 0 || revoked_at.is_some() {
                     return Ok(Issued::ParentRevoked);
+                }
+                if above > i64::from(MAX_ANCESTORS) {
+                    return Ok(Issued::TooManyAncestors);
+                }
+                let live: i64 = one!(tx, scalar count => record.org_id, parent, record.issued_at,
+                    MAX_LIVE_CHILDREN);
+                if live >= i64::from(MAX_LIVE_CHILDREN) {
+                    return Ok(Issued::TooManyChildren);
                 }
             }
             for assertion in issue.assertions {
@@ -234,8 +256,22 @@ UPDATE authorization_codes SET spent_at = $2 WHERE hash = $1 AND spent_at IS NUL
 
 const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 
-const IS_LIVE: &str = "
-SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2 AND revoked_at IS NULL";
+const ANCESTORS: &str =
+    concat!(above!("$1", "$2"), "SELECT COUNT(*), ", revoked_among!("$1"), " FROM above");
+
+/// The SQL for the number of live tokens of a token, as far as the bound.
+macro_rules! count_live {
+    ($link:literal) => {
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM tokens WHERE org_id = $1 AND ",
+            $link,
+            " = $2 AND revoked_at IS NULL AND expires_at > $3 LIMIT $4) AS live"
+        )
+    };
+}
+
+const LIVE_CHILDREN: &str = count_live!("parent_id");
+const LIVE_ACTING: &str = count_live!("via_token_id");
 
 const REMEMBER_ALL_SQLITE: &str = "
 INSERT INTO used_assertions (digest, expires_at)

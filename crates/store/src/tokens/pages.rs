@@ -10,7 +10,7 @@ use portcullis_core::{
 use super::{TokenRecord, TokenRow};
 use crate::{
     Store,
-    db::{Found, Readable, all, read, row},
+    db::{Found, Readable, all, find, parse_some, read, row},
     error::StoreError,
 };
 
@@ -65,25 +65,22 @@ impl Readable for ListedRow {
     }
 }
 
-impl Store {
-    /// A page of the org's tokens, by id.
-    #[boxed]
-    pub async fn page_tokens(
-        &self,
-        org: OrgId,
-        query: &TokenQuery,
-    ) -> Result<Vec<ListedToken>, StoreError> {
-        let after = query.after.map(|id| id.to_string()).unwrap_or_default();
-        let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<Found<ListedRow>> = read!(self, org, |conn| {
-            all!(conn, PAGE => org, &after, &principal, query.kind.map_or("", TokenKind::as_str),
-                query.state.map_or("", ListedState::as_str), query.now, query.limit)
-        });
-        Ok(self.readable(rows))
-    }
+/// A page of tokens. It may be short or empty before the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokensPage {
+    pub tokens: Vec<ListedToken>,
+    /// The last token that was looked at, if there may be others behind it: from here the next page goes on.
+    pub reached: Option<TokenId>,
 }
 
-const PAGE: &str = "
+/// Tokens that a page looks at. One whose state is rare ends early rather than read all tokens of an org.
+const WALKED: u32 = 5_000;
+
+/// The SQL for a page of the tokens `t` among which to look.
+macro_rules! page {
+    ($among:literal) => {
+        concat!(
+            "
 SELECT * FROM (
     SELECT t.*, p.name AS principal_name, CASE
         WHEN t.revoked_at IS NOT NULL THEN 'revoked'
@@ -93,7 +90,65 @@ SELECT * FROM (
         WHEN p.disabled_at IS NOT NULL THEN 'principal_disabled'
         ELSE 'live' END AS state
     FROM tokens t JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
-    WHERE t.org_id = $1 AND t.id > $2 AND ($3 = '' OR t.principal_id = $3)
-        AND ($4 = '' OR t.kind = $4)
+    WHERE ",
+            $among,
+            " AND t.org_id = $1 AND t.id > $2 AND t.id <= $8 AND ($4 = '' OR t.kind = $4)
 ) AS listed WHERE $5 = '' OR state = $5
-ORDER BY id LIMIT $7";
+ORDER BY id LIMIT $7"
+        )
+    };
+}
+
+/// The SQL for the last of the tokens `t` among which a page looks, if there are as many as it looks at.
+macro_rules! last {
+    ($among:literal) => {
+        concat!(
+            "SELECT id FROM tokens t WHERE ",
+            $among,
+            " AND t.org_id = $1 AND t.id > $2 ORDER BY id LIMIT 1 OFFSET $4"
+        )
+    };
+}
+
+/// Beyond all ids, which have letters and digits.
+const BEYOND: &str = "~";
+
+impl Store {
+    /// A page of the org's tokens, by id.
+    #[boxed]
+    pub async fn page_tokens(
+        &self,
+        org: OrgId,
+        query: &TokenQuery,
+    ) -> Result<TokensPage, StoreError> {
+        let after = query.after.map(|id| id.to_string()).unwrap_or_default();
+        let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
+        let (page, last) = match query.principal_id {
+            None => (page!("$3 = ''"), last!("$3 = ''")),
+            Some(_) => (page!("t.principal_id = $3"), last!("t.principal_id = $3")),
+        };
+        let is_filtered = query.kind.is_some() || query.state.is_some();
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let (rows, last): (Vec<Found<ListedRow>>, Option<String>) = read!(self, org, |conn| {
+            let last: Option<String> = if is_filtered {
+                find!(conn, scalar last => org, &after, &principal, WALKED - 1)
+            } else {
+                None
+            };
+            let rows = all!(conn, page => org, &after, &principal,
+                query.kind.map_or("", TokenKind::as_str),
+                query.state.map_or("", ListedState::as_str), query.now, i64::from(query.limit) + 1,
+                last.as_deref().unwrap_or(BEYOND));
+            (rows, last)
+        });
+        let is_full = rows.len() > limit;
+        let mut tokens = self.readable(rows);
+        tokens.truncate(limit);
+        let reached = if is_full {
+            tokens.last().map(|last| last.token.id)
+        } else {
+            parse_some(last.as_deref(), "tokens.id")?
+        };
+        Ok(TokensPage { tokens, reached })
+    }
+}

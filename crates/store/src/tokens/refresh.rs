@@ -16,6 +16,7 @@ use crate::{
     Store,
     db::{Dialect, change, find, one, parse, read, row, run},
     error::StoreError,
+    revocation::revoked_above,
 };
 
 /// A refresh token, whose it is, and how things stand with it.
@@ -174,15 +175,19 @@ impl Store {
     }
 }
 
-const STATE: &str = "
-SELECT r.token_id, t.expires_at, t.revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
+const STATE: &str = concat!(
+    "
+SELECT r.token_id, t.expires_at, ",
+    revoked_above!(),
+    " AS revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
     r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed,
     CAST(CASE WHEN g.grant_id IS NULL THEN 0 ELSE 1 END AS BIGINT) AS of_client
 FROM tokens t
 JOIN refreshes r ON r.token_id = t.id
 LEFT JOIN refreshes n ON n.token_id = r.next_refresh_id
 LEFT JOIN client_grants g ON g.org_id = t.org_id AND g.grant_id = t.grant_id
-WHERE t.hash = $1";
+WHERE t.hash = $1"
+);
 
 const SPEND: &str = "
 UPDATE refreshes SET spent_at = $2, next_access_id = $3, next_refresh_id = $4, sealed = $5

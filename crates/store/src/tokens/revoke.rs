@@ -10,7 +10,7 @@ use crate::{
     Store,
     db::{Dialect, all, change, find, parse, read},
     error::StoreError,
-    revocation::revoke_from,
+    revocation::revoke_roots,
 };
 
 impl Store {
@@ -25,7 +25,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<u64>, StoreError> {
         let id = id.to_string();
-        let revoked: Vec<String> = change!(self, org, |tx| {
+        let _: Vec<String> = change!(self, org, |tx| {
+            // What is made from it at this moment is there, or will find it revoked.
             tx.lock_tokens(&org.to_string()).await?;
             let known: Option<i32> =
                 find!(tx, scalar "SELECT 1 FROM tokens WHERE org_id = $1 AND id = $2" => org, &id);
@@ -34,7 +35,7 @@ impl Store {
             }
             all!(tx, scalar REVOKE => org, &id, now)
         });
-        Ok(Some(revoked.iter().filter(|other| **other != id).fold(0, |others, _| others + 1)))
+        self.revoke_descendants(org, &[id], now).await.map(Some)
     }
 }
 
@@ -50,7 +51,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let first: Option<String> = read!(self, org, |conn| {
             find!(
-                conn, scalar "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 ORDER BY id LIMIT 1" =>
+                conn, scalar "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 LIMIT 1" =>
                 org, grant
             )
         });
@@ -61,4 +62,4 @@ impl Store {
     }
 }
 
-const REVOKE: &str = concat!(revoke_from!("id = $2" at "$3"), " RETURNING id");
+const REVOKE: &str = revoke_roots!("id = $2" at "$3");

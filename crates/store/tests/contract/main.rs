@@ -22,6 +22,7 @@ mod authorization;
 mod browser_sessions;
 mod connections;
 mod counters;
+mod descent;
 mod exports;
 mod idempotency;
 mod identities;

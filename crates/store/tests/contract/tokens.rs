@@ -171,7 +171,7 @@ on_both! {
         };
         let of = async |query: TokenQuery| {
             let found = db.store.page_tokens(org, &query).await.unwrap();
-            found.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
+            found.tokens.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
         };
         let id = token_id;
 

@@ -14,7 +14,10 @@ use portcullis_core::{
     token::{CidrList, Token, TokenKind},
     trust::CredentialCheck,
 };
-use portcullis_store::{Assertion, Issue, Issued, LoginRecord, NewRefresh, NewToken, TokenRecord};
+use portcullis_store::{
+    Assertion, Issue, Issued, LoginRecord, MAX_ANCESTORS, MAX_LIVE_CHILDREN, NewRefresh, NewToken,
+    TokenRecord,
+};
 
 use super::{
     credentials::{Credentials, Party, Proof},
@@ -185,6 +188,13 @@ impl Access {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
             Issued::ParentRevoked => Err(Refusal::TokenRevoked),
+            Issued::TooManyAncestors => Err(Refusal::bad_request(format!(
+                "The token was made from {MAX_ANCESTORS} others, one from another; exchange an earlier one."
+            ))),
+            Issued::TooManyChildren => Err(Refusal::bad_request(format!(
+                "{MAX_LIVE_CHILDREN} tokens made from this one are live; use them again, ask for a shorter \
+                 `expires_in`, or exchange another token."
+            ))),
         }
     }
 

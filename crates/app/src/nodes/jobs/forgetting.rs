@@ -1,6 +1,6 @@
 //! Removes what is worth nothing any more: JWTs that have expired, pairs that may not be asked
 //! for again, idempotency keys that are a day old, browser sessions that ended, login links that were
-//! not used, approvals that ended long ago, changes that every node has seen, usage of more than a year
+//! not used, tokens and approvals that ended long ago, changes that every node has seen, usage of more than a year
 //! ago. A request too early or too late changes no answer.
 
 use std::time::Duration;
@@ -11,6 +11,9 @@ use crate::nodes::Nodes;
 
 /// Days after which an ended approval is forgotten. Events of it stay.
 const APPROVALS_DAYS: i64 = 90;
+
+/// Days after which a token that has expired is deleted. Events of it stay.
+const TOKENS_DAYS: i64 = 30;
 
 /// Seconds after which a browser session that has ended is forgotten. Events of it stay.
 const SESSIONS: i64 = 86_400;
@@ -32,6 +35,10 @@ pub(super) async fn forget(nodes: &Nodes) {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_codes(now.plus_seconds(-CODES_SECONDS)).await {
+        error.log();
+    }
+    let ended = now.plus_seconds(-TOKENS_DAYS * 86_400);
+    if let Err(error) = nodes.base.store.forget_tokens(ended).await {
         error.log();
     }
     if let Err(error) = nodes.base.store.forget_access_changes().await {

@@ -9,7 +9,7 @@ use serde_json::json;
 use self::ahead::{Indexed, next_in, values_of};
 use super::{
     EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventRow, EventTarget, Visibility,
-    made_from, own, under,
+    is_under, own, under,
 };
 use crate::{
     Store,
@@ -284,8 +284,8 @@ WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
             text_list!($dialect, "$14"),
             ")
     AND ($15 IS NULL OR e.request_id = $15)
-    AND ($16 IS NULL OR e.token_id IN ",
-            made_from!("$16"),
+    AND ($16 IS NULL OR ",
+            is_under!("$16"),
             ")
 ORDER BY s.sequence ",
             $order,

@@ -29,6 +29,8 @@ pub(crate) async fn open(
         ("lock_timeout", wait_ms.as_str()),
         // What a node that is gone has locked is free again.
         ("idle_in_transaction_session_timeout", "60s"),
+        // The planner takes recursive statements to be long; compiling one takes half a second, running it some ms.
+        ("jit", "off"),
     ]);
     let port = options.get_port();
     let most = settings.connections.max(2);

@@ -336,6 +336,25 @@ async fn revoking_a_token_ends_what_was_bought_with_it_and_nothing_is_bought_aft
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tokens_are_made_one_from_another_up_to_a_bound_that_the_answer_names() {
+    let gateway = gateway().start();
+    let mut last = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES).token;
+    for _ in 0..64 {
+        let made = exchange(&gateway, &last, &Value::Null).await;
+        last = text(&made, "/data/access_token");
+    }
+
+    let refused = exchange(&gateway, &last, &Value::Null).await;
+
+    assert_eq!(refused.refusal(), (400, "invalid_request"));
+    assert!(
+        refused.text.contains("64 others") && refused.text.contains("earlier"),
+        "{}",
+        refused.text
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exchange_only_token_opens_nothing_but_the_exchange_and_gives_short_tokens() {
     let (gateway, who) = serve_as("mcps:read audit:read", gateway());
     let only = second(&gateway, &who, &["--exchange-only"]);
