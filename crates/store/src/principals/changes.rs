@@ -56,7 +56,8 @@ impl PrincipalChange<'_> {
     }
 }
 
-/// Changes a principal within a transaction of either database. What is not done has to be rolled back.
+/// Changes a principal within a transaction of either database; one that is disabled loses its logins for good. What
+/// is not done has to be rolled back.
 macro_rules! change_within {
     ($tx:ident, $change:expr) => {{
         let asked: &$crate::PrincipalChange<'_> = $change;
@@ -73,6 +74,11 @@ macro_rules! change_within {
             serde_json::json!(after.groups).to_string(), after.disabled_at, &before.name,
             before.role.name(), $crate::principals::listed(before.role).to_string(),
             serde_json::json!(before.groups).to_string(), before.disabled_at);
+        if let (None, Some(ended)) = (before.disabled_at, after.disabled_at) {
+            for end in $crate::principals::changes::END_LOGINS {
+                $crate::db::run!($tx, end => &org, before.id, ended);
+            }
+        }
         let other: Option<i32> = if changed > 0 && keeps_admin {
             $crate::db::find!($tx, scalar $crate::principals::changes::OTHER_ADMIN => &org)
         } else {
@@ -126,6 +132,16 @@ pub(crate) const CHANGE: &str = "
 UPDATE principals SET name = $3, role = $4, scopes = $5, groups = $6, disabled_at = $7
 WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND groups = $11
     AND disabled_at IS NOT DISTINCT FROM $12";
+
+/// Everything by which a person comes in without a token: sessions of browsers; codes and links that are not used yet.
+pub(crate) const END_LOGINS: [&str; 3] = [
+    "UPDATE browser_sessions SET ended_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
+    "UPDATE authorization_codes SET spent_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND spent_at IS NULL",
+    "UPDATE login_links SET expires_at = $3
+    WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3",
+];
 
 pub(crate) const OTHER_ADMIN: &str = "
 SELECT 1 FROM principals WHERE org_id = $1 AND role = 'admin' AND disabled_at IS NULL LIMIT 1";

@@ -14,7 +14,7 @@ use crate::{
     Changed, LastAdmin, Principal, PrincipalChange, Store,
     db::{Dialect, Found, NewEvent, Readable, all, change, read, row, run},
     error::StoreError,
-    principals::{PrincipalRow, change_within, insert},
+    principals::{PrincipalRow, change_within, changes::END_LOGINS, insert},
     revocation::revoke_roots,
 };
 
@@ -235,7 +235,7 @@ impl Store {
             let mut roots = Vec::new();
             if let Some(ended) = ended {
                 roots = all!(tx, scalar REVOKE => &org, &id, ended);
-                for end in END_ACCESS {
+                for end in END_LOGINS {
                     run!(tx, end => &org, &id, ended);
                 }
             }
@@ -280,13 +280,3 @@ const REVOKE: &str = revoke_roots!(
 )"
     at "$3"
 );
-
-/// Everything else by which a principal could come in: sessions of browsers; codes and links that are not used yet.
-const END_ACCESS: [&str; 3] = [
-    "UPDATE browser_sessions SET ended_at = $3
-    WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
-    "UPDATE authorization_codes SET spent_at = $3
-    WHERE org_id = $1 AND principal_id = $2 AND spent_at IS NULL",
-    "UPDATE login_links SET expires_at = $3
-    WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3",
-];

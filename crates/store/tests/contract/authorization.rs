@@ -34,7 +34,7 @@ fn consent(org: OrgId, user: PrincipalId, n: u32) -> Consent {
 }
 
 /// A code whose tokens will be of the `n`th grant.
-fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) -> AuthorizationCode {
+pub(crate) fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) -> AuthorizationCode {
     AuthorizationCode {
         hash: [u8::try_from(n).unwrap(); 32],
         org_id: org,

@@ -8,9 +8,13 @@ use portcullis_core::{
     principal::AuthMethod,
     trust::Login,
 };
-use portcullis_store::{Assertion, BrowserSession, LoginLink, LoginRecord, SessionPage};
+use portcullis_store::{
+    Assertion, BrowserSession, Changed, LastAdmin, LoginLink, LoginRecord, Principal,
+    PrincipalChange, SessionPage,
+};
 
 use crate::{
+    authorization::code,
     database::{Database, on_both},
     given,
 };
@@ -97,6 +101,36 @@ on_both! {
         assert_eq!(listed(page(given::NOW.plus_seconds(150))).await, [id(3)]);
         assert!(db.store.list_sessions(other, page(later)).await.unwrap().is_empty());
         assert_eq!(db.store.forget_sessions(given::NOW.plus_seconds(150)).await.unwrap(), 3);
+    }
+
+    async fn a_principal_that_is_disabled_loses_its_logins_for_good(db: Database) {
+        let (org_id, principal_id) = given::member(&db.store).await;
+        let other = given::user(&db.store, org_id, 2).await;
+        let expires_at = given::NOW.plus_seconds(300);
+        for (n, who) in [(1, principal_id), (2, other)] {
+            let hash = [u8::try_from(n).unwrap(); 32];
+            db.store.open_session(&session(org_id, who, n), &hash, &[]).await.unwrap();
+            let link = LoginLink { org_id, principal_id: who, expires_at };
+            db.store.insert_login_link(link, &hash).await.unwrap();
+            db.store.insert_code(&code(org_id, who, given::id("con", 1), n)).await.unwrap();
+        }
+        let enabled = db.store.find_principal(org_id, principal_id).await.unwrap().unwrap();
+        let disabled = Principal { disabled_at: Some(given::NOW), ..enabled.clone() };
+
+        for (n, before, after) in [(1, &enabled, &disabled), (2, &disabled, &enabled)] {
+            let change = PrincipalChange { before, after, last_admin: LastAdmin::Kept };
+            let changed = db.store.change_principal(&change, &given::event(org_id, n)).await;
+            assert_eq!(changed, Ok(Changed::Done));
+        }
+
+        let (now, mut lives) = (given::NOW, Vec::new());
+        for n in 1..=2 {
+            let session = db.store.find_session_by_hash(&[n; 32]).await.unwrap().unwrap();
+            let link = db.store.find_login_link(&[n; 32], now).await.unwrap();
+            let code = db.store.find_code(&[n; 32]).await.unwrap().unwrap();
+            lives.push((session.ended_at.is_none(), link.is_some(), code.spent_at.is_none()));
+        }
+        assert_eq!(lives, [(false, false, false), (true, true, true)]);
     }
 
     async fn a_link_is_taken_once_in_its_time(db: Database) {
