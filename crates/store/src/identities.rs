@@ -3,7 +3,7 @@
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    Principal, Store,
+    Principal, ScimUser, Store,
     db::{Dialect, NewEvent, Readable as _, change, find, read, run},
     error::StoreError,
     principals::{PrincipalRow, insert},
@@ -50,22 +50,23 @@ impl Store {
 }
 
 impl Store {
-    /// Makes a subject that was not there before known as a principal; the event is committed with it.
-    /// `false` if the principal is known by another subject of the issuer already, or another login was
-    /// faster.
+    /// Makes a subject that was not there before known as a person whom a provider keeps; the event is committed
+    /// with it. `false` if any subject of any issuer is known as this person already, the provider changed the
+    /// person meanwhile, or another login was faster.
     pub async fn link_identity(
         &self,
-        principal: &Principal,
+        person: &ScimUser,
         identity: Identity<'_>,
         now: Timestamp,
         event: &NewEvent,
     ) -> Result<bool, StoreError> {
+        let principal = &person.principal;
         let org = principal.org_id.to_string();
         change!(self, principal.org_id, |tx| {
             // Two subjects do not both become this principal.
             tx.lock_tokens(&org).await?;
             let linked = run!(tx, LINK => &org, identity.issuer, identity.claim, identity.subject,
-                principal.id, now);
+                principal.id, now, person.revision);
             if linked == 0 {
                 return Ok(false);
             }
@@ -87,7 +88,11 @@ VALUES ($1, $2, $3, $4, $5, $6)";
 const LINK: &str = "
 INSERT INTO identities (org_id, issuer, claim, subject, principal_id, created_at)
 SELECT $1, $2, $3, $4, $5, $6
-WHERE NOT EXISTS (
-    SELECT 1 FROM identities WHERE org_id = $1 AND issuer = $2 AND claim = $3
-        AND (principal_id = $5 OR subject = $4)
+WHERE EXISTS (
+    SELECT 1 FROM scim_users
+    WHERE org_id = $1 AND principal_id = $5 AND revision = $7 AND deleted_at IS NULL
+) AND NOT EXISTS (
+    SELECT 1 FROM identities WHERE org_id = $1 AND principal_id = $5
+) AND NOT EXISTS (
+    SELECT 1 FROM identities WHERE org_id = $1 AND issuer = $2 AND claim = $3 AND subject = $4
 )";

@@ -29,9 +29,10 @@ pub enum ScimWritten {
     Full,
 }
 
-/// The text as it is compared without regard to case.
+/// The text as it is compared: ASCII letters in any case, all others to the letter, so that no character can stand
+/// for another one.
 fn key(text: &str) -> String {
-    text.to_lowercase()
+    text.to_ascii_lowercase()
 }
 
 /// Conditions of a filter: SQL with a parameter for each value, from `$2` on.

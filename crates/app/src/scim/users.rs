@@ -1,7 +1,7 @@
 //! People whom an identity provider keeps.
 //!
-//! **Invariant:** a person becomes a principal that exists only if the subject by which a trust rule knows that
-//! principal is the one that the provider names, and a deleted person its own again. Nothing is joined by an e-mail
+//! **Invariant:** a person becomes a principal that exists only if the subject by which a trust rule for the people of
+//! this service account knows that principal is the one that the provider names, and a deleted person its own again. Nothing is joined by an e-mail
 //! address or by a name for people.
 
 use portcullis_core::{
@@ -75,7 +75,8 @@ impl Provisioning {
         let org = ctx.caller().org_id;
         self.check_room(org).await?;
         let now = self.base.now();
-        let known = self.find_known(org, &request.attributes).await?;
+        let account = ctx.caller().principal_id;
+        let known = self.find_known(org, account, &request.attributes).await?;
         let shown = request.attributes.shown_name();
         let id = PrincipalId::new(PrincipalKind::User, self.base.ids());
         // Names of principals are unique in an org, and people's are not.
@@ -85,6 +86,7 @@ impl Provisioning {
             let deleted = known.deleted.as_ref();
             let mut user = ScimUser {
                 principal,
+                pushed_by: Some(account),
                 attributes: request.attributes.clone(),
                 created_at: now,
                 changed_at: now,
@@ -159,6 +161,7 @@ impl Provisioning {
             }
             let now = self.base.now();
             let mut after = edited(&before, edit, now)?;
+            after.pushed_by = before.pushed_by.or(Some(ctx.caller().principal_id));
             if after == before {
                 return Ok(before);
             }
@@ -232,22 +235,28 @@ impl Provisioning {
     async fn find_known(
         &self,
         org: OrgId,
+        account: PrincipalId,
         attributes: &UserAttributes,
     ) -> Result<KnownPerson, ScimRejection> {
         let store = &self.base.store;
+        let rules = self.access.trust().rules().iter().filter(|rule| rule.org == org);
+        let joins: Vec<_> = rules.filter_map(|rule| rule.scim.map(|join| (rule, join))).collect();
         let deleted = store.find_deleted_scim_user(org, attributes).await.map_err(Refusal::from)?;
-        if let Some(deleted) = deleted {
+        let is_own = |person: &ScimUser| {
+            person.pushed_by.is_none_or(|by| by == account)
+                || joins.iter().all(|(_, join)| join.account.is_none())
+        };
+        if let Some(deleted) = deleted.filter(is_own) {
             return Ok(KnownPerson {
                 principal: Some(deleted.principal.clone()),
                 deleted: Some(deleted),
             });
         }
         let mut found: Option<Principal> = None;
-        for rule in self.access.trust().rules().iter().filter(|rule| rule.org == org) {
-            let subject = match rule.scim {
-                None => None,
-                Some(JoinKey::ExternalId) => attributes.external_id.as_deref(),
-                Some(JoinKey::UserName) => Some(attributes.user_name.as_str()),
+        for (rule, join) in joins.into_iter().filter(|(_, join)| join.takes(Some(account))) {
+            let subject = match join.key {
+                JoinKey::ExternalId => attributes.external_id.as_deref(),
+                JoinKey::UserName => Some(attributes.user_name.as_str()),
             };
             let (Some(subject), Who::User { from, .. }) = (subject, &rule.who) else { continue };
             let claim = from.to_string();
@@ -387,6 +396,7 @@ mod tests {
         let principal = Principal::new(id, org, "ana".to_owned(), Role::Member, NOW);
         ScimUser {
             principal: Principal { disabled_at, ..principal },
+            pushed_by: None,
             attributes: UserAttributes::default(),
             created_at: NOW,
             changed_at: NOW,

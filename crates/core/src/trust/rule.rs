@@ -14,8 +14,24 @@ const MAX_TTL_SECONDS: i64 = 12 * 60 * 60;
 pub enum JoinKey {
     /// `externalId`, to the letter.
     ExternalId,
-    /// `userName`, in any case.
+    /// `userName`, with ASCII letters in any case.
     UserName,
+}
+
+/// Way in which a trust rule takes people whom an identity provider keeps over SCIM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScimJoin {
+    pub key: JoinKey,
+    /// Service account whose people it takes; those of any when absent.
+    pub account: Option<PrincipalId>,
+}
+
+impl ScimJoin {
+    /// Returns true if it takes the people that this service account pushed.
+    #[must_use]
+    pub fn takes(self, pushed_by: Option<PrincipalId>) -> bool {
+        self.account.is_none() || self.account == pushed_by
+    }
 }
 
 /// Binds the JWTs of one issuer to a principal: one `[[trust]]` entry.
@@ -39,9 +55,8 @@ pub struct TrustRule {
     pub single_use: bool,
     /// True if it admits the ID-JAGs of its issuer, and nothing else of it.
     pub id_jag: bool,
-    /// The attribute of people kept over SCIM that says who of them its subjects are: they have to be kept
-    /// before they log in. Its users come of their first login when absent.
-    pub scim: Option<JoinKey>,
+    /// How its subjects are joined to people kept over SCIM, who have to be kept before they log in. Its users come of their first login when absent.
+    pub scim: Option<ScimJoin>,
     /// The principals that may act on behalf of its subjects.
     pub delegation: Vec<PrincipalId>,
 }

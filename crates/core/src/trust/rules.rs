@@ -7,7 +7,7 @@ use crate::{
     id::OrgId,
     lineage::Lineage,
     principal::ScopeSet,
-    trust::{Claims, JwtType, Rejection, TrustRule, TrustedSubject, Verified},
+    trust::{Claims, JwtType, Rejection, TrustRule, TrustedSubject, Verified, Who},
 };
 
 /// The rules contradict each other.
@@ -15,6 +15,11 @@ use crate::{
 pub enum TrustRulesError {
     #[error("there are two trust rules `{0}`; names are unique")]
     Twice(String),
+    #[error(
+        "the trust rules `{0}` and `{1}` admit people kept over SCIM into one org by different issuers or claims, so \
+         that one could become the other: say in each which service account pushes its people (`scim_account`)"
+    )]
+    SharedDirectory(String, String),
 }
 
 /// All trust rules, by issuer.
@@ -24,7 +29,7 @@ pub struct TrustRules {
 }
 
 impl TrustRules {
-    /// Puts rules together. Rejects two of one name.
+    /// Puts rules together. Rejects two of one name, and two that could take each other's people.
     pub fn new(rules: Vec<TrustRule>) -> Result<Self, TrustRulesError> {
         let mut by_issuer: BTreeMap<String, Vec<Arc<TrustRule>>> = BTreeMap::new();
         let mut names = Vec::new();
@@ -33,6 +38,10 @@ impl TrustRules {
                 return Err(TrustRulesError::Twice(rule.name));
             }
             names.push(rule.name.clone());
+            let others = by_issuer.values().flatten();
+            if let Some(other) = { others }.find(|other| shares_people(other, &rule)) {
+                return Err(TrustRulesError::SharedDirectory(other.name.clone(), rule.name));
+            }
             by_issuer.entry(rule.issuer.clone()).or_default().push(Arc::new(rule));
         }
         Ok(Self { by_issuer })
@@ -102,6 +111,19 @@ impl TrustRules {
             }
         }
     }
+}
+
+/// Returns true if two rules of an org tell subjects apart in different ways, and one of them takes the people of any
+/// service account.
+fn shares_people(one: &TrustRule, other: &TrustRule) -> bool {
+    let (Some(first), Some(second)) = (one.scim, other.scim) else { return false };
+    let named = |rule: &TrustRule| match &rule.who {
+        Who::Fixed(_) => None,
+        Who::User { from, .. } => Some(from.to_string()),
+    };
+    one.org == other.org
+        && (first.account.is_none() || second.account.is_none())
+        && (&one.issuer, named(one), first.key) != (&other.issuer, named(other), second.key)
 }
 
 /// The rule that admits some claims, and when these end.

@@ -12,7 +12,7 @@ use portcullis_core::{
     principal::{Role, Scope, ScopeSet},
     trust::{
         ClaimPath, Expectation, Expectations, JoinKey, KeySet, LoginClaims, MaxTtl, Pattern,
-        RoleMap, TrustRule, TrustRules, Who,
+        RoleMap, ScimJoin, TrustRule, TrustRules, Who,
     },
 };
 use portcullis_upstream::{Discovery, Endpoint, KeyLocation};
@@ -71,6 +71,8 @@ pub(crate) struct TrustEntry {
     id_jag: bool,
     /// Its people are kept over SCIM: the attribute that equals `user_from`.
     scim: Option<String>,
+    /// The service account (its id or name) that pushes these people.
+    scim_account: Option<String>,
     /// Service accounts of the org (ids or names) that may act on behalf of its subjects.
     #[serde(default)]
     delegation: Vec<String>,
@@ -163,7 +165,9 @@ impl TrustEntry {
     /// The org and the principals that it names.
     pub(super) fn named_org(&mut self) -> NamedOrg<'_> {
         let place = format!("trust rule `{}`", self.name);
-        let principals = self.principal.iter_mut().chain(&mut self.delegation).collect();
+        let principals =
+            self.principal.iter_mut().chain(&mut self.scim_account).chain(&mut self.delegation);
+        let principals = principals.collect();
         NamedOrg { place, org: &mut self.org, principals }
     }
 
@@ -239,8 +243,11 @@ impl TrustEntry {
     }
 
     /// A person is never joined by an address that the issuer has not verified.
-    fn scim(&self) -> Result<Option<JoinKey>, String> {
-        let join = match self.scim.as_deref() {
+    fn scim(&self) -> Result<Option<ScimJoin>, String> {
+        let key = match self.scim.as_deref() {
+            None if self.scim_account.is_some() => {
+                return Err("`scim_account` needs `scim`: it pushes people over SCIM".to_owned());
+            }
             None => return Ok(None),
             Some("external_id") => JoinKey::ExternalId,
             Some("user_name") => JoinKey::UserName,
@@ -256,7 +263,8 @@ impl TrustEntry {
                     .to_owned(),
             );
         }
-        Ok(Some(join))
+        let account = self.scim_account.as_deref().map(|id| service("scim_account", id));
+        Ok(Some(ScimJoin { key, account: account.transpose()? }))
     }
 
     fn expects(&self) -> Result<Expectations, String> {
@@ -322,15 +330,7 @@ impl TrustEntry {
     }
 
     fn delegation(&self) -> Result<Vec<PrincipalId>, String> {
-        let actors = self.delegation.iter().map(|actor| {
-            let id: PrincipalId = actor.parse().map_err(in_key("delegation"))?;
-            match id.kind() {
-                PrincipalKind::Service => Ok(id),
-                PrincipalKind::User => {
-                    Err("`delegation`: only service accounts (`sa_…`) act for others".to_owned())
-                }
-            }
-        });
+        let actors = self.delegation.iter().map(|actor| service("delegation", actor));
         actors.collect()
     }
 }
@@ -425,6 +425,15 @@ fn plain(key: &str, given: &str) -> Result<String, String> {
         Ok(given.to_owned())
     } else {
         Err(format!("`{key}` has 1 to {MAX_TEXT} characters without white space"))
+    }
+}
+
+/// The service account of this id; no person.
+fn service(key: &str, id: &str) -> Result<PrincipalId, String> {
+    let id: PrincipalId = id.parse().map_err(in_key(key))?;
+    match id.kind() {
+        PrincipalKind::Service => Ok(id),
+        PrincipalKind::User => Err(format!("`{key}` names only service accounts (`sa_…`)")),
     }
 }
 

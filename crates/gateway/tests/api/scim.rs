@@ -24,6 +24,14 @@ const FOR_FINANCE: &str = "@id(\"finance\") permit (principal in Mcp::Group::\"f
     @id(\"books\") @require_approval(\"approvers=finance-leads\")\n\
     forbid (principal, action == Mcp::Action::\"up:close\", resource);";
 
+/// The part of a trust rule that admits people who are joined by this attribute.
+fn people(attribute: &str) -> String {
+    format!(
+        "match = {{ email_verified = true }}\nuser_from = \"sub\"\nscim = \"{attribute}\"\n\
+         roles = {{ \"mcp-admins\" = \"admin\", \"*\" = \"member\" }}"
+    )
+}
+
 /// A gateway, a provider that keeps people over SCIM, and an org whose people log in at that provider.
 struct Site {
     gateway: Gateway,
@@ -42,18 +50,20 @@ impl Site {
 
     /// With the attribute that people are joined by.
     async fn joined_by(attribute: &str) -> Self {
+        Self::trusting(|_, org, oidc, _| oidc.trust("people", org, AUDIENCE, &people(attribute)))
+            .await
+    }
+
+    /// With these trust rules, made for the org, its first provider and this service account.
+    async fn trusting(rules: impl Fn(&Gateway, &str, &Oidc, &Principal) -> String) -> Self {
         let upstream = McpServer::start(vec![tool("read"), tool("close")]).await;
         let builder: Builder = gateway().policies(FOR_FINANCE).config("[login]\nlinks = true");
         let mut gateway = builder.http("up", &upstream.url(), "").prepare();
         let oidc = Oidc::start();
         let org = gateway.org("acme", &ENOUGH);
-        let people = format!(
-            "match = {{ email_verified = true }}\nuser_from = \"sub\"\nscim = \"{attribute}\"\n\
-             roles = {{ \"mcp-admins\" = \"admin\", \"*\" = \"member\" }}"
-        );
-        gateway.configure(&oidc.trust("people", &org, AUDIENCE, &people));
-        gateway.start();
         let provider = gateway.service(&org, "scim");
+        gateway.configure(&rules(&gateway, &org, &oidc, &provider));
+        gateway.start();
         let admin = gateway.user(&org, "admin", ALL_SCOPES);
         Self { gateway, oidc, org, provider, admin, _upstream: upstream }
     }
@@ -104,9 +114,20 @@ impl Site {
 
     /// The same, with a token of these scopes.
     async fn logged_in_for(&self, scope: &str, subject: &str, groups: &[&str]) -> Answer {
+        self.logged_in_at(&self.oidc, scope, subject, groups).await
+    }
+
+    /// The same, at this provider.
+    async fn logged_in_at(
+        &self,
+        oidc: &Oidc,
+        scope: &str,
+        subject: &str,
+        groups: &[&str],
+    ) -> Answer {
         let groups: Vec<String> = groups.iter().map(ToString::to_string).collect();
         let wanted = Wanted::new(AUDIENCE).claim("email_verified", true).claim("groups", groups);
-        let jwt = self.oidc.user_token(subject, &wanted);
+        let jwt = oidc.user_token(subject, &wanted);
         let mut request = self.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(jwt);
         if !scope.is_empty() {
             let body = json!({ "scope": scope }).to_string();

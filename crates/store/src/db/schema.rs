@@ -61,6 +61,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(42, "0042_tool_counts"),
     migration!(43, "0043_exceptions"),
     migration!(44, "0044_descent"),
+    migration!(47, "0047_scim_accounts"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

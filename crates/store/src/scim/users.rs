@@ -12,7 +12,7 @@ use sqlx::AssertSqlSafe;
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Changed, LastAdmin, Principal, PrincipalChange, Store,
-    db::{Dialect, Found, NewEvent, Readable, all, change, read, row, run},
+    db::{Dialect, Found, NewEvent, Readable, all, change, parse, read, row, run},
     error::StoreError,
     principals::{PrincipalRow, change_within, changes::END_LOGINS, insert},
     revocation::revoke_roots,
@@ -22,6 +22,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScimUser {
     pub principal: Principal,
+    /// Service account that pushed the person; unknown if that was before it was kept.
+    pub pushed_by: Option<PrincipalId>,
     pub attributes: UserAttributes,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
@@ -55,6 +57,7 @@ pub struct ScimUserChange<'a> {
 }
 
 row!(ProfileRow {
+    pushed_by: Option<String>,
     attributes: String,
     scim_created_at: i64,
     changed_at: i64,
@@ -70,10 +73,12 @@ impl Readable for UserRow {
     type Record = ScimUser;
 
     fn read(self) -> Result<ScimUser, StoreError> {
-        let ProfileRow { attributes, scim_created_at, changed_at, .. } = self.profile;
+        let ProfileRow { attributes, scim_created_at, changed_at, pushed_by, .. } = self.profile;
+        let pushed_by = pushed_by.map(|by| parse(&by, "scim_users.pushed_by")).transpose()?;
         let attributes = serde_json::from_str(&attributes);
         Ok(ScimUser {
             principal: self.principal.read()?,
+            pushed_by,
             attributes: attributes.map_err(|_| StoreError::Corrupt("scim_users.attributes"))?,
             created_at: Timestamp::from_micros(scim_created_at),
             changed_at: Timestamp::from_micros(changed_at),
@@ -109,7 +114,7 @@ macro_rules! written {
             &$after.attributes.external_id, $after.attributes.display_name.as_deref().map(key),
             serde_json::json!($after.attributes).to_string(), $after.created_at,
             $after.changed_at, $after.deactivated_at, $after.deleted_at, $after.revision,
-            $before.map_or(-1, |before| before.revision))
+            $before.map_or(-1, |before| before.revision), $after.pushed_by)
     };
 }
 
@@ -249,7 +254,7 @@ impl Store {
     }
 }
 
-const SELECT: &str = "SELECT p.*, u.attributes, u.scim_created_at, u.changed_at, u.deactivated_at, \
+const SELECT: &str = "SELECT p.*, u.pushed_by, u.attributes, u.scim_created_at, u.changed_at, u.deactivated_at, \
                       u.deleted_at, u.revision";
 
 const FROM: &str = " FROM scim_users u JOIN principals p ON p.org_id = u.org_id \
@@ -257,12 +262,13 @@ const FROM: &str = " FROM scim_users u JOIN principals p ON p.org_id = u.org_id 
 
 const INSERT: &str = "
 INSERT INTO scim_users (org_id, principal_id, user_key, external_id, display_key, attributes,
-    scim_created_at, changed_at, deactivated_at, deleted_at, revision)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 WHERE $12 < 0";
+    scim_created_at, changed_at, deactivated_at, deleted_at, revision, pushed_by)
+SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $13 WHERE $12 < 0";
 
 const UPDATE: &str = "
 UPDATE scim_users SET user_key = $3, external_id = $4, display_key = $5, attributes = $6,
-    scim_created_at = $7, changed_at = $8, deactivated_at = $9, deleted_at = $10, revision = $11
+    scim_created_at = $7, changed_at = $8, deactivated_at = $9, deleted_at = $10, revision = $11,
+    pushed_by = $13
 WHERE org_id = $1 AND principal_id = $2 AND revision = $12";
 
 const LEAVE: [&str; 2] = [

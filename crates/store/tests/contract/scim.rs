@@ -22,6 +22,7 @@ use crate::{
 fn person(org: OrgId, n: u32) -> ScimUser {
     ScimUser {
         principal: given::principal(org, n),
+        pushed_by: Some(given::id("sa", 1)),
         attributes: UserAttributes {
             user_name: format!("Person{n}@Acme.example"),
             external_id: Some(format!("00u{n}")),
@@ -143,6 +144,31 @@ on_both! {
         assert!(matches!(add(&db.store, &twin, 9).await, Err(StoreError::Conflict(_))));
         assert_eq!(db.store.find_principal(org, twin.principal.id).await.unwrap(), None);
         assert_eq!(add(&db.store, &person(other, 4), 9).await, Ok(ScimWritten::Done));
+    }
+
+    async fn names_are_the_same_in_any_case_of_ascii_letters_and_no_others(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let mut mia = person(org, 1);
+        mia.attributes.user_name = "Mik\u{c9}".to_owned();
+        mia.attributes.display_name = Some("Mik\u{c9}".to_owned());
+        assert_eq!(add(&db.store, &mia, 1).await, Ok(ScimWritten::Done));
+        // The keys of an earlier release.
+        db.execute("UPDATE scim_users SET user_key = 'mik\u{e9}', display_key = NULL").await;
+        db.execute("ALTER TABLE scim_users DROP COLUMN pushed_by").await;
+        db.execute("DROP INDEX identities_by_principal").await;
+        db.execute("DELETE FROM schema_migrations WHERE version = 47").await;
+        let store = Store::open(&db.settings).await.unwrap();
+
+        let find = async |name: &str| {
+            store.find_scim_user_by(org, JoinKey::UserName, name).await.unwrap().map(|it| it.principal.id)
+        };
+        assert_eq!(find("mIK\u{c9}").await, Some(mia.principal.id));
+        for other in ["mik\u{e9}", "mi\u{212a}\u{c9}"] {
+            assert_eq!(find(other).await, None, "{other}");
+        }
+        let filter = ScimUserFilter { display_name: Some("MIK\u{c9}".to_owned()), ..ScimUserFilter::default() };
+        let found = store.page_scim_users(org, &filter, 0, 5).await.unwrap();
+        assert_eq!(found.items, [ScimUser { pushed_by: None, ..mia }]);
     }
 
     async fn a_change_is_made_with_its_event_if_nothing_changed_meanwhile(db: Database) {
@@ -290,24 +316,34 @@ on_both! {
         assert_eq!(db.store.find_scim_group(org, beyond.id).await.unwrap(), None);
     }
 
-    async fn a_person_is_joined_to_one_subject_of_an_issuer(db: Database) {
+    async fn a_person_is_joined_to_one_subject_of_any_issuer(db: Database) {
         let org = given::org(&db.store, 1).await;
         let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
         let subject = |subject| Identity { issuer: "https://idp.example", claim: "sub", subject };
         let link = async |user: &ScimUser, name, event| {
             let event = given::event(org, event);
-            db.store.link_identity(&user.principal, subject(name), NOW, &event).await.unwrap()
+            db.store.link_identity(user, subject(name), NOW, &event).await.unwrap()
         };
+        let elsewhere = Identity { issuer: "https://other.example", ..subject("00umallory") };
+        let by_mail = Identity { claim: "email", ..subject("00umallory") };
 
         assert!(link(&ana, "00u1", 11).await);
         assert!(!link(&ana, "00umallory", 12).await, "she is known by another subject");
+        for other in [elsewhere, by_mail] {
+            let event = given::event(org, 12);
+            let linked = db.store.link_identity(&ana, other, NOW, &event).await.unwrap();
+            assert!(!linked, "of whichever issuer and claim: {other:?}");
+        }
         assert!(!link(&ben, "00u1", 13).await, "the subject is somebody else");
-        assert!(link(&ben, "00u2", 14).await);
+        let renamed = ScimUser { revision: 2, ..ben.clone() };
+        assert_eq!(change(&db.store, &ben, &renamed, 15).await, Ok(ScimWritten::Done));
+        assert!(!link(&ben, "00u2", 14).await, "the provider changed the person meanwhile");
+        assert!(link(&renamed, "00u2", 14).await);
 
         let found = db.store.find_by_identity(org, subject("00u1")).await.unwrap();
         assert_eq!(found.map(|it| it.id), Some(ana.principal.id));
         assert_eq!(db.store.find_by_identity(org, subject("00umallory")).await.unwrap(), None);
         db.store.seal(org, given::leaf).await.unwrap();
-        assert_eq!(given::whole_log(&db.store, org).await.len(), 4, "two people, two links");
+        assert_eq!(given::whole_log(&db.store, org).await.len(), 5, "two people, a change, two links");
     }
 }

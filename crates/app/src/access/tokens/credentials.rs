@@ -89,14 +89,15 @@ pub(super) enum KnownUser {
     New,
     There(Box<Principal>),
     /// An identity provider keeps it over SCIM; from this login on it is known by its subject.
-    Provisioned(Box<Principal>),
+    Provisioned(Box<ScimUser>),
 }
 
 impl KnownUser {
     pub(super) fn principal(&self) -> Option<&Principal> {
         match self {
             Self::New => None,
-            Self::There(principal) | Self::Provisioned(principal) => Some(principal),
+            Self::There(principal) => Some(principal),
+            Self::Provisioned(person) => Some(&person.principal),
         }
     }
 }
@@ -370,9 +371,9 @@ impl Access {
         match (found, &trusted.who, trusted.rule.scim) {
             (Some(found), _, _) => Ok(KnownUser::There(Box::new(found))),
             (None, Subject::User(user), Some(join)) => {
-                let kept = store.find_scim_user_by(org, join, &user.subject).await?;
-                let joined = |kept: ScimUser| KnownUser::Provisioned(Box::new(kept.principal));
-                Ok(kept.map_or(KnownUser::New, joined))
+                let kept = store.find_scim_user_by(org, join.key, &user.subject).await?;
+                let kept = kept.filter(|kept| join.takes(kept.pushed_by));
+                Ok(kept.map_or(KnownUser::New, |kept| KnownUser::Provisioned(Box::new(kept))))
             }
             (None, Subject::User(_) | Subject::Fixed(_), _) => Ok(KnownUser::New),
         }

@@ -8,7 +8,7 @@ use portcullis_core::{
     refusal::Refusal,
     trust::{CredentialCheck, IdTokenRequest, IdentifiedPerson, TrustedSubject, TrustedUser},
 };
-use portcullis_store::{Principal, StoreError};
+use portcullis_store::{Principal, ScimUser, StoreError};
 
 use super::credentials::{KnownPrincipal, KnownUser, Party, identity};
 use crate::{access::Access, audit::events::row_of, ctx::Origin};
@@ -72,18 +72,18 @@ impl Access {
     }
 
     /// Makes the subject known as the person whom the identity provider keeps. Rejects it if that person is known by
-    /// another subject of the issuer already: what the provider writes later gives no user what another one has.
+    /// any subject of any issuer already: what a provider writes later gives no user what another one has.
     async fn join(
         &self,
         party: &Party,
         user: &TrustedUser,
-        kept: Principal,
+        kept: ScimUser,
         origin: &Origin,
     ) -> Result<Principal, Refusal> {
-        let event = row_of(&self.principal_event(party, kept.id, origin));
+        let event = row_of(&self.principal_event(party, kept.principal.id, origin));
         let now = self.base.clock.now();
         if self.base.store.link_identity(&kept, identity(user), now, &event).await? {
-            return Ok(kept);
+            return Ok(kept.principal);
         }
         let there = self.user(party.org_id, user).await?;
         there.ok_or(Refusal::InvalidCredential { check: CredentialCheck::Trust })

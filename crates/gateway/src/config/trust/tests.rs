@@ -7,6 +7,8 @@ use serde_json::json;
 use super::*;
 
 const PUBLIC: &str = "https://gateway.acme.example";
+/// A service account of a directory.
+const PUSHES: &str = "\"sa_01M754BKTK9KV856N96WMEHWY9\"";
 const ED25519: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
 
 /// A configuration with nothing but trust rules.
@@ -223,7 +225,8 @@ fn people_kept_over_scim_are_joined_by_what_the_issuer_vouches_for() {
     let roles = ("roles", "{ \"*\" = \"member\" }");
     let by = |value| ("scim", value);
     let read = trusted(&user(&[roles, by("\"external_id\"")])).unwrap();
-    assert!(read.rules.iter().all(|rule| rule.scim == Some(JoinKey::ExternalId)));
+    let by_id = |rule: &Arc<TrustRule>| rule.scim.map(|it| it.key) == Some(JoinKey::ExternalId);
+    assert!(read.rules.iter().all(by_id));
 
     let email = ("user_from", "\"email\"");
     let unverified = ("match", "{ hd = \"acme.example\" }");
@@ -233,7 +236,43 @@ fn people_kept_over_scim_are_joined_by_what_the_issuer_vouches_for() {
         (user(&[roles, by("\"email\"")]), "`external_id` or `user_name`"),
         (user(&[roles, by("\"user_name\""), email, unverified]), "email_verified"),
         (entry(&[by("\"external_id\"")]), "needs `user_from`"),
+        (user(&[roles, ("scim_account", PUSHES)]), "`scim_account` needs `scim`"),
+        (
+            user(&[
+                roles,
+                by("\"user_name\""),
+                ("scim_account", "\"usr_01M754BKTK9KV856N96WMEHWY9\""),
+            ]),
+            "`scim_account` names only service accounts",
+        ),
     ] {
         assert!(refusal(&toml).contains(wanted), "{toml}: {}", refusal(&toml));
+    }
+}
+
+#[test]
+fn rules_that_could_take_each_others_people_say_whose_these_are() {
+    let roles = ("roles", "{ \"*\" = \"member\" }");
+    let by_id = ("scim", "\"external_id\"");
+    let account = ("scim_account", PUSHES);
+    let first = user(&[roles, by_id]);
+    let second = |changes: &[_]| user(&[&[roles, ("name", "\"second\"")], changes].concat());
+    let issuer = ("issuer", "\"https://login.other.example\"");
+    let claim = ("user_from", "\"oid\"");
+    let org = ("org", "\"org_01M754BKTKFVJC7V0B9VHVKZBP\"");
+
+    for (one, other, is_accepted) in [
+        (first.clone(), second(&[by_id]), true),
+        (first.clone(), second(&[issuer]), true),
+        (first.clone(), second(&[by_id, issuer, org]), true),
+        (user(&[roles, by_id, account]), second(&[by_id, issuer, account]), true),
+        (first.clone(), second(&[by_id, issuer]), false),
+        (first.clone(), second(&[by_id, claim]), false),
+        (first.clone(), second(&[("scim", "\"user_name\"")]), false),
+        (first.clone(), second(&[by_id, issuer, account]), false),
+    ] {
+        let read = trusted(&format!("{one}{other}"));
+        let asked = read.as_ref().is_err_and(|error| error.contains("`scim_account`"));
+        assert_eq!((read.is_ok(), asked), (is_accepted, !is_accepted), "{one}{other}: {read:?}");
     }
 }

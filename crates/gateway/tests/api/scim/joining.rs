@@ -1,9 +1,10 @@
 //! The principal that a person is: that of the subject that the provider names, and no other.
 
+use portcullis_testkit::{Oidc, Principal};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Site, USER, error, id};
+use super::{AUDIENCE, Site, USER, error, id, people};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_who_was_made_first_logs_in_as_that_principal() {
@@ -41,6 +42,69 @@ async fn a_subject_never_becomes_a_person_whom_another_subject_is() {
 
     assert_eq!(site.logged_in("00umallory", &[]).await.refusal(), (401, "invalid_credential"));
     assert_eq!(site.login("00uana").await.id, ana, "the subject stays the person");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subject_of_another_issuer_never_becomes_a_person_who_is_joined() {
+    let other = Oidc::start();
+    let site = Site::trusting(|_, org, oidc, provider| {
+        let people = format!("{}\nscim_account = \"{}\"", people("external_id"), provider.id);
+        let [first, second] = [("first", oidc), ("second", &other)]
+            .map(|(name, it)| it.trust(name, org, AUDIENCE, &people));
+        first + &second
+    })
+    .await;
+    let boss = site.person("00uboss").await;
+    let logged_in = site.logged_in("00uboss", &["mcp-admins"]).await.ok();
+    assert_eq!(logged_in.at("/data/principal/id"), &json!(boss));
+
+    let take = json!([{"op": "replace", "path": "externalId", "value": "MALLORY"}]);
+    site.patch(&format!("Users/{boss}"), take).await.ok();
+
+    let mallory = site.logged_in_at(&other, "", "MALLORY", &["*"]).await;
+    assert_eq!(mallory.refusal(), (401, "invalid_credential"), "{}", mallory.text);
+    let known = site.gateway.get(&site.admin, &format!("/v1/principals/{boss}")).await.ok();
+    assert_eq!(known.at("/data/role"), "admin");
+    // Somebody who is joined to nobody comes in at either issuer.
+    let ana = site.person("00uana").await;
+    let logged_in = site.logged_in_at(&other, "", "00uana", &[]).await.ok();
+    assert_eq!(logged_in.at("/data/principal/id"), &json!(ana));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_of_two_directories_with_one_id_stay_two() {
+    let (accounts, other) = (std::sync::Mutex::new(Vec::new()), Oidc::start());
+    let site = Site::trusting(|gateway, org, oidc, provider| {
+        let kind = ["--type", "service", "--scopes", "scim"];
+        let second = gateway.principal(org, "second", &kind, &["--scopes", "scim"]);
+        let rule = |name, oidc: &Oidc, account: &str| {
+            let people = format!("{}\nscim_account = \"{account}\"", people("external_id"));
+            oidc.trust(name, org, AUDIENCE, &people)
+        };
+        let rules = rule("first", oidc, &provider.id) + &rule("second", &other, "second");
+        accounts.lock().unwrap().push(second);
+        rules
+    })
+    .await;
+    let second: Principal = accounts.lock().unwrap().remove(0);
+    let push = async |who: &Principal, name: &str, external: &str| {
+        let body = json!({"schemas": [USER], "userName": name, "externalId": external});
+        site.scim_as(who, Method::POST, "Users", body).await
+    };
+    let ana = id(&push(&site.provider, "ana", "7").await);
+    let gone = id(&push(&site.provider, "gone", "8").await);
+    site.scim(Method::DELETE, &format!("Users/{gone}"), Value::Null).await;
+
+    // The same id means another person at the other provider.
+    let taken = site.logged_in_at(&other, "", "7", &[]).await;
+    assert_eq!(taken.refusal(), (401, "invalid_credential"), "{}", taken.text);
+    assert_eq!(site.login("7").await.id, ana);
+    assert_eq!(error(&push(&second, "ben", "7").await), (409, "uniqueness"));
+    let new = id(&push(&second, "new", "8").await);
+    assert_ne!(new, gone, "who was deleted stays the person of its own provider");
+    let logged_in = site.logged_in_at(&other, "", "8", &[]).await.ok();
+    assert_eq!(logged_in.at("/data/principal/id"), &json!(new));
+    assert_eq!(site.logged_in("8", &[]).await.refusal(), (401, "invalid_credential"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,7 +172,7 @@ async fn policies_and_approvers_see_the_groups_of_the_provider() {
     let approval = asked.at("/error/details/approval/id").as_str().expect(&asked.text).to_owned();
     let token = site.logged_in_for("approvals:read approvals:decide", "00uben", &[]).await.ok();
     let token = token.at("/data/access_token").as_str().unwrap().to_owned();
-    let decider = portcullis_testkit::Principal { token, ..as_ana.clone() };
+    let decider = Principal { token, ..as_ana.clone() };
     let path = format!("/v1/approvals/{approval}/decision");
     site.gateway.post(&decider, &path, r#"{"decision": "approve"}"#).await.ok();
     assert_eq!(site.gateway.invoke(&as_ana, "up:close", json!({})).await.status, 200);
