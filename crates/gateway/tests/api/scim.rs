@@ -148,6 +148,17 @@ impl Site {
         }
     }
 
+    /// The events of logins that left an admin its role, once there are so many.
+    async fn kept_roles(&self, count: usize) -> Vec<Value> {
+        let path = "/v1/audit/events?type=principal.changed&order=asc&limit=100";
+        let is_kept = |event: &Value| event["detached"]["change"]["action"] == "role_kept";
+        let kept = |answer: &Answer| -> Vec<Value> {
+            items(answer).iter().filter(|event| is_kept(event)).cloned().collect()
+        };
+        let ask = || self.gateway.get(&self.admin, path);
+        kept(&until(ask, |answer| kept(answer).len() >= count).await)
+    }
+
     /// The events of these types, the oldest first, once there are so many.
     async fn events(&self, types: &str, count: usize) -> Vec<Value> {
         let path = format!("/v1/audit/events?type={types}&order=asc");

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{Event, EventType},
     id::{OrgId, PrincipalId, PrincipalKind},
+    principal::Role,
     refusal::Refusal,
     trust::{CredentialCheck, IdTokenRequest, IdentifiedPerson, TrustedSubject, TrustedUser},
 };
-use portcullis_store::{Principal, ScimUser, StoreError};
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, ScimUser, StoreError};
+use serde_json::json;
 
 use super::credentials::{KnownPrincipal, KnownUser, Party, identity};
 use crate::{access::Access, audit::events::row_of, ctx::Origin};
@@ -58,17 +60,59 @@ impl Access {
             KnownUser::New => self.first_login(party, user, origin).await?,
             KnownUser::Provisioned(kept) => self.join(party, user, *kept, origin).await?,
         };
+        let principal = Box::pin(self.follow_role(party, user.role, principal, origin)).await?;
         if principal.disabled_at.is_some() {
             return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust });
         }
-        if principal.role != user.role {
-            self.audit.record(self.principal_event(party, principal.id, origin)).await?;
-            let changed = self.base.store.set_role(party.org_id, principal.id, user.role).await;
-            changed?;
-            // Tokens of earlier logins have today's role at once.
-            self.quotas.tenants.revoked(party.org_id);
-        }
         Ok((principal.id, principal.name))
+    }
+
+    /// Gives the principal the role that its login says, unless it is the last admin of its org. Gives the principal as
+    /// it is then.
+    async fn follow_role(
+        &self,
+        party: &Party,
+        role: Role,
+        mut principal: Principal,
+        origin: &Origin,
+    ) -> Result<Principal, Refusal> {
+        while principal.disabled_at.is_none() && principal.role != role {
+            let event = row_of(&self.principal_event(party, principal.id, origin));
+            let after = Principal { role, ..principal.clone() };
+            let last_admin = LastAdmin::Kept;
+            let change = PrincipalChange { before: &principal, after: &after, last_admin };
+            match self.base.store.change_principal(&change, &event).await? {
+                Changed::Done => {
+                    // Tokens of earlier logins have today's role at once.
+                    self.quotas.tenants.revoked(party.org_id);
+                    principal = after;
+                }
+                Changed::LastAdmin => {
+                    self.audit.record(self.kept_admin(party, role, principal.id, origin)).await?;
+                    break;
+                }
+                // Changed by another one meanwhile: what it is now counts.
+                Changed::Stale => {
+                    let now = self.base.store.find_principal(party.org_id, principal.id).await?;
+                    principal = now.ok_or(Refusal::Internal)?;
+                }
+            }
+        }
+        Ok(principal)
+    }
+
+    /// A login says another role of the last admin, who keeps it: an org always has an admin.
+    fn kept_admin(&self, party: &Party, said: Role, id: PrincipalId, origin: &Origin) -> Event {
+        tracing::warn!(
+            org = %party.org_id, principal = %id, role = said.name(),
+            "a login says another role of the last admin of its org, who stays admin: give another person the role admin"
+        );
+        let change = json!({
+            "source": "login", "action": "role_kept", "role": Role::Admin.name(), "login_role": said.name(),
+        });
+        let mut event = self.principal_event(party, id, origin);
+        event.detached = event.detached.keep("change", Some(change), &*self.base.random);
+        event
     }
 
     /// Makes the subject known as the person whom the identity provider keeps. Rejects it if that person is known by

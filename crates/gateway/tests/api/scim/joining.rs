@@ -108,6 +108,32 @@ async fn people_of_two_directories_with_one_id_stay_two() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_login_never_takes_the_role_of_the_last_admin() {
+    let site = Site::start().await;
+    let boss = site.person("00uboss").await;
+    let other = site.person("00uother").await;
+    for subject in ["00uboss", "00uother"] {
+        site.logged_in(subject, &["mcp-admins"]).await.ok();
+    }
+    let to_auditor = ["principal", "set-role", &site.admin.id, "--role", "auditor"];
+    site.gateway.admin(&to_auditor);
+
+    let both = [site.logged_in("00uboss", &[]), site.logged_in("00uother", &[])];
+    for answer in futures_util::future::join_all(both).await {
+        answer.ok();
+    }
+
+    let kept = site.kept_roles(1).await;
+    let [kept] = kept.as_slice() else { panic!("one of them stays: {kept:?}") };
+    assert!([&boss, &other].map(String::as_str).contains(&kept["target"]["id"].as_str().unwrap()));
+    let change = &kept["detached"]["change"];
+    assert_eq!((&change["role"], &change["login_role"]), (&json!("admin"), &json!("member")));
+    site.logged_in("00uboss", &[]).await.ok();
+    site.logged_in("00uother", &[]).await.ok();
+    assert_eq!(site.kept_roles(2).await.len(), 2, "and stays admin");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_or_an_address_of_somebody_else_takes_nothing() {
     let site = Site::start().await;
     let boss =
