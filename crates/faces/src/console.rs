@@ -40,7 +40,7 @@ use self::{
     api::Problem,
     guest::{Frame, Guest},
 };
-use crate::outcome::Outcome;
+use crate::{html::visible, outcome::Outcome};
 
 /// Lets in styles, scripts and requests of this gateway, and nothing written into a page.
 const CSP: HeaderValue = HeaderValue::from_static(
@@ -56,7 +56,7 @@ fn render(status: StatusCode, template: &impl Template) -> Response {
     let Ok(html) = template.render() else {
         return Outcome::from(Refusal::Internal).into_response();
     };
-    let mut response = Response::new(Body::from(html));
+    let mut response = Response::new(Body::from(visible(html)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));

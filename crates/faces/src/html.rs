@@ -1,10 +1,13 @@
 //! Pages for browsers: no scripts, no styles, and a policy that lets none in.
 
+use std::fmt::Write as _;
+
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
+use portcullis_core::hidden::is_hidden;
 
 const CSP: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -21,7 +24,7 @@ pub(super) fn page(status: StatusCode, title: &str, text: &str) -> Response {
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
          </head><body><h1>{title}</h1>{text}</body></html>"
     );
-    let mut response = Response::new(Body::from(html));
+    let mut response = Response::new(Body::from(visible(html)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HTML);
@@ -56,6 +59,49 @@ pub(super) fn forward(title: &str, to: &str) -> Response {
     )
 }
 
+/// A page with hidden characters spelled out, for many texts come from strangers. What a form sends back, and what is
+/// copied, stays as it is.
+///
+/// **Invariant:** each text in the page is escaped, so that no `<`, `>` or `"` is of a stranger.
+pub(super) fn visible(html: String) -> String {
+    if !html.contains(is_hidden) {
+        return html;
+    }
+    let mut seen = String::with_capacity(html.len() + 64);
+    for (number, part) in html.split('<').enumerate() {
+        let (tag, text) = part.split_once('>').filter(|_| number > 0).unwrap_or(("", part));
+        if number > 0 {
+            seen.push('<');
+        }
+        let mut attribute = "";
+        for (number, piece) in tag.split('"').enumerate() {
+            if number > 0 {
+                seen.push('"');
+            }
+            push_seen(piece, EXACT.iter().any(|it| attribute.ends_with(it)), &mut seen);
+            attribute = if number % 2 == 0 { piece } else { "" };
+        }
+        if number > 0 {
+            seen.push('>');
+        }
+        push_seen(text, tag.starts_with("textarea"), &mut seen);
+    }
+    seen
+}
+
+/// Attributes whose values are sent back or copied.
+const EXACT: [&str; 3] = [" value=", " name=", " data-copy="];
+
+fn push_seen(text: &str, is_exact: bool, into: &mut String) {
+    for letter in text.chars() {
+        if is_exact || !is_hidden(letter) {
+            into.push(letter);
+        } else {
+            let _ = write!(into, "[U+{:04X}]", u32::from(letter));
+        }
+    }
+}
+
 /// A text as it stands in HTML.
 pub(super) fn escape(text: &str, into: &mut String) {
     for letter in text.chars() {
@@ -81,5 +127,42 @@ mod tests {
         escape("<script>'\"&", &mut text);
 
         assert_eq!(text, "&lt;script&gt;&#39;&quot;&amp;");
+    }
+
+    #[test]
+    fn hidden_characters_are_spelled_out_but_for_what_is_sent_back() {
+        for (html, wanted) in [
+            ("<p>Ana</p>", "<p>Ana</p>"),
+            ("\u{202e}<p>\u{7}a\nb</p>\u{202e}", "[U+202E]<p>[U+0007]a\nb</p>[U+202E]"),
+            (
+                "<input value=\"\u{202e}\" title=\"\u{202e}\" name=\"\u{202e}\">",
+                "<input value=\"\u{202e}\" title=\"[U+202E]\" name=\"\u{202e}\">",
+            ),
+            (
+                "<a title=\" value=\" class=\"\u{202e}\">",
+                "<a title=\" value=\" class=\"[U+202E]\">",
+            ),
+            (
+                "<textarea rows=\"2\">\r\n\u{202e}</textarea>\u{202e}",
+                "<textarea rows=\"2\">\r\n\u{202e}</textarea>[U+202E]",
+            ),
+        ] {
+            assert_eq!(visible(html.to_owned()), wanted);
+        }
+    }
+
+    #[test]
+    fn templates_quote_and_escape_what_they_write() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            for (at, _) in text.match_indices("{{") {
+                let expression = text[at..].split("}}").next().unwrap();
+                let place = format!("{}: {expression}", path.display());
+                assert!(!expression.contains("|safe"), "{place}: a text is not escaped");
+                assert!(!text[..at].ends_with('='), "{place}: a value without quotation marks");
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use portcullis_core::{browser_session::LocalPath, openid::StepUp};
+use portcullis_core::{browser_session::LocalPath, hidden::spelled, openid::StepUp};
 use portcullis_store::BrowserSession;
 
 use self::cookies::Cookie;
@@ -155,9 +155,9 @@ fn see_other(title: &str, to: &str) -> Response {
 fn signed_in_text(signed_in: &SignedIn, sessions: &[BrowserSession]) -> String {
     let person = &signed_in.person;
     let mut text = String::from("<p>You are <strong>");
-    escape(&person.name, &mut text);
+    escape(&spelled(&person.name), &mut text);
     text.push_str("</strong> of <strong>");
-    escape(&person.org_name, &mut text);
+    escape(&spelled(&person.org_name), &mut text);
     let role = person.role.name();
     let _ = write!(text, "</strong>, with the role {role}.</p><h2>Your sessions</h2><ul>");
     for BrowserSession { id, created_at, last_seen_at, .. } in sessions {

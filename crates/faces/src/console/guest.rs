@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_app::{Ctx, Stages};
-use portcullis_core::{openid::StepUp, principal::Scope, refusal::Refusal};
+use portcullis_core::{hidden::spelled, openid::StepUp, principal::Scope, refusal::Refusal};
 
 use super::{assets, see_other};
 use crate::{
@@ -155,8 +155,8 @@ impl Guest {
         let signed_in = self.visitor.signed_in.as_ref();
         Frame {
             title: title.into(),
-            person: self.ctx.caller().principal_name.clone(),
-            org: signed_in.map(|it| it.person.org_name.clone()).unwrap_or_default(),
+            person: spelled(&self.ctx.caller().principal_name).into_owned(),
+            org: signed_in.map(|it| spelled(&it.person.org_name).into_owned()).unwrap_or_default(),
             role: self.ctx.caller().role.name(),
             form_token: signed_in.map(|it| it.form_token.expose().to_owned()).unwrap_or_default(),
             navigation: self.navigation(path),

@@ -26,6 +26,7 @@ use tokio::{sync, time::Instant};
 use super::{api::Problem, guest::Guest, json::Json, table::Filters};
 use crate::{
     Gateway,
+    html::visible,
     mcp::{listen::Open, sse},
     outcome::Outcome,
     v1,
@@ -96,7 +97,7 @@ struct EventRow {
 
 fn row(event: Json) -> Option<LiveRow> {
     let sequence = event.at("/sequence").0.as_i64()?;
-    let html = EventRow { event }.render().ok()?;
+    let html = visible(EventRow { event }.render().ok()?);
     // A line feed would end the event of the stream.
     Some(LiveRow { sequence, html: html.replace(['\n', '\r'], " ") })
 }

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
-use portcullis_core::browser_session::BrowserSecret;
+use portcullis_core::{browser_session::BrowserSecret, hidden::spelled};
 
 use super::{Visitor, cookies::Cookie, switched_off};
 use crate::{
@@ -52,9 +52,9 @@ pub(crate) async fn show(
 
 fn offer(name: &str, org: &str, code: &str) -> String {
     let mut text = String::from("<p>This link logs this browser in as <strong>");
-    escape(name, &mut text);
+    escape(&spelled(name), &mut text);
     text.push_str("</strong> of <strong>");
-    escape(org, &mut text);
+    escape(&spelled(org), &mut text);
     text.push_str(
         "</strong>. Is that not you? Then close this page.</p>\
          <form method=\"post\" action=\"/login/link\"><input type=\"hidden\" name=\"code\" value=\"",

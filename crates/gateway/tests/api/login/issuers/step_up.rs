@@ -96,3 +96,21 @@ async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
     assert!(page.text.contains("url=/oauth/authorize?"), "{}", page.text);
     browser.open(&ask("admin%20mcps:read")).await.ok();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hidden_characters_of_a_persons_own_name_are_spelled_out() {
+    let site = Site::with("links = true", "");
+    let browser = Browser::new(&site.gateway);
+    let name = json!({"name": "Ana\u{202e}<b>", "groups": ["mcp-admins"]});
+    site.log_in(&browser, "ana", &name).await.ok();
+    let id = site.sessions()[0]["principal_id"].as_str().unwrap().to_owned();
+    let made = site.gateway.admin(&["login-link", "--principal", &id]);
+    let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
+
+    for path in ["/login", "/console", "/console/people", &*format!("/login/link?code={code}")] {
+        let page = browser.open(path).await.ok();
+
+        assert!(page.text.contains("Ana[U+202E]"), "{path}: {}", page.text);
+        assert!(!page.text.contains('\u{202e}'), "{path}");
+    }
+}
