@@ -1,7 +1,8 @@
 //! A gateway below a path of its host: `server.public_url` has a path, which the proxy in front gives it.
 //!
 //! Everything within knows the paths of the gateway only. The path is taken from requests here, if the proxy has
-//! left it there, and put before what an answer leads browsers to: `Location`, and what a page loads and links.
+//! left it there, and put before what an answer leads browsers to: `Location`, and what a page loads and links, also
+//! by rows that a stream adds to it.
 
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use portcullis_core::{oauth::PublicUrl, refusal::Refusal};
 use tower::ServiceExt as _;
 
@@ -100,13 +103,16 @@ impl Prefix {
         }
     }
 
-    async fn complete(&self, mut response: Response) -> Response {
+    async fn complete(self: &Arc<Self>, mut response: Response) -> Response {
         let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
         let to = to.filter(|to| to.starts_with('/')).map(|to| format!("{}{to}", self.0));
         if let Some(to) = to.and_then(|to| HeaderValue::try_from(to).ok()) {
             response.headers_mut().insert(LOCATION, to);
         }
-        if !is_page(response.headers()) {
+        if has_kind(response.headers(), b"text/event-stream") {
+            return self.stream(response);
+        }
+        if !has_kind(response.headers(), b"text/html") {
             return response;
         }
         let (mut parts, body) = response.into_parts();
@@ -115,6 +121,21 @@ impl Prefix {
         let Some(page) = page else { return Outcome::from(Refusal::Internal).into_response() };
         parts.headers.remove(CONTENT_LENGTH);
         Response::from_parts(parts, Body::from(self.linked(page)))
+    }
+
+    /// A stream whose rows of pages have links with the prefix. An event is one frame. A message in JSON has none of the
+    /// starts, for the quotation marks of its texts follow a backslash.
+    fn stream(self: &Arc<Self>, response: Response) -> Response {
+        let this = Arc::clone(self);
+        response.map(|body| {
+            let frames = body.into_data_stream();
+            Body::from_stream(frames.map_ok(move |frame| match str::from_utf8(&frame) {
+                Ok(rows) if LINKS.iter().any(|start| rows.contains(start)) => {
+                    Bytes::from(this.linked(rows.to_owned()))
+                }
+                Ok(_) | Err(_) => frame,
+            }))
+        })
     }
 
     /// A page whose links have the prefix.
@@ -126,9 +147,8 @@ impl Prefix {
     }
 }
 
-fn is_page(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    kind.is_some_and(|kind| kind.starts_with(b"text/html"))
+fn has_kind(headers: &HeaderMap, kind: &[u8]) -> bool {
+    headers.get(CONTENT_TYPE).is_some_and(|it| it.as_bytes().starts_with(kind))
 }
 
 #[cfg(test)]
@@ -186,11 +206,16 @@ mod tests {
         let linked = "<a href=\"/a/b/x\">/x</a><a href=\"https://y/\"><a href=\"?z\"><img src=\"/a/b/i\"><form \
                       action=\"/a/b/f\"><meta content=\"0; url=/a/b/g\">&quot; href=&quot;/h&quot;";
 
+        let message = "data: {\"html\":\"<a href=\\\"/x\\\">\"}";
+
         for (kind, to, body, wanted) in [
             ("text/html; charset=utf-8", "/login", html, ("/a/b/login", linked)),
             ("text/plain", "https://x.example/", html, ("https://x.example/", html)),
+            ("text/event-stream", "/x", html, ("/a/b/x", linked)),
+            ("text/event-stream", "/x", message, ("/a/b/x", message)),
+            ("application/json", "/x", message, ("/a/b/x", message)),
         ] {
-            let led = prefix().complete(answer(kind, to, body)).await;
+            let led = Arc::new(prefix()).complete(answer(kind, to, body)).await;
 
             assert_eq!(led.headers()[LOCATION], wanted.0);
             assert_eq!(to_bytes(led.into_body(), MAX_PAGE).await.unwrap(), wanted.1);
