@@ -234,13 +234,19 @@ impl Audit {
         });
     }
 
+    /// Records that the caller is shown events, if they are everybody's. Fails if that cannot be recorded.
+    pub async fn note_look(&self, ctx: &Ctx) -> Result<(), Refusal> {
+        match visibility(ctx) {
+            Visibility::All => self.note_access(ctx).await,
+            Visibility::Own(_) | Visibility::Grant { .. } => Ok(()),
+        }
+    }
+
     /// The events the caller may see: its principal's, those of its own grant if its token was
     /// narrowed or delegated, or everybody's with `audit:read`.
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
-        if visibility(ctx) == Visibility::All {
-            self.note_access(ctx).await?;
-        }
+        self.note_look(ctx).await?;
         self.seal(org).await?;
         let store = &self.base.store;
         let seen = visibility(ctx);

@@ -1,7 +1,7 @@
 //! Events as they happen, sent to pages that are open.
 //!
 //! Rows are read and rendered once for all viewers of an org who see the same: a viewer costs a look at
-//! its session every two seconds, and no query. A stream ends with its session and the node.
+//! its session every two seconds, and no query. Each of them is recorded as one who looks. A stream ends with its session and the node.
 
 use std::{
     collections::HashMap,
@@ -84,6 +84,9 @@ impl Feed {
             let listed = guest.read(None, filters.query(), v1::events::list).await?;
             let rows = listed.items().into_iter().filter_map(row);
             *shown = LatestRows { looked: Some(Instant::now()), rows: rows.collect() };
+        } else {
+            let noted = guest.gateway.app.audit.note_look(&guest.ctx).await;
+            noted.or_else(|refusal| Problem::or_reply(refusal.into()).map(drop))?;
         }
         Ok(Arc::clone(&shown.rows))
     }

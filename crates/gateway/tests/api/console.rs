@@ -271,6 +271,25 @@ async fn home_shows_calls_as_plots_and_open_pages_show_them_by_themselves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_viewer_of_a_stream_is_recorded_as_one_who_looks() {
+    let site = Site::start().await;
+    let [ada, bo] = [site.browser("Ada", "auditor").await, site.browser("Bo", "auditor").await];
+    let reader = site.gateway.user(&site.org, "admin", "admin audit:read");
+    let mut first = ada.listen("/console/live").await;
+    rows(&mut first).await;
+
+    let mut second = bo.listen("/console/live").await;
+    rows(&mut second).await;
+
+    for name in ["Ada", "Bo"] {
+        let path = "/v1/audit/events?type=audit.accessed&limit=100";
+        let told = site.gateway.get(&reader, path).await.ok();
+        let is_of = |event: &serde_json::Value| event["detached"]["actor_name"] == name;
+        assert!(crate::given::items(&told).iter().any(is_of), "{name}: {}", told.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_is_open_ends_with_its_session() {
     let site = Site::start().await;
     let member = site.browser("Mia", "member").await;
