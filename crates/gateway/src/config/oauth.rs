@@ -51,13 +51,16 @@ pub(crate) struct DeclaredClient {
 impl OAuthServer {
     /// Rejects patterns that no metadata document matches, and what is wrong with declared clients.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let host_ends =
-            |pattern: &str| pattern.strip_prefix("https://").is_some_and(|it| it.contains('/'));
+        // A host that goes on behind the pattern would be another one.
+        let host_ends = |pattern: &str| {
+            let host = pattern.strip_prefix("https://").and_then(|rest| rest.split_once('/'));
+            host.is_some_and(|(host, _)| !host.is_empty() && !host.contains('*'))
+        };
         let patterns = self.clients.iter().flatten();
         match patterns.into_iter().find(|pattern| !host_ends(pattern)) {
             Some(pattern) => Err(format!(
-                "`oauth.clients` holds `{pattern}`, but has to hold addresses with a host and a path, \
-                 such as https://claude.ai/*"
+                "`oauth.clients` holds `{pattern}`, but has to hold addresses with a whole host and a \
+                 path, such as https://claude.ai/*"
             )),
             None => self.declared().and_then(|_| self.confidential()).map(drop),
         }
@@ -173,5 +176,32 @@ impl DeclaredClient {
         let name = Some(self.name.as_deref().unwrap_or(id));
         Client::new(id.clone(), ClientKind::Declared, name, uris?)
             .map_err(|error| format!("`oauth.client` `{id}`: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_of_clients_ends_its_host() {
+        for (pattern, is_accepted) in [
+            ("https://app.example/*", true),
+            ("https://app.example/client.json", true),
+            ("https://app.example:8443/a*", true),
+            ("https://app.example*", false),
+            ("https://app.example", false),
+            ("https://*.example/client.json", false),
+            ("https:///*", false),
+            ("http://app.example/*", false),
+            ("*", false),
+        ] {
+            let read: OAuthServer = toml::from_str(&format!("clients = [\"{pattern}\"]")).unwrap();
+
+            let checked = read.check();
+
+            let told = checked.as_ref().is_err_and(|error| error.contains("https://claude.ai/*"));
+            assert_eq!((checked.is_ok(), told), (is_accepted, !is_accepted), "{pattern}");
+        }
     }
 }
