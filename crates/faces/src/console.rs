@@ -34,13 +34,16 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use portcullis_core::refusal::Refusal;
+use portcullis_core::{principal::Scope, refusal::Refusal};
 
 use self::{
     api::Problem,
     guest::{Frame, Guest},
 };
-use crate::{html::visible, outcome::Outcome};
+use crate::{
+    html::{forward, visible},
+    outcome::Outcome,
+};
 
 /// Lets in styles, scripts and requests of this gateway, and nothing written into a page.
 const CSP: HeaderValue = HeaderValue::from_static(
@@ -78,6 +81,10 @@ struct ProblemPage<'a> {
 
 impl Problem {
     fn page(&self, guest: &Guest) -> Response {
+        let lacks_admin = self.details.is("/required_scope", Scope::Admin.as_str());
+        if let Some(address) = guest.proof_address().filter(|_| lacks_admin) {
+            return forward("Log in", &address);
+        }
         let frame = guest.frame("Not possible", "");
         render(self.status, &ProblemPage { frame, problem: self })
     }

@@ -7,7 +7,8 @@ use portcullis_core::{
     browser_session::{self, BrowserSecret},
     clock::Timestamp,
     lineage::Lineage,
-    principal::{AuthMethod, Caller, Role, ScopeSet},
+    openid::StepUp,
+    principal::{AuthMethod, Caller, Role, Scope, ScopeSet},
     refusal::Refusal,
 };
 use portcullis_store::BrowserSession;
@@ -105,11 +106,27 @@ impl Logins {
     /// A request of a person who uses the gateway with a browser: it calls the same use cases as a
     /// token of the person would, with every scope that the person's role and trust rule allow now.
     pub async fn ctx(&self, person: &Person, origin: &Arc<Origin>) -> Result<Ctx, Refusal> {
-        let session = person.caller.get_or_try_init(|| self.caller_of(person)).await?;
+        let whole = || self.caller_of(person, person.scopes);
+        let session = person.caller.get_or_try_init(whole).await?;
         Ok(Ctx { origin: Arc::clone(origin), session: Arc::clone(session), attendance: None })
     }
 
-    async fn caller_of(&self, person: &Person) -> Result<Arc<Session>, Refusal> {
+    /// The same for a request that may change something: with `admin` only if the login proves what `admin_acr` asks
+    /// for. So a use case that touches what is another's or the org's, for which it asks for `admin`, refuses.
+    pub async fn ctx_of_change(
+        &self,
+        person: &Person,
+        origin: &Arc<Origin>,
+    ) -> Result<Ctx, Refusal> {
+        if self.proves(person, StepUp::Admin) {
+            return self.ctx(person, origin).await;
+        }
+        let scopes = person.scopes.difference(ScopeSet::EMPTY.with(Scope::Admin));
+        let session = self.caller_of(person, scopes).await?;
+        Ok(Ctx { origin: Arc::clone(origin), session, attendance: None })
+    }
+
+    async fn caller_of(&self, person: &Person, scopes: ScopeSet) -> Result<Arc<Session>, Refusal> {
         let BrowserSession { org_id, principal_id, login, ends_at, .. } = &person.session;
         let caller = Caller {
             org_id: *org_id,
@@ -120,7 +137,7 @@ impl Logins {
             via: None,
             token_id: None,
             label: None,
-            scopes: person.scopes,
+            scopes,
             method: person.session.method.clone(),
             allowed_from: None,
             lineage: Arc::new(person.lineage.clone()),

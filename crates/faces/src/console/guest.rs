@@ -25,6 +25,9 @@ pub(crate) struct Guest {
     pub(super) gateway: Arc<Gateway>,
     pub(super) ctx: Ctx,
     visitor: Visitor,
+    /// Page to which the person comes back after it proved `login.admin_acr`, without which `ctx` lacks the scope
+    /// `admin`.
+    unproved: Option<String>,
 }
 
 impl FromRequestParts<Arc<Gateway>> for Guest {
@@ -49,10 +52,22 @@ impl FromRequestParts<Arc<Gateway>> for Guest {
                 forward("Log in", &login_address("/console"))
             });
         };
-        let ctx = gateway.app.logins.ctx(person, &visitor.exchange.origin).await;
+        let (logins, origin) = (&gateway.app.logins, &visitor.exchange.origin);
+        let ctx = if parts.method.is_safe() {
+            logins.ctx(person, origin).await
+        } else {
+            logins.ctx_of_change(person, origin).await
+        };
         let ctx = ctx.map_err(|refusal| Outcome::from(refusal).into_response())?;
-        Ok(Self { gateway: Arc::clone(gateway), ctx, visitor })
+        let is_less = ctx.caller().scopes != person.scopes;
+        let unproved = is_less.then(|| list_of(parts.uri.path()));
+        Ok(Self { gateway: Arc::clone(gateway), ctx, visitor, unproved })
     }
+}
+
+/// The page in the navigation to which a form belongs.
+fn list_of(path: &str) -> String {
+    path.split('/').take(3).collect::<Vec<_>>().join("/")
 }
 
 /// A form that a page of the person's session sent. Refuses every other form.
@@ -188,6 +203,22 @@ impl Guest {
         (!proves).then(|| step_up_address(step_up, return_to))
     }
 
+    /// The person with every scope, for a form that changes nothing of the org: policies judge a call by them.
+    pub(super) async fn whole(mut self) -> Result<Self, Response> {
+        if let Some(SignedIn { person, .. }) = &self.visitor.signed_in
+            && self.unproved.take().is_some()
+        {
+            let ctx = self.gateway.app.logins.ctx(person, &self.ctx.origin).await;
+            self.ctx = ctx.map_err(|refusal| Outcome::from(refusal).into_response())?;
+        }
+        Ok(self)
+    }
+
+    /// The address at which the person proves what `admin` asks for; `None` if it is proved, or not the person's.
+    pub(super) fn proof_address(&self) -> Option<String> {
+        self.unproved.as_deref().map(|back| step_up_address(StepUp::Admin, back))
+    }
+
     /// Looks again who is signed in, for a page that stays open. False if the session has ended.
     pub(super) async fn look_again(&mut self) -> bool {
         let origin = Arc::make_mut(&mut self.ctx.origin);
@@ -198,6 +229,7 @@ impl Guest {
             return false;
         };
         let ctx = self.gateway.app.logins.ctx(&person, &self.ctx.origin).await;
+        self.unproved = None;
         ctx.map(|ctx| self.ctx = ctx).is_ok()
     }
 

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{http::StatusCode, response::Response};
-use portcullis_core::{openid::StepUp, principal::Scope};
+use portcullis_core::principal::Scope;
 
 use super::{
     PageResult,
@@ -241,13 +241,13 @@ pub(super) async fn act<F>(
 where
     F: Future<Output = HandlerResult>,
 {
-    let admin = scope == Some(Scope::Admin);
-    if let Some(address) = admin.then(|| guest.step_up(StepUp::Admin, back)).flatten() {
-        return forward("Log in", &address);
-    }
     match guest.ask(scope, operation).await {
         Ok(_) => see_other(back),
-        Err(problem) => problem.page(guest),
+        Err(problem) => match guest.proof_address() {
+            // What is another's is not found without `admin`.
+            Some(address) if problem.status == StatusCode::NOT_FOUND => forward("Log in", &address),
+            Some(_) | None => problem.page(guest),
+        },
     }
 }
 

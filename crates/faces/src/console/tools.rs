@@ -124,8 +124,9 @@ pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
         (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
     )
 )]
-pub(crate) async fn call(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
-    call_from(&guest, &segment(path), &form).await
+pub(crate) async fn call(path: Segment, GuestForm(guest, form): GuestForm) -> PageResult {
+    let guest = guest.whole().await?;
+    Ok(call_from(&guest, &segment(path), &form).await)
 }
 
 /// Calls a tool with the input of a form that was checked, and shows what came of it.

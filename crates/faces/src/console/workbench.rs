@@ -12,13 +12,14 @@ use portcullis_core::principal::Scope;
 use serde_json::{Value, json};
 
 use super::{
+    PageResult,
     api::Problem,
     guest::{Frame, Guest, GuestForm},
     json::Json,
     render,
     table::Filters,
 };
-use crate::v1;
+use crate::{form::Form, v1};
 
 const PATH: &str = "/console/workbench";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
@@ -112,7 +113,11 @@ pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
         (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
     )
 )]
-pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> Response {
+pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> PageResult {
+    Ok(answer(&guest.whole().await?, &form).await)
+}
+
+async fn answer(guest: &Guest, form: &Form) -> Response {
     let text = |name| form.field(name).unwrap_or_default().replace("\r\n", "\n");
     let draft = DraftForm {
         source: text("source"),
@@ -130,7 +135,7 @@ pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> Response {
         let check = |caller| v1::policy_check::check(caller, body);
         let checked =
             guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
-        return page(&guest, draft, Some(checked)).await;
+        return page(guest, draft, Some(checked)).await;
     }
     let body = match draft.simulation(asked) {
         Ok(body) => guest.json_body(&body),
@@ -138,13 +143,13 @@ pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> Response {
             let refusal = portcullis_core::refusal::Refusal::bad_request(wrong);
             let problem = Problem::or_reply(refusal.into())
                 .map(|reply| WorkbenchReport::Reported(reply.data));
-            return page(&guest, draft, Some(problem)).await;
+            return page(guest, draft, Some(problem)).await;
         }
     };
     let simulate = |caller| v1::simulate::simulate(caller, body);
     let report =
         guest.ask(SCOPE, simulate).await.map(|reply| WorkbenchReport::Reported(reply.data));
-    page(&guest, draft, Some(report)).await
+    page(guest, draft, Some(report)).await
 }
 
 impl DraftForm {

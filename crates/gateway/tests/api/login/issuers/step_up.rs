@@ -1,9 +1,48 @@
 //! A person proves more, and comes back to the same page.
 
+use std::collections::BTreeSet;
+
+use reqwest::Method;
 use serde_json::json;
 
 use super::{Site, parameter};
-use crate::login::browser::Browser;
+use crate::{
+    gateway,
+    login::browser::{Browser, Page},
+};
+
+/// What a form of the console touches.
+#[derive(Clone, Copy, PartialEq)]
+enum Touches {
+    /// The org, or what is another's: an admin has to prove the level for admins.
+    Others,
+    /// Nothing but what is the person's own.
+    Own,
+}
+
+/// Each form of the console with its fields.
+const FORMS: [(&str, &str, Touches); 16] = [
+    ("/console/approvals/{id}", "decision=approve", Touches::Own),
+    ("/console/clients/{id}/withdraw", "", Touches::Others),
+    ("/console/dlp", "text=x", Touches::Own),
+    ("/console/log", "format=ndjson", Touches::Own),
+    ("/console/people", "name=zelda&kind=user&role=admin", Touches::Others),
+    ("/console/people/{id}", "role=admin", Touches::Others),
+    ("/console/providers/connect", "slug=sample&owner=org", Touches::Others),
+    ("/console/providers/{id}/disconnect", "", Touches::Others),
+    ("/console/providers/{id}/refresh", "", Touches::Others),
+    ("/console/providers/{id}/test", "", Touches::Own),
+    ("/console/sessions/{id}/end", "", Touches::Others),
+    (
+        "/console/tokens",
+        "principal_id=sa_01M754BKTKX1YB8Q05NMW9TP4G&scopes=mcps:read",
+        Touches::Others,
+    ),
+    ("/console/tokens/{id}/revoke", "", Touches::Others),
+    ("/console/tools/{id}", "raw={}", Touches::Own),
+    ("/console/waiting/{id}/accept", "version=x", Touches::Others),
+    ("/console/workbench", "ask=check", Touches::Own),
+];
 
 const PAGE: &str = "%2Fapprovals%2Fx%3Fa%3Db";
 
@@ -95,6 +134,78 @@ async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
     let page = browser.open(&site.logged_in(&at, "ana", &gold)).await.ok();
     assert!(page.text.contains("url=/oauth/authorize?"), "{}", page.text);
     browser.open(&ask("admin%20mcps:read")).await.ok();
+}
+
+/// Sends each form of the console about these ids.
+async fn send_forms(browser: &Browser<'_>, ids: &[(&str, &str)]) -> Vec<Page> {
+    let page = browser.open("/console").await.ok();
+    let (_, rest) = page.text.split_once("name=\"form_token\" value=\"").unwrap();
+    let form_token = rest.split_once('"').unwrap().0;
+    let mut answers = Vec::new();
+    for (path, fields, _) in FORMS {
+        let of = ids.iter().find(|(start, _)| path.starts_with(start));
+        let path = path.replace("{id}", of.map_or("unknown", |(_, id)| *id));
+        let fields = fields.split('&').filter_map(|field| field.split_once('='));
+        let fields: Vec<_> = fields.chain([("form_token", form_token)]).collect();
+        answers.push(browser.submit(&path, &fields).await);
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_admin_touches_what_is_anothers_or_the_orgs_by_a_login_of_the_level_for_admins_only() {
+    let builder = gateway().sample();
+    let site = Site::enrolled(builder, "admin_acr = [\"urn:acme:gold\"]", "");
+    let [ana, ben, gold] = [(); 3].map(|()| Browser::new(&site.gateway));
+    site.log_in(&ben, "ben", &json!({"name": "Ben"})).await.ok();
+    let bens = site.sessions()[0].clone();
+    site.log_in(&ana, "ana", &json!({"groups": ["mcp-admins"]})).await.ok();
+    let page = ana.open("/console/providers").await.ok();
+    let (_, rest) = page.text.split_once("action=\"/console/providers/prv_").unwrap();
+    let sample = format!("prv_{}", rest.split_once('/').unwrap().0);
+    let ids = [
+        ("/console/sessions", bens["id"].as_str().unwrap()),
+        ("/console/people", bens["principal_id"].as_str().unwrap()),
+        ("/console/providers", &*sample),
+        ("/console/tools", "sample%3Aadd"),
+    ];
+
+    let document = site.gateway.send(site.gateway.request(Method::GET, "/openapi.json")).await.ok();
+    let paths = document.json["paths"].as_object().unwrap().iter();
+    let posts = paths.filter(|(path, it)| path.starts_with("/console") && it["post"].is_object());
+    let posts: BTreeSet<&str> = posts.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(
+        posts,
+        FORMS.iter().map(|(path, _, _)| *path).collect(),
+        "each form is in the table"
+    );
+
+    let answers = send_forms(&ana, &ids).await;
+    for ((path, _, touches), answer) in FORMS.iter().zip(&answers) {
+        let asked = answer.text.contains("step_up=admin");
+        assert_eq!(asked, *touches == Touches::Others, "{path}: {}", answer.text);
+    }
+    assert!(site.sessions().iter().any(|it| it["id"] == bens["id"]), "Ben stays signed in");
+    let page = ana.open("/console/people").await.ok();
+    assert!(!page.text.contains("zelda"), "{}", page.text);
+
+    // What is the person's own needs no more.
+    let other = Browser::new(&site.gateway);
+    site.log_in(&other, "ana", &json!({"groups": ["mcp-admins"]})).await.ok();
+    let mut own =
+        site.sessions().into_iter().filter(|it| it["principal_id"] != bens["principal_id"]);
+    let last = own.next_back().unwrap();
+    let answers = send_forms(&ana, &[("/console/sessions", last["id"].as_str().unwrap())]).await;
+    let at = FORMS.iter().position(|(path, _, _)| path.ends_with("/end")).unwrap();
+    assert_eq!(answers[at].status, 303, "{}", answers[at].text);
+    assert!(!other.open("/login").await.text.contains("Signed in"));
+
+    let claims = json!({"groups": ["mcp-admins"], "acr": "urn:acme:gold"});
+    site.log_in(&gold, "ana", &claims).await.ok();
+    for answer in send_forms(&gold, &ids).await {
+        assert!(!answer.text.contains("step_up=admin"), "{}", answer.text);
+    }
+    assert!(site.sessions().iter().all(|it| it["id"] != bens["id"]), "Ben is signed out");
 }
 
 #[tokio::test(flavor = "multi_thread")]
