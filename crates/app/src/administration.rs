@@ -2,7 +2,7 @@
 //! API and for the caller's org alone.
 //!
 //! The protocol asks for the scope `admin`, which only the role admin has, and service accounts to
-//! which it was listed. **Invariant:** a service account gives no more than its own token may do.
+//! which it was listed. **Invariant:** a program gives no more than its token may do.
 
 mod grants;
 mod holds;

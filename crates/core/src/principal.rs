@@ -4,8 +4,8 @@ use std::{num::NonZeroU32, sync::Arc};
 
 pub use crate::scope::{Scope, ScopeError, ScopeSet};
 use crate::{
-    authorization::ClientGrant,
-    id::{OrgId, PrincipalId, TokenId},
+    authorization::{COMMAND_LINE, ClientGrant},
+    id::{OrgId, PrincipalId, PrincipalKind, TokenId},
     lineage::Lineage,
     token::CidrList,
 };
@@ -164,6 +164,32 @@ pub struct Caller {
     pub lineage: Arc<Lineage>,
     /// The client that the token was granted to, and for which face; `None` for tokens of no client.
     pub client: Option<Arc<ClientGrant>>,
+}
+
+impl Caller {
+    /// Returns true if its token is in other hands than its principal's: it was narrowed or delegated, or given
+    /// to a client. The command line is its person's own, and a service account the client of its own tokens.
+    #[must_use]
+    pub fn is_handed_on(&self) -> bool {
+        let is_own = |granted: &ClientGrant| {
+            let id = &granted.client.id;
+            id == COMMAND_LINE || *id == self.principal_id.to_string()
+        };
+        self.lineage.is_derived() || self.client.as_deref().is_some_and(|it| !is_own(it))
+    }
+
+    /// Returns true for a person who acts without an agent or a client in between.
+    #[must_use]
+    pub fn is_person(&self) -> bool {
+        self.principal_id.kind() == PrincipalKind::User && !self.is_handed_on()
+    }
+
+    /// Returns true if its token is good for the provider of this slug.
+    #[must_use]
+    pub fn reaches(&self, slug: &str) -> bool {
+        let face = self.client.as_deref().and_then(|granted| granted.face.provider());
+        face.is_none_or(|only| only == slug)
+    }
 }
 
 /// Method by which a token was obtained.

@@ -5,13 +5,11 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-/// Rejects scopes that this caller must not give. An admin may give all there are; a service account
-/// what its own token has, so that one which is taken over cannot make itself more.
+/// Rejects scopes that this caller must not give. An admin may give all there are; a program what its
+/// token has, its own or that of an admin, so that one which is taken over cannot make itself more.
 pub(super) fn check(caller: &Caller, given: ScopeSet) -> Result<(), Refusal> {
-    let allowed = match caller.role {
-        Role::Admin => ScopeSet::ALL,
-        Role::Member | Role::Auditor | Role::Service(_) => caller.scopes,
-    };
+    let is_admin = caller.role == Role::Admin && caller.is_person();
+    let allowed = if is_admin { ScopeSet::ALL } else { caller.scopes };
     if given.is_subset_of(allowed) {
         return Ok(());
     }

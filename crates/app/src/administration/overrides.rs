@@ -3,7 +3,7 @@
 use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
-    id::{PrincipalId, PrincipalKind},
+    id::PrincipalId,
     json,
     policy::{Effect, PolicyRecord, Status},
     refusal::{Conflict, Refusal},
@@ -57,7 +57,7 @@ impl Administration {
     }
 
     /// Switches a policy off for the caller's org, in place of an earlier override. Never one that is locked or
-    /// built in; one that forbids only for a person, without an agent in between: a program would lift its own
+    /// built in; one that forbids only for a person, without an agent or a client in between: a program would lift its own
     /// bounds. It is off on this node before this returns, on all others within two seconds.
     pub async fn switch_policy_off(
         &self,
@@ -72,8 +72,7 @@ impl Administration {
             return Err(Refusal::Conflict { reason: Conflict::Locked });
         }
         let caller = ctx.caller();
-        let is_person = caller.principal_id.kind() == PrincipalKind::User && caller.via.is_none();
-        if record.effect == Effect::Forbid && !is_person {
+        if record.effect == Effect::Forbid && !caller.is_person() {
             return Err(Refusal::Conflict { reason: Conflict::PeopleOnly });
         }
         let reason = reason(&request.reason);

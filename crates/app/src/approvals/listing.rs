@@ -7,7 +7,7 @@ use portcullis_core::{
     },
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
-    principal::Role,
+    principal::{Role, Scope},
     refusal::Refusal,
 };
 use portcullis_store::{ApprovalFilter, ApprovalGlance, ApprovalParts, StoredApproval};
@@ -127,8 +127,10 @@ pub(super) struct Looking {
     id: PrincipalId,
     /// The same principal as a decider.
     pub(super) decider: Decider,
-    /// Admins and auditors see all of the org.
+    /// Admins and auditors see all of the org, and what was handed on does with `audit:read`.
     all: bool,
+    /// The provider that its token is good for, if that is one only.
+    provider: Option<String>,
 }
 
 impl Looking {
@@ -144,9 +146,12 @@ impl Looking {
                 | DecisionError::Twice,
             ) => false,
         };
-        self.all
-            || approval.requester.includes(self.id)
-            || decides(approval.may_be_decided_by(&self.decider))
+        let tool = &approval.tool.id;
+        let provider = tool.split_once(':').map_or(tool.as_str(), |(provider, _)| provider);
+        self.provider.as_deref().is_none_or(|only| only == provider)
+            && (self.all
+                || approval.requester.includes(self.id)
+                || decides(approval.may_be_decided_by(&self.decider)))
     }
 
     /// Returns false if it surely does not see the approval.
@@ -276,11 +281,15 @@ impl Approvals {
 
     /// The caller, who looks.
     pub(super) async fn looking(&self, ctx: &Ctx) -> Result<Looking, Refusal> {
-        let all = match ctx.caller().role {
-            Role::Admin | Role::Auditor => true,
+        let caller = ctx.caller();
+        let all = match caller.role {
+            Role::Admin | Role::Auditor => {
+                !caller.is_handed_on() || caller.scopes.contains(Scope::AuditRead)
+            }
             Role::Member | Role::Service(_) => false,
         };
         let decider = Decider::Principal(self.approver(ctx).await?);
-        Ok(Looking { id: ctx.caller().principal_id, decider, all })
+        let face = caller.client.as_deref().and_then(|granted| granted.face.provider());
+        Ok(Looking { id: caller.principal_id, decider, all, provider: face.map(str::to_owned) })
     }
 }

@@ -243,7 +243,7 @@ impl Audit {
     }
 
     /// The events the caller may see: its principal's, those of its own grant if its token was
-    /// narrowed or delegated, or everybody's with `audit:read`.
+    /// handed on, or everybody's with `audit:read`.
     pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
         self.note_look(ctx).await?;
@@ -361,7 +361,7 @@ pub(crate) fn visibility(ctx: &Ctx) -> Visibility {
     let caller = ctx.caller();
     if caller.scopes.contains(Scope::AuditRead) {
         Visibility::All
-    } else if let Some(token) = caller.token_id.filter(|_| caller.lineage.is_derived()) {
+    } else if let Some(token) = caller.token_id.filter(|_| caller.is_handed_on()) {
         // What was handed on shows what is done with it, not what its principal did before.
         Visibility::Grant { principal: caller.principal_id, token }
     } else {

@@ -67,8 +67,8 @@ impl From<Consent> for ConsentView {
 }
 
 impl Authorization {
-    /// The caller's own consents; those of its org with the scope `admin`. With the position after which the
-    /// list goes on.
+    /// The caller's own consents, of a client the one that it has; those of its org with the scope `admin`. With
+    /// the position after which the list goes on.
     ///
     /// # Errors
     /// A failure of the store.
@@ -83,11 +83,24 @@ impl Authorization {
         if !admin && query.principal.is_some_and(|asked| asked != caller.principal_id) {
             return Ok((Vec::new(), None));
         }
+        if !admin && caller.is_handed_on() {
+            return Ok((self.own_consent(ctx).await?.into_iter().collect(), None));
+        }
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
         let page = ConsentPage { principal_id, after: query.after, limit };
         let found = self.base.store.list_consents(caller.org_id, page).await?;
         let next = (found.len() == query.limit).then(|| found.last().map(|last| last.id)).flatten();
         Ok((found.into_iter().map(ConsentView::from).collect(), next))
+    }
+
+    /// The consent that the caller's token came of.
+    async fn own_consent(&self, ctx: &Ctx) -> Result<Option<ConsentView>, Refusal> {
+        let caller = ctx.caller();
+        let Some(id) = caller.client.as_deref().and_then(|granted| granted.consent) else {
+            return Ok(None);
+        };
+        let found = self.base.store.find_consent(caller.org_id, id).await?;
+        Ok(found.filter(|it| it.principal_id == caller.principal_id).map(ConsentView::from))
     }
 
     /// Withdraws a consent of the caller, or any of its org with the scope `admin`, and revokes the tokens that
@@ -106,7 +119,7 @@ impl Authorization {
         let org = caller.org_id;
         let found = self.base.store.find_consent(org, id).await?;
         let may = |consent: &Consent| {
-            let own = consent.principal_id == caller.principal_id && caller.client.is_none();
+            let own = consent.principal_id == caller.principal_id && !caller.is_handed_on();
             own || caller.scopes.contains(Scope::Admin)
         };
         let unknown = || Refusal::not_found("consent", &id.to_string());

@@ -80,7 +80,7 @@ impl Logins {
         let admin = caller.scopes.contains(Scope::Admin);
         let own = Some(caller.principal_id);
         let principal_id = if admin { query.principal } else { query.principal.or(own) };
-        if !admin && (caller.lineage.is_derived() || principal_id != own) {
+        if !admin && (caller.is_handed_on() || principal_id != own) {
             return Err(Refusal::InsufficientScope { required: Scope::Admin });
         }
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX).saturating_add(1);
@@ -106,7 +106,7 @@ impl Logins {
         let now = self.base.now();
         let live = |it: &BrowserSession| it.ended_at.is_none() && it.ends_at > now;
         let session = found.filter(live).ok_or_else(unknown)?;
-        let own = session.principal_id == caller.principal_id && !caller.lineage.is_derived();
+        let own = session.principal_id == caller.principal_id && !caller.is_handed_on();
         if !own && !caller.scopes.contains(Scope::Admin) {
             return Err(unknown());
         }

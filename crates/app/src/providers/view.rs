@@ -158,7 +158,8 @@ impl Providers {
             let records = records?;
             let last = records.last().map(|it| (it.slug.as_str().to_owned(), it.id.to_string()));
             let views = records.into_iter().filter_map(|record| self.view(record));
-            found.extend(views.filter(|view| query.wants(view)));
+            let reached = |view: &ProviderView| caller.reaches(view.slug.as_str());
+            found.extend(views.filter(|view| reached(view) && query.wants(view)));
             if found.len() > query.limit || last.is_none() {
                 break;
             }
@@ -194,6 +195,7 @@ impl Providers {
                 owner == caller.principal_id || caller.scopes.contains(Scope::Admin)
             }
         };
+        let visible = visible && caller.reaches(record.slug.as_str());
         let there = record.removed_at.is_none() && self.provider_of(&record).is_some();
         if visible && there { Ok(record) } else { Err(unknown()) }
     }
@@ -204,9 +206,12 @@ impl Providers {
         provider.filter(|provider| provider.is_open_to(record.org_id))
     }
 
+    /// The providers that the caller's token is good for.
     pub(crate) fn open_to(&self, ctx: &Ctx) -> impl Iterator<Item = &Arc<Provider>> {
-        let org = ctx.caller().org_id;
-        self.catalogue.providers.values().filter(move |provider| provider.is_open_to(org))
+        let caller = ctx.caller();
+        self.catalogue.providers.iter().filter_map(move |(slug, provider)| {
+            (provider.is_open_to(caller.org_id) && caller.reaches(slug)).then_some(provider)
+        })
     }
 
     /// A connection as it is shown; `None` if its provider is not configured any more.

@@ -1,6 +1,7 @@
 //! The authorization server for MCP clients, as a client and a browser meet it.
 
 mod abuse;
+mod callers;
 mod client;
 mod clients;
 mod command_line;

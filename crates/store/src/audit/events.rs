@@ -25,7 +25,7 @@ pub enum Visibility {
     All,
     /// Events of a principal, caused by itself or on its behalf.
     Own(PrincipalId),
-    /// Of these, the events of this token and of tokens made from it.
+    /// Of these, the events of this token's grant and of tokens made from it.
     Grant { principal: PrincipalId, token: TokenId },
 }
 
@@ -158,15 +158,16 @@ macro_rules! seal_of_event {
 
 use seal_of_event;
 
-/// The SQL for whether the event `e` was caused under a token of the org `$1` or what was made from it. Goes up
-/// from the token of each event, which a few tokens are above: any number may be below.
+/// The SQL for whether the event `e` was caused under the grant of a token of the org `$1` or what was made from
+/// it. Goes up from the token of each event, which a few tokens are above: any number may be below.
 macro_rules! is_under {
     ($token:literal) => {
         concat!(
-            $token,
-            " IN (",
+            "EXISTS (",
             $crate::revocation::above!("$1", "e.token_id"),
-            "SELECT id FROM above)"
+            "SELECT 1 FROM above WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = ",
+            $token,
+            "))"
         )
     };
 }

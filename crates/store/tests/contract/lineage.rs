@@ -137,22 +137,25 @@ on_both! {
         let child = narrowed(&root, 3);
         let grandchild = narrowed(&child, 4);
         let through = delegated(&child, &actor, 5);
-        insert_tokens(&db.store, &[&root, &actor, &child, &grandchild, &through]).await;
+        let refreshed = TokenRecord { grant_id: child.grant_id, ..token(org, ana, 6) };
+        let all = [&root, &actor, &child, &grandchild, &through, &refreshed];
+        insert_tokens(&db.store, &all).await;
         let mut events = Vec::new();
-        for (n, token) in [&root, &actor, &child, &grandchild, &through].into_iter().enumerate() {
+        for (n, token) in all.into_iter().enumerate() {
             let mut event = event(org, u32::try_from(n).unwrap());
             (event.actor_id, event.via) = (Some(token.principal_id), token.via);
             event.token_id = Some(token.id);
             events.push(event);
         }
-        let mut without_token = event(org, 5);
+        let mut without_token = event(org, 6);
         without_token.actor_id = Some(ana);
         events.push(without_token);
         sealed(&db.store, org, events).await;
 
         let filter = EventFilter::default();
         for (token, seen) in [
-            (&child, vec![2, 3, 4]),
+            (&child, vec![2, 3, 4, 5]),
+            (&refreshed, vec![2, 3, 4, 5]),
             (&grandchild, vec![3]),
             (&through, vec![4]),
             (&root, vec![0, 2, 3, 4]),
@@ -166,7 +169,7 @@ on_both! {
                 let wanted: Vec<_> = seen.iter().map(|n| given::id("evt", *n)).collect();
                 assert_eq!(found, wanted, "{}", token.id);
             }
-            for n in 0..6 {
+            for n in 0..7 {
                 let found = db.store.find_event(org, grant, given::id("evt", n)).await.unwrap();
                 assert_eq!(found.is_some(), seen.contains(&n), "{} {n}", token.id);
             }

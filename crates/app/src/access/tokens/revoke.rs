@@ -15,7 +15,7 @@ use crate::{access::Access, ctx::Ctx};
 
 impl Access {
     /// Revokes the Bearer's own token, or `token_id`: what descends from it; other tokens of its
-    /// principal unless it was narrowed or delegated itself; any of the org with `admin`. Gives
+    /// principal unless it was handed on itself; any of the org with `admin`. Gives
     /// the number of tokens that fell with it.
     pub async fn revoke_token(
         self: &Arc<Self>,
@@ -57,7 +57,7 @@ impl Access {
 
     /// A token that was handed on ends with its holder's task: it reaches down, never up or aside.
     async fn may_revoke(&self, caller: &Caller, token: &TokenRecord) -> Result<bool, Refusal> {
-        let own = token.principal_id == caller.principal_id && !caller.lineage.is_derived();
+        let own = token.principal_id == caller.principal_id && !caller.is_handed_on();
         if own || caller.scopes.contains(Scope::Admin) {
             return Ok(true);
         }
