@@ -133,6 +133,18 @@ impl Store {
         row.map(CodeRow::read).transpose()
     }
 
+    /// Ends the codes of a principal that were not used.
+    #[boxed]
+    pub async fn end_codes(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        change!(self, org, |tx| run!(tx, END_CODES => org, principal, now));
+        Ok(())
+    }
+
     /// Deletes codes that ended before this moment.
     #[boxed]
     pub async fn forget_codes(&self, before: Timestamp) -> Result<u64, StoreError> {
@@ -142,6 +154,11 @@ impl Store {
         Ok(forgotten)
     }
 }
+
+/// The codes of a principal that were not used are worth nothing from a moment on.
+pub(crate) const END_CODES: &str = "
+UPDATE authorization_codes SET expires_at = $3
+WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3";
 
 const INSERT: &str = "
 INSERT INTO authorization_codes (hash, org_id, principal_id, grant_id, asked, expires_at)

@@ -20,6 +20,7 @@ use serde_json::json;
 
 use crate::{
     Store,
+    authorization::END_CODES,
     db::{Db, Found, Readable, all, change, find, parse, read, row, run, text_list},
     error::StoreError,
 };
@@ -256,11 +257,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let changed = change!(self, org, |tx| {
-            run!(
+            let changed = run!(
                 tx, "UPDATE principals SET disabled_at = COALESCE(disabled_at, $3) \
                  WHERE org_id = $1 AND id = $2"
                 => org, id, now
-            )
+            );
+            run!(tx, END_CODES => org, id, now);
+            changed
         });
         Ok(changed > 0)
     }

@@ -91,12 +91,13 @@ impl Logins {
         self.end_one(person, person.session.id, origin).await
     }
 
-    /// Ends every session of a person, on all devices.
+    /// Ends every session of a person, on all devices, and the codes that came of them.
     pub async fn end_all(&self, person: &Person, origin: &Origin) -> Result<(), Refusal> {
         for session in self.of_person(person).await? {
             self.end_one(person, session.id, origin).await?;
         }
-        Ok(())
+        let BrowserSession { org_id, principal_id, .. } = person.session;
+        Ok(self.base.store.end_codes(org_id, principal_id, self.base.now()).await?)
     }
 
     /// The sessions of a person that have not ended, by their beginning; 500 at most.

@@ -6,6 +6,7 @@ use portcullis_core::principal::Role;
 use super::{Principal, insert};
 use crate::{
     Store,
+    authorization::END_CODES,
     db::{Dialect, NewEvent, change},
     error::StoreError,
 };
@@ -137,8 +138,7 @@ WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND g
 pub(crate) const END_LOGINS: [&str; 3] = [
     "UPDATE browser_sessions SET ended_at = $3
     WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",
-    "UPDATE authorization_codes SET spent_at = $3
-    WHERE org_id = $1 AND principal_id = $2 AND spent_at IS NULL",
+    END_CODES,
     "UPDATE login_links SET expires_at = $3
     WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3",
 ];

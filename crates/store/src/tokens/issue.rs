@@ -252,7 +252,8 @@ const INSERT_GRANTED: &str = "
 INSERT INTO client_grants (org_id, grant_id, consent_id, granted) VALUES ($1, $2, $3, $4)";
 
 const SPEND_CODE: &str = "
-UPDATE authorization_codes SET spent_at = $2 WHERE hash = $1 AND spent_at IS NULL";
+UPDATE authorization_codes SET spent_at = $2
+WHERE hash = $1 AND spent_at IS NULL AND expires_at > $2";
 
 const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 

@@ -2,7 +2,7 @@
 
 use super::{
     Site,
-    client::{Client, returned},
+    client::{Client, hidden, returned},
     error,
 };
 
@@ -98,4 +98,42 @@ async fn a_program_of_the_machine_is_never_remembered() {
     Client::decides(&browser, &page, "allow", true).await;
 
     assert_eq!(client.asks(&browser, &client.request()).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_ends_with_the_sessions_and_with_the_access_of_its_person() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let admin = site.gateway.user(&site.org, "admin", "admin");
+    let path = format!("/v1/principals/{}", site.ana);
+    let set = async |disabled: bool| {
+        let body = serde_json::json!({ "disabled": disabled });
+        let request = site.gateway.request_of(&admin, reqwest::Method::PATCH, &path).json(&body);
+        site.gateway.send(request).await.ok();
+    };
+    for end in ["sign out everywhere", "disable here", "disable over the API"] {
+        let browser = site.browser().await;
+        let code = client.code(&browser, &client.request()).await;
+
+        match end {
+            "sign out everywhere" => {
+                let token = hidden(&browser.open("/login").await, "form_token");
+                let form = [("form_token", token.as_str()), ("everywhere", "1")];
+                browser.submit("/logout", &form).await.ok();
+            }
+            "disable here" => {
+                site.gateway.admin(&["principal", "disable", &site.ana]);
+                site.gateway.admin(&["principal", "enable", &site.ana]);
+            }
+            _ => {
+                set(true).await;
+                set(false).await;
+            }
+        }
+
+        let refused = client.token(&client.exchange(&code)).await;
+        assert_eq!(error(&refused), (400, "invalid_grant"), "{end}");
+    }
+    let code = client.code(&site.browser().await, &client.request()).await;
+    client.token(&client.exchange(&code)).await.ok();
 }
