@@ -97,61 +97,54 @@ impl Authorization {
             return refusal.into();
         }
         let GrantRequest { resource, scope, proved } = request;
-        let face = match self.face_among(credentials.resources(), resource.as_deref()) {
+        let may_have = |face: &Face| *face != Face::Rest || client.is_none();
+        let face = match self.face_among(credentials.resources(), resource.as_deref(), may_have) {
             Ok(face) => face,
             Err(error) => return error.into(),
         };
         let scope = credentials.narrowed(scope).without(Scope::ApprovalsDecide);
+        let scope = scope.intersection(face.ceiling());
         if scope.is_empty() {
             let told = "nothing is left of the scope that was asked for";
             return OAuthError::new(OAuthErrorCode::InvalidScope, told).into();
         }
         let client = client.cloned().unwrap_or_else(|| credentials.as_client());
         let label = Some(client.name.clone());
-        let credentials = match face.clone() {
-            Some(face) => {
-                credentials.granted_to(ClientGrant { client, face, consent: None, by_key: false })
-            }
-            None => credentials,
-        };
+        let resource = format!("{}{}", self.issuer().unwrap_or_default(), face.path());
+        let grant = ClientGrant { client, face, consent: None, by_key: false };
+        let credentials = credentials.granted_to(grant);
         let request = ExchangeRequest { scope: Some(scope), expires_in: None, label, key: proved };
-        let granted = match self.access.exchange(credentials, request, origin).await {
-            Ok(granted) => Box::new(granted),
-            Err(refusal) => return refusal.into(),
-        };
-        match face {
-            Some(face) => {
-                let issuer = self.issuer().unwrap_or_default();
-                TokenAnswer::GrantedFor { granted, resource: format!("{issuer}{}", face.path()) }
-            }
-            None => TokenAnswer::Granted(granted),
+        match self.access.exchange(credentials, request, origin).await {
+            Ok(granted) => TokenAnswer::GrantedFor { granted: Box::new(granted), resource },
+            Err(refusal) => refusal.into(),
         }
     }
 
     /// The face that a token is good for: the one that is asked for, if the assertion leaves it; otherwise the
-    /// one that the assertion names. `None` if neither says anything. Resources of others are left out, and REST
-    /// is no resource of a client that acts without a person.
+    /// one that the assertion names; `/mcp` if neither says anything. Resources of others, and those that its
+    /// client may not have, are left out.
     fn face_among(
         &self,
         asserted: &[String],
         asked: Option<&str>,
-    ) -> Result<Option<Face>, OAuthError> {
-        let mcp_face = |it: &str| match self.face_of(it)? {
-            Face::Rest => Err(OAuthError::target()),
-            face @ (Face::All | Face::One(_)) => Ok(face),
+        may_have: impl Fn(&Face) -> bool,
+    ) -> Result<Face, OAuthError> {
+        let face_of = |it: &str| {
+            self.face_of(it)
+                .and_then(|face| may_have(&face).then_some(face).ok_or_else(OAuthError::target))
         };
-        let asked = asked.map(mcp_face).transpose()?;
+        let asked = asked.map(face_of).transpose()?;
         if asserted.is_empty() {
-            return Ok(asked);
+            return Ok(asked.unwrap_or(Face::All));
         }
-        let mut left = asserted.iter().filter_map(|it| mcp_face(it).ok());
+        let mut left = asserted.iter().filter_map(|it| face_of(it).ok());
         let face = match &asked {
             Some(asked) => {
                 left.find_map(|face| face.intersection(asked).filter(|common| common == asked))
             }
             None => left.next(),
         };
-        face.map(Some).ok_or_else(OAuthError::target)
+        face.ok_or_else(OAuthError::target)
     }
 }
 

@@ -89,6 +89,7 @@ impl Access {
     ) -> Result<Granted, Refusal> {
         let bounds = code.lineage.bounds(code.org_id, self.trust.rules());
         let bounds = bounds.ok_or(Refusal::TokenRevoked)?;
+        let bounds = bounds.intersection(code.granted.face.ceiling());
         let scopes = code.scopes.intersection(owner.principal.role.scopes()).intersection(bounds);
         if scopes.is_empty() {
             return Err(Refusal::InvalidScope { scope: code.scopes.to_string(), allowed: scopes });

@@ -4,6 +4,7 @@
 mod accounts;
 mod bound;
 mod id_jags;
+mod optional;
 mod sdks;
 mod workloads;
 
@@ -154,6 +155,11 @@ impl Site {
                 "match = {{ groups = \"eng\" }}\n{people}\nid_jag = true\n\
                  scopes = [\"mcps:read\", \"mcps:invoke\", \"providers:read\"]"
             ),
+        ));
+        gateway.configure(&rule(
+            "operators",
+            "match = { groups = \"ops\" }\nuser_from = \"sub\"\nroles = { \"*\" = \"admin\" }\n\
+             id_jag = true\nscopes = [\"mcps:read\", \"mcps:invoke\", \"admin\"]",
         ));
         gateway.configure(&rule("people", &format!("match = {{ groups = \"eng\" }}\n{people}")));
         gateway.configure(&rule(

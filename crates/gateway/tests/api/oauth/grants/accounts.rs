@@ -18,7 +18,7 @@ async fn register(site: &Site, key: &Signer) -> String {
 }
 
 impl Site {
-    async fn by_key(
+    pub(super) async fn by_key(
         &self,
         assertion: &str,
         more: &[(&'static str, &str)],

@@ -11,7 +11,7 @@ use crate::oauth::error;
 
 pub(super) const ID_JAG: &str = "oauth-id-jag+jwt";
 
-fn id_jag() -> Value {
+pub(super) fn id_jag() -> Value {
     json!({
         "iss": IDP, "sub": "U019488227", "aud": PUBLIC, "client_id": AGENT, "jti": unique(),
         "iat": now(), "exp": now() + 300, "groups": ["eng"], "amr": ["mfa"],
@@ -21,7 +21,7 @@ fn id_jag() -> Value {
 
 impl Site {
     /// The agent presents an assertion.
-    async fn presented(&self, assertion: &str, more: &[(&'static str, &str)]) -> Answer {
+    pub(super) async fn presented(&self, assertion: &str, more: &[(&'static str, &str)]) -> Answer {
         let proof = self.agent.sign("JWT", &proof(AGENT));
         let mut fields = vec![
             ("grant_type", JWT_BEARER),

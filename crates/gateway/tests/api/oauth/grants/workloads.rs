@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{IDP, JWT_BEARER, PUBLIC, Site, now, unique, with};
 use crate::oauth::error;
 
-fn job() -> Value {
+pub(super) fn job() -> Value {
     json!({
         "iss": IDP, "sub": "repo:acme/api", "aud": PUBLIC, "jti": unique(),
         "iat": now(), "exp": now() + 300, "repository_id": "821093847",
