@@ -43,6 +43,11 @@ impl ConfidentialClients {
         });
         Self(clients.collect())
     }
+
+    /// Returns true for the id of one of them.
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
 }
 
 /// The client of a token request, as it presents itself.
@@ -112,8 +117,7 @@ impl Authorization {
     /// for it: what they were granted says whether they had one at the consent.
     fn has_to_prove_itself(&self, id: &str, now: Timestamp) -> bool {
         let by_key = |client: Client| *client.authentication() != ClientAuthentication::None;
-        self.confidential.0.contains_key(id)
-            || self.documents.find_loaded(id, now).is_some_and(by_key)
+        self.confidential.has(id) || self.documents.find_loaded(id, now).is_some_and(by_key)
     }
 
     /// Checks an assertion with the keys of its client that are known, or with newer ones if it is of none of

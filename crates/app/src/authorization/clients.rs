@@ -1,6 +1,9 @@
 //! The clients that are known here.
 
-use portcullis_core::authorization::{Client, OAuthError, RegistrationKey};
+use portcullis_core::{
+    authorization::{Client, ClientRegistration, OAuthError, RegistrationKey},
+    id::{PrincipalId, PrincipalKind},
+};
 
 use super::Authorization;
 
@@ -15,28 +18,38 @@ impl Authorization {
             return Ok(declared.clone());
         }
         if RegistrationKey::is_of_its_form(id) {
-            let registration = self.registrations.open(id, self.base.now());
-            let told =
-                "the registration of this client is not known here, or too old: register anew";
-            return registration.ok_or_else(|| OAuthError::client(told))?.client();
+            return self.registered(id)?.client();
         }
         if Client::is_document_url(id) {
             return self.documents.client(id, self.base.now()).await;
         }
-        Err(OAuthError::client("this client is not known here"))
+        Err(unknown())
     }
 
-    /// The id by which tokens, policies and events name the client of a token request.
+    /// The id by which tokens, policies and events name the client of a token request. A service account is the
+    /// client of its own tokens.
     ///
     /// # Errors
     /// `invalid_client`.
     pub(super) fn client_name_of(&self, client_id: &str) -> Result<String, OAuthError> {
-        if !RegistrationKey::is_of_its_form(client_id) {
-            return Ok(client_id.to_owned());
+        if RegistrationKey::is_of_its_form(client_id) {
+            return Ok(self.registered(client_id)?.id.to_string());
         }
-        let registration = self.registrations.open(client_id, self.base.now());
-        let told = "the registration of this client is not known here, or too old: register anew";
-        let registration = registration.ok_or_else(|| OAuthError::client(told))?;
-        Ok(registration.id.to_string())
+        let account = |id: PrincipalId| id.kind() == PrincipalKind::Service;
+        let is_known = client_id.parse().is_ok_and(account)
+            || Client::is_document_url(client_id)
+            || self.confidential.has(client_id)
+            || self.declared.iter().any(|it| it.reference().id == client_id);
+        if is_known { Ok(client_id.to_owned()) } else { Err(unknown()) }
     }
+
+    fn registered(&self, client_id: &str) -> Result<ClientRegistration, OAuthError> {
+        let told = "the registration of this client is not known here, or too old: register anew";
+        let registration = self.registrations.open(client_id, self.base.now());
+        registration.ok_or_else(|| OAuthError::client(told))
+    }
+}
+
+fn unknown() -> OAuthError {
+    OAuthError::client("this client is not known here")
 }

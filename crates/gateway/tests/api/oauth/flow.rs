@@ -189,7 +189,7 @@ async fn a_refused_refresh_spends_nothing() {
         (with("resource", "https://evil.example/mcp"), "invalid_target"),
         (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_grant"),
         (with("scope", "mcps:read admin"), "invalid_scope"),
-        (with("client_id", "unknown"), "invalid_grant"),
+        (with("client_id", "unknown"), "invalid_client"),
     ] {
         let refused = client.token(&fields).await;
         assert_eq!(error(&refused).1, wanted, "{}", refused.text);

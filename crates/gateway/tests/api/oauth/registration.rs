@@ -4,7 +4,11 @@ use portcullis_testkit::{Answer, Gateway};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{Site, error};
+use super::{
+    Site,
+    client::{Client, Fields},
+    error,
+};
 
 async fn register(gateway: &Gateway, metadata: &Value) -> Answer {
     gateway.send(gateway.request(Method::POST, "/oauth/register").json(metadata)).await
@@ -81,4 +85,33 @@ async fn a_flood_of_registrations_is_limited_and_leaves_nothing_behind() {
     assert!(statuses[&201] <= 120, "{statuses:?}");
     assert_eq!(statuses.keys().copied().collect::<Vec<_>>(), [201, 429]);
     assert!(!site.gateway.stored().windows(7).any(|window| window == b"Marimba"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_does_not_name_itself_by_the_id_of_lists_and_events() {
+    let site = Site::start();
+    let client = site.client("https://app.example/cb").await;
+    let browser = site.browser().await;
+    let tokens = client.tokens(&browser, &client.request()).await;
+    let code = client.code(&browser, &client.request()).await;
+    let admin = site.gateway.user(&site.org, "admin", "admin");
+    let consents = site.gateway.get(&admin, "/v1/consents").await.ok();
+    let internal = consents.at("/data/items/0/client/id").as_str().unwrap();
+    assert!(internal.starts_with("reg_"), "{internal}");
+    let named = Client { id: internal.to_owned(), ..client.clone() };
+    let revoke =
+        Fields::from([("client_id", internal.to_owned()), ("token", tokens.access.clone())]);
+
+    for (path, fields) in [
+        ("/oauth/token", named.exchange(&code)),
+        ("/oauth/token", named.refresh(&tokens.refresh)),
+        ("/oauth/revoke", revoke),
+    ] {
+        let refused = named.posts(path, &fields).await;
+        assert_eq!(error(&refused), (401, "invalid_client"), "{path}: {}", refused.text);
+    }
+
+    assert_eq!(named.asks(&browser, &named.request()).await.status, 400);
+    client.token(&client.refresh(&tokens.refresh)).await.ok();
+    client.token(&client.exchange(&code)).await.ok();
 }
