@@ -180,7 +180,7 @@ async fn authenticated(
     };
     let authenticated = gateway.app.access.authenticate(token, purpose, &exchange.origin).await;
     let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
-    exchange.set_account(session.account());
+    exchange.set_caller(&session);
     if let Some(recording) = exchange.origin.stages.traced() {
         recording.set_caller([
             Attribute::text("portcullis.org.id", session.caller.org_id.to_string()),

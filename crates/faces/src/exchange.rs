@@ -11,7 +11,7 @@ use axum::{
     extract::Request,
     http::{HeaderMap, HeaderName, HeaderValue, header, request::Parts},
 };
-use portcullis_app::{Account, Origin, PresentedProof};
+use portcullis_app::{Account, Origin, PresentedProof, Session};
 use portcullis_core::{
     id::{OrgId, RequestId},
     refusal::Refusal,
@@ -36,6 +36,7 @@ pub(crate) struct Exchange {
     /// On the same: the path of the MCP endpoint.
     endpoint: Option<Box<str>>,
     account: OnceLock<Account>,
+    caller: OnceLock<Arc<Session>>,
     proof: Option<Box<PresentedProof>>,
     connection: Option<Arc<Connection>>,
 }
@@ -67,6 +68,7 @@ impl Exchange {
             message: (route.access == Access::Message).then(OnceLock::new),
             endpoint: (route.access == Access::Message).then(|| request.uri().path().into()),
             account: OnceLock::new(),
+            caller: OnceLock::new(),
             proof: proof::presented(gateway, request),
             connection,
         }
@@ -102,6 +104,12 @@ impl Exchange {
     /// The org whose plan pays, if it is known.
     pub(crate) fn org(&self) -> Option<OrgId> {
         self.account.get().map(Account::org)
+    }
+
+    /// From here on it is known who asks.
+    pub(crate) fn set_caller(&self, session: &Arc<Session>) {
+        self.set_account(session.account());
+        let _ = self.caller.set(Arc::clone(session));
     }
 
     /// From here on it is known whose plan pays.

@@ -1,12 +1,13 @@
 //! Events that a stranger or a runaway client could multiply. The first one is recorded at once,
-//! then at most one a minute for each org, kind, code and source, with the count of all that it
+//! then at most one a minute for each org, kind, code and sender, with the count of all that it
 //! stands for. So the log tells of every flood and is flooded by none.
 
 use std::net::IpAddr;
 
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome},
-    id::{EventId, OrgId},
+    id::{EventId, OrgId, PrincipalId},
+    principal::Caller,
     refusal::{Executed, Refusal},
 };
 
@@ -27,7 +28,15 @@ pub(crate) struct Key {
     org: OrgId,
     kind: EventType,
     code: &'static str,
-    source: IpAddr,
+    sender: Sender,
+}
+
+/// Sender of refused requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Sender {
+    Network(IpAddr),
+    /// A known caller, from wherever it comes.
+    Principal(PrincipalId),
 }
 
 /// The refusals of this node, by what they were.
@@ -48,15 +57,27 @@ impl Audit {
         refusal: &Refusal,
         origin: &Origin,
     ) {
+        let sender = Sender::Network(subnet(origin.source_ip));
+        let key = Key { org, kind, code: refusal.code(), sender };
+        self.note_repeated(key, actor, refusal, origin);
+    }
+
+    /// Notes that a caller asked for what it may not do.
+    pub fn note_forbidden(&self, caller: &Caller, refusal: &Refusal, origin: &Origin) {
+        let sender = Sender::Principal(caller.principal_id);
+        let kind = EventType::AccessRefused;
+        let key = Key { org: caller.org_id, kind, code: refusal.code(), sender };
+        self.note_repeated(key, Actor::of(caller), refusal, origin);
+    }
+
+    fn note_repeated(&self, key: Key, actor: Actor, refusal: &Refusal, origin: &Origin) {
+        let Key { org, kind, code, .. } = key;
         let outcome = outcome_of(refusal, Executed::No);
-        let source = subnet(origin.source_ip);
-        let key = Key { org, kind, code: refusal.code(), source };
         match self.coalesced.note(key, &(actor.clone(), outcome), origin.arrived) {
             Noted::First => {}
             Noted::Again => return,
             Noted::TooMany => {
-                let code = refusal.code();
-                return tracing::warn!(code, "too many sources to record each of their refusals");
+                return tracing::warn!(code, "too many senders to record each of their refusals");
             }
         }
         let mut event = self.refused_event(org, kind, actor, outcome, 1);
@@ -97,7 +118,10 @@ impl Audit {
     pub(crate) async fn record_coalesced(&self) {
         for (key, (actor, outcome), count) in self.coalesced.due(self.base.clock.now()) {
             let mut event = self.refused_event(key.org, key.kind, actor, outcome, count);
-            let source = Some(key.source.to_string());
+            let source = match key.sender {
+                Sender::Network(network) => Some(network.to_string()),
+                Sender::Principal(_) => None,
+            };
             event.detached = Detached::default().keep("source_ip", source, &*self.base.random);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {
                 let kind = key.kind.as_str();

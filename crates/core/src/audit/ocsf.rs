@@ -20,7 +20,8 @@ const CLASS: u32 = 6003;
 /// Placeholder for an address that is not known; the field may not be empty.
 const UNKNOWN_SOURCE: &str = "not recorded";
 /// Types of which one event stands for several. OCSF's `count` is for these alone, and only above one.
-const AGGREGATES: [&str; 3] = ["auth.rejected", "request.throttled", "audit.accessed"];
+const AGGREGATES: [&str; 4] =
+    ["auth.rejected", "access.refused", "request.throttled", "audit.accessed"];
 
 /// The event of the log named `log`, as one JSON object. With `mismatches` it has no attestation,
 /// and names them.

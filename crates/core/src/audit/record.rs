@@ -56,6 +56,9 @@ crate::words! {
         /// A token that opens nothing was presented; stands for `count` of them.
         #[serde(rename = "auth.rejected")]
         AuthRejected = "auth.rejected",
+        /// A caller asked for what its token or role does not permit; stands for `count` of them.
+        #[serde(rename = "access.refused")]
+        AccessRefused = "access.refused",
         /// The operator made an address that logs a person in once.
         #[serde(rename = "login.link_issued")]
         LoginLinkIssued = "login.link_issued",

@@ -100,6 +100,9 @@ async fn finish(
     outcome: Option<Outcome>,
 ) {
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
+    if let Some(refusal) = refusal.filter(|refusal| refusal.http_status() == 403) {
+        exchange.note_forbidden(gateway, refusal);
+    }
     set_headers(gateway, exchange, refusal, response.headers_mut());
     let outcome = match outcome {
         None => None,
@@ -224,6 +227,14 @@ fn set_headers(
 }
 
 impl Exchange {
+    /// Records a refusal of what the caller may not do. A refused call has an event of its own.
+    fn note_forbidden(&self, gateway: &Gateway, refusal: &Refusal) {
+        let calls = matches!(self.route.access, Access::Call(_) | Access::Message);
+        if let Some(session) = self.caller.get().filter(|_| !calls) {
+            gateway.app.audit.note_forbidden(&session.caller, refusal, &self.origin);
+        }
+    }
+
     /// The limits that apply.
     fn buckets(&self, gateway: &Gateway) -> Buckets {
         let quotas = &gateway.app.quotas;

@@ -70,3 +70,40 @@ async fn a_token_nobody_knows_is_in_no_log() {
     let answer = gateway.get(&auditor, "/v1/audit/events?type=auth.rejected").await;
     assert_eq!(answer.at("/data/items"), &json!([]));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_asks_for_what_it_may_not_do_is_told_once_however_often_it_asks() {
+    let gateway = gateway().config("[login]\nlinks = true").start();
+    let org = gateway.org("acme", &ENOUGH);
+    let auditor = gateway.service(&org, "audit:read");
+    let weak = gateway.user(&org, "member", "mcps:read providers:read");
+    let other = gateway.service(&org, "mcps:read");
+    let narrow = json!({ "scope": "mcps:read" }).to_string();
+    let narrowed = gateway.post(&weak, "/v1/auth/token", &narrow).await.ok();
+    let narrowed = narrowed.at("/data/access_token").as_str().unwrap().to_owned();
+    let handed_on = Principal { token: narrowed, ..weak.clone() };
+    let asked = [
+        (&weak, Method::GET, "/v1/org"),
+        (&weak, Method::GET, "/scim/v2/Users"),
+        (&weak, Method::POST, "/oauth/introspect"),
+        (&weak, Method::GET, "/v1/sessions?principal=usr_01M754BKTKX1YB8Q05NMW9TP4G"),
+        (&handed_on, Method::GET, "/v1/sessions"),
+        (&other, Method::PUT, "/v1/policies/x/override"),
+    ];
+
+    for (who, method, path) in asked.iter().chain(&asked) {
+        let request = gateway.request_of(who, method.clone(), path);
+        assert_eq!(gateway.send(request).await.status, 403, "{path}");
+    }
+
+    let path = "/v1/audit/events?type=access.refused&order=asc";
+    let told = until(|| gateway.get(&auditor, path), |it| it.status == 200 && items(it).len() >= 2);
+    let told = items(&told.await).clone();
+    assert_eq!(told.len(), 2, "{told:?}");
+    for (event, who) in told.iter().zip([&weak, &other]) {
+        assert_eq!((&event["actor"]["id"], &event["count"]), (&json!(who.id), &json!(1)));
+        assert_eq!(event["outcome"]["error_code"], json!("insufficient_scope"));
+        assert_eq!(event["outcome"]["status"], json!("denied"));
+        assert_eq!(event["detached"]["source_ip"], json!("127.0.0.1"));
+    }
+}

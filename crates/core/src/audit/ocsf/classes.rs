@@ -45,6 +45,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         "mcp.invocation" => Activity::Other("Invoke"),
         "mcp.replayed" => Activity::Other("Replay"),
         "auth.rejected" | "login.failed" => Activity::Other("Authenticate"),
+        "access.refused" => Activity::Other("Authorize"),
         "request.throttled" => Activity::Other("Throttle"),
         "system.started" => Activity::Other("Start"),
         "approval.consumed" => Activity::Other("Use"),
@@ -102,8 +103,8 @@ pub(super) fn severity(stored: &Stored<'_>) -> Caption {
     match &*stored.kind {
         "token.reuse_detected" | "code.reuse_detected" => (4, "High"),
         "policy.reload_failed" => (3, "Medium"),
-        "auth.rejected" | "login.failed" | "request.throttled" | "audit.erased"
-        | "audit.hold_changed" => (2, "Low"),
+        "auth.rejected" | "access.refused" | "login.failed" | "request.throttled"
+        | "audit.erased" | "audit.hold_changed" => (2, "Low"),
         _ if decision == Some("deny") => (3, "Medium"),
         _ => (1, "Informational"),
     }
@@ -121,7 +122,9 @@ pub(super) fn action(stored: &Stored<'_>) -> (Caption, Caption) {
         (Some("allow"), ..) if redacted => ((4, "Modified"), (11, "Corrected")),
         (Some("allow"), ..) => (ALLOWED, ALLOWED),
         (Some(_), ..) => (DENIED, (2, "Blocked")),
-        (None, "auth.rejected" | "login.failed", _) => (DENIED, (26, "Unauthorized")),
+        (None, "auth.rejected" | "access.refused" | "login.failed", _) => {
+            (DENIED, (26, "Unauthorized"))
+        }
         (None, "token.reuse_detected" | "code.reuse_detected", _) => {
             (DENIED, (24, "Access Revoked"))
         }
