@@ -23,6 +23,9 @@ pub trait Clock: Send + Sync + fmt::Debug {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
+/// The first and the last millisecond that RFC 3339 can write in UTC, in microseconds: years have four digits.
+const WRITABLE: (i64, i64) = (-62_167_219_200_000_000, 253_402_300_799_999_000);
+
 impl Timestamp {
     /// From microseconds since the Unix epoch.
     #[must_use]
@@ -48,10 +51,22 @@ impl Timestamp {
         u64::try_from(self.0.div_euclid(1000)).unwrap_or(0)
     }
 
-    /// The moment moved by `seconds`, clamped to what can be represented.
+    /// The moment moved by `seconds`, clamped to what RFC 3339 can write.
     #[must_use]
     pub const fn plus_seconds(self, seconds: i64) -> Self {
-        Self(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+        Self::writable(self.0.saturating_add(seconds.saturating_mul(1_000_000)))
+    }
+
+    /// The moment, or the next one that RFC 3339 can write.
+    const fn writable(micros: i64) -> Self {
+        let (first, last) = WRITABLE;
+        if micros < first {
+            Self(first)
+        } else if micros > last {
+            Self(last)
+        } else {
+            Self(micros)
+        }
     }
 
     /// The whole millisecond at or before this moment: the moment that its text tells.
@@ -64,14 +79,16 @@ impl Timestamp {
     /// same of those moments that are written in milliseconds, and is itself written without loss.
     #[must_use]
     pub const fn ceil_to_millis(self) -> Self {
-        Self(self.0.saturating_add(999)).floor_to_millis()
+        Self::writable(self.0.saturating_add(999)).floor_to_millis()
     }
 
-    /// Parses an RFC 3339 date-time with any offset; `None` for anything else.
+    /// Parses an RFC 3339 date-time with any offset; `None` for anything else, and for one that in UTC is in no year
+    /// of four digits.
     #[must_use]
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
-        let parsed = DateTime::parse_from_rfc3339(text).ok()?;
-        Some(Self(parsed.timestamp_micros()))
+        let micros = DateTime::parse_from_rfc3339(text).ok()?.timestamp_micros();
+        let (first, last) = WRITABLE;
+        (first..last + 1_000).contains(&micros).then_some(Self(micros))
     }
 
     fn to_utc(self) -> DateTime<Utc> {
@@ -171,8 +188,31 @@ mod tests {
     }
 
     #[test]
+    fn what_parses_can_be_written_and_moved() {
+        let first = "0000-01-01T00:00:00.000Z";
+        let last = "9999-12-31T23:59:59.999Z";
+        for (text, wanted) in [
+            ("9999-12-31T23:59:59.999999Z", last),
+            ("9999-12-31T23:59:59+00:01", "9999-12-31T23:58:59.000Z"),
+            ("0000-01-01T00:00:00Z", first),
+            ("0000-01-01T00:00:00-23:59", "0000-01-01T23:59:00.000Z"),
+        ] {
+            let moment = Timestamp::parse_rfc3339(text).unwrap();
+            assert_eq!(moment.to_string(), wanted);
+            for moved in [moment.floor_to_millis(), moment.ceil_to_millis()] {
+                assert_eq!(Timestamp::parse_rfc3339(&moved.to_string()), Some(moved), "{text}");
+            }
+            assert_eq!(moment.plus_seconds(i64::MAX).to_string(), last);
+            assert_eq!(moment.plus_seconds(i64::MIN).to_string(), first);
+        }
+    }
+
+    #[test]
     fn what_is_not_rfc3339_is_no_timestamp() {
-        for text in ["", "now", "2026-11-20", "2026-11-20 11:02", "1795172535"] {
+        let of_other_years =
+            ["9999-12-31T23:59:59-23:59", "0000-01-01T00:00:00+23:59", "9999-12-31T23:59:60Z"];
+        let others = ["", "now", "2026-11-20", "2026-11-20 11:02", "1795172535"];
+        for text in others.into_iter().chain(of_other_years) {
             assert_eq!(Timestamp::parse_rfc3339(text), None, "{text}");
         }
     }

@@ -238,7 +238,7 @@ fn range(
 }
 
 fn moment(minute: i64) -> Timestamp {
-    Timestamp::from_micros(minute.saturating_mul(60_000_000))
+    Timestamp::default().plus_seconds(minute.saturating_mul(60))
 }
 
 /// The time below which this percentage of calls stays, in milliseconds: between the bounds of its

@@ -236,7 +236,7 @@ impl Registration {
         Ok(Self {
             client_id: client_id.to_owned(),
             client_secret: secret.map(|secret| Secret::new(secret.to_owned())),
-            expires_at: expires_at.map(|at| Timestamp::from_micros(at.saturating_mul(1_000_000))),
+            expires_at: expires_at.map(|at| Timestamp::default().plus_seconds(at)),
             method,
         })
     }

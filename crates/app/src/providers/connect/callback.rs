@@ -279,7 +279,8 @@ impl Providers {
     pub(super) fn grant_of(&self, pending: &Pending) -> Grant {
         let now = self.base.clock.now();
         let expires_at = pending.expires_in.map(|seconds| {
-            portcullis_core::clock::Timestamp::from_micros(pending.at.saturating_mul(1_000_000))
+            portcullis_core::clock::Timestamp::default()
+                .plus_seconds(pending.at)
                 .plus_seconds(seconds)
         });
         let refreshable = pending.credential.refresh.is_some();

@@ -120,6 +120,9 @@ async fn what_cannot_be_exported_is_refused_and_the_wrong_is_named() {
     let (gateway, who) = start();
     for (body, path) in [
         (json!({"from": "yesterday"}), "/from"),
+        (json!({"to": "9999-12-31T23:59:59-23:59"}), "/to"),
+        (json!({"to": "0000-01-01T00:00:00+23:59"}), "/to"),
+        (json!({"to": "0000-01-01T00:00:00Z"}), "/to"),
         (json!({"from": 7}), "/from"),
         (json!({"from": "2026-11-20T00:00:00Z", "to": "2026-11-20T00:00:00Z"}), "/to"),
         (json!({"from": "2999-01-01T00:00:00Z"}), "/to"),
@@ -225,4 +228,14 @@ async fn the_same_request_with_the_same_key_is_the_same_export() {
     assert_eq!(others.header("idempotency-replayed"), "", "{}", others.text);
     assert_ne!(others.at("/data/id"), id);
     assert_eq!(wrong.at("/error/details/parameter"), "Idempotency-Key", "{}", wrong.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_up_to_the_last_moment_there_is_can_be_read() {
+    let (gateway, who) = start();
+
+    let made = export(&gateway, &who, &json!({"to": "9999-12-31T23:59:59.999999Z"})).await;
+
+    assert_eq!(made.at("/data/status"), "ready", "{}", made.text);
+    assert_eq!(made.at("/data/to"), "9999-12-31T23:59:59.999Z");
 }
