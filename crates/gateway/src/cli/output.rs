@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fmt::Write as _,
     io::{self, Write},
     process::ExitCode,
 };
@@ -51,15 +52,14 @@ impl Output {
 
     /// One record: `value` as JSON, or `text` for people.
     pub(super) fn record(self, value: &Value, text: &str) -> Result<(), Failure> {
-        if self.json { self.line(&value.to_string()) } else { self.line(text) }
+        if self.json { self.line(&json_text(&value.to_string())) } else { self.line(text) }
     }
 
     /// One record in full: as JSON, or a line for each member that has a value.
     pub(super) fn members(self, value: &Value) -> Result<(), Failure> {
-        let Value::Object(members) = value else { return self.line(&value.to_string()) };
-        if self.json {
-            return self.line(&value.to_string());
-        }
+        let Some(members) = value.as_object().filter(|_| !self.json) else {
+            return self.line(&json_text(&value.to_string()));
+        };
         let width = members.keys().map(String::len).max().unwrap_or_default();
         for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
             self.line(&format!("{name:width$}  {}", cell(value)))?;
@@ -70,7 +70,7 @@ impl Output {
     /// Many records: a JSON array, or a table with the members named in `columns`.
     pub(super) fn table(self, records: &[Value], columns: &[&str]) -> Result<(), Failure> {
         if self.json {
-            return self.line(&Value::from(records.to_vec()).to_string());
+            return self.line(&json_text(&Value::from(records.to_vec()).to_string()));
         }
         let mut rows = vec![columns.iter().map(|name| name.to_uppercase()).collect::<Vec<_>>()];
         rows.extend(records.iter().map(|record| {
@@ -96,6 +96,23 @@ fn cell(value: &Value) -> String {
             visible(&other.to_string())
         }
     }
+}
+
+/// JSON with everything escaped, as `\u202e`, that a terminal would obey or not show: it is the same value. Line
+/// feeds between its members stay.
+pub(super) fn json_text(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if letter != '\n' && (is_hidden(letter) || letter.is_control()) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                // A string takes everything.
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 /// A line with everything written out, as `[U+202E]`, that a terminal would obey or not show.
@@ -135,5 +152,21 @@ mod tests {
 
         assert_eq!(cell(&input), r#"{"to":"DE[U+009B]2J[U+202E]\n"}"#);
         assert_eq!(cell(&json!("Zoë")), "Zoë");
+    }
+
+    #[test]
+    fn json_that_is_printed_hides_nothing_and_is_the_same_value() {
+        let value = json!({"a\u{202e}": "\u{9b}2J\u{7f}\u{e0041}\u{1b}\n\"\\", "b": ["Zoë", "\u{2066}x\u{feff}"]});
+
+        for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+            let shown = json_text(&text);
+
+            assert!(
+                !shown.replace('\n', "").contains(|it| is_hidden(it) || it.is_control()),
+                "{shown}"
+            );
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+            assert!(shown.contains("Zoë") && shown.contains(r"\udb40\udc41"), "{shown}");
+        }
     }
 }

@@ -7,7 +7,10 @@ use portcullis_core::secret::Secret;
 use portcullis_upstream::{Credential, probe};
 use serde_json::{Value, json};
 
-use super::{Failure, output::Output};
+use super::{
+    Failure,
+    output::{Output, json_text},
+};
 
 struct Stop {
     title: &'static str,
@@ -56,7 +59,7 @@ pub(super) async fn show(out: Output, ways: Ways<'_>, folder: &Path) -> Result<(
         ))?;
         let (status, answer) = probe::post(&path, &credential, body).await?;
         let answer: Value = serde_json::from_slice(&answer)?;
-        let pretty = serde_json::to_string_pretty(&answer)?.replace('\n', "\n  ");
+        let pretty = json_text(&serde_json::to_string_pretty(&answer)?).replace('\n', "\n  ");
         out.line(&format!("  HTTP {status}\n  {pretty}"))?;
     }
     let policies = folder.join("policies");

@@ -7,7 +7,11 @@ use portcullis_app::audit::filters::event_filter;
 use serde_json::Value;
 
 use super::filters::Filters;
-use crate::cli::{Failure, Installation, output::Output, remote::RemoteGateway};
+use crate::cli::{
+    Failure, Installation,
+    output::{Output, json_text},
+    remote::RemoteGateway,
+};
 
 /// Interval between two looks for new events.
 const LOOK: Duration = Duration::from_millis(500);
@@ -104,7 +108,7 @@ impl Tail {
 /// Prints events; `false` when the reader is gone.
 fn print(output: Output, json: bool, events: &[Value]) -> Result<bool, Failure> {
     for event in events {
-        if !output.is_read(&if json { event.to_string() } else { line(event) })? {
+        if !output.is_read(&if json { json_text(&event.to_string()) } else { line(event) })? {
             return Ok(false);
         }
     }

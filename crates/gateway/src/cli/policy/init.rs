@@ -16,7 +16,7 @@ use portcullis_core::{
 };
 
 use super::{Desk, Failure, load, loaded, read};
-use crate::boot;
+use crate::{boot, cli::output::json_text};
 
 #[derive(Args)]
 pub(in crate::cli) struct Init {
@@ -70,7 +70,7 @@ impl Tools {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let bench = self.desk.bench(&self.desk.config()?).await?;
         let described = serde_json::to_string_pretty(&bench.description())?;
-        self.desk.output().line(&described)
+        self.desk.output().line(&json_text(&described))
     }
 }
 
@@ -83,7 +83,8 @@ impl Schema {
         let facts = files.into_iter().filter(|file| file.path == FACTS_FILE).collect();
         let set = loaded(&bench, &folder, facts)?;
         if self.desk.installation.json {
-            return self.desk.output().line(&serde_json::to_string_pretty(&set.schema())?);
+            let schema = serde_json::to_string_pretty(&set.schema())?;
+            return self.desk.output().line(&json_text(&schema));
         }
         let unwritable = "a name cannot be written in Cedar's syntax; take `--json`";
         self.desk.output().line(set.cedarschema().ok_or(unwritable)?.trim_end())
