@@ -75,7 +75,7 @@ pub use crate::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility, indexed::IndexedEvent, strays::LogEnds,
         },
-        holds::Hold,
+        holds::{Hold, HoldLaid, MAX_HOLDS, MAX_HOLDS_IN_FORCE},
         intents::OpenIntent,
         pruning::Pruned,
         seal::{Sealer, SignedNote, UnsealedEvent},

@@ -4,9 +4,9 @@ use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
     id::{HoldId, PrincipalId},
-    refusal::Refusal,
+    refusal::{Conflict, Refusal},
 };
-use portcullis_store::{Hold, NewEvent};
+use portcullis_store::{Hold, HoldLaid, NewEvent};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -64,10 +64,8 @@ impl Administration {
         after: Option<HoldId>,
         limit: usize,
     ) -> Result<ListedHolds, Refusal> {
-        let mut found = self.base.store.list_holds(ctx.caller().org_id).await?;
-        if let Some(after) = after.map(|id| id.to_string()) {
-            found.retain(|hold| hold.id.to_string() > after);
-        }
+        let one_more = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
+        let mut found = self.base.store.list_holds(ctx.caller().org_id, after, one_more).await?;
         let more = found.len() > limit;
         found.truncate(limit);
         let end = found.last().filter(|_| more).map(|last| last.id);
@@ -84,7 +82,10 @@ impl Administration {
         let made = request.made(self.base.ids(), self.base.now());
         let hold = made.map_err(|error| Refusal::bad_request(sentence(&error.to_string())))?;
         let event = self.hold_changed(ctx, hold.id, json!({ "laid": record(&hold) }));
-        self.base.store.lay_hold(&hold, &event).await?;
+        match self.base.store.lay_hold(&hold, &event).await? {
+            HoldLaid::Done => {}
+            HoldLaid::Full => return Err(Refusal::Conflict { reason: Conflict::TooManyHolds }),
+        }
         Ok(hold.into())
     }
 

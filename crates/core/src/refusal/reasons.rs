@@ -149,6 +149,8 @@ crate::words! {
         Locked = "locked",
         /// The org has as many policies switched off as it may have.
         TooManyOverrides = "too_many_overrides",
+        /// The org has as many legal holds as it may have.
+        TooManyHolds = "too_many_holds",
         /// A program would lift what a person decides about.
         PeopleOnly = "people_only",
     }
@@ -174,6 +176,10 @@ impl Conflict {
             }
             Self::TooManyOverrides => {
                 "The org has as many policies switched off as it may have; switch one on again first."
+            }
+            Self::TooManyHolds => {
+                "The org has as many legal holds as it may have: 100 in force, 1,000 with those that were \
+                 lifted; lift one that is not needed."
             }
             Self::PeopleOnly => {
                 "Only a person switches off a policy that forbids; log in as an admin of the org."

@@ -28,6 +28,20 @@ pub struct Hold {
     pub released_at: Option<Timestamp>,
 }
 
+/// Holds of an org that may be in force.
+pub const MAX_HOLDS_IN_FORCE: i64 = 100;
+
+/// Holds that an org may have, also those that were lifted.
+pub const MAX_HOLDS: i64 = 1_000;
+
+/// Result of laying a hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HoldLaid {
+    Done,
+    /// The org has as many as it may have; nothing was written.
+    Full,
+}
+
 row!(HoldRow {
     id: String,
     reason: String,
@@ -67,16 +81,24 @@ macro_rules! held {
 pub(crate) use held;
 
 impl Store {
-    /// Lays a hold; its event is committed with it.
+    /// Lays a hold, unless the org has as many as it may have; its event is committed with it.
     #[boxed]
-    pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<(), StoreError> {
+    pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<HoldLaid, StoreError> {
+        let org = hold.org_id.to_string();
         change!(self, hold.org_id, |tx| {
+            // The lock keeps another one from being laid between the count and the insertion.
+            tx.lock_tokens(&org).await?;
+            let (all, in_force): (i64, i64) =
+                sqlx::query_as(COUNT).bind(&org).fetch_one(&mut *tx).await?;
+            if in_force >= MAX_HOLDS_IN_FORCE || all >= MAX_HOLDS {
+                return Ok(HoldLaid::Full);
+            }
             sqlx::query(
                 "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7)",
             )
             .bind(hold.id.to_string())
-            .bind(hold.org_id.to_string())
+            .bind(&org)
             .bind(&hold.reason)
             .bind(hold.actor_id.map(|id| id.to_string()))
             .bind(hold.from.map(Timestamp::as_micros))
@@ -86,7 +108,7 @@ impl Store {
             .await?;
             tx.record_event(event).await?;
         });
-        Ok(())
+        Ok(HoldLaid::Done)
     }
 
     /// Lifts a hold that is in force; its event is committed with it. `false`,
@@ -117,18 +139,29 @@ impl Store {
         Ok(true)
     }
 
-    /// The org's holds, oldest first, also those that were lifted.
+    /// The org's holds behind `after`, oldest first and at most `limit`, also those that were lifted.
     #[boxed]
-    pub async fn list_holds(&self, org: OrgId) -> Result<Vec<Hold>, StoreError> {
+    pub async fn list_holds(
+        &self,
+        org: OrgId,
+        after: Option<HoldId>,
+        limit: i64,
+    ) -> Result<Vec<Hold>, StoreError> {
         let rows: Vec<HoldRow> = read!(self, org, |conn| {
             sqlx::query_as(
                 "SELECT id, reason, actor_id, from_at, to_at, created_at, released_at \
-                 FROM audit_holds WHERE org_id = $1 ORDER BY id",
+                 FROM audit_holds WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3",
             )
             .bind(org.to_string())
+            .bind(after.map(|id| id.to_string()).unwrap_or_default())
+            .bind(limit)
             .fetch_all(&mut *conn)
             .await?
         });
         rows.into_iter().map(|row| row.read(org)).collect()
     }
 }
+
+const COUNT: &str = "
+SELECT COUNT(*), COALESCE(SUM(CASE WHEN released_at IS NULL THEN 1 ELSE 0 END), 0)
+FROM audit_holds WHERE org_id = $1";

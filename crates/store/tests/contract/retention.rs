@@ -5,9 +5,10 @@ use portcullis_core::{
     id::{EventId, OrgId, PrincipalId},
 };
 use portcullis_store::{
-    Erased, EventFilter, EventOrder, Hold, NewEvent, Pruned, Selection, Store, TextColumn,
-    Visibility,
+    Erased, EventFilter, EventOrder, Hold, HoldLaid, NewEvent, Pruned, Selection, Store,
+    TextColumn, Visibility,
 };
+use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
@@ -115,6 +116,55 @@ on_both! {
         assert_eq!(erase(since, 12).await, 1);
     }
 
+    async fn an_org_has_no_more_holds_than_it_may_however_many_are_laid_at_once(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
+        let add = async |first: u32, last: u32, lifted: &str| {
+            db.execute_text(format!(
+                "INSERT INTO audit_holds (id, org_id, reason, created_at, released_at) \
+                 WITH RECURSIVE n (i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < {last}) \
+                 SELECT 'hld_000000000000000000000' || (10000 + i), '{org}', 'x', 1, {lifted} FROM n"
+            )).await;
+        };
+        let lay = async |numbers: std::ops::Range<u32>| {
+            let mut laying = JoinSet::new();
+            for n in numbers {
+                let store = db.store.clone();
+                laying.spawn(async move { store.lay_hold(&hold(org, n), &change_event(org, n)).await.unwrap() });
+            }
+            let laid = laying.join_all().await;
+            laid.into_iter().filter(|laid| *laid == HoldLaid::Done).count()
+        };
+
+        add(1, 97, "NULL").await;
+        assert_eq!(lay(200..210).await, 3);
+        assert_eq!(db.store.lay_hold(&hold(other, 300), &change_event(other, 300)).await, Ok(HoldLaid::Done));
+        db.execute_text(format!("UPDATE audit_holds SET released_at = 1 WHERE org_id = '{org}'")).await;
+        add(98, 996, "1").await;
+        assert_eq!(lay(210..220).await, 1);
+        assert_eq!(db.store.list_holds(org, None, 2_000).await.unwrap().len(), 1_000);
+    }
+
+    // What a hold keeps is passed over, and what is read again is looked at again.
+    async fn payloads_behind_many_that_are_held_are_let_go(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ann = given::id("usr", 1);
+        let bob = given::id("usr", 2);
+        given::append_all(&db.store, (0..600).map(|n| whole(org, n, ann)).collect()).await;
+        given::append_all(&db.store, vec![whole(org, 600, bob)]).await;
+        db.store.seal(org, given::leaf).await.unwrap();
+        let held = Hold { actor_id: Some(ann), ..hold(org, 1) };
+        db.store.lay_hold(&held, &change_event(org, 700)).await.unwrap();
+        let later = NOW.plus_seconds(1);
+
+        let gone = db.store.let_payloads_go(org, later, |_| change_event(org, 701)).await.unwrap();
+        let more = db.store.let_payloads_go(org, later, |_| change_event(org, 702)).await.unwrap();
+
+        assert_eq!((gone, more), (1, 0));
+        assert!(find(&db.store, org, 600).await.unwrap().1.contains(r#""input":null"#));
+        assert!(!find(&db.store, org, 0).await.unwrap().1.contains(r#""input":null"#));
+    }
+
     async fn a_hold_beats_an_erasure_until_it_is_lifted(db: Database) {
         let org = given::org(&db.store, 1).await;
         let ann = given::id("usr", 1);
@@ -130,7 +180,7 @@ on_both! {
         let held = db.store.erase(org, &all, &members, 0, |_| change_event(org, 12)).await.unwrap();
 
         assert_eq!(held, Erased { erased: 1, held: 1, next: None });
-        assert_eq!(db.store.list_holds(org).await.unwrap(), [laid, elsewhen]);
+        assert_eq!(db.store.list_holds(org, None, 10).await.unwrap(), [laid, elsewhen]);
         let other = given::org(&db.store, 2).await;
         let lift = async |org, n| {
             db.store.lift_hold(org, given::id("hld", 1), &change_event(org, n)).await.unwrap()

@@ -5,7 +5,7 @@ use portcullis_core::{
     id::{HoldId, OrgId},
     refusal::Executed,
 };
-use portcullis_store::{Erased, Hold, NewEvent, Selection};
+use portcullis_store::{Erased, Hold, HoldLaid, MAX_HOLDS, NewEvent, Selection};
 use serde_json::{Value, json};
 
 use super::{Shell, ShellError};
@@ -89,8 +89,10 @@ impl Shell {
         let org = request.org;
         let hold = request.made(self.ids(), self.clock.now())?;
         let event = self.hold_changed(org, hold.id, json!({ "laid": record(&hold) }));
-        self.store.lay_hold(&hold, &event).await?;
-        Ok(hold)
+        match self.store.lay_hold(&hold, &event).await? {
+            HoldLaid::Done => Ok(hold),
+            HoldLaid::Full => Err(ShellError::TooManyHolds),
+        }
     }
 
     /// Lifts a hold.
@@ -105,7 +107,7 @@ impl Shell {
 
     /// The org's holds, also those that were lifted.
     pub async fn holds(&self, org: OrgId) -> Result<Vec<Hold>, ShellError> {
-        Ok(self.store.list_holds(org).await?)
+        Ok(self.store.list_holds(org, None, MAX_HOLDS).await?)
     }
 
     fn hold_changed(&self, org: OrgId, id: HoldId, details: Value) -> NewEvent {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, serve_admin},
+    given::{ALL_SCOPES, ENOUGH, failure, items, members, serve_admin},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,4 +54,36 @@ async fn holds_are_laid_listed_and_lifted_by_admins_of_the_org() {
     let events = gateway.get(&admin, "/v1/audit/events?type=audit.hold_changed").await;
     assert_eq!(items(&events).len(), 2);
     assert!(items(&events).iter().all(|event| event["actor"]["id"] == admin.id.as_str()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_has_a_hundred_holds_in_force_and_they_are_listed_in_pages() {
+    let (gateway, admin) = serve_admin(gateway());
+    let lay = async || gateway.post(&admin, "/v1/audit/holds", r#"{"reason": "case"}"#).await;
+    gateway.tamper(&format!(
+        "INSERT INTO audit_holds (id, org_id, reason, created_at) \
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99) \
+         SELECT 'hld_01M754BKTKX1YB8Q05NMW9' || (1000 + i), '{}', 'case', 1 FROM n",
+        admin.org
+    ));
+    let last = lay().await;
+    assert_eq!(last.status, 201, "{}", last.text);
+
+    let refused = lay().await;
+
+    assert_eq!(refused.refusal(), (409, "conflict"));
+    assert_eq!(refused.at("/error/details/reason"), "too_many_holds");
+    let local = ["audit", "hold", "add", "--org", "acme", "--reason", "case"];
+    let (_, told) = failure(&gateway, &local).await;
+    assert!(told.contains("100 in force"), "{told}");
+    let first = gateway.get(&admin, "/v1/audit/holds?limit=60").await;
+    let cursor = first.at("/meta/pagination/next_cursor").as_str().unwrap().to_owned();
+    let second = gateway.get(&admin, &format!("/v1/audit/holds?limit=60&cursor={cursor}")).await;
+    let ids = [members(&first, "id"), members(&second, "id")];
+    assert_eq!(ids.each_ref().map(Vec::len), [60, 40]);
+    assert!(ids.concat().is_sorted());
+    assert!(second.at("/meta/pagination/next_cursor").is_null());
+    let path = format!("/v1/audit/holds/{}", last.at("/data/id").as_str().unwrap());
+    gateway.delete(&admin, &path).await.ok();
+    assert_eq!(lay().await.status, 201);
 }
