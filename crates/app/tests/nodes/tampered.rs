@@ -343,6 +343,17 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
             "was erased, as the log tells, and is there again".to_owned(),
         ),
         (
+            "a record has a line more",
+            vec![format!(
+                "UPDATE audit_events SET packed = CAST(char(0) || core || char(10) || detached || \
+                 char(10) || salts || char(10) || 'more' AS BLOB), core = '', detached = NULL, \
+                 salts = NULL WHERE position = {}",
+                at(middle)
+            )],
+            10,
+            format!("place {middle} cannot be read"),
+        ),
+        (
             "an event was added",
             scene.statements(&Change::Adopt),
             10,

@@ -86,6 +86,9 @@ impl RecordTexts {
         let core = lines.next().unwrap_or_default();
         let mut line = || lines.next().filter(|line| !line.is_empty());
         let texts = Self { core, detached: line(), salts: line() };
+        if lines.next().is_some() {
+            return Err(StoreError::Corrupt("audit_events.packed"));
+        }
         if texts.salts.as_deref().is_some_and(|salts| salts.starts_with('"')) {
             texts.restored().ok_or(StoreError::Corrupt("audit_events.packed"))
         } else {
@@ -263,6 +266,17 @@ mod tests {
                 let refused = RecordTexts::unpack(&[&[other], frame.as_slice()].concat());
                 assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")), "{other}");
             }
+        }
+    }
+
+    #[test]
+    fn a_record_with_more_lines_than_it_has_texts_is_refused() {
+        for more in ["\n", "\nmore"] {
+            let packed = [&[PLAIN], CORE.as_bytes(), b"\n\n{}", more.as_bytes()].concat();
+
+            let refused = RecordTexts::unpack(&packed);
+
+            assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")));
         }
     }
 
