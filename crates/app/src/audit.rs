@@ -73,7 +73,12 @@ impl Audit {
             counters::start_sink(&sink.name);
         }
         Self {
-            log: LogSigner::new(parts.log_host, Arc::clone(&base.clock), parts.log_keys),
+            log: LogSigner::new(
+                parts.log_host,
+                Arc::clone(&base.clock),
+                Arc::clone(&base.random),
+                parts.log_keys,
+            ),
             base,
             screening,
             writer: parts.writer,

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::StatusCode;
+use portcullis_store::RowKey;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -99,6 +101,13 @@ impl Installation {
             return Ok(());
         }
         Err(format!("`portcullis key` failed: {}", String::from_utf8_lossy(&made.stderr)).into())
+    }
+
+    /// The key of the codes over rows of its log that wait.
+    pub(crate) fn row_key(&self) -> Result<RowKey, Failure> {
+        let text = std::fs::read_to_string(self.folder.path().join("data/key"))?;
+        let key = STANDARD.decode(text.trim())?.try_into();
+        Ok(RowKey::derive(&key.map_err(|_| "the key has another length")?))
     }
 
     /// Adds a provider at this address, whose tools services may call, with these lines of its config.

@@ -48,7 +48,9 @@ use portcullis_core::{
 };
 use portcullis_faces::{Cursors, Feeds, Gateway, Proxies, Strangers};
 use portcullis_lanes::Workers;
-use portcullis_store::{AuditSettings, AuditTask, AuditWriter, Store, Weakness};
+use portcullis_store::{
+    AuditSettings, AuditTask, AuditWriter, DatabaseSettings, RowKey, Store, Weakness,
+};
 use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use zeroize::Zeroizing;
@@ -142,10 +144,13 @@ impl Office {
     }
 
     /// The same for commands that need no store and change nothing: `None` where there is none, or one of
-    /// another schema.
+    /// another schema, or no key.
     pub(crate) async fn present(config: &Config) -> Result<Option<Self>, BootError> {
-        let settings = config.database.settings(&config.data_dir, &config.audit)?;
-        Ok(Store::open_as_it_is(&settings).await?.map(Self::over))
+        match database_settings(config) {
+            Ok(settings) => Ok(Store::open_as_it_is(&settings).await?.map(Self::over)),
+            Err(BootError::Key(..)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn over(store: Store) -> Self {
@@ -181,7 +186,13 @@ async fn open_store(config: &Config) -> Result<Store, BootError> {
     let folder = &config.data_dir;
     let failed = |error| BootError::DataFolder(folder.display().to_string(), error);
     make_private(folder).map_err(failed)?;
-    Ok(Store::open(&config.database.settings(folder, &config.audit)?).await?)
+    Ok(Store::open(&database_settings(config)?).await?)
+}
+
+/// Settings for opening the database.
+fn database_settings(config: &Config) -> Result<DatabaseSettings, BootError> {
+    let row_key = RowKey::derive(&read_key(&config.key_file())?);
+    Ok(config.database.settings(&config.data_dir, &config.audit, row_key)?)
 }
 
 /// The folder of export files, made if it is not there.

@@ -11,6 +11,7 @@ mod batch;
 mod durability;
 mod packed;
 mod postgres;
+mod row_key;
 mod rows;
 pub(crate) mod schema;
 mod scope;
@@ -22,10 +23,11 @@ pub(crate) use self::{
     approvals::ApprovalRow,
     batch::{AnsweredKey, Batch, Losers},
     postgres::{LogWriter, insert_seals, opened_at_once},
+    row_key::{CodedRow, PackedRecord},
     scope::{Scope, begin},
     sqlite::{
-        Log, LogConnection, index_entries, is_ended, positions_of_events, read_id, sealed_upto,
-        waiting_events,
+        Log, LogConnection, has_sealed_twin, index_entries, insert_events, is_ended,
+        positions_of_events, read_id, sealed_upto, waiting_events,
     },
     statement::{Value, all, bound, find, one, rows, run},
     unreadable::{Found, Readable},
@@ -34,6 +36,7 @@ pub use self::{
     approvals::ApprovalUse,
     durability::{Durability, Weakness},
     packed::RecordTexts,
+    row_key::RowKey,
     rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
     unreadable::UnreadableRow,
 };
@@ -63,6 +66,7 @@ pub struct Store {
     pub(crate) db: Db,
     /// Rows that could not be read and were not reported yet.
     pub(crate) unreadable: Arc<Unreadable>,
+    pub(crate) row_key: RowKey,
     /// Promise of the configuration about commits.
     sync: Sync,
 }
@@ -107,7 +111,12 @@ impl Store {
                 Db::Postgres(pool)
             }
         };
-        Ok(Self { db, unreadable: Arc::default(), sync: settings.sync })
+        Ok(Self {
+            db,
+            unreadable: Arc::default(),
+            row_key: settings.row_key.clone(),
+            sync: settings.sync,
+        })
     }
 
     /// Opens the database if it is there and has the schema of this build: nothing is made and nothing is
@@ -228,7 +237,7 @@ async fn open_sqlite(
     schema::migrate_sqlite(&writer).await?;
     let readers = pool(settings.connections.clamp(1, SQLITE_READERS));
     let readers = readers.connect_with(options.pragma("query_only", "on")).await?;
-    let log = Log::new(path, settings.sync, settings.wait);
+    let log = Log::new(path, settings);
     Ok(Db::Sqlite { log, writer, readers })
 }
 
@@ -265,14 +274,15 @@ pub(crate) trait Dialect {
     /// Inserts the rows in few statements; their positions ascend in the order given.
     async fn insert_events(
         &mut self,
+        key: &RowKey,
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error>;
 
     /// Inserts the event of a change that this transaction makes.
-    async fn record_event(&mut self, event: &NewEvent) -> Result<(), sqlx::Error> {
+    async fn record_event(&mut self, key: &RowKey, event: &NewEvent) -> Result<(), sqlx::Error> {
         self.announce_writer().await?;
-        self.insert_events(event.occurred_at.as_micros(), &[event]).await
+        self.insert_events(key, event.occurred_at.as_micros(), &[event]).await
     }
 
     /// Removes the intents whose events stand, with the copies of what was erasable in them.

@@ -70,7 +70,7 @@ impl Store {
             if linked == 0 {
                 return Ok(false);
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
     }

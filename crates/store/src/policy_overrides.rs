@@ -89,7 +89,7 @@ impl Store {
             }
             run!(tx, SET => &org, &new.policy_id, &new.version, &new.reason, new.set_by,
                 new.set_at, new.until);
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(OverrideSet::Done)
     }
@@ -113,7 +113,7 @@ impl Store {
             if removed == 0 {
                 return Ok(false);
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
     }

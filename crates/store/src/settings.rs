@@ -9,6 +9,8 @@ use std::{
 
 use sqlx::postgres::PgConnectOptions;
 
+use crate::db::RowKey;
+
 /// Durability of a commit. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
 /// [`crate::Store::durability`] reads back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -101,6 +103,8 @@ impl fmt::Debug for DatabaseUrl {
 #[derive(Debug, Clone)]
 pub struct DatabaseSettings {
     pub url: DatabaseUrl,
+    /// The key of the codes over rows of the log that wait.
+    pub row_key: RowKey,
     /// Failures that a commit survives.
     pub sync: Sync,
     /// Connections to PostgreSQL; SQLite is read by no more than four of them at the same time.
@@ -114,8 +118,8 @@ impl DatabaseSettings {
     /// The defaults for the database at `url`: commits survive a power loss, 8 connections,
     /// 5 seconds.
     #[must_use]
-    pub const fn new(url: DatabaseUrl) -> Self {
-        Self { url, sync: Sync::PowerLoss, connections: 8, wait: Duration::from_secs(5) }
+    pub const fn new(url: DatabaseUrl, row_key: RowKey) -> Self {
+        Self { url, row_key, sync: Sync::PowerLoss, connections: 8, wait: Duration::from_secs(5) }
     }
 }
 
@@ -127,7 +131,7 @@ mod tests {
     fn a_password_is_never_shown() {
         let url: DatabaseUrl =
             "postgres://gate:hunter2@db.example:5433/portcullis".parse().unwrap();
-        let settings = DatabaseSettings::new(url.clone());
+        let settings = DatabaseSettings::new(url.clone(), RowKey::derive(&[0; 32]));
 
         assert_eq!(url.to_string(), "postgres://db.example:5433/portcullis");
         assert!(!format!("{settings:?}").contains("hunter2"));

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::{
-        Hash, Plan, Shown,
+        Actor, Detached, Event, EventType, Hash, Outcome, OutcomeStatus, Plan, Shown,
         checkpoint::{Checkpoint, hash_text},
         keyring::{Keyring, KnownKey},
         leaf_bytes, leaf_hash,
@@ -14,22 +14,33 @@ use portcullis_core::{
         proof::TlogProof,
     },
     clock::{Clock, Timestamp},
-    id::{EventId, OrgId},
-    refusal::Refusal,
+    id::{EventId, Ids, OrgId},
+    random::Random,
+    refusal::{Executed, Refusal},
 };
 use portcullis_store::{
-    CheckpointKind, Sealer, SignedNote, StoreError, StoredCheckpoint, UnsealedEvent,
+    CheckpointKind, NewEvent, RefusedRow, Sealer, SignedNote, StoreError, StoredCheckpoint,
+    UnsealedEvent,
 };
+use serde_json::json;
 use tokio::sync::Mutex;
 
-use super::{Audit, events::visibility, exports::lines::sealed};
-use crate::{ctx::Ctx, telemetry::counters};
+use super::{
+    Audit,
+    events::{row_of, visibility},
+    exports::lines::sealed,
+};
+use crate::{
+    ctx::{Ctx, target_of},
+    telemetry::counters,
+};
 
 /// Under which names and with which keys the logs are signed.
 #[derive(Debug)]
 pub(crate) struct LogSigner {
     host: String,
     clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
     keys: ArcSwap<Keyring>,
     pub(crate) pending: Mutex<Pending>,
 }
@@ -44,8 +55,14 @@ pub(crate) struct Pending {
 }
 
 impl LogSigner {
-    pub(crate) fn new(host: String, clock: Arc<dyn Clock>, keys: Keyring) -> Self {
-        Self { host, clock, keys: ArcSwap::from_pointee(keys), pending: Mutex::default() }
+    pub(crate) fn new(
+        host: String,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        keys: Keyring,
+    ) -> Self {
+        let keys = ArcSwap::from_pointee(keys);
+        Self { host, clock, random, keys, pending: Mutex::default() }
     }
 
     /// The keys that sign, or once signed, the log of `org`.
@@ -64,6 +81,18 @@ impl LogSigner {
 pub fn origin(host: &str, org: OrgId) -> String {
     format!("{host}/audit/{org}")
 }
+
+/// Refused rows that an event names.
+const MAX_SHOWN: usize = 20;
+/// Characters of the id of a refused row that are shown: anybody may have written them.
+const MAX_SHOWN_ID: usize = 40;
+
+const REFUSED: Outcome = Outcome {
+    error_code: None,
+    executed: Executed::No,
+    http_status: 0,
+    status: OutcomeStatus::Denied,
+};
 
 impl Sealer for &LogSigner {
     fn leaf(&self, event: &UnsealedEvent, sequence: i64, recorded_at: Timestamp) -> Hash {
@@ -87,6 +116,36 @@ impl Sealer for &LogSigner {
                 None
             }
         }
+    }
+
+    fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent> {
+        counters::rows_refused(rows.len());
+        let shown = rows.iter().take(MAX_SHOWN).map(|row| {
+            let id = row.id.chars().filter(char::is_ascii_graphic);
+            let id: String = id.take(MAX_SHOWN_ID).collect();
+            json!({ "fault": row.fault.as_str(), "id": id, "position": row.position })
+        });
+        let details = json!({ "rows": shown.collect::<Vec<_>>() });
+        tracing::error!(
+            log = self.origin(org),
+            count = rows.len(),
+            %details,
+            "rows that wait for their seals were not written by this installation, or are copies: \
+             they were added or changed in the database, and get no place in the log"
+        );
+        Some(row_of(&Event {
+            id: EventId::new(Ids { clock: &*self.clock, random: &*self.random }),
+            org_id: org,
+            kind: EventType::AuditRowsRefused,
+            occurred_at: self.clock.now(),
+            count: u64::try_from(rows.len()).ok(),
+            actor: Actor::system(),
+            request: None,
+            target: Some(target_of("audit_log", org)),
+            governance: None,
+            outcome: REFUSED,
+            detached: Detached::default().keep("refused", Some(details), &*self.random),
+        }))
     }
 
     fn forked(&self, org: OrgId, signed_size: u64) {

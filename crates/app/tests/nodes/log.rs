@@ -20,7 +20,7 @@ use portcullis_core::{
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, CheckpointKind, DatabaseSettings, DatabaseUrl, EventTexts,
-    NewEvent, Org, Store, TextColumn,
+    NewEvent, Org, RowKey, Store, TextColumn,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -54,7 +54,8 @@ impl Log {
         let (clock, random): (Arc<dyn Clock>, Arc<dyn Random>) =
             (Arc::<Stopped>::clone(&stopped), Arc::new(SystemRandom));
         let url = DatabaseUrl::sqlite(file.to_path_buf());
-        let store = Store::open(&DatabaseSettings::new(url)).await.unwrap();
+        let store =
+            Store::open(&DatabaseSettings::new(url, RowKey::derive(&[0; 32]))).await.unwrap();
         let settings = AuditSettings::new("test".to_owned());
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
         let writing = TaskTracker::new();

@@ -37,7 +37,8 @@ use portcullis_core::{
     vault::Vault,
 };
 use portcullis_store::{
-    AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, Store, TokenRecord,
+    AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, RowKey, Store,
+    TokenRecord,
 };
 use portcullis_upstream::{Endpoint, Outbound, Protocol, Server, ServerSettings, Transport};
 use serde_json::json;
@@ -95,7 +96,7 @@ fn ids() -> Ids<'static> {
 pub(crate) async fn store(folder: &Path) -> Store {
     fs::create_dir(folder.join("policies")).unwrap();
     let url = DatabaseUrl::sqlite(folder.join("portcullis.db"));
-    Store::open(&DatabaseSettings::new(url)).await.unwrap()
+    Store::open(&DatabaseSettings::new(url, RowKey::derive(&[0; 32]))).await.unwrap()
 }
 
 /// Parts of a node at which browsers cannot log in.

@@ -360,12 +360,78 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
             "stands among those that have a place in the log and has none".to_owned(),
         ),
         (
+            "an event was copied",
+            vec![copy_of(&format!("position = {}", at(middle)), "id")],
+            10,
+            "an `audit.rows_refused` event tells if the gateway refused it".to_owned(),
+        ),
+        (
+            "an event was forged",
+            vec![copy_of(
+                &format!("position = {}", at(middle)),
+                "'evt_01M754BKTKX1YB8Q05NMW9TP4G'",
+            )],
+            10,
+            "evt_01M754BKTKX1YB8Q05NMW9TP4G stands among those".to_owned(),
+        ),
+        (
             "the head is beyond its seals",
             vec![format!("UPDATE audit_heads SET last_position = last_position + 9 WHERE {org}")],
             14,
             "the head of the log".to_owned(),
         ),
     ]
+}
+
+/// The statement that adds a copy of the event that is selected, with this id.
+fn copy_of(which: &str, id: &str) -> String {
+    let columns = "org_id, type, occurred_at, committed_at, actor, behalf, token_id, target, decision, policy, \
+                   dlp_result, outcome, request, packed, payload_at, mac, core, detached, salts, by_sealer";
+    format!(
+        "INSERT INTO audit_events (id, {columns}) SELECT {id}, {columns} FROM audit_events WHERE {which}"
+    )
+}
+
+#[test]
+fn a_copy_is_refused_and_one_whose_original_was_hidden_from_the_sealer_is_found_later() {
+    let runtime = Runtime::new().unwrap();
+    let scene = runtime.block_on(Scene::new());
+    let size = scene.newest.checkpoint().size;
+    let place = format!("org_id = '{}' AND sequence = {}", scene.org.id, size - 60);
+    let original = format!("position = (SELECT position FROM audit_seals WHERE {place})");
+    let verified =
+        |file: &PathBuf| runtime.block_on(scene.verified(file, &scene.newest)).0.unwrap_err();
+    let sealed = |file: &PathBuf| {
+        let size = format!("SELECT size FROM audit_heads WHERE org_id = '{}'", scene.org.id);
+        let open = Connection::open(file).unwrap();
+        open.query_row(&size, (), |row| row.get::<_, i64>(0)).unwrap().unsigned_abs()
+    };
+    let (file, open) = scene.copy();
+    open.execute(&copy_of(&original, "id"), ()).unwrap();
+
+    let refused = verified(&file);
+
+    assert_eq!(refused.exit_code(), 10, "{refused}");
+    assert_eq!(sealed(&file), size);
+    assert_eq!(verified(&file).exit_code(), 10);
+    assert_eq!(sealed(&file), size + 1, "the event that tells of it, once");
+    assert_eq!(verified(&file).exit_code(), 10);
+    assert_eq!(sealed(&file), size + 1);
+    let (file, open) = scene.copy();
+    let entry = format!("kind = 4 AND {original}");
+    open.execute(&format!("CREATE TABLE entry AS SELECT * FROM audit_index WHERE {entry}"), ())
+        .unwrap();
+    open.execute(&format!("DELETE FROM audit_index WHERE {entry}"), ()).unwrap();
+    open.execute(&copy_of(&original, "id"), ()).unwrap();
+    let unlisted = verified(&file);
+    assert_eq!(unlisted.exit_code(), 14, "{unlisted}");
+    assert_eq!(sealed(&file), size + 1, "the sealer could not tell");
+    open.execute("INSERT INTO audit_index SELECT * FROM entry", ()).unwrap();
+
+    let copied = verified(&file);
+
+    assert_eq!(copied.exit_code(), 10, "{copied}");
+    assert!(copied.to_string().contains("two places"), "{copied}");
 }
 
 #[test]

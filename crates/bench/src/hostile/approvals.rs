@@ -60,7 +60,10 @@ pub(super) async fn run(args: &HostileArgs) -> Result<Verdict, Failure> {
 async fn fill(installation: &Installation) -> Result<String, Failure> {
     let url = DatabaseUrl::sqlite(installation.folder().join("data/portcullis.db"));
     // How it is filled is not what is measured.
-    let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..DatabaseSettings::new(url) };
+    let settings = DatabaseSettings {
+        sync: Sync::ProcessCrash,
+        ..DatabaseSettings::new(url, installation.row_key()?)
+    };
     let store = Store::open(&settings).await?;
     let org =
         people::org(&store, "attacker", Plan::Enterprise { requests: LIMIT, invocations: LIMIT })

@@ -8,7 +8,7 @@ use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
 
-use super::{BootError, Standing, SystemRandom, claimed};
+use super::{BootError, Standing, SystemRandom, claimed, database_settings};
 use crate::config::Config;
 
 /// Server that counts limits, if nodes count together. A server that does not answer holds up no
@@ -32,7 +32,7 @@ pub(crate) async fn join(
     if standing == Standing::Looking {
         return Ok(None);
     }
-    let settings = config.database.settings(&config.data_dir, &config.audit)?;
+    let settings = database_settings(config)?;
     let Some(nodes) = Nodes::of(&settings) else { return Ok(None) };
     let counts_alone = config.limits.counters()?.is_none();
     let name = config.server.node.as_str();

@@ -104,7 +104,7 @@ fn places(config: &Config, with_keys: bool) -> Vec<(String, PathBuf)> {
 impl Backup {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let database = config.database.settings(&config.data_dir, &config.audit)?.url;
+        let database = config.database.address(&config.data_dir)?;
         if !self.files_only && database.file().is_none() {
             return Err("the database is PostgreSQL: copy it with `pg_dump` (docs/operator.md), and the rest \
                         with `--files-only`"
@@ -154,7 +154,7 @@ impl Restore {
         let config = self.installation.config()?;
         let manifest = verified(&self.folder)?;
         boot::claim(&config)?;
-        let database = config.database.settings(&config.data_dir, &config.audit)?.url;
+        let database = config.database.address(&config.data_dir)?;
         let holds_one = manifest.files.iter().any(|file| file.path == DATABASE);
         if holds_one {
             let Some(file) = database.file() else {

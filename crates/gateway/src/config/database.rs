@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use portcullis_store::{DatabaseSettings, DatabaseUrl, Sync};
+use portcullis_store::{DatabaseSettings, DatabaseUrl, RowKey, Sync};
 use serde::Deserialize;
 
 use super::{Audit, AuditSync, ConfigError};
@@ -16,22 +16,28 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// URL of the database.
+    /// Address of the database.
+    pub(crate) fn address(&self, data_dir: &Path) -> Result<DatabaseUrl, ConfigError> {
+        match &self.url {
+            None => Ok(DatabaseUrl::sqlite(data_dir.join("portcullis.db"))),
+            Some(text) => {
+                text.parse().map_err(|error| ConfigError::Wrong(format!("`database.url`: {error}")))
+            }
+        }
+    }
+
+    /// Settings for opening the database.
     pub(crate) fn settings(
         &self,
         data_dir: &Path,
         audit: &Audit,
+        row_key: RowKey,
     ) -> Result<DatabaseSettings, ConfigError> {
-        let url = match &self.url {
-            None => DatabaseUrl::sqlite(data_dir.join("portcullis.db")),
-            Some(text) => text
-                .parse()
-                .map_err(|error| ConfigError::Wrong(format!("`database.url`: {error}")))?,
-        };
+        let url = self.address(data_dir)?;
         let sync = match audit.sync {
             AuditSync::PowerLoss => Sync::PowerLoss,
             AuditSync::ProcessCrash => Sync::ProcessCrash,
         };
-        Ok(DatabaseSettings { sync, ..DatabaseSettings::new(url) })
+        Ok(DatabaseSettings { sync, ..DatabaseSettings::new(url, row_key) })
     }
 }

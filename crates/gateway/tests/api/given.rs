@@ -2,12 +2,13 @@
 
 use std::{process::Output, time::Duration};
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     limits::{Window, window_offset},
 };
-use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
+use portcullis_store::{DatabaseSettings, DatabaseUrl, RowKey, Store};
 use portcullis_testkit::{Answer, Builder, Gateway, Principal, eventually};
 use reqwest::Method;
 use serde_json::Value;
@@ -183,7 +184,9 @@ pub(crate) async fn rest(stream: &mut TcpStream) -> String {
 /// The store of a gateway, for what no command does.
 pub(crate) async fn store(gateway: &Gateway) -> Store {
     let url: DatabaseUrl = gateway.database_url().parse().unwrap();
-    Store::open(&DatabaseSettings::new(url)).await.unwrap()
+    let key = fs::read_to_string(gateway.folder().join("key")).unwrap();
+    let key = STANDARD.decode(key.trim()).unwrap().try_into().unwrap();
+    Store::open(&DatabaseSettings::new(url, RowKey::derive(&key))).await.unwrap()
 }
 
 pub(crate) fn words(command: &str) -> Vec<&str> {

@@ -294,8 +294,12 @@ macro_rules! add_all_sql {
     };
 }
 
-const ADD_BY_POSITION: [&str; 2] =
-    add_all_sql!("audit_events e", "e.org_id = $1 AND e.position > $2 AND e.position <= $3");
+/// Of events that are refused there is no seal.
+const ADD_BY_POSITION: [&str; 2] = add_all_sql!(
+    "audit_events e",
+    "e.org_id = $1 AND e.position > $2 AND e.position <= $3 \
+     AND EXISTS (SELECT 1 FROM audit_seals s WHERE s.event_id = e.id)"
+);
 
 pub(super) const ADD_BY_PLACE: [&str; 2] = add_all_sql!(
     "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",

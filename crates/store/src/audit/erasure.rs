@@ -12,7 +12,10 @@ use serde_json::value::RawValue;
 use crate::{
     Store,
     audit::holds::held,
-    db::{Db, Dialect, NewEvent, RecordTexts, change, row, sealed_upto, waiting_events},
+    db::{
+        CodedRow, Db, Dialect, NewEvent, PackedRecord, RecordTexts, RowKey, change, read, row,
+        sealed_upto, waiting_events,
+    },
     error::StoreError,
 };
 
@@ -47,6 +50,10 @@ pub struct Erased {
 
 row!(ErasableRow {
     position: i64,
+    id: String,
+    kind: String,
+    committed_at: i64,
+    mac: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
     core: String,
     detached: Option<String>,
@@ -60,6 +67,19 @@ impl ErasableRow {
         let detached = self.detached.clone();
         RecordTexts::of_row(self.packed.as_deref(), core, detached, self.salts.clone())
     }
+
+    /// The code of the row with this record, if it had its own: it may wait for its seal.
+    fn code_with(&self, org: OrgId, key: &RowKey, record: &PackedRecord) -> Option<Vec<u8>> {
+        let org = org.text();
+        let row = CodedRow::Event {
+            id: &self.id,
+            org_id: org.as_str(),
+            kind: &self.kind,
+            committed_at: self.committed_at,
+        };
+        let fits = key.fits(row, self.packed.as_deref(), self.mac.as_deref());
+        fits.then(|| key.code(row, record))
+    }
 }
 
 /// Members to erase of an event.
@@ -72,7 +92,6 @@ struct What<'a> {
 
 /// Remaining texts of an event.
 struct RemainingTexts {
-    position: i64,
     texts: RecordTexts,
     has_payload: bool,
 }
@@ -109,17 +128,20 @@ impl Store {
                 .fetch_all(&mut *tx)
                 .await?;
             let (step, lefts) = weigh(&rows, What { members, commitments: true })?;
-            for left in &lefts {
+            for (row, left) in lefts {
+                let record = PackedRecord::of(left.texts.pack());
+                let code = row.code_with(org, &self.row_key, &record);
                 sqlx::query(UPDATE)
-                    .bind(left.position)
-                    .bind(left.texts.pack())
+                    .bind(row.position)
+                    .bind(record.bytes)
                     .bind(i32::from(left.has_payload))
+                    .bind(code)
                     .execute(&mut *tx)
                     .await?;
             }
             if step.erased + step.held > 0 {
                 let event = tell(&step);
-                tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+                tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
             }
             step
         });
@@ -142,27 +164,47 @@ impl Store {
             Db::Postgres(_) => OLD_PAYLOADS_IN_POSTGRES,
         };
         let members = PAYLOADS.map(str::to_owned);
-        let gone = change!(self, org, |tx| {
-            tx.announce_writer().await?;
-            tx.remove_ended_intents().await?;
-            let rows: Vec<ErasableRow> = sqlx::query_as(old)
+        // However many are kept by holds, looking for the others keeps nobody from writing.
+        let found: Vec<i64> = read!(self, org, |conn| {
+            sqlx::query_scalar(old)
                 .bind(org.to_string())
                 .bind(before.as_micros())
                 .bind(BATCH)
+                .fetch_all(&mut *conn)
+                .await?
+        });
+        if found.is_empty() {
+            return Ok(0);
+        }
+        let found = serde_json::Value::from(found).to_string();
+        let at = match &self.db {
+            Db::Sqlite { .. } => payloads_at!("json_each($2)"),
+            Db::Postgres(_) => payloads_at!("jsonb_array_elements_text($2::jsonb) AS at (value)"),
+        };
+        let gone = change!(self, org, |tx| {
+            tx.announce_writer().await?;
+            tx.remove_ended_intents().await?;
+            let rows: Vec<ErasableRow> = sqlx::query_as(at)
+                .bind(org.to_string())
+                .bind(&found)
+                .bind(before.as_micros())
                 .fetch_all(&mut *tx)
                 .await?;
             let (step, lefts) = weigh(&rows, What { members: &members, commitments: false })?;
-            for left in &lefts {
+            for (row, left) in lefts {
+                let record = PackedRecord::of(left.texts.pack());
+                let code = row.code_with(org, &self.row_key, &record);
                 sqlx::query(UPDATE)
-                    .bind(left.position)
-                    .bind(left.texts.pack())
+                    .bind(row.position)
+                    .bind(record.bytes)
                     .bind(0)
+                    .bind(code)
                     .execute(&mut *tx)
                     .await?;
             }
             if step.erased > 0 {
                 let event = tell(step.erased);
-                tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+                tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
             }
             step.erased
         });
@@ -170,20 +212,20 @@ impl Store {
     }
 }
 
+/// Rows that lose something, and what remains of them.
+type Changes<'a> = Vec<(&'a ErasableRow, RemainingTexts)>;
+
 /// Changes of the rows: the remaining members of those that lose some.
-fn weigh(
-    rows: &[ErasableRow],
-    what: What<'_>,
-) -> Result<(Erased, Vec<RemainingTexts>), StoreError> {
+fn weigh<'a>(rows: &'a [ErasableRow], what: What<'_>) -> Result<(Erased, Changes<'a>), StoreError> {
     let full = rows.len() >= usize::try_from(BATCH).unwrap_or(usize::MAX);
     let next = rows.last().map(|row| row.position).filter(|_| full);
     let mut step = Erased { next, ..Erased::default() };
     let mut lefts = Vec::new();
     for row in rows {
-        let Some(left) = find_remaining(row.position, row.texts()?, what)? else { continue };
+        let Some(left) = find_remaining(row.texts()?, what)? else { continue };
         if row.held == 0 {
             step.erased += 1;
-            lefts.push(left);
+            lefts.push((row, left));
         } else {
             step.held += 1;
         }
@@ -195,7 +237,6 @@ type Members = BTreeMap<String, Box<RawValue>>;
 
 /// Remaining members of an event; `None` if it loses none.
 fn find_remaining(
-    position: i64,
     texts: RecordTexts,
     what: What<'_>,
 ) -> Result<Option<RemainingTexts>, StoreError> {
@@ -219,7 +260,7 @@ fn find_remaining(
     let detached = Some(write(&detached, "audit_events.detached")?);
     let salts = Some(write(&salts, "audit_events.salts")?);
     let texts = RecordTexts { core: texts.core, detached, salts };
-    Ok(Some(RemainingTexts { position, texts, has_payload }))
+    Ok(Some(RemainingTexts { texts, has_payload }))
 }
 
 fn read(text: Option<&str>, column: &'static str) -> Result<Members, StoreError> {
@@ -236,7 +277,8 @@ fn write(members: &Members, column: &'static str) -> Result<String, StoreError> 
 macro_rules! select_sql {
     ($from:expr, $place:literal) => {
         concat!(
-            "SELECT e.position, e.packed, e.core, e.detached, e.salts, ",
+            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, e.core, \
+             e.detached, e.salts, ",
             held!(),
             " AS held FROM ",
             $from,
@@ -273,12 +315,12 @@ const SELECT_IN_SQLITE: &str = concat!(
     ") ORDER BY position LIMIT $7"
 );
 
-/// The SQL for the oldest events with payloads from before `$2` that no hold covers, of those that
+/// The SQL for the positions of the oldest events with payloads from before `$2` that no hold covers, of those that
 /// `$from` says how to find, in the order of `$moment`.
 macro_rules! old_payloads {
     ($from:expr, $moment:literal) => {
         concat!(
-            "SELECT e.position, e.packed, e.core, e.detached, e.salts, 0 AS held FROM ",
+            "SELECT e.position FROM ",
             $from,
             " AND e.org_id = $1 AND e.payload_at < $2 AND ",
             held!(),
@@ -288,6 +330,22 @@ macro_rules! old_payloads {
         )
     };
 }
+
+/// The SQL for the events at the positions of `$list` that have a payload from before `$3`.
+macro_rules! payloads_at {
+    ($list:literal) => {
+        concat!(
+            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, e.core, \
+             e.detached, e.salts, ",
+            held!(),
+            " AS held FROM audit_events e WHERE e.org_id = $1 AND e.payload_at < $3 \
+             AND e.position IN (SELECT CAST(value AS BIGINT) FROM ",
+            $list,
+            ")"
+        )
+    };
+}
+use payloads_at;
 
 const OLD_PAYLOADS_IN_POSTGRES: &str = old_payloads!("audit_events e WHERE TRUE", "e.payload_at");
 
@@ -314,7 +372,7 @@ const OLD_PAYLOADS_IN_SQLITE: &str = concat!(
 );
 
 const UPDATE: &str = "
-UPDATE audit_events SET packed = $2, core = '', detached = NULL, salts = NULL,
+UPDATE audit_events SET packed = $2, mac = $4, core = '', detached = NULL, salts = NULL,
     payload_at = CASE WHEN $3 = 1 THEN payload_at ELSE NULL END
 WHERE position = $1";
 
@@ -359,6 +417,10 @@ mod tests {
         let core = String::new();
         ErasableRow {
             position: 1,
+            id: String::new(),
+            kind: String::new(),
+            committed_at: 0,
+            mac: None,
             packed: Some(texts.pack()),
             core,
             detached: None,
@@ -379,7 +441,7 @@ mod tests {
         let both = members(&["actor_name", "output"]);
         let erase = |commitments| {
             let what = What { members: &both, commitments };
-            find_remaining(1, texts(detached, salts), what).unwrap().unwrap()
+            find_remaining(texts(detached, salts), what).unwrap().unwrap()
         };
 
         let left = erase(true);
@@ -406,6 +468,6 @@ mod tests {
 
         assert_eq!(step, Erased { erased: 1, held: 1, next: None });
         assert_eq!(lefts.len(), 1);
-        assert!(!lefts[0].has_payload);
+        assert!(!lefts[0].1.has_payload);
     }
 }

@@ -183,7 +183,8 @@ macro_rules! is_at {
     };
 }
 
-/// Pruned events are hidden, also while the rows of a month still wait to be dropped.
+/// Pruned events are hidden, also while the rows of a month still wait to be dropped, and rows that the sealer
+/// refused: they have no place, and the head of the log is beyond them.
 macro_rules! find_sql {
     ($dialect:ident) => {
         concat!(
@@ -200,8 +201,9 @@ WHERE ",
     AND ($4 IS NULL OR ",
             is_under!("$4"),
             ")
-    AND (s.sequence IS NULL
-        OR s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0))"
+    AND (s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0)
+        OR s.sequence IS NULL AND e.position >
+            COALESCE((SELECT last_position FROM audit_heads WHERE org_id = $1), 0))"
         )
     };
 }

@@ -106,7 +106,7 @@ impl Store {
             .bind(hold.created_at.as_micros())
             .execute(&mut *tx)
             .await?;
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(HoldLaid::Done)
     }
@@ -134,7 +134,7 @@ impl Store {
             if lifted.rows_affected() == 0 {
                 return Ok(false);
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
     }

@@ -5,14 +5,12 @@ use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::{
     Store,
     db::{
-        Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, is_ended, parse,
-        row,
+        CodedRow, Db, Found, Readable, RecordTexts, RowKey, Scope, begin, change, database_clock,
+        is_ended, parse, row,
     },
     error::StoreError,
 };
@@ -26,7 +24,7 @@ pub struct OpenIntent {
     /// The lease of the node that opened it; on SQLite, its name.
     pub node: String,
     pub opened_at: Timestamp,
-    /// Texts of its event.
+    /// Texts of its event; empty if the row is not as it was written.
     pub record: RecordTexts,
 }
 
@@ -36,49 +34,44 @@ row!(IntentRow {
     node: String,
     opened_at: i64,
     packed: Option<Vec<u8>>,
-    record: Option<String>,
+    mac: Option<Vec<u8>>,
 });
 
-/// An intent as schema 27 and before have it.
-#[derive(Deserialize)]
-struct PlainRecord<'a> {
-    #[serde(borrow)]
-    core: &'a RawValue,
-    #[serde(borrow)]
-    detached: Option<&'a RawValue>,
-    #[serde(borrow)]
-    salts: Option<&'a RawValue>,
+/// An intent as it is stored.
+struct StoredIntent {
+    intent: OpenIntent,
+    packed: Option<Vec<u8>>,
+    mac: Option<Vec<u8>>,
 }
 
-impl IntentRow {
-    fn texts(&self) -> Option<RecordTexts> {
-        if let Some(packed) = &self.packed {
-            return RecordTexts::unpack(packed).ok();
+impl StoredIntent {
+    /// The intent; without texts if it is not as it was written. The one who closes it records that.
+    fn open(self, key: &RowKey) -> OpenIntent {
+        let Self { mut intent, packed, mac } = self;
+        let (id, org_id) = (intent.id.text(), intent.org_id.text());
+        let row = CodedRow::Intent { id: id.as_str(), org_id: org_id.as_str() };
+        if key.fits(row, packed.as_deref(), mac.as_deref())
+            && let Some(record) = packed.and_then(|packed| RecordTexts::unpack(&packed).ok())
+        {
+            intent.record = record;
         }
-        let plain: PlainRecord<'_> = serde_json::from_str(self.record.as_deref()?).ok()?;
-        let text = |raw: &RawValue| raw.get().to_owned();
-        Some(RecordTexts {
-            core: text(plain.core),
-            detached: plain.detached.map(text),
-            salts: plain.salts.map(text),
-        })
+        intent
     }
 }
 
 impl Readable for IntentRow {
     const TABLE: &'static str = "audit_intents";
-    type Record = OpenIntent;
+    type Record = StoredIntent;
 
-    fn read(self) -> Result<OpenIntent, StoreError> {
-        // The one who closes it records that it could not be read.
-        let record = self.texts().unwrap_or_default();
-        Ok(OpenIntent {
+    fn read(self) -> Result<StoredIntent, StoreError> {
+        let intent = OpenIntent {
             id: parse(&self.id, "audit_intents.id")?,
             org_id: parse(&self.org_id, "audit_intents.org_id")?,
             node: self.node,
             opened_at: Timestamp::from_micros(self.opened_at),
-            record,
-        })
+            record: RecordTexts::default(),
+        };
+        Ok(StoredIntent { intent, packed: self.packed, mac: self.mac })
     }
 }
 
@@ -96,7 +89,7 @@ impl Store {
             let found = rows.len();
             let open = self.readable(rows);
             if !open.is_empty() || found == 0 {
-                return Ok(open);
+                return Ok(open.into_iter().map(|stored| stored.open(&self.row_key)).collect());
             }
             skipped = skipped.saturating_add(i64::try_from(found).unwrap_or(i64::MAX));
         }

@@ -116,7 +116,7 @@ impl Store {
             sqlx::query(sql).bind(&org).bind(limit).bind(bound).execute(&mut *tx).await?;
         }
         let event = tell(end.org, &pruned);
-        tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+        tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
         tx.commit().await.map_err(StoreError::of_commit)?;
         Ok(true)
     }
@@ -197,7 +197,7 @@ FROM (
 WHERE month + INTERVAL '1 month' <= to_timestamp($1 / 1000000) AT TIME ZONE 'UTC'
 ORDER BY month";
 
-/// A month stays for an event that has no place yet, that is not in the tree, that is too young, or
+/// A month stays for an event that waits for its place (one that was refused does not), that is not in the tree, that is too young, or
 /// of an org that has a hold in force.
 const ENDS: &str = "
 SELECT ours.org_id, ours.last, ours.young OR ours.last >= h.tree_size
@@ -207,8 +207,9 @@ FROM (
     SELECT e.org_id, MAX(s.sequence) AS last,
         BOOL_OR(s.sequence IS NULL OR s.recorded_at >= $3) AS young
     FROM audit_events e
+    JOIN audit_heads d ON d.org_id = e.org_id
     LEFT JOIN audit_seals s ON s.event_id = e.id AND s.event_id >= $1 AND s.event_id < $2
-    WHERE e.id >= $1 AND e.id < $2
+    WHERE e.id >= $1 AND e.id < $2 AND (s.sequence IS NOT NULL OR e.position > d.last_position)
     GROUP BY e.org_id
 ) AS ours
 JOIN audit_heads h ON h.org_id = ours.org_id

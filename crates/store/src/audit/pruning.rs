@@ -112,7 +112,7 @@ impl Store {
             let positions: Vec<_> = free.iter().map(|row| row.position).collect();
             tx.delete_events(&org, &positions).await?;
             let event = tell(&pruned);
-            tx.insert_events(event.occurred_at.as_micros(), &[&event]).await?;
+            tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
             Some(pruned)
         });
         Ok(pruned)

@@ -20,7 +20,7 @@ use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_o
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, Found, LogConnection, change, read, waiting_events},
+    db::{Db, Dialect, Found, LogConnection, NewEvent, change, read, waiting_events},
     error::StoreError,
 };
 
@@ -47,6 +47,26 @@ pub struct SignedNote {
     pub signed_at: Timestamp,
 }
 
+/// A row that is not sealed, and no longer waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedRow {
+    /// Its id, whatever is written there.
+    pub id: String,
+    pub position: i64,
+    pub fault: RowFault,
+}
+
+portcullis_core::words! {
+    /// Reason that a row is not sealed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum RowFault {
+        /// Its code is not that of the row: the gateway did not write it like this.
+        Mac = "mac",
+        /// An event of its id has a place already.
+        Twice = "twice",
+    }
+}
+
 /// Callbacks of sealing. Each may be called more than once.
 pub trait Sealer: Send + Sync {
     /// The leaf hash of an event from its sequence (counted from 0 without gaps) and time of
@@ -56,6 +76,10 @@ pub trait Sealer: Send + Sync {
     /// The signed checkpoint of a tree, the same one each time; `None` leaves it to the next
     /// sealer.
     fn sign(&self, org: OrgId, size: u64, root: &Hash) -> Option<SignedNote>;
+
+    /// The event in the log of the org that tells of rows which are not sealed. Told once for each row that is set
+    /// aside, but again if another sealer was faster.
+    fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent>;
 
     /// The stored log is not the continuation of a tree of that size: it was tampered with, and
     /// nothing is signed.
@@ -72,6 +96,10 @@ where
     }
 
     fn sign(&self, _: OrgId, _: u64, _: &Hash) -> Option<SignedNote> {
+        None
+    }
+
+    fn refuse(&self, _: OrgId, _: &[RefusedRow]) -> Option<NewEvent> {
         None
     }
 
@@ -216,7 +244,8 @@ impl Store {
             return Ok(Step::Done);
         };
         let is_short = standing.rows.len() < BATCH;
-        let seals = seals_of(org, &head, standing.rows, sealer)?;
+        let (seals, refused) = seals_of(org, &head, standing.rows, &self.row_key, sealer)?;
+        let refusal = if refused.is_empty() { None } else { sealer.refuse(org, &refused) };
         let continues = self.continues(org, &before, standing.signed.as_ref(), sealer).await?;
         for seal in &seals {
             tree.push(seal.leaf_hash);
@@ -224,9 +253,10 @@ impl Store {
         let after = grown(before, &tree, &seals)?;
         let checkpoint = if continues { signed(org, &after, sealer) } else { None };
         // If it is not signed, whether it can be is asked once more.
-        let is_last = checkpoint.is_some() && is_short;
+        let is_last = checkpoint.is_some() && is_short && refusal.is_none();
         let tiles = tree.into_changed();
-        let growth = Growth { org, head, last_position, seals, tiles, checkpoint, is_last };
+        let growth =
+            Growth { org, head, last_position, seals, tiles, checkpoint, refusal, is_last };
         Ok(Step::Grow(Box::new(growth)))
     }
 
@@ -251,7 +281,7 @@ impl Store {
         match &self.db {
             _ if growths.is_empty() => Ok(Vec::new()),
             Db::Sqlite { log, .. } => log.act(move |log| log.grow(&growths)).await,
-            Db::Postgres(pool) => postgres::grow(pool, &growths).await,
+            Db::Postgres(pool) => postgres::grow(pool, &self.row_key, &growths).await,
         }
     }
 

@@ -14,7 +14,7 @@ use zstd::{
     zstd_safe::get_frame_content_size,
 };
 
-use super::{EventTexts, TextColumn};
+use super::{EventTexts, TextColumn, row_key::PackedRecord};
 use crate::error::StoreError;
 
 /// The dictionaries, from number 1, made by `cargo run -p portcullis-store --example dictionary`. None of them
@@ -119,13 +119,13 @@ impl EventTexts {
 
     /// The same for the record of an intent.
     pub(crate) fn pack_fast(&mut self) {
-        self.packed = Some(packed(self.record(), Effort::Fast));
+        self.packed = Some(PackedRecord::of(packed(self.record(), Effort::Fast)));
     }
 
     /// The packed record of an event.
-    pub(crate) fn packed(&self) -> Cow<'_, [u8]> {
-        let now = || Cow::Owned(packed(self.record(), Effort::Small));
-        self.packed.as_deref().map_or_else(now, Cow::Borrowed)
+    pub(crate) fn packed(&self) -> Cow<'_, PackedRecord> {
+        let now = || Cow::Owned(PackedRecord::of(packed(self.record(), Effort::Small)));
+        self.packed.as_ref().map_or_else(now, Cow::Borrowed)
     }
 
     fn record(&self) -> [Option<&str>; 3] {
@@ -197,9 +197,9 @@ mod tests {
         let mut intent = EventTexts::default().with(TextColumn::Core, CORE);
         intent.pack_fast();
 
-        let read = RecordTexts::unpack(&intent.packed());
+        let read = RecordTexts::unpack(&intent.packed().bytes);
 
-        assert!(intent.packed().len() < CORE.len());
+        assert!(intent.packed().bytes.len() < CORE.len());
         assert_eq!(read, Ok(texts(CORE, None, None)));
     }
 

@@ -8,7 +8,7 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
+use super::{Dialect, Durability, NewEvent, NewSeal, PackedRecord, RowKey, TextColumn, durability};
 use crate::error::StoreError;
 
 /// `SHOW` of each, as a session of this role gets it.
@@ -78,10 +78,13 @@ impl Dialect for PgConnection {
 
     async fn insert_events(
         &mut self,
+        key: &RowKey,
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error> {
-        bind_events(sqlx::query(INSERT_EVENTS), committed_at, rows).execute(&mut *self).await?;
+        bind_events(sqlx::query(INSERT_EVENTS), key, committed_at, rows)
+            .execute(&mut *self)
+            .await?;
         Ok(())
     }
 
@@ -127,12 +130,17 @@ type Statement<'q> = Query<'q, Postgres, PgArguments>;
 /// Binds what [`insert_events`] takes.
 fn bind_events<'q>(
     insert: Statement<'q>,
+    key: &RowKey,
     committed_at: i64,
     rows: &'q [&NewEvent],
 ) -> Statement<'q> {
     let texts = |of: fn(&NewEvent) -> Option<String>| -> Vec<Option<String>> {
         rows.iter().map(|row| of(row)).collect()
     };
+    let packed: Vec<PackedRecord> =
+        rows.iter().map(|row| row.texts.packed().into_owned()).collect();
+    let codes = rows.iter().zip(&packed).map(|(row, it)| key.of_event(row, committed_at, it));
+    let codes = codes.collect::<Vec<_>>();
     insert
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
@@ -148,24 +156,25 @@ fn bind_events<'q>(
         .bind(rows.iter().map(|row| row.dlp_result.as_deref()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.outcome.as_deref()).collect::<Vec<_>>())
         .bind(texts(|row| row.request_id.map(|id| id.to_string())))
-        .bind(rows.iter().map(|row| row.texts.packed().into_owned()).collect::<Vec<_>>())
+        .bind(packed.into_iter().map(|record| record.bytes).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.has_payload).collect::<Vec<_>>())
+        .bind(codes)
 }
 
-/// Inserts the events of the parameters `$1` to `$16`.
+/// Inserts the events of the parameters `$1` to `$17`.
 macro_rules! insert_events {
     () => {
         "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, packed, core, payload_at)
+    target, decision, policy, dlp_result, outcome, request_id, packed, mac, core, payload_at)
 SELECT id, org_id, type, occurred_at, $5, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, packed, '',
+    target, decision, policy, dlp_result, outcome, request_id, packed, mac, '',
     CASE WHEN has_payload THEN $5 END
 FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $6::text[], $7::text[], $8::text[],
     $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[],
-    $16::boolean[]) WITH ORDINALITY
+    $16::boolean[], $17::bytea[]) WITH ORDINALITY
 AS given (id, org_id, type, occurred_at, actor_id, via, token_id, target, decision, policy,
-    dlp_result, outcome, request_id, packed, has_payload, place)
+    dlp_result, outcome, request_id, packed, has_payload, mac, place)
 ORDER BY place"
     };
 }

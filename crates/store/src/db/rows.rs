@@ -7,7 +7,7 @@ use portcullis_core::{
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
 };
 
-use super::approvals::ApprovalUse;
+use super::{approvals::ApprovalUse, row_key::PackedRecord};
 
 /// A call that is about to have effects.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub struct EventTexts {
     text: String,
     places: [Option<Range<usize>>; 5],
     /// The packed record, if it was packed since a text was written.
-    pub(super) packed: Option<Vec<u8>>,
+    pub(super) packed: Option<PackedRecord>,
 }
 
 impl EventTexts {

@@ -61,6 +61,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(42, "0042_tool_counts"),
     migration!(43, "0043_exceptions"),
     migration!(44, "0044_descent"),
+    migration!(45, "0045_row_macs"),
     migration!(47, "0047_scim_accounts"),
 ];
 

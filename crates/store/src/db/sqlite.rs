@@ -4,19 +4,19 @@ mod log;
 
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
-pub(crate) use self::log::{Log, LogConnection, read_id};
-use super::{Dialect, NewEvent, TextColumn};
+pub(crate) use self::log::{Log, LogConnection, insert_events, read_id};
+use super::{Dialect, NewEvent, RowKey, TextColumn};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
 INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor, behalf,
-    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, core,
+    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, mac, core,
     by_sealer)
 VALUES ((SELECT 1 + MAX(
         COALESCE((SELECT MAX(position) FROM audit_events), 0),
         COALESCE((SELECT MAX(position) FROM audit_seals), 0),
         COALESCE((SELECT MAX(MAX(position, sealed)) FROM audit_floor), 0)
-    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)";
+    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)";
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
 const RAISE_FLOOR: &str = "
@@ -80,6 +80,16 @@ macro_rules! positions_of_events {
     };
 }
 
+/// The SQL for whether another event than `e` has a place and the id of `e`: 1 or 0.
+macro_rules! has_sealed_twin {
+    () => {
+        "(EXISTS (SELECT 1 FROM audit_index i WHERE i.kind = 4 AND i.name = e.id AND i.position <> e.position
+        AND EXISTS (SELECT 1 FROM audit_seals t WHERE t.position = i.position))
+    OR EXISTS (SELECT 1 FROM audit_events b WHERE b.by_sealer IS NULL AND b.id = e.id
+        AND b.position <> e.position AND EXISTS (SELECT 1 FROM audit_seals t WHERE t.position = b.position)))"
+    };
+}
+
 /// The SQL for positions and orgs of the events that may have no place yet: those at the end of the table,
 /// and those that are noted.
 macro_rules! waiting_events {
@@ -101,7 +111,9 @@ macro_rules! is_ended {
         )
     };
 }
-pub(crate) use {index_entries, is_ended, positions_of_events, sealed_upto, waiting_events};
+pub(crate) use {
+    has_sealed_twin, index_entries, is_ended, positions_of_events, sealed_upto, waiting_events,
+};
 
 /// Intents that nothing has removed yet since their events were committed.
 const REMOVE_ENDED: &str = concat!("DELETE FROM audit_intents WHERE ", is_ended!());
@@ -133,11 +145,13 @@ impl Dialect for SqliteConnection {
 
     async fn insert_events(
         &mut self,
+        key: &RowKey,
         committed_at: i64,
         rows: &[&NewEvent],
     ) -> Result<(), sqlx::Error> {
         for row in rows {
-            bind_event(sqlx::query(INSERT_EVENT), committed_at, row).execute(&mut *self).await?;
+            let insert = bind_event(sqlx::query(INSERT_EVENT), key, committed_at, row);
+            insert.execute(&mut *self).await?;
         }
         Ok(())
     }
@@ -157,9 +171,12 @@ impl Dialect for SqliteConnection {
 
 fn bind_event<'q>(
     insert: Query<'q, Sqlite, SqliteArguments>,
+    key: &RowKey,
     committed_at: i64,
     event: &'q NewEvent,
 ) -> Query<'q, Sqlite, SqliteArguments> {
+    let packed = event.texts.packed().into_owned();
+    let code = key.of_event(event, committed_at, &packed);
     insert
         .bind(event.id.to_string())
         .bind(event.org_id.to_string())
@@ -175,6 +192,7 @@ fn bind_event<'q>(
         .bind(event.dlp_result.as_deref())
         .bind(event.outcome.as_deref())
         .bind(event.request_id.map(|id| id.to_string()))
-        .bind(event.texts.packed().into_owned())
+        .bind(packed.bytes)
         .bind(event.has_payload.then_some(committed_at))
+        .bind(code)
 }

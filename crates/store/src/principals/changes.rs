@@ -105,7 +105,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
             insert!(tx, principal);
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Store {
                 Changed::Done => {}
                 refused @ (Changed::Stale | Changed::LastAdmin) => return Ok(refused),
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(Changed::Done)
     }

@@ -169,7 +169,7 @@ impl Store {
                 return Ok(false);
             }
             drop_secrets!(tx, &owner, CONNECTION, &id);
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
     }
@@ -194,7 +194,7 @@ impl Store {
             if hidden == 0 {
                 return Ok(false);
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
     }

@@ -290,7 +290,7 @@ impl Store {
                     return Ok(ScimWritten::Stale);
                 }
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
         });
         Ok(ScimWritten::Done)
     }

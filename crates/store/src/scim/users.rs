@@ -244,7 +244,7 @@ impl Store {
                     run!(tx, end => &org, &id, ended);
                 }
             }
-            tx.record_event(event).await?;
+            tx.record_event(&self.row_key, event).await?;
             roots
         });
         if let Some(ended) = access_ends_at {

@@ -69,7 +69,10 @@ impl Counted {
     async fn new(descendants: u32, others: u32) -> Self {
         let folder = TempDir::new().unwrap();
         let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
-        let settings = DatabaseSettings { connections: 1, ..DatabaseSettings::new(url) };
+        let settings = DatabaseSettings {
+            connections: 1,
+            ..DatabaseSettings::new(url, crate::RowKey::derive(&[7; 32]))
+        };
         let store = Store::open(&settings).await.unwrap();
         let steps = Arc::default();
         let Db::Sqlite { writer, readers, .. } = &store.db else { panic!("SQLite") };
@@ -211,7 +214,7 @@ fn leaf(_: &crate::UnsealedEvent, _: i64, _: Timestamp) -> [u8; 32] {
 
 async fn record(store: &Store, event: &NewEvent) -> Result<(), crate::StoreError> {
     change!(store, event.org_id, |tx| {
-        tx.record_event(event).await?;
+        tx.record_event(&store.row_key, event).await?;
     });
     Ok(())
 }

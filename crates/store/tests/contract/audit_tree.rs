@@ -14,8 +14,8 @@ use portcullis_core::{
     id::OrgId,
 };
 use portcullis_store::{
-    CheckpointKind, NewEvent, Sealer, SignedNote, Store, StoredCheckpoint, UnsealedEvent,
-    Visibility,
+    CheckpointKind, NewEvent, RefusedRow, Sealer, SignedNote, Store, StoredCheckpoint,
+    UnsealedEvent, Visibility,
 };
 use tokio::task::JoinSet;
 
@@ -49,6 +49,10 @@ impl Sealer for Signer {
 
     fn sign(&self, _: OrgId, size: u64, _: &Hash) -> Option<SignedNote> {
         Some(SignedNote { note: self.note(size), signed_at: NOW })
+    }
+
+    fn refuse(&self, _: OrgId, _: &[RefusedRow]) -> Option<NewEvent> {
+        None
     }
 
     fn forked(&self, _: OrgId, _: u64) {

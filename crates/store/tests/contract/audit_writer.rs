@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
-use portcullis_store::{AuditSettings, AuditWriter, RecordTexts, Store, StoreError, Visibility};
+use portcullis_store::{AuditSettings, AuditWriter, Store, StoreError, Visibility};
 use tokio::{
     task::JoinSet,
     time::{Instant, timeout_at},
@@ -60,24 +60,36 @@ on_both! {
         db.execute("INSERT INTO one_is_left SELECT COUNT(*) FROM audit_intents").await;
     }
 
-    async fn an_intent_of_the_schema_before_is_read(db: Database) {
+    async fn an_intent_that_was_added_or_changed_has_no_texts(db: Database) {
         let org = given::org(&db.store, 1).await;
+        let other = given::org(&db.store, 2).await;
         let (writer, _tasks) = writer(&db.store);
-        writer.intent(intent(org, 1), soon()).await.unwrap();
+        for n in 1..=4 {
+            writer.intent(intent(org, n), soon()).await.unwrap();
+        }
+        let id = |n| given::id::<EventId>("evt", n);
 
-        db.execute(
-            "UPDATE audit_intents SET packed = NULL, record = \
-             '{\"core\":{\"n\":1.0},\"detached\":{\"a\":\"b\"},\"salts\":{}}'",
-        ).await;
+        for change in [
+            format!("UPDATE audit_intents SET org_id = '{other}' WHERE id = '{}'", id(1)),
+            format!("UPDATE audit_intents SET mac = NULL WHERE id = '{}'", id(2)),
+            format!(
+                "UPDATE audit_intents SET packed = (SELECT packed FROM audit_intents WHERE id = '{}') \
+                 WHERE id = '{}'",
+                id(4), id(3)
+            ),
+            format!(
+                "INSERT INTO audit_intents (id, org_id, node, opened_at, packed, mac) \
+                 SELECT '{}', org_id, node, opened_at, packed, mac FROM audit_intents WHERE id = '{}'",
+                id(5), id(4)
+            ),
+        ] {
+            db.execute_text(change).await;
+        }
 
         let open = db.store.abandoned_intents(10).await.unwrap();
-        let text = |text: &str| text.to_owned();
-        let record = RecordTexts {
-            core: text(r#"{"n":1.0}"#),
-            detached: Some(text(r#"{"a":"b"}"#)),
-            salts: Some(text("{}")),
-        };
-        assert_eq!(open[0].record, record);
+        let texts: Vec<_> = open.iter().map(|intent| (intent.id, intent.record.core.as_str())).collect();
+        let none = |n| (id(n), "");
+        assert_eq!(texts, [none(1), none(2), none(3), (id(4), r#"{"n":4}"#), none(5)]);
     }
 
     async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {

@@ -15,6 +15,8 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::{sync::OnceCell, task::JoinSet};
 
+use crate::given;
+
 /// Role that the store signs in as.
 const ROLE: &str = "portcullis_store";
 
@@ -54,7 +56,7 @@ async fn template(server: &str) -> &'static str {
         );
         sqlx::raw_sql(AssertSqlSafe(role)).execute(&mut admin).await.unwrap();
         make_database(&mut admin, &name, "template1").await;
-        let settings = DatabaseSettings::new(url_of(server, &name).parse().unwrap());
+        let settings = given::settings(url_of(server, &name).parse().unwrap());
         Store::open(&settings).await.unwrap().close().await;
         name
     };
@@ -83,8 +85,7 @@ impl Database {
         test: impl FnOnce(Self) -> F,
     ) {
         let folder = TempDir::new().unwrap();
-        let settings =
-            DatabaseSettings::new(DatabaseUrl::sqlite(folder.path().join("portcullis.db")));
+        let settings = given::settings(DatabaseUrl::sqlite(folder.path().join("portcullis.db")));
         let store = Store::open(&settings).await.unwrap();
 
         test(Self { settings, store, place: Place::File(Arc::new(folder)) }).await;
@@ -103,7 +104,7 @@ impl Database {
         let (place, _) = server.rsplit_once('/').unwrap();
         let url = url_of(&server, &name);
         let place = Place::Server { url: url.clone(), admin: format!("{place}/{name}") };
-        let settings = DatabaseSettings::new(url.parse().unwrap());
+        let settings = given::settings(url.parse().unwrap());
         let store = Store::open(&settings).await.unwrap();
 
         let mut tests = JoinSet::new();

@@ -18,9 +18,9 @@ use portcullis_core::{
     token::{Token, TokenHash, TokenKind},
 };
 use portcullis_store::{
-    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, EventFilter, EventOrder,
-    EventRecord, EventTexts, NewEvent, NewIntent, NewKey, Org, Principal, Store, TextColumn,
-    TokenRecord, UnsealedEvent, Visibility,
+    ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, DatabaseSettings,
+    DatabaseUrl, EventFilter, EventOrder, EventRecord, EventTexts, NewEvent, NewIntent, NewKey,
+    Org, Principal, RowKey, Store, TextColumn, TokenRecord, UnsealedEvent, Visibility,
 };
 use tokio::{
     task::{self, JoinSet},
@@ -28,6 +28,11 @@ use tokio::{
 };
 
 pub(crate) const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+
+/// Settings for the database at this address.
+pub(crate) fn settings(url: DatabaseUrl) -> DatabaseSettings {
+    DatabaseSettings::new(url, RowKey::derive(&[7; 32]))
+}
 
 /// The `n`th id of a kind.
 pub(crate) fn id<T: FromStr<Err: std::fmt::Debug>>(prefix: &str, n: u32) -> T {

@@ -15,6 +15,7 @@ mod approvals_used;
 mod audit_counts;
 mod audit_events;
 mod audit_plans;
+mod audit_refused;
 mod audit_seal;
 mod audit_tree;
 mod audit_writer;

@@ -98,6 +98,12 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pruning: Option<Value>,
+    /// Of `audit.rows_refused`: the first of the rows that got no place in the log, each with its `position` in the
+    /// database, the `id` that stands there, and the `fault`: `mac`, if the gateway did not write it like this, or
+    /// `twice`, if an event of its id has a place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    refused: Option<Value>,
     /// Of `policy.reload_failed`: the errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -183,6 +189,7 @@ impl EventDetached {
             key: kept.remove("key"),
             log: kept.remove("log"),
             pruning: kept.remove("pruning"),
+            refused: kept.remove("refused"),
             reload: kept.remove("reload"),
             remarks: kept.remove("remarks"),
             simulation: kept.remove("simulation"),

@@ -52,11 +52,20 @@ pub(super) enum IndexFault {
         id: String,
         sequence: i64,
     },
+    #[error("event {id} has two places in the log, one of them {sequence}: it was copied")]
+    Twin {
+        /// Its id, as the record has it.
+        id: String,
+        sequence: i64,
+    },
     /// A position is not that of the order of the log: listing passes over the event.
     #[error("the event at place {0} has a position that is out of order; lists pass over it")]
     Position(i64),
     /// An event is neither in the log nor waits to come into it: it was added from outside.
-    #[error("the event {0} stands among those that have a place in the log and has none")]
+    #[error(
+        "the event {0} stands among those that have a place in the log and has none: it was added or \
+         changed from outside, and an `audit.rows_refused` event tells if the gateway refused it"
+    )]
     Stray(String),
     #[error("the event at place {0} is missing")]
     Empty(i64),
@@ -242,9 +251,12 @@ impl Walk {
             self.recorded_at = Some(event.recorded_at);
             self.removals.compare(event, &record)?;
             compare_payload(event, &record)?;
+            let id = || text_at(&record, "/id").unwrap_or_default().to_owned();
             if !event.is_indexed {
-                let id = text_at(&record, "/id").unwrap_or_default().to_owned();
-                return Err(IndexFault::Unlisted { id, sequence: event.sequence });
+                return Err(IndexFault::Unlisted { id: id(), sequence: event.sequence });
+            }
+            if event.is_twin {
+                return Err(IndexFault::Twin { id: id(), sequence: event.sequence });
             }
             self.found.events += 1;
         }

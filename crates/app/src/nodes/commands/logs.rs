@@ -46,7 +46,12 @@ pub struct Tail {
 
 impl Shell {
     pub(super) fn signer(&self, identity: LogIdentity) -> LogSigner {
-        LogSigner::new(identity.host, Arc::clone(&self.clock), identity.keys)
+        LogSigner::new(
+            identity.host,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.random),
+            identity.keys,
+        )
     }
 
     /// Writes an export of the org's log. That it was made is recorded, with the hash of what was

@@ -45,16 +45,17 @@ impl Nodes {
         }
     }
 
-    /// The event of a call whose intent cannot be read: that there was one, and that its end is
+    /// The event of a call whose intent cannot be read, or was not written like this: that there was one, and that its end is
     /// unknown. One intent must not keep the node from closing the others, and from serving.
     fn spoilt(&self, intent: &OpenIntent) -> NewEvent {
         tracing::error!(
             event = %intent.id, org = %intent.org_id,
-            "the intent of a call cannot be read: the log tells of the call, not what it was"
+            "the intent of a call cannot be read, or was added or changed in the database: the log tells \
+             of it, not what it was"
         );
         let target =
             Target { credential: None, id: None, provider_id: None, kind: "mcp", version: None };
-        let why = json!({ "reason": "the intent could not be read" });
+        let why = json!({ "reason": "the intent could not be read, or is not as it was written" });
         let event = self.audit.system_event(intent.org_id, EventType::McpInvocation, target);
         row_of(&Event {
             id: intent.id,

@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_upstream::FAILURES;
 
 /// Counters without labels.
-const UNLABELLED: [&str; 12] = [
+const UNLABELLED: [&str; 13] = [
     super::REPLAYS,
     super::OFFLOADED,
     super::RELOAD_FAILURES,
@@ -22,6 +22,7 @@ const UNLABELLED: [&str; 12] = [
     super::AUDIT_SEALED,
     super::AUDIT_FORKED,
     super::AUDIT_MISMATCHED,
+    super::AUDIT_REFUSED,
     super::TOKEN_LOOKUPS,
     super::TOKEN_RENEWALS,
 ];

@@ -48,6 +48,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         "access.refused" => Activity::Other("Authorize"),
         "request.throttled" => Activity::Other("Throttle"),
         "system.started" => Activity::Other("Start"),
+        "audit.rows_refused" => Activity::Other("Refuse"),
         "approval.consumed" => Activity::Other("Use"),
         "approval.requested"
         | "token.issued"
@@ -101,7 +102,7 @@ pub(super) fn status(outcome: &str) -> Caption {
 pub(super) fn severity(stored: &Stored<'_>) -> Caption {
     let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
     match &*stored.kind {
-        "token.reuse_detected" | "code.reuse_detected" => (4, "High"),
+        "token.reuse_detected" | "code.reuse_detected" | "audit.rows_refused" => (4, "High"),
         "policy.reload_failed" => (3, "Medium"),
         "auth.rejected" | "access.refused" | "login.failed" | "request.throttled"
         | "audit.erased" | "audit.hold_changed" => (2, "Low"),

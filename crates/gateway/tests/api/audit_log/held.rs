@@ -350,3 +350,86 @@ async fn exports_say_so(gateway: &Gateway, who: &Principal, changed: &str) {
     let event = gateway.get(who, &format!("/v1/audit/events/{id}")).await;
     assert_eq!(event.at("/data/detached/export/mismatched"), 2, "{}", event.text);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_somebody_added_get_no_place_and_are_told_of_once() {
+    let config = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let (mut gateway, who) = serve(gateway().sample().config(config));
+    let id = invoke(&gateway, &who).await;
+    invoke(&gateway, &who).await;
+    let before = size(&gateway, &who).await;
+    let forged = "evt_01M754BKTKX1YB8Q05NMW9TP4G";
+    let columns =
+        "org_id, type, occurred_at, committed_at, target, decision, outcome, core, packed, mac";
+    let copy = |id: &str, of: &str| {
+        format!(
+            "INSERT INTO audit_events (id, {columns}) SELECT {id}, {columns} FROM audit_events \
+             WHERE id = '{of}' AND outcome = 'success'"
+        )
+    };
+    let mut added = vec![(forged.to_owned(), "mac")];
+    gateway.tamper(&copy(&format!("'{forged}'"), &id));
+    if gateway.database_url().starts_with("sqlite:") {
+        // On PostgreSQL an id is a key.
+        gateway.tamper(&copy("id", &id));
+        added.push((id.clone(), "twice"));
+    }
+
+    let told = eventually("an event about all of them", async || {
+        Some(refusals(&gateway, &who).await).filter(|told| told.len() == added.len())
+    });
+    assert_eq!(told.await, added);
+    assert_eq!(gateway.get(&who, &format!("/v1/audit/events/{forged}")).await.status, 404);
+    let named = "rows that wait for their seals were not written by this installation";
+    assert!(gateway.log().contains(named));
+    let figures = gateway.metrics().await;
+    let counted = format!("portcullis_audit_refused_rows_total {}", added.len());
+    assert!(figures.lines().any(|line| line == counted), "{figures}");
+    others_go_on(&gateway, &who, &id).await;
+    gateway.stop();
+    gateway.start();
+    assert!(size(&gateway, &who).await > before);
+    assert_eq!(refusals(&gateway, &who).await, added, "told once");
+    let seals = if gateway.database_url().starts_with("sqlite:") {
+        "s.position = audit_events.position"
+    } else {
+        "s.event_id = audit_events.id"
+    };
+    gateway.tamper(&format!(
+        "DELETE FROM audit_events WHERE id IN ('{id}', '{forged}') \
+         AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE {seals})"
+    ));
+    live(&gateway, &[], 0, "").await;
+}
+
+/// Others are sealed, and exported; `verify` names what has no place.
+async fn others_go_on(gateway: &Gateway, who: &Principal, id: &str) {
+    let later = invoke(gateway, who).await;
+    gateway.get(who, &format!("/v1/audit/events/{later}/proof")).await.ok();
+    live(gateway, &[], 10, "stands among those that have a place in the log and has none").await;
+    let made = export(gateway, who, &json!({})).await;
+    let text = gateway.get(who, made.at("/data/file").as_str().unwrap()).await.text;
+    assert_eq!(text.matches(&format!("\"id\":\"{id}\"")).count(), 1);
+    let file = write(&gateway.folder().join("made.jsonl"), &text);
+    let key = &keys(gateway, &who.org)[0];
+    assert_eq!(verify(gateway, &file, key, &[]).0, 0);
+    assert_eq!(verify_in_python(&file, key, None).0, 0);
+}
+
+/// Rows that events tell of as refused, with their faults, in the order of the log.
+async fn refusals(gateway: &Gateway, who: &Principal) -> Vec<(String, &'static str)> {
+    let events = "/v1/audit/events?type=audit.rows_refused&order=asc";
+    let listed = gateway.get(who, events).await;
+    let mut refused = Vec::new();
+    for event in items(&listed) {
+        let path = format!("/v1/audit/events/{}", event["id"].as_str().unwrap());
+        let event = gateway.get(who, &path).await;
+        let rows = event.at("/data/detached/refused/rows").as_array().unwrap();
+        assert_eq!(event.at("/data/count"), rows.len());
+        for row in rows {
+            let fault = if row["fault"] == "twice" { "twice" } else { "mac" };
+            refused.push((row["id"].as_str().unwrap().to_owned(), fault));
+        }
+    }
+    refused
+}

@@ -235,10 +235,10 @@ async fn records_as_earlier_versions_kept_them_are_read_verified_exported_and_er
     }
     let note = gateway.get(&who, "/v1/audit/checkpoint").await.text;
     let kept = write(&gateway.folder().join("kept.txt"), &note);
-    // These may have no place in the log yet.
     for _ in 0..3 {
         ids.push(invoke(&gateway, &who).await);
     }
+    super::size(&gateway, &who).await;
     gateway.kill();
     for three in ids.chunks(3) {
         spread(&gateway, &three[0]);

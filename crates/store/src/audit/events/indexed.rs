@@ -5,7 +5,7 @@ use portcullis_core::id::OrgId;
 
 use crate::{
     Store,
-    db::{Db, RecordTexts, events_of_seals, index_entries, read, row},
+    db::{Db, RecordTexts, events_of_seals, has_sealed_twin, index_entries, read, row},
     error::StoreError,
 };
 
@@ -34,6 +34,7 @@ row!(IndexedRow {
     salts: Option<String>,
     leaf_hash: Vec<u8>,
     is_indexed: i64,
+    is_twin: i64,
 });
 
 /// A sealed event as it is searched for and found.
@@ -63,6 +64,8 @@ pub struct IndexedEvent {
     pub leaf_hash: Vec<u8>,
     /// True if the index that the sealer writes has all its entries.
     pub is_indexed: bool,
+    /// True if another event has a place and the same id.
+    pub is_twin: bool,
 }
 
 impl IndexedRow {
@@ -95,6 +98,7 @@ impl IndexedRow {
             salts,
             leaf_hash: self.leaf_hash,
             is_indexed: self.is_indexed == 1,
+            is_twin: self.is_twin == 1,
         }
     }
 }
@@ -116,6 +120,16 @@ macro_rules! is_indexed {
     };
 }
 
+/// The SQL for whether the id of the event `e` has two places: 1 or 0. On PostgreSQL it is a key.
+macro_rules! is_twin {
+    (postgres) => {
+        "0::bigint"
+    };
+    (sqlite) => {
+        has_sealed_twin!()
+    };
+}
+
 macro_rules! indexed_sql {
     ($dialect:ident) => {
         concat!(
@@ -124,7 +138,9 @@ SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS ki
     e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
     e.request_id, e.packed, e.core, e.detached, e.salts, s.leaf_hash, ",
             is_indexed!($dialect),
-            " AS is_indexed
+            " AS is_indexed, ",
+            is_twin!($dialect),
+            " AS is_twin
 FROM ",
             events_of_seals!($dialect),
             "

@@ -18,6 +18,7 @@ row!(EndsRow {
     sequence: Option<i64>,
     position: Option<i64>,
     recorded_at: Option<i64>,
+    last_is_there: bool,
 });
 
 /// End of a log as its head counts it and as its last seal has it.
@@ -27,17 +28,21 @@ pub struct LogEnds {
     pub size: i64,
     /// Number of places up to the last one that is there.
     pub sealed: i64,
-    /// True if position and time of the last place are those that the head goes on from.
+    /// True if position and time of the last place are those that the head goes on from, but for events that were
+    /// refused.
     pub agree: bool,
 }
 
 impl EndsRow {
     fn read(self) -> LogEnds {
-        let last = self.position.zip(self.recorded_at);
+        let agree = self.position.zip(self.recorded_at).is_none_or(|(position, recorded_at)| {
+            let goes_on = position < self.last_position && self.last_is_there;
+            (position == self.last_position || goes_on) && recorded_at == self.last_recorded_at
+        });
         LogEnds {
             size: self.size,
             sealed: self.sequence.map_or(0, |sequence| sequence.saturating_add(1)),
-            agree: last.is_none_or(|last| last == (self.last_position, self.last_recorded_at)),
+            agree,
         }
     }
 }
@@ -46,7 +51,9 @@ impl EndsRow {
 const ENDS: &str = "
 SELECT COALESCE(MAX(h.size), 0) AS size, COALESCE(MAX(h.last_position), 0) AS last_position,
     COALESCE(MAX(h.last_recorded_at), 0) AS last_recorded_at, MAX(s.sequence) AS sequence,
-    MAX(s.position) AS position, MAX(s.recorded_at) AS recorded_at
+    MAX(s.position) AS position, MAX(s.recorded_at) AS recorded_at,
+    EXISTS (SELECT 1 FROM audit_events e JOIN audit_heads d ON d.last_position = e.position
+        WHERE d.org_id = $1 AND e.org_id = $1) AS last_is_there
 FROM (SELECT 1 AS one) AS once
 LEFT JOIN audit_heads h ON h.org_id = $1
 LEFT JOIN (SELECT sequence, position, recorded_at FROM audit_seals WHERE org_id = $1

@@ -1,5 +1,7 @@
 //! State of a log before sealing, and its growth.
 
+use std::collections::HashSet;
+
 use portcullis_core::{
     audit::{
         merkle::Frontier,
@@ -9,10 +11,10 @@ use portcullis_core::{
     id::{EventId, OrgId},
 };
 
-use super::{SignedNote, UnsealedEvent};
+use super::{RefusedRow, RowFault, SignedNote, UnsealedEvent};
 use crate::{
     audit::{checkpoints::StoredCheckpoint, tree::size_of},
-    db::{NewSeal, RecordTexts},
+    db::{CodedRow, NewEvent, NewSeal, RecordTexts, RowKey},
     error::StoreError,
 };
 
@@ -32,16 +34,38 @@ pub(crate) struct Head {
 #[derive(Debug)]
 pub(crate) struct Unsealed {
     pub(crate) position: i64,
-    pub(crate) committed_at: Timestamp,
-    pub(crate) id: EventId,
+    pub(crate) committed_at: i64,
+    pub(crate) id: String,
+    pub(crate) kind: String,
     pub(crate) packed: Option<Vec<u8>>,
-    pub(crate) core: String,
+    pub(crate) mac: Option<Vec<u8>>,
+    /// True if another event of this id has a place.
+    pub(crate) is_known: bool,
 }
 
 impl Unsealed {
-    fn read(self, org_id: OrgId) -> Result<UnsealedEvent, StoreError> {
-        let texts = RecordTexts::of_row(self.packed.as_deref(), self.core, None, None)?;
-        Ok(UnsealedEvent { id: self.id, org_id, core: texts.core })
+    /// The event, if the gateway wrote the row and it is the first one of its id.
+    fn check(
+        &self,
+        org: OrgId,
+        key: &RowKey,
+        seen: &mut HashSet<EventId>,
+    ) -> Result<EventId, RowFault> {
+        let org = org.text();
+        let row = CodedRow::Event {
+            id: &self.id,
+            org_id: org.as_str(),
+            kind: &self.kind,
+            committed_at: self.committed_at,
+        };
+        if !key.fits(row, self.packed.as_deref(), self.mac.as_deref()) {
+            return Err(RowFault::Mac);
+        }
+        let id = self.id.parse().map_err(|_| RowFault::Mac)?;
+        if self.is_known || !seen.insert(id) {
+            return Err(RowFault::Twice);
+        }
+        Ok(id)
     }
 }
 
@@ -80,6 +104,8 @@ pub(crate) struct Growth {
     pub(crate) seals: Vec<NewSeal>,
     pub(crate) tiles: Vec<(TileId, Vec<u8>)>,
     pub(crate) checkpoint: Option<StoredCheckpoint>,
+    /// The event that tells of the rows that were refused. They get no place, and are behind the head from now on.
+    pub(crate) refusal: Option<NewEvent>,
     /// True if nothing is left to do once it is written.
     pub(super) is_last: bool,
 }
@@ -131,22 +157,34 @@ pub(super) fn signed(
     Some(StoredCheckpoint { size, root, note, signed_at })
 }
 
-/// The places that these events get.
+/// The places that these events get, and the rows that get none.
 pub(super) fn seals_of(
-    org: OrgId,
+    org_id: OrgId,
     head: &Head,
     rows: Vec<Unsealed>,
+    key: &RowKey,
     sealer: &impl super::Sealer,
-) -> Result<Vec<NewSeal>, StoreError> {
+) -> Result<(Vec<NewSeal>, Vec<RefusedRow>), StoreError> {
     let mut recorded_at = head.last_recorded_at;
-    let sequences = head.size..;
-    let seals = rows.into_iter().zip(sequences).map(|(row, sequence)| {
+    let mut sequences = head.size..;
+    let mut seen = HashSet::new();
+    let mut seals = Vec::with_capacity(rows.len());
+    let mut refused = Vec::new();
+    for row in rows {
         let position = row.position;
-        recorded_at = recorded_at.max(row.committed_at.as_micros());
-        let moment = Timestamp::from_micros(recorded_at);
-        let event = row.read(org)?;
-        let leaf_hash = sealer.leaf(&event, sequence, moment);
-        Ok(NewSeal { event_id: event.id, position, recorded_at, leaf_hash })
-    });
-    seals.collect()
+        let id = match row.check(org_id, key, &mut seen) {
+            Ok(id) => id,
+            Err(fault) => {
+                refused.push(RefusedRow { id: row.id, position, fault });
+                continue;
+            }
+        };
+        let Some(sequence) = sequences.next() else { break };
+        recorded_at = recorded_at.max(row.committed_at);
+        let core = RecordTexts::of_row(row.packed.as_deref(), String::new(), None, None)?.core;
+        let event = UnsealedEvent { id, org_id, core };
+        let leaf_hash = sealer.leaf(&event, sequence, Timestamp::from_micros(recorded_at));
+        seals.push(NewSeal { event_id: id, position, recorded_at, leaf_hash });
+    }
+    Ok((seals, refused))
 }

@@ -1,6 +1,6 @@
 //! Sealing in PostgreSQL: how logs stand is read, and what they grow by is written.
 
-use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
+use portcullis_core::{audit::tiles::Tiles, id::OrgId};
 use sqlx::{PgConnection, PgPool};
 
 use super::{Growth, Head, Standing, Unsealed};
@@ -10,7 +10,7 @@ use crate::{
         counts::count_events,
         tree::{put_tiles, read_tiles},
     },
-    db::{Scope, begin, insert_seals, parse, row},
+    db::{Dialect, RowKey, Scope, begin, insert_seals, row},
     error::StoreError,
 };
 
@@ -69,9 +69,11 @@ async fn standing(
 row!(UnsealedRow {
     position: i64,
     id: String,
+    kind: String,
     committed_at: i64,
     packed: Option<Vec<u8>>,
-    core: String,
+    mac: Option<Vec<u8>>,
+    is_known: bool,
 });
 
 async fn unsealed(
@@ -82,9 +84,10 @@ async fn unsealed(
     most: usize,
 ) -> Result<Vec<Unsealed>, StoreError> {
     let rows: Vec<UnsealedRow> = sqlx::query_as(
-        "SELECT position, id, committed_at, packed, core FROM audit_events \
-         WHERE org_id = $1 AND position > $2 AND position <= $3 \
-         ORDER BY position LIMIT $4",
+        "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.packed, e.mac, \
+             EXISTS (SELECT 1 FROM audit_seals s WHERE s.event_id = e.id) AS is_known \
+         FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 AND e.position <= $3 \
+         ORDER BY e.position LIMIT $4",
     )
     .bind(org.to_string())
     .bind(after)
@@ -92,34 +95,41 @@ async fn unsealed(
     .bind(i64::try_from(most).unwrap_or(i64::MAX))
     .fetch_all(conn)
     .await?;
-    let read = |row: UnsealedRow| {
-        Ok(Unsealed {
-            position: row.position,
-            id: parse(&row.id, "audit_events.id")?,
-            committed_at: Timestamp::from_micros(row.committed_at),
-            packed: row.packed,
-            core: row.core,
-        })
+    let read = |row: UnsealedRow| Unsealed {
+        position: row.position,
+        committed_at: row.committed_at,
+        id: row.id,
+        kind: row.kind,
+        packed: row.packed,
+        mac: row.mac,
+        is_known: row.is_known,
     };
-    rows.into_iter().map(read).collect()
+    Ok(rows.into_iter().map(read).collect())
 }
 
 /// Writes all of them in one transaction. Which of the logs were still as they had been read.
-pub(super) async fn grow(pool: &PgPool, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
+pub(super) async fn grow(
+    pool: &PgPool,
+    key: &RowKey,
+    growths: &[Growth],
+) -> Result<Vec<bool>, StoreError> {
     let scope = match growths {
         [alone] => Scope::from(alone.org),
         _ => Scope::Installation,
     };
     let mut tx = begin(pool, scope).await?;
+    if growths.iter().any(|growth| growth.refusal.is_some()) {
+        tx.announce_writer().await?;
+    }
     let mut ours = Vec::with_capacity(growths.len());
     for growth in growths {
-        ours.push(write(&mut tx, growth).await?);
+        ours.push(write(&mut tx, key, growth).await?);
     }
     tx.commit().await.map_err(StoreError::of_commit)?;
     Ok(ours)
 }
 
-async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreError> {
+async fn write(tx: &mut PgConnection, key: &RowKey, growth: &Growth) -> Result<bool, StoreError> {
     let org = growth.org.to_string();
     let moved = sqlx::query(
         "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
@@ -141,6 +151,9 @@ async fn write(tx: &mut PgConnection, growth: &Growth) -> Result<bool, StoreErro
     put_tiles!(tx, &org, &growth.tiles);
     if let Some(checkpoint) = &growth.checkpoint {
         put_checkpoint!(tx, &org, CheckpointKind::Signed, checkpoint);
+    }
+    if let Some(refusal) = &growth.refusal {
+        tx.insert_events(key, refusal.occurred_at.as_micros(), &[refusal]).await?;
     }
     Ok(true)
 }

@@ -14,7 +14,7 @@ use crate::{
         counts,
         tree::{self, number, size_of},
     },
-    db::{LogConnection, index_entries, read_id},
+    db::{LogConnection, RowKey, has_sealed_twin, index_entries, insert_events, read_id},
     error::StoreError,
 };
 
@@ -80,9 +80,10 @@ impl LogConnection {
 
     /// Writes all of them in one transaction. Which of the logs were still as they had been read.
     pub(crate) fn grow(&mut self, growths: &[Growth]) -> Result<Vec<bool>, StoreError> {
+        let key = self.row_key.clone();
         self.change_intents(|open, intents| {
             intents.remove_ended(open)?;
-            let grown = growths.iter().map(|growth| grow(open, growth));
+            let grown = growths.iter().map(|growth| grow(open, &key, growth));
             let grown = grown.collect::<Result<_, StoreError>>()?;
             tail::follow(open)?;
             Ok(grown)
@@ -164,17 +165,25 @@ fn unsealed(open: &Connection, org: OrgId, positions: &[i64]) -> Result<Vec<Unse
     Ok(events)
 }
 
+/// The text of a column, also if it is none: its row is refused.
+fn text(row: &Row<'_>, place: usize) -> Result<String, StoreError> {
+    let bytes = row.get_ref(place)?.as_bytes().unwrap_or_default();
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
 fn read(row: &Row<'_>) -> Result<Unsealed, StoreError> {
     Ok(Unsealed {
         position: row.get(0)?,
-        id: read_id(row, 1, "audit_events.id")?,
-        committed_at: Timestamp::from_micros(row.get(2)?),
-        packed: row.get(3)?,
-        core: row.get(4)?,
+        id: text(row, 1)?,
+        kind: text(row, 2)?,
+        committed_at: row.get(3)?,
+        packed: row.get(4)?,
+        mac: row.get(5)?,
+        is_known: row.get(6)?,
     })
 }
 
-fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
+fn grow(open: &Connection, key: &RowKey, growth: &Growth) -> Result<bool, StoreError> {
     let org = growth.org.to_string();
     let first = growth.head.size;
     let count = i64::try_from(growth.seals.len()).unwrap_or(0);
@@ -209,14 +218,20 @@ fn grow(open: &Connection, growth: &Growth) -> Result<bool, StoreError> {
         let columns = (&org, kind, size, signed.root, &signed.note, signed_at);
         open.prepare_cached(checkpoints::PUT)?.execute(columns)?;
     }
+    if let Some(refusal) = &growth.refusal {
+        insert_events(open, key, refusal.occurred_at.as_micros(), &[refusal])?;
+    }
     Ok(true)
 }
 
 const HEAD: &str = "
 SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads WHERE org_id = ?";
 
-const UNSEALED: &str = "
-SELECT position, id, committed_at, packed, core FROM audit_events WHERE org_id = ? AND position = ?";
+const UNSEALED: &str = concat!(
+    "SELECT e.position, e.id, e.type, e.committed_at, e.packed, e.mac, ",
+    has_sealed_twin!(),
+    " FROM audit_events e WHERE e.org_id = ? AND e.position = ?"
+);
 
 const MOVE_HEAD: &str = "
 UPDATE audit_heads SET size = size + ?3, tree_size = tree_size + ?3, last_position = ?4,

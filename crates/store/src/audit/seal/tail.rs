@@ -101,12 +101,21 @@ const TAIL: &str = concat!(
     " ORDER BY position"
 );
 
-const FOLLOW: &str = "
-UPDATE audit_floor SET sealed = MAX(sealed, COALESCE(
-    (SELECT e.position - 1 FROM audit_events e WHERE e.position > audit_floor.sealed
-        AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)
-        ORDER BY e.position LIMIT 1),
-    (SELECT MAX(position) FROM audit_events), 0))";
+/// The SQL for whether the event `e` waits for its place: one in front of its log's head was refused.
+macro_rules! waits {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position) AND e.position > \
+         COALESCE((SELECT h.last_position FROM audit_heads h WHERE h.org_id = e.org_id), -1)"
+    };
+}
+
+const FOLLOW: &str = concat!(
+    "UPDATE audit_floor SET sealed = MAX(sealed, COALESCE(
+    (SELECT e.position - 1 FROM audit_events e WHERE e.position > audit_floor.sealed AND ",
+    waits!(),
+    " ORDER BY e.position LIMIT 1),
+    (SELECT MAX(position) FROM audit_events), 0))"
+);
 
 /// The last position, if look-ups read more than so many events.
 const LAST_OF_LONG: &str = concat!(
@@ -118,11 +127,7 @@ const LAST_OF_LONG: &str = concat!(
 /// The SQL for the events `e` without a place, up to the position `$1`.
 macro_rules! waiting_upto {
     () => {
-        concat!(
-            "e.position <= $1 AND e.position > ",
-            sealed_upto!(),
-            " AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)"
-        )
+        concat!("e.position <= $1 AND e.position > ", sealed_upto!(), " AND ", waits!())
     };
 }
 

@@ -52,7 +52,10 @@ impl AuditTask {
     pub async fn run(self) {
         match self.store.db.clone() {
             Db::Sqlite { log, .. } => self.run_on_thread(log).await,
-            Db::Postgres(pool) => self.run_as_task(LogWriter::new(pool)).await,
+            Db::Postgres(pool) => {
+                let writer = LogWriter::new(pool, self.store.row_key.clone());
+                self.run_as_task(writer).await;
+            }
         }
     }
 

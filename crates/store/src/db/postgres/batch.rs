@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::{bind_events, insert_events, writers};
 use crate::{
     db::{
+        PackedRecord, RowKey,
         approvals::Uses,
         batch::{AnsweredKey, Batch, key_rows},
         rows::{NewIntent, NewKey},
@@ -29,12 +30,13 @@ const REST: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     pool: PgPool,
+    key: RowKey,
     kept: Option<(PoolConnection<Postgres>, Instant)>,
 }
 
 impl LogWriter {
-    pub(crate) const fn new(pool: PgPool) -> Self {
-        Self { pool, kept: None }
+    pub(crate) const fn new(pool: PgPool, key: RowKey) -> Self {
+        Self { pool, key, kept: None }
     }
 
     /// Writes the batch in one transaction. Those intents of it that lost their keys or have no
@@ -48,7 +50,7 @@ impl LogWriter {
         batch: &mut Batch<'_>,
     ) -> Result<(), StoreError> {
         let mut connection = self.connection().await?;
-        let committed = commit(&mut connection, node, committed_at, batch).await;
+        let committed = commit(&mut connection, &self.key, node, committed_at, batch).await;
         // The pool finds out what is wrong with one that failed.
         if matches!(committed, Ok(()) | Err(StoreError::Conflict(_))) {
             self.kept = Some((connection, Instant::now()));
@@ -92,6 +94,7 @@ macro_rules! begin {
 
 async fn commit(
     connection: &mut PgConnection,
+    key: &RowKey,
     node: &str,
     committed_at: i64,
     batch: &mut Batch<'_>,
@@ -116,11 +119,11 @@ async fn commit(
         approvals::take(&mut tx, batch.use_approvals(uses)).await?;
     }
     if !batch.intents.is_empty() {
-        insert_intents(&mut tx, node, &batch.intents).await?;
+        insert_intents(&mut tx, key, node, &batch.intents).await?;
     }
     if !batch.events.is_empty() {
         let ended: Vec<_> = batch.finished.iter().map(EventId::to_string).collect();
-        let insert = bind_events(sqlx::query(END_INTENTS), committed_at, &batch.events);
+        let insert = bind_events(sqlx::query(END_INTENTS), key, committed_at, &batch.events);
         insert.bind(ended).execute(&mut *tx).await?;
     }
     if !batch.answered.is_empty() {
@@ -134,19 +137,25 @@ async fn commit(
 
 async fn insert_intents(
     conn: &mut PgConnection,
+    key: &RowKey,
     node: &str,
     rows: &[&NewIntent],
 ) -> Result<(), sqlx::Error> {
-    let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, packed) \
-                  SELECT id, org_id, $3, opened_at, packed \
-                  FROM UNNEST($1::text[], $2::text[], $4::bigint[], $5::bytea[]) \
-                  AS given (id, org_id, opened_at, packed)";
+    let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, packed, mac) \
+                  SELECT id, org_id, $3, opened_at, packed, mac \
+                  FROM UNNEST($1::text[], $2::text[], $4::bigint[], $5::bytea[], $6::bytea[]) \
+                  AS given (id, org_id, opened_at, packed, mac)";
+    let packed: Vec<PackedRecord> =
+        rows.iter().map(|row| row.record.packed().into_owned()).collect();
+    let codes = rows.iter().zip(&packed).map(|(row, record)| key.of_intent(row, record));
+    let codes = codes.collect::<Vec<_>>();
     sqlx::query(insert)
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())
         .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
         .bind(node)
         .bind(rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.record.packed().into_owned()).collect::<Vec<_>>())
+        .bind(packed.into_iter().map(|record| record.bytes).collect::<Vec<_>>())
+        .bind(codes)
         .execute(&mut *conn)
         .await?;
     Ok(())
@@ -199,7 +208,7 @@ const BEGIN_ANNOUNCED: &str = concat!(
 );
 
 const END_INTENTS: &str =
-    concat!("WITH ended AS (DELETE FROM audit_intents WHERE id = ANY($17))", insert_events!());
+    concat!("WITH ended AS (DELETE FROM audit_intents WHERE id = ANY($18))", insert_events!());
 
 const INSERT_KEYS: &str = "
 INSERT INTO idempotency_keys (org_id, digest, fingerprint, subject, request_id, expires_at)

@@ -16,10 +16,11 @@ use tokio::{
 };
 
 use self::batch::KnownIntents;
+pub(crate) use self::batch::insert_events;
 use crate::{
-    db::{Durability, durability, parse},
+    db::{Durability, RowKey, durability, parse},
     error::StoreError,
-    settings::Sync,
+    settings::{DatabaseSettings, Sync},
 };
 
 /// Pages that the connection keeps at most, in KiB: those written since the last sealing are in it.
@@ -49,16 +50,17 @@ pub(crate) struct Turn<'a> {
 
 impl Log {
     /// The log in the database at `path`; it is opened when first written to.
-    pub(crate) fn new(path: &Path, sync: Sync, wait: Duration) -> Self {
+    pub(crate) fn new(path: &Path, settings: &DatabaseSettings) -> Self {
         let connection = LogConnection {
             path: path.into(),
-            sync,
-            wait,
+            row_key: settings.row_key.clone(),
+            sync: settings.sync,
+            wait: settings.wait,
             open: None,
             closed: false,
             intents: KnownIntents::default(),
         };
-        Self { connection: Arc::new(Mutex::new(connection)), wait }
+        Self { connection: Arc::new(Mutex::new(connection)), wait: settings.wait }
     }
 
     /// Waits for a turn to write with another connection.
@@ -105,6 +107,7 @@ fn busy() -> StoreError {
 #[derive(Debug)]
 pub(crate) struct LogConnection {
     path: Box<Path>,
+    pub(crate) row_key: RowKey,
     sync: Sync,
     wait: Duration,
     open: Option<Connection>,

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     db::{
+        RowKey,
         batch::{Batch, key_rows},
         is_ended, positions_of_events,
         rows::{NewEvent, NewIntent, TextColumn},
@@ -33,6 +34,7 @@ impl LogConnection {
         committed_at: i64,
         batch: &mut Batch<'_>,
     ) -> Result<(), StoreError> {
+        let key = self.row_key.clone();
         self.change_intents(|open, known| {
             if !batch.keyed.is_empty() {
                 let won = insert_keys(open, committed_at, batch)?;
@@ -44,8 +46,8 @@ impl LogConnection {
             if !batch.approved.is_empty() {
                 approvals::take_uses(open, committed_at, batch)?;
             }
-            insert_intents(open, node, &batch.intents, known)?;
-            insert_events(open, committed_at, &batch.events)?;
+            insert_intents(open, &key, node, &batch.intents, known)?;
+            insert_events(open, &key, committed_at, &batch.events)?;
             let closed = end_intents(open, &batch.finished, known)?;
             refuse_twins(open, batch.events.iter().filter(|event| !closed.contains(&event.id)))?;
             end_keys(open, batch)
@@ -106,6 +108,7 @@ impl KnownIntents {
 
 fn insert_intents(
     open: &Connection,
+    key: &RowKey,
     node: &str,
     rows: &[&NewIntent],
     known: &mut KnownIntents,
@@ -119,12 +122,15 @@ fn insert_intents(
     for row in rows {
         let id = row.id.text();
         let org_id = row.org_id.text();
-        let columns: [&dyn ToSql; 5] = [
+        let packed = row.record.packed();
+        let code = key.of_intent(row, &packed);
+        let columns: [&dyn ToSql; 6] = [
             &id.as_str(),
             &org_id.as_str(),
             &node,
             &row.opened_at.as_micros(),
-            &row.record.packed(),
+            &packed.bytes,
+            &code,
         ];
         let place = match known.ended.pop() {
             Some((ended, place)) if replace_intent(&mut replace, columns, ended, place)? => place,
@@ -141,18 +147,19 @@ fn insert_intents(
 /// Puts an intent in the place of one that has ended; `false` if another process has removed that.
 fn replace_intent(
     replace: &mut CachedStatement<'_>,
-    columns: [&dyn ToSql; 5],
+    columns: [&dyn ToSql; 6],
     ended: EventId,
     place: i64,
 ) -> Result<bool, rusqlite::Error> {
     let ended = ended.text();
-    let [id, org_id, node, opened_at, packed] = columns;
-    let all: [&dyn ToSql; 7] = [id, org_id, node, opened_at, packed, &place, &ended.as_str()];
+    let [id, org_id, node, opened_at, packed, code] = columns;
+    let all: [&dyn ToSql; 8] = [id, org_id, node, opened_at, packed, code, &place, &ended.as_str()];
     Ok(replace.execute(all)? == 1)
 }
 
-fn insert_events(
+pub(crate) fn insert_events(
     open: &Connection,
+    key: &RowKey,
     committed_at: i64,
     rows: &[&NewEvent],
 ) -> Result<(), StoreError> {
@@ -161,7 +168,7 @@ fn insert_events(
     }
     let mut insert = open.prepare_cached(INSERT_EVENT)?;
     for row in rows {
-        bind_event(&mut insert, committed_at, row)?;
+        bind_event(&mut insert, key, committed_at, row)?;
         insert.raw_execute()?;
     }
     Ok(())
@@ -169,6 +176,7 @@ fn insert_events(
 
 fn bind_event(
     insert: &mut CachedStatement<'_>,
+    key: &RowKey,
     committed_at: i64,
     event: &NewEvent,
 ) -> Result<(), rusqlite::Error> {
@@ -183,7 +191,8 @@ fn bind_event(
     let [actor_id, via, token_id, request_id] =
         ids.each_ref().map(|id| id.as_ref().map(IdText::as_str));
     let packed = event.texts.packed();
-    let columns: [&dyn ToSql; 16] = [
+    let code = key.of_event(event, committed_at, &packed);
+    let columns: [&dyn ToSql; 17] = [
         &id.as_str(),
         &org_id.as_str(),
         &event.kind,
@@ -198,8 +207,9 @@ fn bind_event(
         &event.dlp_result,
         &event.outcome,
         &request_id,
-        &packed,
+        &packed.bytes,
         &event.has_payload.then_some(committed_at),
+        &code,
     ];
     for (column, place) in columns.into_iter().zip(1..) {
         insert.raw_bind_parameter(place, column)?;
@@ -274,12 +284,11 @@ fn end_keys(open: &Connection, batch: &Batch<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-const INSERT_INTENT: &str =
-    "INSERT INTO audit_intents (id, org_id, node, opened_at, packed) VALUES (?, ?, ?, ?, ?)";
+const INSERT_INTENT: &str = "INSERT INTO audit_intents (id, org_id, node, opened_at, packed, mac) VALUES (?, ?, ?, ?, ?, ?)";
 
 /// In the same place, no page is freed and taken again.
 const REPLACE_INTENT: &str = "
-UPDATE audit_intents SET id = ?, org_id = ?, node = ?, opened_at = ?, packed = ?, record = NULL
+UPDATE audit_intents SET id = ?, org_id = ?, node = ?, opened_at = ?, packed = ?, mac = ?, record = NULL
 WHERE place = ? AND id = ?";
 
 /// A place is used again once it is free: what lies there is removed only if it is the intent meant.
@@ -366,7 +375,7 @@ mod tests {
             for text in ["tok_1", "target", "allow", "policy", "passed", "success", "req_1"] {
                 insert = insert.bind(text);
             }
-            insert.bind(vec![0_u8]).bind(1).execute(&mut *conn).await.unwrap();
+            insert.bind(vec![0_u8]).bind(1).bind(vec![0_u8]).execute(&mut *conn).await.unwrap();
         }
 
         let grown = "SELECT name FROM dbstat WHERE name LIKE 'audit_%' AND ncell > 0 ORDER BY name";
