@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use tokio::{sync::OnceCell, task::JoinSet};
 
-use crate::given;
+use crate::{given, statements};
 
 /// Role that the store signs in as.
 const ROLE: &str = "portcullis_store";
@@ -86,9 +86,13 @@ impl Database {
     ) {
         let folder = TempDir::new().unwrap();
         let settings = given::settings(DatabaseUrl::sqlite(folder.path().join("portcullis.db")));
+        statements::record();
         let store = Store::open(&settings).await.unwrap();
 
-        test(Self { settings, store, place: Place::File(Arc::new(folder)) }).await;
+        let file = folder.path().join("portcullis.db");
+        let folder = Arc::new(folder);
+        test(Self { settings, store, place: Place::File(Arc::clone(&folder)) }).await;
+        statements::check(&file).await;
     }
 
     /// Runs the test on a new database of the server, and drops it whatever happened.

@@ -7,6 +7,7 @@
 
 mod database;
 mod given;
+mod statements;
 
 mod access_changes;
 mod approvals;

@@ -1,0 +1,220 @@
+//! Plans of all statements that the tests of the store run on SQLite, which plans by indexes alone: none reads the rows
+//! of an org one by one, least of all again and again. At the end of a test, the statements that no test before it ran are
+//! explained. What PostgreSQL reads depends on its statistics: see [`super::descent`].
+
+use std::{
+    collections::BTreeSet,
+    fmt::Debug,
+    fs, path,
+    sync::{LazyLock, Mutex, PoisonError},
+    thread,
+};
+
+use sqlx::{
+    AssertSqlSafe, Connection, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqlitePool},
+};
+use tracing::{
+    Event, Metadata, Subscriber,
+    field::{Field, Visit},
+    span::{Attributes, Id, Record},
+};
+
+/// Tables of which a statement may read all rows, once; each with what bounds their number.
+const SMALL: [(&str, &str); 19] = [
+    ("approvals", "10,000 for an org"),
+    ("audit_checkpoints", "two for an org"),
+    ("audit_heads", "one for an org"),
+    ("audit_holds", "laid by admins one by one"),
+    ("audit_intents", "calls under way"),
+    ("audit_pruned", "one for an org"),
+    ("audit_tool_counts", "the tools of an org, for two days"),
+    ("audit_unmarked", "one for an org"),
+    ("connect_attempts", "ten minutes"),
+    ("exports", "files of an org, for a day"),
+    ("orgs", "made by the operator"),
+    ("org_usage", "one for an org and a day"),
+    ("policy_overrides", "20 for an org"),
+    ("principals", "made by admins, and by identity providers up to a number"),
+    ("providers", "one for each owner and provider"),
+    ("scim_groups", "up to a number"),
+    ("scim_members", "up to a number of users and groups"),
+    ("scim_users", "up to a number"),
+    ("tool_pins", "`max_pins` for a provider and org"),
+];
+
+/// Tables with one row for an org, which is found by the org alone.
+const ONE_FOR_AN_ORG: [&str; 3] = ["audit_heads", "audit_pruned", "audit_unmarked"];
+
+/// Statements that may read more, by a text in them; each with the reason.
+const EXCEPTIONS: [(&str, &str); 3] = [
+    ("ORDER BY sequence DESC LIMIT 1", "the newest row of an org, in the order of its key"),
+    ("FROM audit_holds h", "any hold in force may cover an event"),
+    ("instr(said, $3) > 0", "asked for the groups of a policy set, and logins are deleted in time"),
+];
+
+/// Statements that were run on SQLite and not explained yet, and those that were explained.
+static WAITING: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static EXPLAINED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Begins to note the statements of this process.
+pub(crate) fn record() {
+    static RECORDER: LazyLock<()> =
+        LazyLock::new(|| tracing::subscriber::set_global_default(Recorder).unwrap());
+    LazyLock::force(&RECORDER);
+}
+
+/// Takes the statements that the driver logs.
+struct Recorder;
+
+impl Subscriber for Recorder {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "sqlx::query"
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        // The driver runs SQLite on threads of its own.
+        if thread::current().name().is_some_and(|name| name.contains("sqlite")) {
+            event.record(&mut Statement);
+        }
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+struct Statement;
+
+impl Visit for Statement {
+    fn record_str(&mut self, field: &Field, text: &str) {
+        let text = text.trim();
+        let is_explained =
+            || EXPLAINED.lock().unwrap_or_else(PoisonError::into_inner).contains(text);
+        // Those of the tests themselves have their values in them.
+        if field.name() == "db.statement"
+            && text.contains("$1")
+            && !text.starts_with("EXPLAIN")
+            && !is_explained()
+        {
+            WAITING.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        }
+    }
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
+
+/// A place where a statement reads more than it is about.
+#[derive(Debug, PartialEq, Eq)]
+struct Reading {
+    table: String,
+    /// True if it is done again for each row of another table or step of a recursion.
+    is_nested: bool,
+    plan: String,
+}
+
+/// Explains the statements that no test before ran, on this database. Those that it does not take are left to the next one:
+/// its test may have changed the schema.
+pub(crate) async fn check(file: &path::Path) {
+    let mut conn = SqliteConnection::connect(file.to_str().unwrap()).await.unwrap();
+    let tables = tables(&mut conn).await;
+    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for sql in waiting {
+        let Ok(readings) = readings(&mut conn, &sql, &tables).await else { continue };
+        WAITING.lock().unwrap_or_else(PoisonError::into_inner).remove(&sql);
+        EXPLAINED.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.clone());
+        assert_eq!(readings, [], "a statement needs an index, or an exception above: {sql}");
+    }
+    conn.close().await.unwrap();
+}
+
+async fn tables(conn: &mut SqliteConnection) -> BTreeSet<String> {
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(conn).await.unwrap();
+    tables.into_iter().collect()
+}
+
+async fn readings(
+    conn: &mut SqliteConnection,
+    sql: &str,
+    tables: &BTreeSet<String>,
+) -> Result<Vec<Reading>, sqlx::Error> {
+    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
+    let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(conn).await?;
+    let words: Vec<&str> = sql.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let table_of = |name: &str| {
+        let renamed = words.windows(2).find(|pair| pair[1] == name && tables.contains(pair[0]));
+        tables.get(renamed.map_or(name, |pair| pair[0])).cloned()
+    };
+    let is_reading = |text: &str| text.starts_with("SCAN ") || text.starts_with("SEARCH ");
+    let mut readings = Vec::new();
+    for (place, (_, parent, _, text)) in plan.iter().enumerate() {
+        let is_scan = text.starts_with("SCAN ") && !text.contains("VIRTUAL TABLE");
+        if !is_reading(text) || !is_scan && !text.ends_with("(org_id=?)") {
+            continue;
+        }
+        let Some(table) = text.split(' ').nth(1).and_then(table_of) else { continue };
+        let mut is_nested =
+            plan[..place].iter().any(|step| step.1 == *parent && is_reading(&step.3));
+        let mut above = *parent;
+        while let Some(step) = plan.iter().find(|step| step.0 == above) {
+            is_nested |= step.3.starts_with("CORRELATED") || step.3 == "RECURSIVE STEP";
+            above = step.1;
+        }
+        let is_small = !is_nested && SMALL.iter().any(|(small, _)| *small == table);
+        let is_one = !is_scan && ONE_FOR_AN_ORG.contains(&table.as_str());
+        if !is_small && !is_one && !EXCEPTIONS.iter().any(|(of, _)| sql.contains(of)) {
+            readings.push(Reading { table, is_nested, plan: text.clone() });
+        }
+    }
+    Ok(readings)
+}
+
+#[tokio::test]
+async fn a_recursion_that_joins_by_one_of_several_links_is_found_to_read_all_tokens_of_an_org() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("portcullis.db");
+    let url = portcullis_store::DatabaseUrl::sqlite(file.clone());
+    let settings = crate::given::settings(url);
+    portcullis_store::Store::open(&settings).await.unwrap().close().await;
+    let options = SqliteConnectOptions::new().filename(file);
+    let pool = SqlitePool::connect_with(options).await.unwrap();
+    let mut conn = pool.acquire().await.unwrap();
+    let tables = tables(&mut conn).await;
+    let sql = "WITH RECURSIVE doomed (id, grant_id) AS (
+        SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
+        UNION SELECT t.id, t.grant_id FROM tokens t JOIN doomed d
+        ON t.grant_id = d.grant_id OR t.parent_id = d.id OR t.via_token_id = d.id
+        WHERE t.org_id = $1
+    ) UPDATE tokens SET revoked_at = $3 WHERE org_id = $1 AND id IN (SELECT id FROM doomed)";
+
+    let found = readings(&mut conn, sql, &tables).await.unwrap();
+
+    let nested: Vec<_> = found.iter().filter(|reading| reading.is_nested).collect();
+    assert_eq!(nested.len(), 1, "{found:?}");
+    assert_eq!(nested[0].table, "tokens");
+}
+
+#[test]
+fn each_exception_stands_in_a_statement() {
+    let sources = path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![sources];
+    let mut texts = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                texts.push_str(&fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    // Concatenated texts stand on several lines.
+    let texts = texts.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (text, why) in EXCEPTIONS {
+        assert!(texts.contains(text) && !why.is_empty(), "{text}");
+    }
+}
