@@ -125,6 +125,15 @@ impl Quotas {
         self.limits.ready().is_ok()
     }
 
+    /// Refuses the body of a source that has used up its requests, apart from a trickle: it may hold a
+    /// credential.
+    pub fn screen_sender(&self, origin: &Origin) -> Result<(), Refusal> {
+        if self.sources.may_send_a_body(origin.source_ip, origin.arrived) {
+            return Ok(());
+        }
+        Err(self.limited(self.sources.peek(origin.source_ip, origin.arrived)))
+    }
+
     /// Counts the request of a valid token against its org's plan.
     pub async fn admit_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let charged = self.charge(&ctx.session.account(), Cost::Request).await;

@@ -104,11 +104,11 @@ impl FromRequest<Arc<Gateway>> for ClientForm {
         let exchange = Exchange::of(&parts).map_err(refused)?;
         let exchange = Arc::clone(exchange);
         let authorized = parts.headers.contains_key(header::AUTHORIZATION);
-        let request = RequestBody::of(exchange.route, parts.headers, body, gateway);
+        let request = RequestBody::of(&exchange, parts.headers, body, gateway);
         let origin = &exchange.origin;
         let charged = |refusal| refused(gateway.app.quotas.charge_source(refusal, origin).refusal);
-        let bytes = gateway.strangers.form(request, origin).await.map_err(charged)?;
-        let fields = OAuthForm::parse(bytes.as_ref());
+        let bytes = request.read_form().await.map_err(charged)?;
+        let fields = OAuthForm::parse(&bytes);
         let fields = fields.map_err(|error| malformed(gateway, &error, origin))?;
         Ok(Self { gateway: Arc::clone(gateway), exchange, authorized, fields })
     }

@@ -9,7 +9,8 @@ use axum::{
 };
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use portcullis_app::{App, Ctx};
+use hyper::body::Body as _;
+use portcullis_app::{App, Ctx, Screened};
 use portcullis_core::{
     id::OrgId,
     json::{Bounds, Document},
@@ -18,21 +19,31 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, routes::spec::RouteSpec};
+use super::{
+    Gateway,
+    exchange::Exchange,
+    outcome::Outcome,
+    strangers::{SourceBudget, cut_short},
+};
 
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowance {
-    pub(crate) bytes: usize,
-    pub(crate) time: Duration,
+struct Allowance {
+    bytes: usize,
+    time: Duration,
 }
 
 /// The body of a request before it is read, with what its route allows.
+///
+/// **Invariant:** nothing else reads bodies, and one of a sender of whom nothing is known is read
+/// within the budget, whatever its route.
 #[derive(Debug)]
 pub(crate) struct RequestBody {
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Body,
-    pub(crate) allowance: Allowance,
+    body: Body,
+    allowance: Allowance,
+    /// `None` once it is known whose plan pays.
+    budget: Option<SourceBudget>,
 }
 
 impl FromRequest<Arc<Gateway>> for RequestBody {
@@ -40,15 +51,37 @@ impl FromRequest<Arc<Gateway>> for RequestBody {
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
         let (parts, body) = request.into_parts();
-        let route = Exchange::of(&parts)?.route;
-        Ok(Self::of(route, parts.headers, body, gateway))
+        let exchange = Arc::clone(Exchange::of(&parts)?);
+        Ok(Self::of(&exchange, parts.headers, body, gateway))
     }
 }
 
 impl RequestBody {
-    /// The body of a request of this route.
-    pub(crate) fn of(route: RouteSpec, headers: HeaderMap, body: Body, gateway: &Gateway) -> Self {
-        Self { headers, body, allowance: Allowance { bytes: route.body, time: gateway.body_time } }
+    /// The body of a request, once its headers were looked at for who sends it.
+    pub(crate) fn of(
+        exchange: &Exchange,
+        headers: HeaderMap,
+        body: Body,
+        gateway: &Gateway,
+    ) -> Self {
+        let allowance = Allowance { bytes: exchange.route.body, time: gateway.body_time };
+        let is_free = exchange.org().is_some() || body.is_end_stream();
+        let budget = (!is_free).then(|| gateway.strangers.of(exchange.origin.source_ip));
+        Self { headers, body, allowance, budget }
+    }
+
+    /// A body that the gateway writes itself.
+    pub(crate) fn written(headers: HeaderMap, bytes: Vec<u8>, gateway: &Gateway) -> Self {
+        let allowance = Allowance { bytes: bytes.len(), time: gateway.body_time };
+        Self { headers, body: Body::from(bytes), allowance, budget: None }
+    }
+
+    /// The body beside a credential that was looked at.
+    pub(crate) fn screened(self, screened: Screened) -> Self {
+        match screened {
+            Screened::Known => Self { budget: None, ..self },
+            Screened::Unknown => self,
+        }
     }
 
     /// Reads a JSON object of an org and makes something of it. A large one does not keep the
@@ -105,16 +138,35 @@ impl RequestBody {
 
     /// Reads what is declared to be the form of a page.
     pub(crate) async fn read_form(self) -> Result<Bytes, Refusal> {
-        let Self { headers, body, allowance } = self;
-        is_form(&headers)?;
-        timely(&headers, allowance, whole(body, allowance.bytes)).await
+        is_form(&self.headers)?;
+        self.timely().await.1
     }
 
-    /// The same, and the headers that came with it.
+    /// The same as [`Self::read`], and the headers that came with it.
     pub(crate) async fn read_beside_headers(self) -> (HeaderMap, Result<Bytes, Refusal>) {
-        let Self { headers, body, allowance } = self;
-        let limit = allowance.bytes;
-        let read = bounded(&headers, allowance, whole(body, limit)).await;
+        match is_json(&self.headers) {
+            Ok(()) => self.timely().await,
+            Err(refusal) => (self.headers, Err(refusal)),
+        }
+    }
+
+    /// Reads what is not declared to be too large, as long as it may take.
+    async fn timely(self) -> (HeaderMap, Result<Bytes, Refusal>) {
+        let Self { headers, body, allowance: Allowance { bytes: limit, time }, budget } = self;
+        let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
+            return (headers, Err(Refusal::PayloadTooLarge { limit_bytes: limit }));
+        }
+        let reading = async {
+            match budget {
+                Some(budget) => budget.read(body, limit).await,
+                None => whole(body, limit).await,
+            }
+        };
+        let read = tokio::time::timeout(time, reading).await.unwrap_or_else(|_| {
+            let message = format!("The body did not arrive within {} seconds.", time.as_secs());
+            Err(Refusal::bad_request(message))
+        });
         (headers, read)
     }
 }
@@ -141,7 +193,7 @@ async fn whole(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
 }
 
 /// The JSON object that was read; nothing is an object without members.
-pub(crate) fn members(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
+fn members(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
     if bytes.is_empty() { Ok(Map::new()) } else { parsed(bytes) }
 }
 
@@ -229,47 +281,6 @@ pub(crate) fn shown_name(name: &str) -> Option<&str> {
     const LONGEST: usize = 32;
     let is_part = |byte: u8| byte.is_ascii_graphic() && !byte.is_ascii_digit() && byte != b'@';
     (name.len() <= LONGEST && name.bytes().all(is_part)).then_some(name)
-}
-
-/// Does the reading of what is declared to be JSON and not too large, as long as it may take.
-pub(crate) async fn bounded(
-    headers: &HeaderMap,
-    allowance: Allowance,
-    reading: impl Future<Output = Result<Bytes, Refusal>>,
-) -> Result<Bytes, Refusal> {
-    is_json(headers)?;
-    timely(headers, allowance, reading).await
-}
-
-/// The same of what is declared to be a form.
-pub(crate) async fn bounded_form(
-    headers: &HeaderMap,
-    allowance: Allowance,
-    reading: impl Future<Output = Result<Bytes, Refusal>>,
-) -> Result<Bytes, Refusal> {
-    is_form(headers)?;
-    timely(headers, allowance, reading).await
-}
-
-/// Does the reading of what is not declared to be too large, as long as it may take.
-async fn timely(
-    headers: &HeaderMap,
-    Allowance { bytes: limit, time }: Allowance,
-    reading: impl Future<Output = Result<Bytes, Refusal>>,
-) -> Result<Bytes, Refusal> {
-    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
-        return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
-    }
-    tokio::time::timeout(time, reading).await.unwrap_or_else(|_| {
-        let message = format!("The body did not arrive within {} seconds.", time.as_secs());
-        Err(Refusal::bad_request(message))
-    })
-}
-
-/// The refusal of a body whose sender stopped before its end.
-pub(crate) fn cut_short() -> Refusal {
-    Refusal::bad_request("The body did not arrive whole.")
 }
 
 /// Refuses what is not declared to be a form, and a content coding.

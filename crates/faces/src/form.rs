@@ -15,13 +15,17 @@ impl FromRequest<Arc<Gateway>> for Form {
     type Rejection = Outcome;
 
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
-        let body = RequestBody::from_request(request, gateway).await?.read_form().await?;
-        let malformed = |error| Refusal::bad_request(format!("The form cannot be read: {error}."));
-        Ok(Self(OAuthForm::parse(&body).map_err(malformed)?))
+        Ok(Self::read(RequestBody::from_request(request, gateway).await?).await?)
     }
 }
 
 impl Form {
+    /// Reads a body.
+    pub(crate) async fn read(request: RequestBody) -> Result<Self, Refusal> {
+        let malformed = |error| Refusal::bad_request(format!("The form cannot be read: {error}."));
+        Ok(Self(OAuthForm::parse(&request.read_form().await?).map_err(malformed)?))
+    }
+
     /// A form with these fields.
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(fields: [(&str, &str); N]) -> Self {

@@ -19,7 +19,7 @@ use portcullis_core::{browser_session::LocalPath, hidden::spelled, openid::StepU
 use portcullis_store::BrowserSession;
 
 use self::cookies::Cookie;
-pub(crate) use self::visitor::{SignedIn, Visitor};
+pub(crate) use self::visitor::{SignedIn, Visitor, VisitorForm};
 use super::{
     Gateway, form,
     html::{escape, form_page, page},

@@ -154,7 +154,7 @@ async fn answer(
         Err(refusal) => return Err(refused(gateway, &ctx, refusal.into()).await),
     };
     let (parts, body) = request.into_parts();
-    let request = RequestBody::of(exchange.route, parts.headers, body, gateway);
+    let request = RequestBody::of(exchange, parts.headers, body, gateway);
     message_answered(gateway, ctx, face, exchange, request).await
 }
 

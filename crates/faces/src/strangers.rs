@@ -1,19 +1,12 @@
-//! Bodies of callers of whom nothing is known yet: one budget of bytes for all of them.
+//! Bodies of senders of whom nothing is known yet: one budget of bytes for all of them.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::body::Body;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
-use portcullis_app::{Origin, Screened};
 use portcullis_core::refusal::{Refusal, Unavailable};
-use serde_json::{Map, Value};
 
-use super::{
-    body::{self, RequestBody},
-    routes::spec::SMALL_LIMIT,
-};
 use crate::quota::{Permit, Quota};
 
 /// Bytes of all such bodies at once.
@@ -34,52 +27,55 @@ impl Default for Strangers {
     }
 }
 
-/// Members of a body, charged to the budget until this is dropped.
-pub(super) struct ChargedMembers {
-    pub(super) members: Map<String, Value>,
-    _permit: Option<Permit>,
-}
-
 impl Strangers {
-    /// Reads a JSON object as [`RequestBody::optional_object`] does. Refuses it with 503 when the
-    /// budget or the source's share of it is used up by bodies of unknown callers.
-    pub(super) async fn optional_object(
-        &self,
-        request: RequestBody,
-        screened: Screened,
-        origin: &Origin,
-    ) -> Result<ChargedMembers, Refusal> {
-        if screened == Screened::Known || request.body.is_end_stream() {
-            let members = request.optional_object().await?;
-            return Ok(ChargedMembers { members, _permit: None });
+    /// The budget as it stands for one source.
+    pub(super) fn of(&self, source: IpAddr) -> SourceBudget {
+        SourceBudget { quota: Arc::clone(&self.0), source }
+    }
+}
+
+/// Budget that the body of a request is charged to.
+#[derive(Debug)]
+pub(super) struct SourceBudget {
+    quota: Arc<Quota>,
+    source: IpAddr,
+}
+
+impl SourceBudget {
+    /// Reads a body of at most `limit` bytes, which are charged until they are dropped. Refuses it
+    /// with 503 when the budget or the source's share of it is used up.
+    ///
+    /// Copies the body into memory of its own, for a frame of one byte can keep a whole buffer of
+    /// the connection.
+    pub(super) async fn read(self, mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
+        let permit = self.quota.take(Some(self.source), STEP).map_err(|_| overloaded())?;
+        let mut charged = ChargedBytes { bytes: Vec::with_capacity(STEP), permit };
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| cut_short())?;
+            let Some(data) = frame.data_ref() else { continue };
+            let ChargedBytes { bytes, permit } = &mut charged;
+            let size = bytes.len() + data.len();
+            if size > limit {
+                return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
+            }
+            if size > bytes.capacity() {
+                let more = (size - bytes.capacity()).next_multiple_of(STEP);
+                permit.grow(more).map_err(|_| overloaded())?;
+                bytes.reserve_exact(bytes.capacity() + more - bytes.len());
+            }
+            bytes.extend_from_slice(data);
         }
-        let RequestBody { headers, body, allowance } = request;
-        let mut permit = self.0.take(Some(origin.source_ip), STEP).map_err(|_| overloaded())?;
-        let bytes = body::bounded(&headers, allowance, collect(body, &mut permit)).await?;
-        let members = body::members(&bytes)?;
-        Ok(ChargedMembers { members, _permit: Some(permit) })
-    }
-
-    /// Reads a form, within the same bounds.
-    pub(super) async fn form(
-        &self,
-        request: RequestBody,
-        origin: &Origin,
-    ) -> Result<ChargedForm, Refusal> {
-        let RequestBody { headers, body, allowance } = request;
-        let mut permit = self.0.take(Some(origin.source_ip), STEP).map_err(|_| overloaded())?;
-        let bytes = body::bounded_form(&headers, allowance, collect(body, &mut permit)).await?;
-        Ok(ChargedForm { bytes, _permit: permit })
+        Ok(Bytes::from_owner(charged))
     }
 }
 
-/// Bytes of a form, charged to the budget until this is dropped.
-pub(super) struct ChargedForm {
-    bytes: Bytes,
-    _permit: Permit,
+/// Bytes that are charged to the budget until they are dropped.
+struct ChargedBytes {
+    bytes: Vec<u8>,
+    permit: Permit,
 }
 
-impl AsRef<[u8]> for ChargedForm {
+impl AsRef<[u8]> for ChargedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -89,54 +85,40 @@ const fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
-/// Copies the body into memory of its own, for a frame of one byte can keep a whole buffer of the
-/// connection.
-async fn collect(mut body: Body, permit: &mut Permit) -> Result<Bytes, Refusal> {
-    let mut bytes = Vec::with_capacity(STEP);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| body::cut_short())?;
-        let Some(data) = frame.data_ref() else { continue };
-        let size = bytes.len() + data.len();
-        if size > SMALL_LIMIT {
-            return Err(Refusal::PayloadTooLarge { limit_bytes: SMALL_LIMIT });
-        }
-        if size > bytes.capacity() {
-            let more = (size - bytes.capacity()).next_multiple_of(STEP);
-            permit.grow(more).map_err(|_| overloaded())?;
-            bytes.reserve_exact(bytes.capacity() + more - bytes.len());
-        }
-        bytes.extend_from_slice(data);
-    }
-    Ok(bytes.into())
+/// The refusal of a body whose sender stopped before its end.
+pub(super) fn cut_short() -> Refusal {
+    Refusal::bad_request("The body did not arrive whole.")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LIMIT: usize = 64 << 10;
+
+    fn budget(quota: &Arc<Quota>) -> SourceBudget {
+        Strangers(Arc::clone(quota)).of("192.0.2.1".parse().unwrap())
+    }
+
     #[tokio::test]
     async fn a_body_is_charged_as_it_is_kept_and_given_back() {
         let quota = Quota::new(4 * STEP, 4 * STEP);
-        let source = Some("192.0.2.1".parse().unwrap());
         let body = || Body::from(vec![b' '; 2 * STEP + 1]);
 
-        let mut first = quota.take(source, STEP).unwrap();
-        let read = collect(body(), &mut first).await.unwrap();
-        let mut second = quota.take(source, STEP).unwrap();
-        let refused = collect(body(), &mut second).await;
+        let first = budget(&quota).read(body(), LIMIT).await.unwrap();
+        let refused = budget(&quota).read(body(), LIMIT).await;
 
-        assert_eq!((read.len(), refused), (2 * STEP + 1, Err(overloaded())));
+        assert_eq!((first.len(), refused), (2 * STEP + 1, Err(overloaded())));
         drop(first);
-        assert!(collect(body(), &mut second).await.is_ok());
+        assert!(budget(&quota).read(body(), LIMIT).await.is_ok());
     }
 
     #[tokio::test]
     async fn a_body_over_the_limit_is_no_matter_of_the_budget() {
         let quota = Quota::new(BUDGET, SHARE);
-        let mut permit = quota.take(None, STEP).unwrap();
 
-        let refused = collect(Body::from(vec![b' '; SMALL_LIMIT + 1]), &mut permit).await;
+        let refused = budget(&quota).read(Body::from(vec![b' '; LIMIT + 1]), LIMIT).await;
 
-        assert_eq!(refused, Err(Refusal::PayloadTooLarge { limit_bytes: SMALL_LIMIT }));
+        assert_eq!(refused, Err(Refusal::PayloadTooLarge { limit_bytes: LIMIT }));
     }
 }

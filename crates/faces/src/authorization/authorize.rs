@@ -13,9 +13,8 @@ use portcullis_core::authorization::OAuthError;
 use super::consent_page;
 use crate::{
     Gateway,
-    form::Form,
     html::{escape, forward, page},
-    login::{SignedIn, Visitor, login_address, step_up_address},
+    login::{SignedIn, Visitor, VisitorForm, login_address, step_up_address},
     outcome::Outcome,
 };
 
@@ -76,9 +75,8 @@ pub(crate) async fn show(
     )
 )]
 pub(crate) async fn decide(
-    visitor: Visitor,
     State(gateway): State<Arc<Gateway>>,
-    form: Form,
+    VisitorForm(visitor, form): VisitorForm,
 ) -> Result<Response, Outcome> {
     let origin = &visitor.exchange.origin;
     let query = form.field("request").unwrap_or_default();

@@ -43,10 +43,11 @@ pub(crate) async fn register(
     if let Err(refusal) = authorization.admit_stranger(origin) {
         return Outcome::from(refusal).into_response();
     }
-    let unknown = portcullis_app::Screened::Unknown;
-    let document = match gateway.strangers.optional_object(request, unknown, origin).await {
-        Ok(charged) => Value::Object(charged.members),
-        Err(refusal) => return Outcome::from(refusal).into_response(),
+    let document = match request.optional_object().await {
+        Ok(members) => Value::Object(members),
+        Err(refusal) => {
+            return Outcome::from(refusal).into_response();
+        }
     };
     match authorization.register(&document) {
         Ok((registration, sealed)) => {

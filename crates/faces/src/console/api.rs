@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Body,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use super::{guest::Guest, json::Json, table::Filters};
 use crate::{
-    body::{Allowance, RequestBody},
+    body::RequestBody,
     caller::{NoQuery, WithQuery},
     outcome::{Content, HandlerResult, Outcome},
 };
@@ -139,16 +138,14 @@ impl Guest {
 
     /// A JSON body as a program would send it to an operation.
     pub(super) fn json_body(&self, value: &Value) -> RequestBody {
-        let bytes = value.to_string();
-        let allowance = Allowance { bytes: bytes.len(), time: self.gateway.body_time };
         let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        RequestBody { headers: HeaderMap::from_iter([json]), body: Body::from(bytes), allowance }
+        let bytes = value.to_string().into_bytes();
+        RequestBody::written(HeaderMap::from_iter([json]), bytes, &self.gateway)
     }
 
     /// An empty body.
     pub(super) fn no_body(&self) -> RequestBody {
-        let allowance = Allowance { bytes: 0, time: self.gateway.body_time };
-        RequestBody { headers: HeaderMap::new(), body: Body::empty(), allowance }
+        RequestBody::written(HeaderMap::new(), Vec::new(), &self.gateway)
     }
 
     /// Returns true if the person may use what this scope opens.

@@ -13,6 +13,7 @@ use portcullis_core::{hidden::spelled, openid::StepUp, principal::Scope, refusal
 use super::{assets, see_other};
 use crate::{
     Gateway,
+    body::RequestBody,
     form::Form,
     html::{forward, page},
     login::{SignedIn, Visitor, login_address, step_up_address},
@@ -80,9 +81,11 @@ impl FromRequest<Arc<Gateway>> for GuestForm {
     async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
         let guest = Guest::from_request_parts(&mut parts, gateway).await?;
-        let form = Form::from_request(Request::from_parts(parts, body), gateway).await;
-        let form = form.map_err(IntoResponse::into_response)?;
-        guest.check(&form).map_err(|foreign| Outcome::from(foreign).into_response())?;
+        let refused = |refusal| Outcome::from(refusal).into_response();
+        guest.visitor.require_own_page().map_err(refused)?;
+        let body = RequestBody::of(&guest.visitor.exchange, parts.headers, body, gateway);
+        let form = Form::read(body).await.map_err(refused)?;
+        guest.check(&form).map_err(refused)?;
         Ok(Self(guest, form))
     }
 }

@@ -10,10 +10,9 @@ use axum::{
 };
 use portcullis_core::{browser_session::BrowserSecret, hidden::spelled};
 
-use super::{Visitor, cookies::Cookie, switched_off};
+use super::{Visitor, VisitorForm, cookies::Cookie, switched_off};
 use crate::{
-    Gateway,
-    form::{self, Form},
+    Gateway, form,
     html::{escape, form_page, forward, page},
     outcome::Outcome,
 };
@@ -83,12 +82,10 @@ fn worthless() -> Response {
     )
 )]
 pub(crate) async fn log_in(
-    visitor: Visitor,
     State(gateway): State<Arc<Gateway>>,
     headers: HeaderMap,
-    form: Form,
+    VisitorForm(visitor, form): VisitorForm,
 ) -> Result<Response, Outcome> {
-    visitor.require_own_page()?;
     if !gateway.app.logins.takes_links() {
         return Ok(switched_off());
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::{extract::State, response::Response};
 use portcullis_core::browser_session::LocalPath;
 
-use super::{Visitor, cookies::Cookie};
-use crate::{Gateway, form::Form, html::forward, outcome::Outcome};
+use super::{VisitorForm, cookies::Cookie};
+use crate::{Gateway, html::forward, outcome::Outcome};
 
 /// Ends the session of the browser, or all of the person's.
 #[utoipa::path(
@@ -19,9 +19,8 @@ use crate::{Gateway, form::Form, html::forward, outcome::Outcome};
     )
 )]
 pub(crate) async fn log_out(
-    visitor: Visitor,
     State(gateway): State<Arc<Gateway>>,
-    form: Form,
+    VisitorForm(visitor, form): VisitorForm,
 ) -> Result<Response, Outcome> {
     let origin = &visitor.exchange.origin;
     let mut next = None;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::FromRequestParts,
+    extract::{FromRequest, FromRequestParts, Request},
     http::{header, request::Parts, uri::Authority},
 };
 use portcullis_app::{Origin, Person};
@@ -12,7 +12,7 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-use crate::{Gateway, exchange::Exchange, outcome::Outcome};
+use crate::{Gateway, body::RequestBody, exchange::Exchange, form::Form, outcome::Outcome};
 
 /// A person with a live session, and the token of its forms.
 #[derive(Debug)]
@@ -56,7 +56,40 @@ impl FromRequestParts<Arc<Gateway>> for Visitor {
     }
 }
 
+/// A form of a browser. Refuses one that no page of this gateway sent before it is read.
+#[derive(Debug)]
+pub(crate) struct VisitorForm(pub(crate) Visitor, pub(crate) Form);
+
+impl FromRequest<Arc<Gateway>> for VisitorForm {
+    type Rejection = Outcome;
+
+    async fn from_request(request: Request, gateway: &Arc<Gateway>) -> Result<Self, Outcome> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, gateway).await?;
+        let body = RequestBody::of(&visitor.exchange, parts.headers, body, gateway);
+        let read = visitor.read_form(body, gateway).await;
+        match read {
+            Ok(form) => Ok(Self(visitor, form)),
+            Err(refusal) if visitor.signed_in.is_some() => Err(refusal.into()),
+            // A visitor of whom nothing is known pays for what is wrong with its form.
+            Err(refusal) => {
+                let origin = &visitor.exchange.origin;
+                Err(gateway.app.quotas.charge_source(refusal, origin).refusal.into())
+            }
+        }
+    }
+}
+
 impl Visitor {
+    /// Reads a form, if the sender may send one.
+    async fn read_form(&self, body: RequestBody, gateway: &Gateway) -> Result<Form, Refusal> {
+        self.require_own_page()?;
+        if self.signed_in.is_none() {
+            gateway.app.quotas.screen_sender(&self.exchange.origin)?;
+        }
+        Form::read(body).await
+    }
+
     /// The person, if the browser is still signed in at the moment of `origin`.
     pub(crate) async fn look_again(
         &self,

@@ -59,7 +59,7 @@ pub(crate) async fn invoke(
 ) -> Outcome {
     let (parts, body) = request.into_parts();
     let raw = parts.uri.query().map(str::to_owned);
-    let request = RequestBody::of(exchange.route, parts.headers, body, &gateway);
+    let request = RequestBody::of(&exchange, parts.headers, body, &gateway);
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let wait = Wait::of(&request.headers);

@@ -1,6 +1,6 @@
 //! Fixtures and checks of many tests.
 
-use std::{process::Output, time::Duration};
+use std::{fs, process::Output, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
@@ -187,6 +187,13 @@ pub(crate) async fn store(gateway: &Gateway) -> Store {
     let key = fs::read_to_string(gateway.folder().join("key")).unwrap();
     let key = STANDARD.decode(key.trim()).unwrap().try_into().unwrap();
     Store::open(&DatabaseSettings::new(url, RowKey::derive(&key))).await.unwrap()
+}
+
+/// Resident memory of the process in MiB.
+pub(crate) fn resident(gateway: &Gateway) -> usize {
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
 }
 
 pub(crate) fn words(command: &str) -> Vec<&str> {

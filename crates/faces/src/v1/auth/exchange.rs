@@ -16,7 +16,6 @@ use crate::{
     body::{self, RequestBody, text, wrong_member},
     caller::{Credential, TokenScheme},
     outcome::HandlerResult,
-    strangers::ChargedMembers,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -60,8 +59,8 @@ pub(crate) async fn exchange(
     let possession = if dpop { Possession::ProvedDpop(key) } else { Possession::Proved(key) };
     let token = PresentedToken { text, possession };
     let screened = app.access.screen_exchange(token, origin).await.map_err(|no| no.refusal)?;
-    let asked = match gateway.strangers.optional_object(request, screened, origin).await {
-        Ok(ChargedMembers { members, .. }) => ExchangeBody::read(members),
+    let asked = match request.screened(screened).optional_object().await {
+        Ok(members) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(charged)?;

@@ -14,7 +14,6 @@ use crate::{
     body::{self, RequestBody, text},
     caller::Credential,
     outcome::HandlerResult,
-    strangers::ChargedMembers,
 };
 
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.
@@ -44,8 +43,8 @@ pub(crate) async fn refresh(
     let proved = proved.map_err(charged)?;
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let asked = match gateway.strangers.optional_object(request, screened, origin).await {
-        Ok(ChargedMembers { members, .. }) => RefreshBody::read(members),
+    let asked = match request.screened(screened).optional_object().await {
+        Ok(members) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };
     let asked = asked.map_err(charged)?;

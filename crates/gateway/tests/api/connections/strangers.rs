@@ -1,15 +1,21 @@
 //! Bodies of callers of whom nothing is known yet.
 
-use std::{convert::Infallible, fs, time::Duration};
+use std::{convert::Infallible, time::Duration};
 
 use futures_util::{StreamExt, future::join_all, stream};
 use portcullis_testkit::{Answer, Gateway, eventually};
 use reqwest::Method;
-use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet, time::Instant};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, connect, exchange, now, rest, serve},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, resident, rest, serve},
 };
 
 /// Connections of the attack, and requests on each.
@@ -26,13 +32,6 @@ fn http2() -> reqwest::Client {
 fn unfinished(bytes: usize) -> reqwest::Body {
     let part = Ok::<_, Infallible>(vec![b' '; bytes]);
     reqwest::Body::wrap_stream(stream::iter([part]).chain(stream::pending()))
-}
-
-/// Resident memory of the process in MiB.
-fn resident(gateway: &Gateway) -> usize {
-    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,9 +60,10 @@ async fn unfinished_bodies_on_many_streams_take_little_memory() {
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
 }
 
-/// A gateway behind a proxy, so that the source of a request can be chosen.
+/// A gateway behind a proxy, so that the source of a request can be chosen, at which people log in.
 fn proxied() -> Gateway {
-    gateway().config("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]").start()
+    let proxies = "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]\n[login]\nlinks = true";
+    gateway().config(proxies).start()
 }
 
 fn post(path: &str, source: &str, more: &str) -> String {
@@ -180,4 +180,102 @@ async fn a_body_that_stalls_at_a_token_endpoint_is_answered_and_the_connection_e
 
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert!(answer.contains("did not arrive within 1 seconds"), "{answer}");
+}
+
+/// Bodies that a source holds at each operation, and bytes of each that are sent: 2 MiB.
+const HELD: usize = 264;
+const HELD_BYTES: usize = 8_000;
+/// Those of them for which there is room: each takes two steps of 4 KiB of the share of 1 MiB.
+const WITHIN_SHARE: usize = 128;
+
+/// The operations that read what a sender of whom nothing is known says.
+const READ_FROM_ANYBODY: [&str; 8] = [
+    "/login/link",
+    "/logout",
+    "/oauth/authorize",
+    "/oauth/register",
+    "/oauth/revoke",
+    "/oauth/token",
+    "/v1/auth/refresh",
+    "/v1/auth/token",
+];
+
+/// The status of the answer to a body that never comes whole.
+async fn status_of_unfinished(address: &str, head: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut begun = format!("{head}content-length: {}\r\n\r\n", HELD_BYTES + 1).into_bytes();
+    begun.resize(begun.len() + HELD_BYTES, b'a');
+    // An answer may come, and the connection end, before all of it is sent.
+    let _ = stream.write_all(&begun).await;
+    let mut answer = [0; 12];
+    match stream.read_exact(&mut answer).await {
+        Ok(_) => String::from_utf8_lossy(&answer[9..]).parse().unwrap(),
+        Err(_) => 0,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_operation_holds_more_bodies_of_a_source_than_its_share() {
+    let gateway = proxied();
+    let document = gateway.send(gateway.request(Method::GET, "/openapi.json")).await.json;
+    let host = gateway.url().split_once("://").unwrap().1.to_owned();
+    let before = resident(&gateway);
+    let mut read = Vec::new();
+    let operations = document["paths"].as_object().unwrap().iter().flat_map(|(path, item)| {
+        let methods = ["post", "put", "patch"].into_iter().map(|name| (name, &item[name]));
+        methods.filter(|(_, it)| it.is_object()).map(move |(name, it)| (name, path, it))
+    });
+    let mcp = json!({"requestBody": {"content": {"application/json": {}}}});
+    let message = ["/mcp".to_owned(), "/mcp/sample".to_owned()];
+    let messages = message.iter().map(|path| ("post", path, &mcp));
+    for (number, (method, path, operation)) in operations.chain(messages).enumerate() {
+        let content = operation.pointer("/requestBody/content").and_then(|it| it.as_object());
+        let kind =
+            content.and_then(|it| it.keys().next()).map_or("application/json", String::as_str);
+        let method = method.to_uppercase();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\norigin: http://{host}\r\n\
+             x-forwarded-for: 203.0.113.{number}\r\ncontent-type: {kind}\r\n"
+        );
+        let mut answers = JoinSet::new();
+        for _ in 0..HELD {
+            let (address, head) = (host.clone(), head.clone());
+            answers.spawn(async move { status_of_unfinished(&address, &head).await });
+        }
+
+        let mut statuses = Vec::new();
+        while statuses.len() < HELD - WITHIN_SHARE {
+            let next = timeout(PATIENCE, answers.join_next()).await;
+            let left = HELD - statuses.len();
+            let next = next.unwrap_or_else(|_| panic!("{method} {path} holds {left} bodies"));
+            statuses.push(next.unwrap().unwrap());
+        }
+
+        if statuses.contains(&503) {
+            read.push(path.as_str());
+        }
+    }
+    read.sort_unstable();
+    assert_eq!(read, READ_FROM_ANYBODY);
+    let after = resident(&gateway);
+    assert!(after < before + 64, "{before} MiB have become {after} MiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_of_a_foreign_page_is_refused_and_charged_before_it_comes() {
+    let gateway = proxied();
+    let foreign =
+        "origin: https://evil.example\r\ncontent-type: application/x-www-form-urlencoded\r\n";
+    for (path, source) in [
+        ("/login/link", "203.0.113.7"),
+        ("/logout", "203.0.113.8"),
+        ("/oauth/authorize", "203.0.113.9"),
+    ] {
+        let head = post(path, source, &format!("{foreign}content-length: 100\r\n"));
+
+        let answer = exchange(&gateway, head.as_bytes()).await;
+
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{path}: {answer}");
+        assert!(answer.contains("\r\nx-ratelimit-remaining: 59\r\n"), "{path}: {answer}");
+    }
 }
