@@ -69,7 +69,7 @@ pub struct Authorization {
     registrations: RegistrationKey,
     declared: Vec<Client>,
     confidential: ConfidentialClients,
-    documents: Documents,
+    documents: Arc<Documents>,
 }
 
 impl Authorization {
@@ -82,9 +82,9 @@ impl Authorization {
         parts: AuthorizationParts,
     ) -> Arc<Self> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
-        let tasks = base.tasks.clone();
         let AuthorizationParts { enabled, registrations, declared, confidential, documents } =
             parts;
+        let documents = Documents::new(documents, &base);
         Arc::new(Self {
             base,
             screening,
@@ -98,7 +98,7 @@ impl Authorization {
             registrations,
             declared,
             confidential,
-            documents: Documents::new(documents, tasks),
+            documents,
         })
     }
 

@@ -47,6 +47,7 @@ pub mod telemetry;
 
 mod attendance;
 mod base;
+mod caches;
 mod cluster;
 mod long_work;
 mod low_priority;

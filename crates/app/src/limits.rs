@@ -23,7 +23,10 @@ use crate::{
     audit::Audit,
     base::Base,
     ctx::{Ctx, Origin},
-    tenants::{Account, Tenant, Tenants, sources::Sources},
+    tenants::{
+        Account, Tenant, Tenants,
+        sources::{LookUp, Sources},
+    },
 };
 
 /// Counting mode of this node.
@@ -60,11 +63,18 @@ pub(crate) fn uncounted() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Limits }
 }
 
-/// A Bearer that opens nothing: the refusal, and the source's bucket after it was charged.
+/// A credential that opens nothing, or nothing any more in this minute.
 #[derive(Debug)]
 pub struct Refused {
     pub refusal: Refusal,
-    pub bucket: Bucket,
+    /// The plan that is used up, of a good credential.
+    pub account: Option<Account>,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { refusal, account: None }
+    }
 }
 
 /// Plans of orgs and buckets of sources, as this node counts them.
@@ -105,11 +115,11 @@ impl Quotas {
     /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.
     pub(crate) fn charged(&self, refusal: Refusal, origin: &Origin) -> Refused {
         if let Refusal::Unavailable { .. } = refusal {
-            return Refused { refusal, bucket: self.peek_source(origin) };
+            return refusal.into();
         }
         match self.sources.charge(origin.source_ip, origin.arrived) {
-            Ok(bucket) => Refused { refusal, bucket },
-            Err(bucket) => Refused { refusal: self.limited(bucket), bucket },
+            Ok(_) => refusal.into(),
+            Err(bucket) => self.limited(bucket).into(),
         }
     }
 
@@ -117,6 +127,16 @@ impl Quotas {
     #[must_use]
     pub fn charge_source(&self, refusal: Refusal, origin: &Origin) -> Refused {
         self.charged(refusal, origin)
+    }
+
+    /// Returns true if a credential of a source may be looked up.
+    pub(crate) fn may_look_up(&self, kind: LookUp, origin: &Origin) -> bool {
+        self.sources.may_look_up(kind, origin.source_ip, origin.arrived)
+    }
+
+    /// The same for the hash of a token or a cookie.
+    pub(crate) fn may_look_up_hash(&self, kind: LookUp, hash: &[u8; 32], origin: &Origin) -> bool {
+        self.sources.may_look_up_hash(kind, hash, origin.source_ip, origin.arrived)
     }
 
     /// True if limits can be counted at this moment.
@@ -161,6 +181,12 @@ impl Quotas {
     pub async fn charge_request(&self, ctx: &Ctx) -> Result<(), Refusal> {
         let charged = self.charge_invoker(ctx, Cost::Request).await;
         charged.inspect_err(|refusal| self.note_throttled(ctx, refusal))
+    }
+
+    /// Fails if it is known here that the plan has no request left.
+    pub(crate) fn spare(&self, account: &Account) -> Result<(), Refusal> {
+        let bucket = self.peek(account, Resource::Requests);
+        if bucket.remaining == 0 { Err(self.limited(bucket)) } else { Ok(()) }
     }
 
     /// Counts what an invoker's request costs, as far as [`Self::admit_invoker`] did not. Refuses
@@ -211,10 +237,7 @@ impl Quotas {
             let taken = tenant.take(Resource::Requests, *plan, self.base.clock.now());
             return taken.map(drop).map_err(|bucket| self.limited(bucket));
         };
-        let bucket = tenant.peek(Resource::Requests, *plan, self.limits_now());
-        if bucket.remaining == 0 {
-            return Err(self.limited(bucket));
-        }
+        self.spare(account)?;
         self.charge_shared(shared, tenant, *plan, cost).await
     }
 

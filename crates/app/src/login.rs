@@ -25,6 +25,7 @@ use crate::{
     access::Access,
     audit::Audit,
     base::Base,
+    caches::{Lifetime, NodeCache},
     ctx::Origin,
     foundation::Foundation,
     limits::{Quotas, Refused},
@@ -33,7 +34,8 @@ use crate::{
 
 /// Time for which a session is trusted without asking the store.
 const TRUSTED_FOR: Duration = Duration::from_secs(5);
-const MAX_PERSONS: u64 = 50_000;
+/// Bytes that a person takes, about.
+const PERSON_BYTES: usize = 2 << 10;
 
 /// Ways to log in, as the configuration has them.
 #[derive(Debug)]
@@ -93,7 +95,7 @@ impl Logins {
             admin_acr,
             attempts,
             outbound,
-            known: Cache::builder().max_capacity(MAX_PERSONS).time_to_live(TRUSTED_FOR).build(),
+            known: NodeCache::Persons.make(Lifetime::Whole(TRUSTED_FOR), |_, _| PERSON_BYTES),
         }
     }
 

@@ -17,7 +17,7 @@ mod request;
 pub use self::{
     client::{
         COMMAND_LINE, COMMAND_LINE_PATH, Client, ClientAuthentication, ClientGrant, ClientKind,
-        ClientRef, MAX_CLIENT_ID,
+        ClientRef, MAX_CLIENT_ID, MAX_CLIENT_KEYS,
     },
     code::{Code, CodeChallenge},
     error::{OAuthError, OAuthErrorCode},

@@ -6,7 +6,7 @@ use axum::{
     extract::FromRequestParts,
     http::{HeaderMap, header, request::Parts},
 };
-use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Stage};
+use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Refused, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
 use super::{Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access};
@@ -179,7 +179,12 @@ async fn authenticated(
         }
     };
     let authenticated = gateway.app.access.authenticate(token, purpose, &exchange.origin).await;
-    let session = authenticated.map_err(|refused| Outcome::from(refused.refusal))?;
+    let session = authenticated.map_err(|Refused { refusal, account }| {
+        if let Some(account) = account {
+            exchange.set_account(account);
+        }
+        Outcome::from(refusal)
+    })?;
     exchange.set_caller(&session);
     if let Some(recording) = exchange.origin.stages.traced() {
         recording.set_caller([

@@ -12,13 +12,15 @@ use tokio::time::timeout;
 
 use crate::{
     Outbound,
-    http_client::{JSON, accepting},
+    http_client::{JSON, ReadError, accepting},
     reach::Endpoint,
 };
 
 /// The time for one document.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// The time until the answer begins, so that servers which never answer hold a place for a short time.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_BYTES: usize = 64 << 10;
 
 /// A document, and for how many seconds its server says that it may be kept.
@@ -30,11 +32,17 @@ pub struct ClientDocument {
 
 /// The document cannot be had. Nothing that the server sent is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the metadata document of the client cannot be had")]
-pub struct NoClientDocument;
+pub enum NoClientDocument {
+    /// The server may give it another time.
+    #[error("the metadata document of the client cannot be had at this moment")]
+    Unreachable,
+    /// The server has none at this address.
+    #[error("there is no metadata document at the address of the client")]
+    Absent,
+}
 
 impl Outbound {
-    /// Fetches the metadata document of a client, once, within 5 seconds.
+    /// Fetches the metadata document of a client, once, within 5 seconds, of which the answer begins within 3.
     ///
     /// # Errors
     /// [`NoClientDocument`] for every status but 200, for what is larger than 64 KiB or no JSON object, and for
@@ -44,21 +52,35 @@ impl Outbound {
         endpoint: &Endpoint,
     ) -> Result<ClientDocument, NoClientDocument> {
         let fetched = timeout(FETCH_TIMEOUT, self.client_document(endpoint)).await;
-        fetched.ok().flatten().ok_or(NoClientDocument)
+        fetched.unwrap_or(Err(NoClientDocument::Unreachable))
     }
 
-    async fn client_document(&self, endpoint: &Endpoint) -> Option<ClientDocument> {
-        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT).ok()?;
-        let sent = client.send(Method::GET, endpoint.uri().ok()?, accepting(JSON), Vec::new());
-        let answer = sent.await.ok()?;
-        if answer.status() != StatusCode::OK || answer.is_encoded() {
-            return None;
+    async fn client_document(
+        &self,
+        endpoint: &Endpoint,
+    ) -> Result<ClientDocument, NoClientDocument> {
+        let absent = || NoClientDocument::Absent;
+        let client = self.client(endpoint.reach(), CONNECT_TIMEOUT).map_err(|_| absent())?;
+        let uri = endpoint.uri().map_err(|_| absent())?;
+        let sent = client.send(Method::GET, uri, accepting(JSON), Vec::new());
+        let Ok(Ok(answer)) = timeout(HEAD_TIMEOUT, sent).await else {
+            return Err(NoClientDocument::Unreachable);
+        };
+        let status = answer.status();
+        if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
+            return Err(NoClientDocument::Unreachable);
+        }
+        if status != StatusCode::OK || answer.is_encoded() {
+            return Err(absent());
         }
         let max_age = max_age(answer.headers());
-        let body = answer.read(MAX_BYTES).await.ok()?;
+        let body = answer.read(MAX_BYTES).await.map_err(|error| match error {
+            ReadError::Broken => NoClientDocument::Unreachable,
+            ReadError::TooLarge => NoClientDocument::Absent,
+        })?;
         let bounds = Bounds { string_bytes: MAX_BYTES, ..Bounds::REQUEST };
-        let document = json::parse(&body, bounds).ok().filter(Value::is_object)?;
-        Some(ClientDocument { document, max_age })
+        let document = json::parse(&body, bounds).ok().filter(Value::is_object);
+        Ok(ClientDocument { document: document.ok_or_else(absent)?, max_age })
     }
 }
 

@@ -42,11 +42,13 @@ use portcullis_store::{KnownToken, StoreError};
 use self::renewal::Due;
 use super::Access;
 use crate::{
+    caches::{Lifetime, NodeCache},
     ctx::{Ctx, Origin},
     limits::Refused,
     possession::{Possession, PresentedToken},
     session::Session,
     telemetry::counters,
+    tenants::{Account, sources::LookUp},
 };
 
 /// Time for which a verified token is trusted without asking the store: the bound for revocation
@@ -54,7 +56,8 @@ use crate::{
 pub(super) const TRUSTED_FOR: Duration = Duration::from_secs(5);
 /// The same while it is known that nothing changed about the callers of its org.
 const UNCHANGED_FOR: Duration = Duration::from_mins(1);
-const MAX_SESSIONS: u64 = 200_000;
+/// Bytes that a session takes, about.
+const SESSION_BYTES: usize = 2 << 10;
 
 /// Purpose that a Bearer is presented for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,11 +85,14 @@ impl Purpose {
 struct Rejected {
     refusal: Refusal,
     whose: Option<Box<(OrgId, Actor)>>,
+    /// The plan that is used up.
+    account: Option<Account>,
 }
 
 impl Rejected {
     fn of(caller: &Caller, refusal: Refusal) -> Self {
-        Self { refusal, whose: Some(Box::new((caller.org_id, Actor::of(caller)))) }
+        let whose = Some(Box::new((caller.org_id, Actor::of(caller))));
+        Self { refusal, whose, account: None }
     }
 }
 
@@ -98,7 +104,7 @@ impl From<StoreError> for Rejected {
 
 impl From<Refusal> for Rejected {
     fn from(refusal: Refusal) -> Self {
-        Self { refusal, whose: None }
+        Self { refusal, whose: None, account: None }
     }
 }
 
@@ -111,7 +117,7 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     pub(crate) fn new() -> Self {
-        let cache = Cache::builder().max_capacity(MAX_SESSIONS).time_to_live(UNCHANGED_FOR).build();
+        let cache = NodeCache::Sessions.make(Lifetime::Whole(UNCHANGED_FOR), |_, _| SESSION_BYTES);
         Self { cache, due: Due::default() }
     }
 }
@@ -178,7 +184,11 @@ impl Access {
     }
 
     /// Notes the no in the log of the org whose credential it was, and charges the source.
-    fn turned_away(&self, rejected: Rejected, origin: &Origin) -> Refused {
+    fn turned_away(&self, mut rejected: Rejected, origin: &Origin) -> Refused {
+        if let account @ Some(_) = rejected.account.take() {
+            let refusal = self.noted(EventType::RequestThrottled, rejected, origin);
+            return Refused { refusal, account };
+        }
         let refusal = self.noted(EventType::AuthRejected, rejected, origin);
         self.quotas.charged(refusal, origin)
     }
@@ -187,7 +197,7 @@ impl Access {
     fn noted(
         &self,
         kind: EventType,
-        Rejected { refusal, whose }: Rejected,
+        Rejected { refusal, whose, .. }: Rejected,
         origin: &Origin,
     ) -> Refusal {
         if let Some(whose) = whose {
@@ -205,6 +215,9 @@ impl Access {
     ) -> Result<Arc<Session>, Rejected> {
         let session = self.known_session(token.text, origin).await?.usable(purpose, origin)?;
         if session.key.is_some() || !matches!(token.possession, Possession::Bearer) {
+            if let Possession::Dpop(Some(_)) = token.possession {
+                self.spare(&session)?;
+            }
             // Boxed, so that tokens which are bound to no key carry no room for it.
             let possessed = Box::pin(self.possess(session.key, token, origin.arrived)).await;
             possessed.map_err(|refusal| {
@@ -215,6 +228,15 @@ impl Access {
         }
         self.note_use(&session, origin.arrived);
         Ok(session)
+    }
+
+    /// Rejects a token whose plan is known to be used up, before its proof is remembered, which is a write.
+    fn spare(&self, session: &Session) -> Result<(), Rejected> {
+        let account = session.account();
+        self.quotas.spare(&account).map_err(|refusal| Rejected {
+            account: Some(account),
+            ..Rejected::of(&session.caller, refusal)
+        })
     }
 
     /// The session of a token that was not revoked when it was last looked up.
@@ -239,12 +261,19 @@ impl Access {
                 return Ok(session);
             }
         }
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up_hash(LookUp::Token, hash.as_bytes(), origin) {
             return Err(Refusal::InvalidToken.into());
         }
         counters::token_looked_up();
         // Boxed, so that those who are known carry no room for it.
-        let session = Arc::new(Box::pin(self.look_up(&token, hash)).await?);
+        let session = Box::pin(self.look_up(&token, hash)).await.inspect_err(|rejected| {
+            // A store that failed says nothing about the token.
+            if rejected.refusal.http_status() < 500 {
+                self.quotas.sources.note_unknown(hash.as_bytes());
+            }
+        })?;
+        let session = Arc::new(session);
+        self.quotas.sources.note_live(hash.as_bytes());
         self.sessions.cache.insert(hash, Arc::clone(&session));
         Ok(session)
     }

@@ -135,7 +135,7 @@ impl Authorization {
             Ok(request) => request,
             Err(error) => return told(error),
         };
-        let client = match self.client(request.client_id()).await {
+        let client = match self.client(request.client_id(), origin).await {
             Ok(client) => client,
             Err(error) => return told(error),
         };

@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     authorization::{Client, ClientAuthentication, ClientRef, OAuthError},
-    clock::Timestamp,
     refusal::{Refusal, Unavailable},
     secret::Secret,
     trust::{ClientAssertion, KeySet, Rejection, SingleUse},
@@ -12,13 +11,14 @@ use portcullis_core::{
 use portcullis_upstream::Outbound;
 use tokio_util::task::TaskTracker;
 
-use super::{Authorization, TokenAnswer, TokenClient};
+use super::{Authorization, TokenAnswer, TokenClient, documents::Place};
 use crate::{
     access::{
         single_use::record_of,
         trust::{KeySource, keys::IssuerKeys},
     },
     ctx::Origin,
+    tenants::sources::LookUp,
 };
 
 /// A client of the configuration that proves itself with a key.
@@ -75,34 +75,37 @@ impl Authorization {
     }
 
     async fn proved_client(
-        &self,
+        self: &Arc<Self>,
         presented: PresentedClient,
         origin: &Origin,
     ) -> Result<TokenClient, TokenAnswer> {
         let PresentedClient { id, assertion } = presented;
         let Some(assertion) = assertion else {
-            return match id {
-                Some(id) if self.has_to_prove_itself(&id, origin.arrived) => {
-                    Err(OAuthError::unproved_client().into())
-                }
-                Some(id) => Ok(TokenClient::Public(id)),
-                None => Ok(TokenClient::Unnamed),
+            let Some(id) = id else { return Ok(TokenClient::Unnamed) };
+            return if self.has_to_prove_itself(&id, origin).await? {
+                Err(OAuthError::unproved_client().into())
+            } else {
+                Ok(TokenClient::Public(id))
             };
         };
         let assertion = ClientAssertion::parse(assertion.expose()).map_err(|_| unproved())?;
         if id.is_some_and(|id| id != assertion.client()) {
             return Err(OAuthError::client("client_id is not the client of the assertion").into());
         }
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(unproved().into());
         }
         let id = assertion.client();
         let (client, once) = match self.confidential.0.get(id) {
-            Some((client, keys)) => (client.clone(), self.checked(&assertion, keys, origin).await?),
+            Some((client, keys)) => {
+                (client.clone(), self.checked(&assertion, keys, None, origin).await?)
+            }
             None if Client::is_document_url(id) => {
-                let of_document = self.documents.keys_of(id, origin.arrived).await?;
-                let once = self.checked(&assertion, &of_document.keys, origin).await?;
-                (of_document.client, once)
+                let this = Arc::clone(self);
+                let from = origin.clone();
+                // A place is held for as long as the fetch that it is for, whether the client hangs up or not.
+                let work = async move { this.proved_by_document(&assertion, &from).await };
+                self.base.uncancelled(work).await??
             }
             None => return Err(unproved().into()),
         };
@@ -113,28 +116,62 @@ impl Authorization {
         Ok(TokenClient::Proved(client))
     }
 
-    /// Returns true for a client that is known to have a key. The metadata documents of others are not fetched
-    /// for it: what they were granted says whether they had one at the consent.
-    fn has_to_prove_itself(&self, id: &str, now: Timestamp) -> bool {
-        let by_key = |client: Client| *client.authentication() != ClientAuthentication::None;
-        self.confidential.has(id) || self.documents.find_loaded(id, now).is_some_and(by_key)
+    /// Returns true for a client that has a key. One with a metadata document is never taken for public while
+    /// the document cannot be had.
+    async fn has_to_prove_itself(&self, id: &str, origin: &Origin) -> Result<bool, TokenAnswer> {
+        if self.confidential.has(id) || !Client::is_document_url(id) {
+            return Ok(self.confidential.has(id));
+        }
+        if !self.quotas.may_look_up(LookUp::Assertion, origin) {
+            return Err(unproved().into());
+        }
+        let fetched = self.documents.fetched(id, origin).await?;
+        Ok(*fetched.client()?.authentication() != ClientAuthentication::None)
+    }
+
+    /// The client of an assertion that is signed with a key of its metadata document.
+    async fn proved_by_document(
+        &self,
+        assertion: &ClientAssertion,
+        origin: &Origin,
+    ) -> Result<(ClientRef, SingleUse), TokenAnswer> {
+        let fetched = self.documents.fetched(assertion.client(), origin).await?;
+        let client = fetched.client()?;
+        let once = self.checked(assertion, fetched.keys()?, Some(client), origin).await?;
+        Ok((client.reference().clone(), once))
+    }
+
+    /// The place that is needed to fetch keys.
+    async fn place(
+        &self,
+        described: Option<&Client>,
+        origin: &Origin,
+    ) -> Result<Option<Place>, OAuthError> {
+        match described {
+            Some(client) => self.documents.place_for_keys(client, origin).await,
+            None => Ok(None),
+        }
     }
 
     /// Checks an assertion with the keys of its client that are known, or with newer ones if it is of none of
-    /// these.
+    /// these, which takes a place if they are those of a client that describes itself.
     async fn checked(
         &self,
         assertion: &ClientAssertion,
         keys: &IssuerKeys,
+        described: Option<&Client>,
         origin: &Origin,
     ) -> Result<SingleUse, TokenAnswer> {
         let now = origin.arrived;
         let recipient = self.access.recipient()?;
         let unreachable = || Refusal::Unavailable { reason: Unavailable::IssuerKeys };
         let check = |keys: &KeySet| assertion.check(keys, &recipient, now);
+        let turn = if keys.is_fresh(now) { None } else { self.place(described, origin).await? };
         let known = keys.current(now).await.ok_or_else(unreachable)?;
+        drop(turn);
         let checked = match check(&known) {
             Err(rejection) if assertion.may_be_of_newer_keys(&rejection) => {
+                let _turn = self.place(described, origin).await?;
                 let newer = keys.newer_than(&known, now).await.ok_or_else(unreachable)?;
                 check(&newer)
             }

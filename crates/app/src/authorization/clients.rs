@@ -6,14 +6,15 @@ use portcullis_core::{
 };
 
 use super::Authorization;
+use crate::ctx::Origin;
 
 impl Authorization {
     /// The client of this id: one of the configuration, one that was registered, or one that describes itself at
     /// the address that is its id.
     ///
     /// # Errors
-    /// `invalid_client`.
-    pub(super) async fn client(&self, id: &str) -> Result<Client, OAuthError> {
+    /// `invalid_client`, what is wrong with its document, and `temporarily_unavailable`.
+    pub(super) async fn client(&self, id: &str, origin: &Origin) -> Result<Client, OAuthError> {
         if let Some(declared) = self.declared.iter().find(|it| it.reference().id == id) {
             return Ok(declared.clone());
         }
@@ -21,7 +22,7 @@ impl Authorization {
             return self.registered(id)?.client();
         }
         if Client::is_document_url(id) {
-            return self.documents.client(id, self.base.now()).await;
+            return self.documents.fetched(id, origin).await?.client().cloned();
         }
         Err(unknown())
     }

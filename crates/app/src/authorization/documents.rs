@@ -1,31 +1,43 @@
 //! Clients that describe themselves in a document (Client ID Metadata Documents).
 //!
-//! **Invariant:** whatever strangers ask for, a node fetches only so many documents at once, and one that it has,
-//! or could not have, not again within five minutes, or one.
+//! **Invariant:** whatever strangers ask for, a node fetches only so many documents at once of a source and of
+//! a host, and one that it has, or could not have, not again within five minutes, or one. What is kept of them
+//! is what is used, and has a bound in bytes. Clients to which somebody consented have places and memory of
+//! their own.
 
-use std::{sync::Arc, time::Duration};
+mod places;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use moka::sync::Cache;
 use portcullis_core::{
-    authorization::{Client, ClientAuthentication, ClientRef, OAuthError, OAuthErrorCode},
+    authorization::{Client, ClientAuthentication, OAuthError, OAuthErrorCode},
     clock::Timestamp,
     trust::KeySet,
 };
-use portcullis_upstream::{Endpoint, KeyLocation, Outbound, SettingsError};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio_util::task::TaskTracker;
+use portcullis_upstream::{Endpoint, KeyLocation, NoClientDocument, Outbound, SettingsError};
+use tokio::sync::watch;
 
-use crate::access::trust::{KeySource, keys::IssuerKeys};
+pub(super) use self::places::Place;
+use self::places::{Places, host};
+use crate::{
+    access::trust::{KeySource, keys::IssuerKeys},
+    base::Base,
+    caches::{Lifetime, NodeCache},
+    ctx::Origin,
+};
 
-/// Documents that are kept; the least used are forgotten first.
-const MOST: u64 = 2_000;
-/// Seconds for which a document is kept at least, and at most.
+/// Seconds for which a document is kept at least, and at most if somebody consented to its client.
 const SHORTEST: i64 = 5 * 60;
 const LONGEST: i64 = 24 * 60 * 60;
 /// Seconds for which a failure is kept.
 const FAILED: i64 = 60;
-/// Documents that are fetched at once.
-const AT_ONCE: usize = 16;
+/// Seconds for which an old document of a client with a consent serves while its server cannot be reached.
+const STALE: i64 = 24 * 60 * 60;
 
 /// Rules by which documents are fetched.
 #[derive(Debug)]
@@ -40,127 +52,249 @@ pub struct DocumentRules {
 /// Documents that were fetched.
 #[derive(Debug)]
 pub(super) struct Documents {
+    base: Arc<Base>,
     rules: DocumentRules,
-    known: Cache<String, Arc<FetchedClient>>,
-    fetching: Semaphore,
-    tasks: TaskTracker,
+    consented: DocumentGroup,
+    others: DocumentGroup,
+    /// The result of each fetch that is under way, by its document.
+    under_way: Mutex<HashMap<String, Awaited>>,
 }
 
+/// The result of a fetch, once it is there.
+type Awaited = watch::Receiver<Option<Arc<FetchedClient>>>;
+
+/// Clients to which somebody consented, or all others.
 #[derive(Debug)]
-struct FetchedClient {
+struct DocumentGroup {
+    known: Cache<String, Arc<FetchedClient>>,
+    places: Places,
+    /// Seconds for which a document is kept at most, and for which an old one serves after that.
+    longest: i64,
+    stale: i64,
+}
+
+/// A client as its document described it.
+#[derive(Debug, Clone)]
+pub(super) struct FetchedClient {
     client: Result<Client, OAuthError>,
     /// The keys that it proves itself with, where it does.
     keys: Option<IssuerKeys>,
     until: Timestamp,
+    /// Moment until which it serves while its server cannot be reached.
+    stale_until: Timestamp,
 }
 
-/// A client that proves itself with keys, while they may be fetched.
-pub(super) struct DocumentKeys<'a> {
-    pub(super) client: ClientRef,
-    pub(super) keys: IssuerKeys,
-    _turn: SemaphorePermit<'a>,
+impl DocumentGroup {
+    fn new(cache: NodeCache, longest: i64, stale: i64) -> Self {
+        let lifetime = Lifetime::Whole(Duration::from_secs((longest + stale).unsigned_abs()));
+        let weight = |id: &String, known: &Arc<FetchedClient>| {
+            id.len() + 200 + known.client.as_ref().map_or(0, Client::weight)
+        };
+        Self { known: cache.make(lifetime, weight), places: Places::new(), longest, stale }
+    }
 }
 
-/// Name of all these clients among those whose keys are fetched: strangers choose their ids.
-const KEYS_OF: &str = "clients with a metadata document";
+impl FetchedClient {
+    /// A client whose document cannot be used.
+    fn failed(error: OAuthError, now: Timestamp) -> Self {
+        let until = now.plus_seconds(FAILED);
+        Self { client: Err(error), keys: None, until, stale_until: until }
+    }
+
+    /// A client whose document cannot be had: as an `old` one describes it, while that may serve.
+    fn without_document(error: NoClientDocument, old: Option<&Self>, now: Timestamp) -> Self {
+        match (error, old) {
+            (NoClientDocument::Absent, _) => {
+                Self::failed(OAuthError::client(error.to_string()), now)
+            }
+            (NoClientDocument::Unreachable, Some(old)) if old.may_be_stale(now) => {
+                let until = now.plus_seconds(FAILED).min(old.stale_until);
+                Self { until, ..old.clone() }
+            }
+            (NoClientDocument::Unreachable, _) => Self::failed(unavailable(error.to_string()), now),
+        }
+    }
+
+    /// Returns true if it serves while a new document cannot be had.
+    fn may_be_stale(&self, now: Timestamp) -> bool {
+        self.client.is_ok() && now < self.stale_until
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// What is wrong with its document, or why it cannot be had.
+    pub(super) fn client(&self) -> Result<&Client, OAuthError> {
+        self.client.as_ref().map_err(OAuthError::clone)
+    }
+
+    /// The keys that the client proves itself with.
+    ///
+    /// # Errors
+    /// As [`Self::client`], and `invalid_client` if the document names none.
+    pub(super) fn keys(&self) -> Result<&IssuerKeys, OAuthError> {
+        self.client()?;
+        let told = "the metadata document of the client names no keys";
+        self.keys.as_ref().ok_or_else(|| OAuthError::client(told))
+    }
+}
 
 impl Documents {
-    pub(super) fn new(rules: DocumentRules, tasks: TaskTracker) -> Self {
-        let life = Duration::from_secs(LONGEST.unsigned_abs());
-        let known = Cache::builder().max_capacity(MOST).time_to_live(life).build();
-        Self { rules, known, fetching: Semaphore::new(AT_ONCE), tasks }
+    pub(super) fn new(rules: DocumentRules, base: &Arc<Base>) -> Arc<Self> {
+        Arc::new(Self {
+            base: Arc::clone(base),
+            rules,
+            consented: DocumentGroup::new(NodeCache::ConsentedDocuments, LONGEST, STALE),
+            others: DocumentGroup::new(NodeCache::OtherDocuments, SHORTEST, 0),
+            under_way: Mutex::default(),
+        })
+    }
+
+    /// The client whose document is known here at this moment; nothing is fetched.
+    pub(super) fn find_loaded(&self, id: &str, now: Timestamp) -> Option<Client> {
+        self.fresh(id, now)?.client.clone().ok()
     }
 
     /// The client whose document stands at `id`.
     ///
     /// # Errors
-    /// `invalid_client` for an address that is not allowed or cannot be had, and what is wrong with the document.
-    /// `temporarily_unavailable` while too many are fetched.
-    pub(super) async fn client(&self, id: &str, now: Timestamp) -> Result<Client, OAuthError> {
-        self.fetched(id, now).await?.client.clone()
-    }
-
-    /// The client whose document is known here at this moment; nothing is fetched.
-    pub(super) fn find_loaded(&self, id: &str, now: Timestamp) -> Option<Client> {
-        let known = self.known.get(id).filter(|known| now < known.until)?;
-        known.client.clone().ok()
-    }
-
-    /// The keys of the client whose document stands at `id`.
-    ///
-    /// # Errors
-    /// As [`Self::client`], and `invalid_client` if the document names no keys.
-    pub(super) async fn keys_of(
-        &self,
+    /// `invalid_client` for an address that is not allowed. `temporarily_unavailable` while too many documents
+    /// are fetched for `origin`, or from the host.
+    pub(super) async fn fetched(
+        self: &Arc<Self>,
         id: &str,
-        now: Timestamp,
-    ) -> Result<DocumentKeys<'_>, OAuthError> {
-        let fetched = self.fetched(id, now).await?;
-        let client = fetched.client.as_ref().map_err(OAuthError::clone)?.reference().clone();
-        let told = "the metadata document of the client names no keys";
-        let keys = fetched.keys.clone().ok_or_else(|| OAuthError::client(told))?;
-        let turn = self.fetching.try_acquire().map_err(|_| busy())?;
-        Ok(DocumentKeys { client, keys, _turn: turn })
-    }
-
-    async fn fetched(&self, id: &str, now: Timestamp) -> Result<Arc<FetchedClient>, OAuthError> {
+        origin: &Origin,
+    ) -> Result<Arc<FetchedClient>, OAuthError> {
         if !self.is_allowed(id) {
             let told = "the operator of this gateway does not allow this client";
             return Err(OAuthError::client(told));
         }
-        if let Some(known) = self.known.get(id).filter(|known| now < known.until) {
+        if let Some(known) = self.fresh(id, origin.arrived) {
             return Ok(known);
         }
-        let _turn = self.fetching.try_acquire().map_err(|_| busy())?;
-        let known = Arc::new(self.fetch(id, now).await);
-        self.known.insert(id.to_owned(), Arc::clone(&known));
-        Ok(known)
+        let mut awaited = self.under_way().get(id).cloned();
+        if awaited.is_none() {
+            let is_consented = self.is_consented(id).await?;
+            awaited = self.begin(id, is_consented, origin);
+        }
+        let fetched = match &mut awaited {
+            // An error is a fetch that ended without a result: the node is about to stop.
+            Some(awaited) => awaited.wait_for(Option::is_some).await.ok().and_then(|it| it.clone()),
+            None => self.stale(id, origin.arrived),
+        };
+        fetched.ok_or_else(busy)
     }
 
-    async fn fetch(&self, id: &str, now: Timestamp) -> FetchedClient {
-        let unreadable = || OAuthError::client("the metadata document of the client cannot be had");
-        let failed = |error| {
-            let until = now.plus_seconds(FAILED);
-            FetchedClient { client: Err(error), keys: None, until }
+    /// A place to fetch keys of a client from the address in its document; `None` if they stand in it.
+    ///
+    /// # Errors
+    /// `temporarily_unavailable` while there is none.
+    pub(super) async fn place_for_keys(
+        &self,
+        client: &Client,
+        origin: &Origin,
+    ) -> Result<Option<Place>, OAuthError> {
+        let ClientAuthentication::PublishedKeys(address) = client.authentication() else {
+            return Ok(None);
         };
-        let Ok(endpoint) = self.endpoint(id) else { return failed(unreadable()) };
-        let Ok(fetched) = self.rules.outbound.fetch_client_document(&endpoint).await else {
-            return failed(unreadable());
+        let group = self.group(self.is_consented(&client.reference().id).await?);
+        group.places.take(origin.source_ip, address).map(Some).ok_or_else(busy)
+    }
+
+    async fn is_consented(&self, id: &str) -> Result<bool, OAuthError> {
+        self.base.store.is_consented(id).await.map_err(|error| {
+            error.log();
+            busy()
+        })
+    }
+
+    const fn group(&self, is_consented: bool) -> &DocumentGroup {
+        if is_consented { &self.consented } else { &self.others }
+    }
+
+    fn known(&self, id: &str) -> impl Iterator<Item = Arc<FetchedClient>> {
+        [&self.consented, &self.others].into_iter().filter_map(move |it| it.known.get(id))
+    }
+
+    fn fresh(&self, id: &str, now: Timestamp) -> Option<Arc<FetchedClient>> {
+        self.known(id).find(|known| now < known.until)
+    }
+
+    /// An old document that serves while a new one cannot be had.
+    fn stale(&self, id: &str, now: Timestamp) -> Option<Arc<FetchedClient>> {
+        self.known(id).find(|known| known.may_be_stale(now))
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, HashMap<String, Awaited>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to fetch a document on a task of its own, which does not end with the request that asks for it.
+    /// `None` if there is no place for it.
+    fn begin(self: &Arc<Self>, id: &str, is_consented: bool, origin: &Origin) -> Option<Awaited> {
+        let mut under_way = self.under_way();
+        if let Some(awaited) = under_way.get(id) {
+            return Some(awaited.clone());
+        }
+        let place = self.group(is_consented).places.take(origin.source_ip, id)?;
+        let (tell, awaited) = watch::channel(None);
+        under_way.insert(id.to_owned(), awaited.clone());
+        let fetch = Fetch { documents: Arc::clone(self), id: id.to_owned(), _place: place };
+        let now = origin.arrived;
+        self.base.spawn(async move {
+            let known = fetch.run(is_consented, now).await;
+            drop(fetch);
+            let _ = tell.send(Some(known));
+        });
+        Some(awaited)
+    }
+
+    async fn fetch(&self, id: &str, group: &DocumentGroup, now: Timestamp) -> FetchedClient {
+        let fetched = match self.endpoint(id) {
+            Ok(endpoint) => self.rules.outbound.fetch_client_document(&endpoint).await,
+            Err(_) => Err(NoClientDocument::Absent),
+        };
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(error) => {
+                return FetchedClient::without_document(error, self.stale(id, now).as_deref(), now);
+            }
         };
         let described = Client::of_document(id, &fetched.document);
         match described.and_then(|client| Ok((self.keys(&client)?, client))) {
             Ok((keys, client)) => {
-                let life = fetched.max_age.unwrap_or(SHORTEST).clamp(SHORTEST, LONGEST);
-                FetchedClient { client: Ok(client), keys, until: now.plus_seconds(life) }
+                let life = fetched.max_age.unwrap_or(SHORTEST).clamp(SHORTEST, group.longest);
+                let until = now.plus_seconds(life);
+                let stale_until = until.plus_seconds(group.stale);
+                FetchedClient { client: Ok(client), keys, until, stale_until }
             }
-            Err(error) => failed(error),
+            Err(error) => FetchedClient::failed(error, now),
         }
     }
 
     /// The keys that a client proves itself with. Those at an address are fetched when they are needed.
     fn keys(&self, client: &Client) -> Result<Option<IssuerKeys>, OAuthError> {
-        let source = match client.authentication() {
-            ClientAuthentication::None => return Ok(None),
+        let outbound = self.rules.outbound.clone();
+        let tasks = self.base.tasks.clone();
+        match client.authentication() {
+            ClientAuthentication::None => Ok(None),
             ClientAuthentication::Keys(keys) => {
-                KeySet::parse(keys.to_string().as_bytes()).map(KeySource::Static).ok()
+                let keys = KeySource::Static(KeySet::of_registered(keys));
+                Ok(Some(IssuerKeys::new(String::new(), keys, outbound, tasks)))
             }
             ClientAuthentication::PublishedKeys(address) => {
-                let location = self.endpoint(address).map(KeyLocation::Jwks).ok();
-                location.map(|location| KeySource::Published { location, stale_seconds: 0 })
+                let told =
+                    "the keys of the client are at an address that this gateway does not go to";
+                let wrong = |_| OAuthError::new(OAuthErrorCode::InvalidClientMetadata, told);
+                let location = self.endpoint(address).map(KeyLocation::Jwks).map_err(wrong)?;
+                Ok(Some(IssuerKeys::of_client(location, outbound, tasks)))
             }
-        };
-        let told = "the keys of the client are at an address that this gateway does not go to";
-        let wrong = || OAuthError::new(OAuthErrorCode::InvalidClientMetadata, told);
-        let Self { rules: DocumentRules { outbound, .. }, tasks, .. } = self;
-        let source = source.ok_or_else(wrong)?;
-        Ok(Some(IssuerKeys::new(KEYS_OF.to_owned(), source, outbound.clone(), tasks.clone())))
+        }
     }
 
     fn endpoint(&self, id: &str) -> Result<Endpoint, SettingsError> {
-        // An address that comes here is written as a parser would write it, and names no user.
-        let host = id.strip_prefix("https://").and_then(|rest| rest.split(['/', ':']).next());
         let is_private =
-            host.is_some_and(|host| self.rules.private_hosts.iter().any(|it| it == host));
+            host(id).is_some_and(|host| self.rules.private_hosts.iter().any(|it| it == host));
         if is_private { Endpoint::allowed(id) } else { Endpoint::public(id) }
     }
 
@@ -173,7 +307,66 @@ impl Documents {
     }
 }
 
+/// A fetch under way. Dropped, also by a panic, it lets the next one begin.
+struct Fetch {
+    documents: Arc<Documents>,
+    id: String,
+    _place: Place,
+}
+
+impl Fetch {
+    async fn run(&self, is_consented: bool, now: Timestamp) -> Arc<FetchedClient> {
+        let Self { documents, id, .. } = self;
+        let group = documents.group(is_consented);
+        let known = Arc::new(documents.fetch(id, group, now).await);
+        group.known.insert(id.clone(), Arc::clone(&known));
+        known
+    }
+}
+
+impl Drop for Fetch {
+    fn drop(&mut self) {
+        self.documents.under_way().remove(&self.id);
+    }
+}
+
 fn busy() -> OAuthError {
-    let told = "too many clients are looked up at this moment";
+    unavailable("too many clients are looked up at this moment")
+}
+
+fn unavailable(told: impl Into<String>) -> OAuthError {
     OAuthError::new(OAuthErrorCode::TemporarilyUnavailable, told)
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::authorization::{ClientKind, RedirectUri};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+
+    #[test]
+    fn an_old_document_serves_while_its_server_cannot_be_reached_and_not_after_a_day() {
+        let uri = RedirectUri::parse("https://app.example/cb").unwrap();
+        let id = "https://app.example/client.json".to_owned();
+        let client = Client::new(id, ClientKind::MetadataDocument, None, vec![uri]).unwrap();
+        let stale_until = NOW.plus_seconds(STALE);
+        let old = FetchedClient { client: Ok(client), keys: None, until: NOW, stale_until };
+        let later = |seconds| NOW.plus_seconds(seconds);
+        let (unreachable, absent) = (NoClientDocument::Unreachable, NoClientDocument::Absent);
+        let unavailable = Some(OAuthErrorCode::TemporarilyUnavailable);
+        for (error, old, seconds, code, kept) in [
+            (unreachable, Some(&old), 0, None, FAILED),
+            (unreachable, Some(&old), STALE - 10, None, 10),
+            (unreachable, Some(&old), STALE, unavailable, FAILED),
+            (unreachable, None, 0, unavailable, FAILED),
+            (absent, Some(&old), 0, Some(OAuthErrorCode::InvalidClient), FAILED),
+        ] {
+            let known = FetchedClient::without_document(error, old, later(seconds));
+
+            let told = known.client().err().map(|error| error.code);
+            assert_eq!((told, known.until), (code, later(seconds + kept)), "{error:?} {seconds}");
+        }
+    }
 }

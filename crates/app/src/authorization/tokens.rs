@@ -27,7 +27,7 @@ use crate::{
         },
     },
     ctx::{Ctx, Origin},
-    tenants::Account,
+    tenants::{Account, sources::LookUp},
 };
 
 /// The request of a client that has a code.
@@ -153,7 +153,7 @@ impl Authorization {
         let client = self.client_name_of(request.client.id()?)?;
         let face = request.resource.as_deref().map(|it| self.face_of(it)).transpose()?;
         let hash = Code::hash_of(request.code.expose()).ok_or_else(unknown_grant)?;
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Code, origin) {
             return Err(unknown_grant().into());
         }
         let found = self.base.store.find_code(&hash).await.map_err(Refusal::from)?;
@@ -173,7 +173,6 @@ impl Authorization {
             && code.dpop_jkt.is_none_or(|bound| key == Some(bound))
             && same_address
             && code.challenge.is_met_by(request.verifier.expose())
-            && self.still_returns_to(&code)
             && self.base.now() < code.expires_at;
         if !is_bound {
             self.note_refused(&code, origin);
@@ -182,6 +181,10 @@ impl Authorization {
         if code.granted.by_key && !request.client.is_proved() {
             self.note_refused(&code, origin);
             return Err(OAuthError::unproved_client().into());
+        }
+        if !self.still_returns_to(&code) {
+            self.note_refused(&code, origin);
+            return Err(unknown_grant().into());
         }
         if face.is_some_and(|face| face != code.granted.face) {
             self.note_refused(&code, origin);
@@ -326,7 +329,7 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<Option<KnownToken>, Refusal> {
         let Ok(token) = Token::parse(token.expose()) else { return Ok(None) };
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Token, origin) {
             return Ok(None);
         }
         let found = self.base.store.find_token_by_hash(&token.hash()).await?;

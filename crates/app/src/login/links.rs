@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::LoginLink;
 
 use super::{Logins, OpenedSession, sessions::ProvedPerson};
-use crate::{ctx::Origin, limits::Refused};
+use crate::{ctx::Origin, limits::Refused, tenants::sources::LookUp};
 
 /// Refusal of a link that logs no person in.
 const WORTHLESS: Refusal = Refusal::InvalidCredential { check: CredentialCheck::Replay };
@@ -37,7 +37,7 @@ impl Logins {
         secret: &BrowserSecret,
         origin: &Origin,
     ) -> Result<Option<(String, String)>, Refusal> {
-        if !self.links || !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.links || !self.quotas.may_look_up(LookUp::Code, origin) {
             return Ok(None);
         }
         let store = &self.base.store;
@@ -56,7 +56,7 @@ impl Logins {
         replaced: Option<BrowserSecret>,
         origin: &Origin,
     ) -> Result<Option<OpenedSession>, Refused> {
-        let may = self.quotas.sources.may_look_up(origin.source_ip, origin.arrived);
+        let may = self.quotas.may_look_up(LookUp::Code, origin);
         let opened = if self.links && may {
             let this = Arc::clone(self);
             let from = origin.clone();

@@ -24,7 +24,7 @@ use super::{
     person::Person,
     sessions::ProvedPerson,
 };
-use crate::{access::single_use::record_of, ctx::Origin};
+use crate::{access::single_use::record_of, ctx::Origin, tenants::sources::LookUp};
 
 /// A login that has begun.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl Logins {
         replaced: Option<BrowserSecret>,
         origin: &Origin,
     ) -> Result<OpenedSession, LoginFailure> {
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Code, origin) {
             return Err(self.charged_for(LoginError::Stale, origin));
         }
         let Some((attempt, callback)) = self.attempt_of(query, sealed, origin) else {

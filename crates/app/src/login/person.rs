@@ -19,7 +19,7 @@ use crate::{
     ctx::{Ctx, Origin},
     limits::Refused,
     session::Session,
-    tenants::Account,
+    tenants::{Account, sources::LookUp},
 };
 
 /// Seconds between two notes that a session was seen.
@@ -161,17 +161,21 @@ impl Logins {
         {
             return Ok((person.session.ends_at > origin.arrived).then_some(person));
         }
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up_hash(LookUp::Cookie, &hash, origin) {
             return Ok(None);
         }
         let asked = Instant::now();
         let looked_up = self.quotas.tenants.now();
-        let Some(session) = self.base.store.find_session_by_hash(&hash).await? else {
-            return Ok(None);
+        let person = match self.base.store.find_session_by_hash(&hash).await? {
+            Some(session) => self.living(session, looked_up, asked).await?,
+            None => None,
         };
-        let person = self.living(session, looked_up, asked).await?;
-        if let Some(person) = &person {
-            self.known.insert(hash, Arc::clone(person));
+        match &person {
+            Some(person) => {
+                self.quotas.sources.note_live(&hash);
+                self.known.insert(hash, Arc::clone(person));
+            }
+            None => self.quotas.sources.note_unknown(&hash),
         }
         Ok(person)
     }

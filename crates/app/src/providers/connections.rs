@@ -23,14 +23,18 @@ use super::{
     credentials::{CredentialPlace, Marked as _},
     tool_lists::ToolLists,
 };
-use crate::catalogue::{
-    connection::{Connection, Fitness, Live, Reachable, Route, own_route},
-    provider::Provider,
+use crate::{
+    caches::{Lifetime, NodeCache},
+    catalogue::{
+        connection::{Connection, Fitness, Live, Reachable, Route, own_route},
+        provider::Provider,
+    },
 };
 
 /// Time for which an unused connection is kept in memory.
 const IDLE: Duration = Duration::from_mins(10);
-const MAX_CONNECTIONS: u64 = 100_000;
+/// Bytes that a connection takes, about.
+const CONNECTION_BYTES: usize = 1 << 10;
 
 /// Connections with credentials of their own that this node has in memory.
 #[derive(Debug)]
@@ -41,7 +45,7 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn new() -> Self {
-        let known = Cache::builder().max_capacity(MAX_CONNECTIONS).time_to_idle(IDLE).build();
+        let known = NodeCache::Connections.make(Lifetime::Unused(IDLE), |_, _| CONNECTION_BYTES);
         Self { known, tool_lists: ToolLists::new() }
     }
 

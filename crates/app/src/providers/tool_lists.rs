@@ -18,14 +18,14 @@ use super::{
     Providers,
     connect::refresh::{Reason, Renewal},
 };
-use crate::catalogue::{
-    connection::{Connection, Live, OwnRoute, ToolMap},
-    freshness::Unlisted,
-    provider::Provider,
+use crate::{
+    caches::{Lifetime, NodeCache},
+    catalogue::{
+        connection::{Connection, Live, OwnRoute, ToolMap},
+        freshness::Unlisted,
+        provider::Provider,
+    },
 };
-
-/// Bytes of definitions whose compiled form is kept in memory, whether a connection uses it or not.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// Compiled lists by org, provider and digest.
 #[derive(Debug)]
@@ -36,13 +36,12 @@ pub(crate) struct ToolLists(Cache<(OrgId, String, String), Compiled>);
 struct Compiled {
     tools: Arc<ToolMap>,
     /// The length of its definitions.
-    bytes: u32,
+    bytes: usize,
 }
 
 impl ToolLists {
     pub(super) fn new() -> Self {
-        let lists = Cache::builder().max_capacity(MAX_BYTES);
-        Self(lists.weigher(|_, list: &Compiled| list.bytes.max(1)).build())
+        Self(NodeCache::ToolLists.make(Lifetime::Unbounded, |_, list: &Compiled| list.bytes))
     }
 }
 
@@ -89,7 +88,6 @@ impl Providers {
         let tools = self.tools.compiled(provider, Some(org), definitions).await;
         let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
         let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.connections.tool_lists.0.insert(key, Compiled { tools: Arc::clone(&map), bytes });
         if provider.learned(&tools, || self.connections.listed_of(provider)) {
             // Validating policies takes milliseconds: not on a thread that serves requests.

@@ -1,7 +1,10 @@
 //! Callers without a valid token, counted by where they come from.
 //!
-//! Only requests without a valid token are charged, so a bad neighbour behind the same NAT cannot
-//! lock out valid tokens.
+//! **Invariant:** only requests without a valid token are charged, and what a source may still look up when it
+//! has used up its requests is counted for each kind of credential. So a bad neighbour behind the same NAT locks
+//! out neither tokens and sessions that this node knew within the hour, which are looked up always, nor new
+//! tokens, whatever it makes up of other kinds. What all sources together look up beyond their requests has a
+//! bound.
 
 use std::{
     net::{IpAddr, Ipv6Addr},
@@ -16,17 +19,60 @@ use portcullis_core::{
 };
 
 use super::Counter;
+use crate::caches::{Lifetime, NodeCache};
 
-/// Remembered sources; the least used are forgotten first.
-const MAX_SOURCES: u64 = 100_000;
-/// Look-ups of unknown tokens, and bodies of unknown callers, that an exhausted source may still
-/// cause in a window.
+/// Look-ups of a kind that an exhausted source may cause in a window, while the node has some left.
+const SHARE: u32 = 1_200;
+/// Look-ups of a kind that all exhausted sources may cause in a window.
+const OF_ALL: u32 = 6_000;
+/// Look-ups of a kind, and bodies of unknown callers, that an exhausted source may cause in a window
+/// in any case.
 const TRICKLE: u32 = 10;
+/// Bytes that a source and a hash take, about.
+const SOURCE_BYTES: usize = 256;
+const HASH_BYTES: usize = 128;
+/// Time for which a valid token or cookie is remembered, and an unknown one.
+const LIVE_FOR: Duration = Duration::from_hours(1);
+const UNKNOWN_FOR: Duration = Duration::from_mins(1);
+
+/// Kind of a credential that is looked up. Each has look-ups of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LookUp {
+    /// A token, whose checksum was right.
+    Token,
+    /// The cookie of a browser session.
+    Cookie,
+    /// A code, a state or a link: good for one use.
+    Code,
+    /// A signed assertion.
+    Assertion,
+}
+
+/// Look-ups in a window, by kind.
+#[derive(Debug, Default)]
+struct LookUps {
+    tokens: Counter,
+    cookies: Counter,
+    codes: Counter,
+    assertions: Counter,
+}
+
+impl LookUps {
+    const fn of(&self, kind: LookUp) -> &Counter {
+        match kind {
+            LookUp::Token => &self.tokens,
+            LookUp::Cookie => &self.cookies,
+            LookUp::Code => &self.codes,
+            LookUp::Assertion => &self.assertions,
+        }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Source {
     failed: Counter,
-    trickle: Counter,
+    look_ups: LookUps,
+    trickle: LookUps,
     bodies: Counter,
 }
 
@@ -34,13 +80,23 @@ struct Source {
 #[derive(Debug)]
 pub(crate) struct Sources {
     known: Cache<IpAddr, Arc<Source>>,
+    /// Look-ups of all exhausted sources.
+    look_ups: LookUps,
+    /// Hashes that were valid, and that were unknown, when they were looked up last.
+    live: Cache<[u8; 32], ()>,
+    unknown: Cache<[u8; 32], ()>,
 }
 
 impl Sources {
     pub(crate) fn new() -> Self {
-        let known =
-            Cache::builder().max_capacity(MAX_SOURCES).time_to_idle(Duration::from_mins(2)).build();
-        Self { known }
+        let (idle, live) = (Lifetime::Unused(Duration::from_mins(2)), Lifetime::Unused(LIVE_FOR));
+        Self {
+            known: NodeCache::Sources.make(idle, |_, _| SOURCE_BYTES),
+            look_ups: LookUps::default(),
+            live: NodeCache::LiveSecrets.make(live, |_, &()| HASH_BYTES),
+            unknown: NodeCache::UnknownSecrets
+                .make(Lifetime::Whole(UNKNOWN_FOR), |_, &()| HASH_BYTES),
+        }
     }
 
     fn source(&self, address: IpAddr) -> Arc<Source> {
@@ -63,13 +119,48 @@ impl Sources {
         bucket(window, left)
     }
 
-    /// True if an unknown token of this source may be looked up: always while its bucket holds,
-    /// then only a trickle, so that new valid tokens get in.
-    pub(crate) fn may_look_up(&self, address: IpAddr, now: Timestamp) -> bool {
-        if self.peek(address, now).remaining > 0 {
-            return true;
+    /// Returns true if a credential of this source may be looked up: always while its bucket holds, then as many
+    /// as are left of its share and of those of the node, or of a trickle.
+    pub(crate) fn may_look_up(&self, kind: LookUp, address: IpAddr, now: Timestamp) -> bool {
+        self.peek(address, now).remaining > 0 || self.has_look_up(kind, address, now)
+    }
+
+    /// The same for the hash of a token or a cookie: always as well if it was valid within the hour, and not if
+    /// it was unknown a moment ago.
+    pub(crate) fn may_look_up_hash(
+        &self,
+        kind: LookUp,
+        hash: &[u8; 32],
+        address: IpAddr,
+        now: Timestamp,
+    ) -> bool {
+        self.peek(address, now).remaining > 0
+            || self.live.contains_key(hash)
+            || (!self.unknown.contains_key(hash) && self.has_look_up(kind, address, now))
+    }
+
+    fn has_look_up(&self, kind: LookUp, address: IpAddr, now: Timestamp) -> bool {
+        let window = Window::at(now, 0);
+        let source = self.source(address);
+        let own = source.look_ups.of(kind);
+        let has_share = own.remaining(window, SHARE) > 0
+            && self.look_ups.of(kind).take(window, OF_ALL).is_some()
+            && own.take(window, SHARE).is_some();
+        has_share || source.trickle.of(kind).take(window, TRICKLE).is_some()
+    }
+
+    /// Remembers that the token or cookie of this hash was found to be valid.
+    pub(crate) fn note_live(&self, hash: &[u8; 32]) {
+        // Reading it keeps it, too.
+        if self.live.get(hash).is_none() {
+            self.live.insert(*hash, ());
         }
-        self.source(address).trickle.take(Window::at(now, 0), TRICKLE).is_some()
+    }
+
+    /// Remembers that there is no valid token or cookie of this hash.
+    pub(crate) fn note_unknown(&self, hash: &[u8; 32]) {
+        self.live.invalidate(hash);
+        self.unknown.insert(*hash, ());
     }
 
     /// Tells if a body of an unknown caller may be read, for it may hold a credential; as for look-ups.
@@ -130,13 +221,40 @@ mod tests {
     }
 
     #[test]
-    fn an_exhausted_source_still_gets_a_trickle_of_look_ups() {
+    fn an_exhausted_source_looks_up_its_share_of_each_kind_and_all_together_no_more_than_the_node_may()
+     {
+        let sources = Sources::new();
+        let looked_up = |kind: LookUp, number: u8| {
+            let from = IpAddr::from([203, 0, 113, number]);
+            while sources.charge(from, NOW).is_ok() {}
+            (0..2_000).filter(|_| sources.may_look_up(kind, from, NOW)).count()
+        };
+
+        let cookies: Vec<usize> = (0..7).map(|number| looked_up(LookUp::Cookie, number)).collect();
+
+        let (share, trickle) = (SHARE as usize, TRICKLE as usize);
+        assert_eq!(cookies[..5], [share + trickle; 5]);
+        assert_eq!(cookies[5..], [trickle; 2], "the node has no more");
+        assert_eq!(
+            looked_up(LookUp::Token, 0),
+            share + trickle,
+            "tokens have look-ups of their own"
+        );
+    }
+
+    #[test]
+    fn a_hash_that_was_live_is_looked_up_always_and_one_that_was_unknown_is_not() {
         let sources = Sources::new();
         let bad = "203.0.113.7".parse().unwrap();
+        sources.note_live(&[1; 32]);
+        sources.note_unknown(&[2; 32]);
         while sources.charge(bad, NOW).is_ok() {}
+        let may = |byte: u8| sources.may_look_up_hash(LookUp::Token, &[byte; 32], bad, NOW);
 
-        let looked_up = (0..100).filter(|_| sources.may_look_up(bad, NOW)).count();
-
-        assert_eq!(looked_up, usize::try_from(TRICKLE).unwrap());
+        assert!(!may(2), "nothing is spent on it");
+        while may(3) {}
+        assert!((0..100).all(|_| may(1)));
+        sources.note_unknown(&[1; 32]);
+        assert!(!may(1), "it was revoked");
     }
 }

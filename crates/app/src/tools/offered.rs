@@ -14,6 +14,7 @@ pub use self::pages::{ListedNames, ListedPage, PageQuery};
 use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
+    caches::{Lifetime, NodeCache},
     catalogue::connection::{Connection, ListHandle},
     ctx::Ctx,
 };
@@ -30,9 +31,6 @@ use portcullis_core::{
     refusal::Refusal,
     tool::{Tool, ToolId},
 };
-
-/// Bytes of prepared texts and indexes that are kept in memory.
-const MAX_BYTES: u64 = 128 << 20;
 
 /// A tool under the name by which clients know it.
 #[derive(Debug)]
@@ -74,9 +72,9 @@ impl Offer {
         Self { tools, by_name, by_id, index }
     }
 
-    fn weight(&self) -> u32 {
+    fn weight(&self) -> usize {
         let texts: usize = self.tools.iter().map(|it| it.listed.bytes() + 256).sum();
-        u32::try_from(texts + self.index.weight()).unwrap_or(u32::MAX)
+        texts + self.index.weight()
     }
 
     fn is_of(&self, tools: &[Arc<Tool>]) -> bool {
@@ -101,9 +99,13 @@ pub(crate) struct Offers {
 
 impl Offers {
     pub(crate) fn new() -> Self {
-        let by_list = Cache::builder().max_capacity(MAX_BYTES);
-        let by_list = by_list.weigher(|_, (_, offer): &(ListHandle, Arc<Offer>)| offer.weight());
-        Self { by_list: by_list.build(), last: Cache::new(1_000), pages: Pages::new() }
+        let forever = Lifetime::Unbounded;
+        Self {
+            by_list: NodeCache::Offers
+                .make(forever, |_, (_, offer): &(ListHandle, Arc<Offer>)| offer.weight()),
+            last: NodeCache::LastOffers.make(forever, |_, offer: &Arc<Offer>| offer.weight()),
+            pages: Pages::new(),
+        }
     }
 }
 

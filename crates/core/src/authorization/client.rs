@@ -10,7 +10,7 @@ use crate::{
     hidden::spelled,
     id::ConsentId,
     principal::{Scope, ScopeSet},
-    trust::{KeySet, PublicKey, PublicKeyError},
+    trust::{PublicKey, PublicKeyError},
 };
 
 /// Longest `client_id` in bytes.
@@ -25,6 +25,8 @@ pub const COMMAND_LINE: &str = "portcullis-cli";
 pub const COMMAND_LINE_PATH: &str = "/callback";
 /// Addresses that a client may return to, at most.
 const MAX_REDIRECTS: usize = 20;
+/// Keys that a client may prove itself with, at most.
+pub const MAX_CLIENT_KEYS: usize = 20;
 
 crate::words! {
     /// The way in which a client made itself known.
@@ -57,8 +59,8 @@ pub enum ClientAuthentication {
     None,
     /// `private_key_jwt` with the keys that are published at this address.
     PublishedKeys(String),
-    /// The same with this JWK Set.
-    Keys(Value),
+    /// The same with these keys.
+    Keys(Vec<PublicKey>),
 }
 
 impl ClientAuthentication {
@@ -85,18 +87,36 @@ impl ClientAuthentication {
             (Some(Some(address)), None) if Client::is_document_url(address) => {
                 Ok(Self::PublishedKeys(address.to_owned()))
             }
-            (None, Some(keys)) if is_public(keys) => Ok(Self::Keys(keys.clone())),
-            (Some(_) | None, Some(_) | None) => Err(wrong(told)),
+            (None, Some(keys)) => public_keys(keys).map(Self::Keys).ok_or_else(|| wrong(told)),
+            (Some(_), Some(_) | None) | (None, None) => Err(wrong(told)),
+        }
+    }
+
+    /// Bytes of memory that it takes, about.
+    const fn weight(&self) -> usize {
+        match self {
+            Self::None => 0,
+            // The keys are fetched when they are needed.
+            Self::PublishedKeys(address) => address.len() + MAX_CLIENT_KEYS * KEY_BYTES,
+            Self::Keys(keys) => keys.len() * KEY_BYTES,
         }
     }
 }
 
-/// Returns true for a JWK Set with keys that can be used, none of which is private.
-fn is_public(keys: &Value) -> bool {
-    let listed = keys.get("keys").and_then(Value::as_array).into_iter().flatten();
-    let private = |key: &Value| PublicKey::of_jwk(key) == Err(PublicKeyError::Private);
-    let set = KeySet::parse(keys.to_string().as_bytes());
-    set.is_ok_and(|set| !set.is_empty()) && !listed.into_iter().any(private)
+/// Bytes of memory of the largest key and what is made of it, about.
+const KEY_BYTES: usize = 8 << 10;
+
+/// The keys of a JWK Set that can be used; `None` if there are none or too many of them, or one is private.
+fn public_keys(set: &Value) -> Option<Vec<PublicKey>> {
+    let mut keys = Vec::new();
+    for jwk in set.get("keys")?.as_array()? {
+        match PublicKey::of_jwk(jwk) {
+            Ok(key) => keys.push(key),
+            Err(PublicKeyError::Private) => return None,
+            Err(PublicKeyError::Form | PublicKeyError::Unusable | PublicKeyError::KeyId) => {}
+        }
+    }
+    (1..=MAX_CLIENT_KEYS).contains(&keys.len()).then_some(keys)
 }
 
 /// A known client.
@@ -185,6 +205,14 @@ impl Client {
     #[must_use]
     pub const fn reference(&self) -> &ClientRef {
         &self.reference
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let addresses = self.redirect_uris.iter().map(|uri| 2 * uri.as_str().len() + 100);
+        let named = self.reference.id.len() + self.reference.name.len() + 200;
+        named + addresses.sum::<usize>() + self.authentication.weight()
     }
 
     /// Its authentication at the token endpoint.
@@ -326,6 +354,8 @@ mod tests {
     fn a_document_says_how_its_client_proves_itself() {
         let key = json!({"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
         let keys = json!({"keys": [key]});
+        let public = PublicKey::of_jwk(&key).unwrap();
+        let many: Vec<Value> = (0..=MAX_CLIENT_KEYS).map(|_| key.clone()).collect();
         let mut private = keys.clone();
         private["keys"][0]["d"] = json!("c2VjcmV0");
         let read = |more: &Value| {
@@ -348,7 +378,13 @@ mod tests {
         );
         assert_eq!(
             read(&json!({"token_endpoint_auth_method": by_key, "jwks": keys})),
-            Ok(ClientAuthentication::Keys(keys.clone()))
+            Ok(ClientAuthentication::Keys(vec![public.clone()]))
+        );
+        let extended = json!({"keys": [key, {"kty": "unknown"}], "x": {"0": 1}});
+        assert_eq!(
+            read(&json!({"token_endpoint_auth_method": by_key, "jwks": extended})),
+            Ok(ClientAuthentication::Keys(vec![public])),
+            "nothing is kept but keys that can be used"
         );
         for wrong in [
             json!({"token_endpoint_auth_method": by_key}),
@@ -358,6 +394,7 @@ mod tests {
             json!({"token_endpoint_auth_method": by_key, "jwks_uri": "https://127.0.0.1:8443@evil.example/keys"}),
             json!({"token_endpoint_auth_method": by_key, "jwks": {"keys": []}}),
             json!({"token_endpoint_auth_method": by_key, "jwks": private}),
+            json!({"token_endpoint_auth_method": by_key, "jwks": {"keys": many}}),
             json!({"token_endpoint_auth_method": "client_secret_basic"}),
             json!({"token_endpoint_auth_method": null}),
             json!({"client_secret": "s3cret"}),

@@ -11,6 +11,8 @@ use crate::{
     trust::algorithm::{Algorithm, Verification},
 };
 
+/// Characters of a `kid`.
+pub(super) const MAX_KEY_ID: usize = 256;
 /// Keys of one issuer at most.
 pub const MAX_KEYS: usize = 100;
 const BOUNDS: Bounds =
@@ -124,7 +126,8 @@ fn keys_of(jwk: &Value) -> Vec<VerifyingKey> {
     let fits = |algorithm: &Algorithm| {
         declared.is_none_or(|name| name.as_str() == Some(algorithm.as_str()))
     };
-    let id = text(jwk, "kid").map(str::to_owned);
+    // No JWT names a longer one.
+    let id = text(jwk, "kid").filter(|id| id.chars().count() <= MAX_KEY_ID).map(str::to_owned);
     let key = |algorithm: Algorithm| {
         let public = public_key(jwk, algorithm)?;
         Some(VerifyingKey { id: id.clone(), thumbprint: None, algorithm, public })

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     json,
     secret::Secret,
-    trust::{Algorithm, Claims, KeySet, MAX_KEYS, Rejection, claims::BOUNDS},
+    trust::{Algorithm, Claims, KeySet, MAX_KEYS, Rejection, claims::BOUNDS, jwk::MAX_KEY_ID},
 };
 
 /// The longest JWT that is looked at.
@@ -17,8 +17,6 @@ pub const MAX_JWT_BYTES: usize = 16 << 10;
 const ID_JAG: &str = "oauth-id-jag+jwt";
 /// `typ` of a client's authentication (draft-ietf-oauth-rfc7523bis).
 const CLIENT_AUTHENTICATION: &str = "client-authentication+jwt";
-/// Characters of a `kid`.
-const MAX_KEY_ID: usize = 256;
 
 /// Returns true if a credential can only be meant as a JWT: three parts of base64url. Our own
 /// tokens have no dot. Says nothing about its worth.

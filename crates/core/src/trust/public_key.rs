@@ -12,7 +12,7 @@ use crate::{
     json::{self, Bounds},
     trust::{
         KeySet, Thumbprint,
-        jwk::{bytes, is_usable, number, text},
+        jwk::{MAX_KEY_ID, bytes, is_usable, number, text},
     },
 };
 
@@ -20,8 +20,6 @@ use crate::{
 pub const MAX_PUBLIC_KEY_BYTES: usize = 16 << 10;
 const BOUNDS: Bounds =
     Bounds { depth: 4, nodes: 200, string_bytes: 8 << 10, number_chars: 32, ..Bounds::REQUEST };
-/// Characters of a `kid`.
-const MAX_KEY_ID: usize = 256;
 /// Members that only private and shared keys have (RFC 7518 §6).
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 

@@ -8,9 +8,10 @@ use serde_json::json;
 use crate::{
     gateway,
     given::{
-        ALL_SCOPES, assert_enveloped, assert_framed, count, items, now, org_with_time_left, plan,
-        until,
+        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, count, items, now, org_with_time_left,
+        plan, until,
     },
+    login::browser::Browser,
 };
 
 fn note() -> serde_json::Value {
@@ -203,4 +204,46 @@ async fn a_source_gets_sixty_refusals_a_minute_and_its_valid_tokens_pass_all_the
     assert_eq!(stranger(&gateway, bad, Some(&who.token)).await.status, 200, "a known token");
     assert_eq!(stranger(&gateway, bad, Some(&fresh.token)).await.status, 200, "a new one");
     assert_eq!(stranger(&gateway, "203.0.113.8", None).await.status, 401, "another source");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_neighbour_with_made_up_cookies_locks_out_neither_tokens_nor_sessions() {
+    let gateway = gateway().config("[login]\nlinks = true").start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let ci = gateway.service(&org, "mcps:read");
+    let body = json!({"principal_id": ci.id, "scopes": "mcps:read"}).to_string();
+    let mut new = Vec::new();
+    for _ in 0..35 {
+        let made = gateway.post(&admin, "/v1/tokens", &body).await;
+        new.push(
+            made.at("/data/token").as_str().unwrap_or_else(|| panic!("{}", made.text)).to_owned(),
+        );
+    }
+    let link = gateway.admin(&["login-link", "--principal", &admin.id]);
+    let (_, code) = link["url"].as_str().unwrap().split_once("code=").unwrap();
+    let browser = Browser::new(&gateway);
+    browser.submit("/login/link", &[("code", code)]).await.ok();
+    let made_up = async |number: usize| {
+        let cookie = format!("portcullis-session={number:0>43}");
+        gateway.send(gateway.request(Method::GET, "/console").header("cookie", cookie)).await
+    };
+    let used = async |method: Method, path: &str, token: &str| {
+        gateway.send(gateway.request(method, path).bearer_auth(token)).await
+    };
+    join_all((0..100).map(|number| made_up(200 + number))).await;
+    assert_eq!(made_up(100).await.status, 429, "the source is exhausted");
+
+    for (number, new) in new.iter().enumerate() {
+        join_all((0..20).map(|more| made_up(1_000 + 20 * number + more))).await;
+
+        let first = used(Method::GET, "/v1/mcps", new).await;
+        // Whatever is remembered of the org's callers is looked up again after a revocation.
+        let revoked = used(Method::DELETE, "/v1/auth/token", new).await;
+        let in_use = used(Method::GET, "/v1/mcps", &admin.token).await;
+        let page = browser.open("/console").await;
+
+        let statuses = [&first, &revoked, &in_use, &page].map(|it| it.status.as_u16());
+        assert_eq!(statuses, [200; 4], "{number}: {} {}", first.text, revoked.text);
+    }
 }

@@ -104,6 +104,14 @@ impl Store {
         row.map(ConsentRow::read).transpose()
     }
 
+    /// Returns true if somebody consented to the client with this id.
+    #[boxed]
+    pub async fn is_consented(&self, client_id: &str) -> Result<bool, StoreError> {
+        let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM consents WHERE client_id = $1 LIMIT 1) AS any_of_them";
+        let found: i64 = read!(self, installation, |conn| one!(conn, scalar sql => client_id));
+        Ok(found > 0)
+    }
+
     /// The org's consent with this id.
     #[boxed]
     pub async fn find_consent(

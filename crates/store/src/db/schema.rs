@@ -63,6 +63,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(44, "0044_descent"),
     migration!(45, "0045_row_macs"),
     migration!(47, "0047_scim_accounts"),
+    migration!(48, "0048_consents_by_client"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

@@ -147,6 +147,18 @@ on_both! {
         assert_eq!(redeem(&db.store, &unused, 3).await, Issued::ParentRevoked);
     }
 
+    async fn a_client_is_consented_to_as_long_as_one_person_lets_it_in(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let is_consented = async || db.store.is_consented(&client().id).await.unwrap();
+        assert!(!is_consented().await);
+
+        let consent = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+
+        assert!(is_consented().await && !db.store.is_consented("reg_2").await.unwrap());
+        db.store.withdraw_consent(org, consent, NOW).await.unwrap();
+        assert!(!is_consented().await);
+    }
+
     async fn codes_are_forgotten_once_they_are_old(db: Database) {
         let (org, user) = given::member(&db.store).await;
         db.store.insert_code(&code(org, user, given::id("con", 1), 1)).await.unwrap();

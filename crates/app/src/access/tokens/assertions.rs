@@ -23,7 +23,7 @@ use crate::{
     access::{Access, single_use::record_of, trust::TrustRefusal},
     ctx::Origin,
     limits::Refused,
-    tenants::Account,
+    tenants::{Account, sources::LookUp},
 };
 
 impl Access {
@@ -59,7 +59,7 @@ impl Access {
         client: Option<&str>,
         origin: &Origin,
     ) -> Result<Party, Rejected> {
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust }.into());
         }
         let recipient = self.recipient()?;
@@ -86,7 +86,7 @@ impl Access {
         origin: &Origin,
     ) -> Result<Party, Rejected> {
         let refused = |check| Refusal::InvalidCredential { check };
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(refused(CredentialCheck::Signature).into());
         }
         let recipient = self.recipient()?;
@@ -199,5 +199,5 @@ fn of_account(principal: &Principal, refusal: Refusal) -> Rejected {
         kind: principal.id.kind().as_str(),
         ..Actor::system()
     };
-    Rejected { refusal, whose: Some(Box::new((principal.org_id, actor))) }
+    Rejected { whose: Some(Box::new((principal.org_id, actor))), ..refusal.into() }
 }

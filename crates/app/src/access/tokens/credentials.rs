@@ -25,7 +25,7 @@ use crate::{
     limits::Refused,
     possession::{Possession, PresentedToken},
     session::Session,
-    tenants::Account,
+    tenants::{Account, sources::LookUp},
 };
 
 /// Kind of credential that the caller declares for the subject.
@@ -292,7 +292,7 @@ impl Access {
         origin: &Origin,
     ) -> Result<Party, Rejected> {
         let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(untrusted.into());
         }
         let trusted = self.verify_subject(jwt, org, origin.arrived).await;
@@ -351,7 +351,7 @@ impl Access {
                     kind: "anonymous",
                     ..Actor::system()
                 };
-                Rejected { refusal, whose: whose.map(|org| Box::new((org, actor))) }
+                Rejected { whose: whose.map(|org| Box::new((org, actor))), ..refusal.into() }
             }
             Ok(_) | Err(_) => refusal.into(),
         }
@@ -412,7 +412,7 @@ impl Rejected {
             kind: known.map_or(PrincipalKind::User, |principal| principal.id.kind()).as_str(),
             via: None,
         };
-        Self { refusal, whose: Some(Box::new((trusted.org(), actor))) }
+        Self { whose: Some(Box::new((trusted.org(), actor))), ..refusal.into() }
     }
 }
 

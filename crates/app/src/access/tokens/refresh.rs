@@ -24,7 +24,7 @@ use crate::{
     },
     ctx::Origin,
     limits::Refused,
-    tenants::Account,
+    tenants::{Account, sources::LookUp},
 };
 
 /// A refresh token that was found good, or was a moment ago.
@@ -128,10 +128,11 @@ impl Access {
     ) -> Result<Refreshing, Rejected> {
         let presented = token.as_ref().or(bearer.as_ref()).ok_or(Refusal::MissingToken)?;
         let presented = as_refresh_token(presented)?;
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        let hash = presented.hash();
+        if !self.quotas.may_look_up_hash(LookUp::Token, hash.as_bytes(), origin) {
             return Err(Refusal::InvalidToken.into());
         }
-        let found = self.base.store.find_refresh(&presented.hash()).await;
+        let found = self.base.store.find_refresh(&hash).await;
         let KnownRefresh { known, grant_ends_at, access_seconds, state } =
             found?.ok_or(Refusal::InvalidToken)?;
         let refresh = known.token.clone();

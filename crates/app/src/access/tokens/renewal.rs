@@ -100,6 +100,7 @@ impl Access {
             let renewed = self.session_of(token, connections, look);
             let minute = session.last_used_minute.load(Ordering::Relaxed);
             renewed.last_used_minute.store(minute, Ordering::Relaxed);
+            self.quotas.sources.note_live(hash.as_bytes());
             self.sessions.cache.insert(*hash, Arc::new(renewed));
         }
         Ok(())

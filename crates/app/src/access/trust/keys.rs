@@ -10,8 +10,9 @@ use std::{
 };
 
 use portcullis_core::{
+    authorization::MAX_CLIENT_KEYS,
     clock::Timestamp,
-    trust::{KeySet, LEEWAY_SECONDS},
+    trust::{KeySet, KeySetError, LEEWAY_SECONDS, MAX_KEYS},
 };
 use portcullis_upstream::{FetchError, KeyLocation, Outbound, jwks::FETCH_TIMEOUT};
 use tokio::{sync::watch, time::timeout};
@@ -43,6 +44,8 @@ pub(crate) struct Published {
     issuer: String,
     location: KeyLocation,
     stale_seconds: i64,
+    /// Keys that are kept at most.
+    most: usize,
     outbound: Outbound,
     tasks: TaskTracker,
     held: Mutex<HeldKeys>,
@@ -93,16 +96,42 @@ impl IssuerKeys {
         match source {
             KeySource::Static(keys) => Self::Static(Arc::new(keys)),
             KeySource::Published { location, stale_seconds } => {
-                Self::Published(Arc::new(Published {
-                    issuer,
-                    location,
-                    stale_seconds,
-                    outbound,
-                    tasks,
-                    held: Mutex::default(),
-                    fetched: watch::Sender::new(()),
-                }))
+                Self::published(issuer, location, stale_seconds, MAX_KEYS, outbound, tasks)
             }
+        }
+    }
+
+    /// The keys of a client that describes itself. Its name is not told: strangers choose it.
+    pub(crate) fn of_client(location: KeyLocation, outbound: Outbound, tasks: TaskTracker) -> Self {
+        let name = "clients with a metadata document".to_owned();
+        Self::published(name, location, 0, MAX_CLIENT_KEYS, outbound, tasks)
+    }
+
+    fn published(
+        issuer: String,
+        location: KeyLocation,
+        stale_seconds: i64,
+        most: usize,
+        outbound: Outbound,
+        tasks: TaskTracker,
+    ) -> Self {
+        Self::Published(Arc::new(Published {
+            issuer,
+            location,
+            stale_seconds,
+            most,
+            outbound,
+            tasks,
+            held: Mutex::default(),
+            fetched: watch::Sender::new(()),
+        }))
+    }
+
+    /// Returns true if [`Self::current`] fetches nothing.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Static(_) => true,
+            Self::Published(published) => published.lock_keys().fresh(now).is_some(),
         }
     }
 
@@ -201,7 +230,12 @@ impl Published {
         self.tasks.spawn(async move {
             let published = &flight.0;
             let result = published.outbound.fetch_keys(&published.location).await;
-            published.remember(result, now);
+            // A key may be good for two algorithms.
+            let fits = |keys: KeySet| {
+                let fits = keys.ids().count() <= 2 * published.most;
+                if fits { Ok(keys) } else { Err(FetchError::Keys(KeySetError::Many)) }
+            };
+            published.remember(result.and_then(fits), now);
         });
     }
 

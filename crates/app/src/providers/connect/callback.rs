@@ -22,6 +22,7 @@ use crate::{
     ctx::Origin,
     limits::Refused,
     providers::{Providers, credentials::StoredCredential, vault::SecretPlace},
+    tenants::sources::LookUp,
 };
 
 /// The field of what was granted to an attempt.
@@ -84,7 +85,7 @@ impl Providers {
                 if charged { Ok(CalledBack::Unknown) } else { Err(refused) }
             }
             Ok(taken) => Ok(taken),
-            Err(refusal) => Err(Refused { refusal, bucket: self.quotas.peek_source(origin) }),
+            Err(refusal) => Err(refusal.into()),
         }
     }
 
@@ -95,7 +96,7 @@ impl Providers {
     ) -> Result<CalledBack, Refusal> {
         let hash = callback.state.as_deref().and_then(State::hash_of);
         let Some(hash) = hash else { return Ok(CalledBack::Unknown) };
-        if !self.quotas.sources.may_look_up(origin.source_ip, origin.arrived) {
+        if !self.quotas.may_look_up(LookUp::Code, origin) {
             return Ok(CalledBack::Unknown);
         }
         let attempt = self.base.store.call_attempt_back(&hash, self.base.clock.now()).await;

@@ -7,13 +7,15 @@ use moka::sync::Cache;
 use portcullis_core::mcp::Era;
 
 use super::{OfferedTools, view::View};
-use crate::tools::Tools;
+use crate::{
+    caches::{Lifetime, NodeCache},
+    tools::Tools,
+};
 
 /// Bounds of a page: tools, and bytes after which no tool is added.
 const PAGE_TOOLS: usize = 1_000;
 const PAGE_BYTES: usize = 1 << 20;
-/// Bytes of pages that are kept in memory, and time for which an unused one is kept.
-const MAX_BYTES: u64 = 64 << 20;
+/// Time for which an unused page is kept.
 const IDLE: Duration = Duration::from_mins(10);
 
 /// Names under which tools are listed.
@@ -62,10 +64,9 @@ impl Pages {
     pub(super) fn new() -> Self {
         let weight = |key: &PageKey, page: &Arc<ListedPage>| {
             let views: usize = key.views.iter().map(View::bytes).sum();
-            u32::try_from(page.text.len() + views + 256).unwrap_or(u32::MAX)
+            page.text.len() + views + 256
         };
-        let pages = Cache::builder().max_capacity(MAX_BYTES).time_to_idle(IDLE);
-        Self(pages.weigher(weight).build())
+        Self(NodeCache::Pages.make(Lifetime::Unused(IDLE), weight))
     }
 }
 

@@ -9,7 +9,8 @@ use std::{
     },
 };
 
-use serde_json::{Value, json};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
@@ -18,11 +19,11 @@ use tokio::{
 
 use super::{
     Site,
-    client::{Client, Fields, Tokens, hidden},
+    client::{Client, Fields, Tokens, encoded, hidden},
     error,
     grants::{CLIENT_ASSERTION, Signer, proof_for, with},
 };
-use crate::{authority::Authority, gateway, login::browser::Browser};
+use crate::{authority::Authority, gateway, given::resident, login::browser::Browser};
 
 const APP: &str = "https://app.example/cb";
 
@@ -34,6 +35,8 @@ struct State {
     /// The client with keys has none any more.
     public: bool,
     keys: Vec<Value>,
+    /// The server has a fault.
+    broken: bool,
 }
 
 /// A site under TLS that holds documents of clients, the good one at `/app.json`.
@@ -66,8 +69,16 @@ fn answer(path: &str, address: SocketAddr, state: &State) -> Option<String> {
              content-length: {length}\r\n\r\n{body}"
         )
     };
+    if state.broken {
+        return Some("HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\n\r\n".to_owned());
+    }
     match path {
-        "/app.json" => Some(ok(document(path).to_string())),
+        path if path.starts_with("/app") => Some(ok(document(path).to_string())),
+        path if path.starts_with("/large-keys") => {
+            let more: Map<String, Value> =
+                (0..7_000).map(|number| (number.to_string(), json!(1))).collect();
+            Some(ok(by_key(json!({ "jwks": {"keys": state.keys, "x": more} }))))
+        }
         "/other.json" => Some(ok(document("/app.json").to_string())),
         "/key.json" if state.public => Some(ok(document(path).to_string())),
         "/key.json" => Some(ok(by_key(json!({ "jwks": keys })))),
@@ -351,4 +362,93 @@ async fn a_document_that_changes_after_the_page_was_shown_takes_nothing_along() 
 
     assert_eq!(decided.status, 400, "{}", decided.text);
     assert!(!decided.headers.contains_key("location"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_document_holds_beside_its_keys_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    documents.state.lock().unwrap().keys = vec![Signer::new().jwk()];
+    let site = documents.site(NAMED);
+    let browser = site.browser().await;
+    let client = site.client(APP).await;
+    let before = resident(&site.gateway);
+
+    for number in 0..200 {
+        let id = documents.id(&format!("/large-keys-{number}.json"));
+        let page = client.asks(&browser, &request(&id, &client)).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+    }
+
+    // As trees these are 1.2 MiB each.
+    let after = resident(&site.gateway);
+    assert!(after < before + 64, "{before} MiB have become {after} MiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn documents_that_never_come_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let key = Signer::new();
+    documents.state.lock().unwrap().keys = vec![key.jwk()];
+    let silent = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let hosts: Vec<String> = (1..60).map(|last| format!("\"127.0.0.{last}\"")).collect();
+    let trust = documents.authority.to_string_lossy().into_owned();
+    let oauth = format!("[oauth]\nprivate_hosts = [{}]", hosts.join(", "));
+    let proxies = "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]";
+    let builder = gateway().config(super::LINKS).config(&oauth).config(proxies).sample();
+    let site = Site::of(builder.env("SSL_CERT_FILE", &trust));
+    let browser = site.browser().await;
+    let keyed = Client { id: documents.id("/key.json"), ..site.client(APP).await };
+    let assertion = || key.sign("JWT", &proof_for(&keyed.id, site.gateway.url()));
+    let code = keyed.code(&browser, &keyed.request()).await;
+    let tokens = keyed.token(&signed(keyed.exchange(&code), assertion())).await;
+    let mut refresh_token = Tokens::of(&tokens).refresh;
+    // Four sources ask for documents of 56 hosts, which take the connection and never answer.
+    let attack = (0..56).map(|number| {
+        let id = format!("https://127.0.0.{}:{port}/client.json", 4 + number);
+        let query = encoded(&request(&id, &keyed));
+        let path = format!("/oauth/authorize?{query}");
+        let from = format!("203.0.113.{}", number % 4);
+        site.gateway.request(Method::GET, &path).header("x-forwarded-for", from).send()
+    });
+    let mut attack: JoinSet<_> = attack.collect();
+    // Most are refused at once; two of each source are under way.
+    while attack.len() > 8 {
+        let refused = attack.join_next().await.unwrap().unwrap().unwrap();
+        assert_eq!(refused.status(), 400);
+    }
+
+    for number in 0..10 {
+        let id = documents.id(&format!("/app-{number}.json"));
+        let page = keyed.asks(&browser, &request(&id, &keyed)).await;
+        assert_eq!(page.status, 200, "{number}: {}", page.text);
+        let refreshed = keyed.token(&signed(keyed.refresh(&refresh_token), assertion())).await;
+        refresh_token = Tokens::of(&refreshed).refresh;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_not_public_while_its_document_cannot_be_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let documents = Documents::start(folder.path()).await;
+    let mut site = documents.site(NAMED);
+    let port = site.gateway.url().rsplit(':').next().unwrap().parse().unwrap();
+    let id = documents.id("/app.json");
+    let fields = {
+        let browser = site.browser().await;
+        let client = Client { id: id.clone(), ..site.client(APP).await };
+        let tokens = client.tokens(&browser, &client.request()).await;
+        client.refresh(&tokens.refresh)
+    };
+    documents.state.lock().unwrap().broken = true;
+    site.gateway.stop();
+    site.gateway.start_at(port);
+    let client = Client { gateway: &site.gateway, id, redirect_uri: APP.to_owned() };
+
+    let refused = client.token(&fields).await;
+
+    assert_eq!(error(&refused), (503, "temporarily_unavailable"), "{}", refused.text);
+    assert!(refused.at("/access_token").is_null());
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     gateway,
-    given::{ENOUGH, serve_admin},
+    given::{ENOUGH, assert_framed, org_with_time_left, plan, serve_admin},
 };
 
 const APP: &str = "https://app.example/cb";
@@ -123,9 +123,13 @@ struct Bound {
 impl Bound {
     fn start() -> Self {
         let gateway = gateway().sample().start();
-        let key = Prover::new();
         let org = gateway.org("acme", &ENOUGH);
-        let ci = gateway.service(&org, "mcps:read mcps:invoke");
+        Self::of(gateway, &org)
+    }
+
+    fn of(gateway: Gateway, org: &str) -> Self {
+        let key = Prover::new();
+        let ci = gateway.service(org, "mcps:read mcps:invoke");
         let jwk = key.jwk().to_string();
         let made = gateway.admin(&["token", "create", "--principal", &ci.id, "--dpop-key", &jwk]);
         assert_eq!(made["dpop_jkt"], key.thumbprint());
@@ -388,4 +392,28 @@ async fn an_admin_makes_bound_tokens_over_the_api() {
     assert_eq!(tools(&gateway, "Bearer", token, &[]).await.refusal(), (401, "invalid_token"));
     let proof = key.proof_of("GET", &address, token);
     assert_eq!(tools(&gateway, "DPoP", token, &[&proof]).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn proofs_of_requests_beyond_the_plan_are_not_remembered() {
+    let gateway = gateway().sample().start();
+    let org = org_with_time_left(&gateway, &plan("3", "3")).await;
+    let bound = Bound::of(gateway, &org);
+    let fresh = async || {
+        bound.sent(&bound.key.header(), &claims_of("GET", &bound.address, &bound.token)).await
+    };
+    let remembered = || bound.gateway.ask("SELECT count(*) FROM used_assertions");
+    for _ in 0..3 {
+        assert_eq!(fresh().await.status, 200);
+    }
+    let before = remembered();
+
+    for _ in 0..10 {
+        let refused = fresh().await;
+        assert_eq!(refused.refusal(), (429, "rate_limited"), "{}", refused.text);
+        assert_framed(&refused, "beyond the plan");
+        assert_eq!(refused.header("x-ratelimit-resource"), "requests");
+    }
+
+    assert_eq!((before.as_str(), remembered().as_str()), ("3", "3"));
 }
