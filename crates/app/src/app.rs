@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{clock::Clock, id::OrgId, policy::PolicyError, random::Random};
 use portcullis_lanes::Workers;
-use portcullis_store::{SharedCounters, Store};
+use portcullis_store::Store;
 use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
@@ -20,7 +20,7 @@ use crate::{
     cluster::Cluster,
     dlp::Dlp,
     foundation::Foundation,
-    limits::Quotas,
+    limits::{LimitParts, Quotas},
     login::{LoginParts, Logins},
     nodes::{Nodes, jobs::unreadable::NamedRows, readiness::Readiness},
     policies::{Policies, PolicySource},
@@ -45,8 +45,7 @@ pub struct Parts {
     pub tasks: TaskTracker,
     /// The other nodes, where there can be any.
     pub cluster: Option<Cluster>,
-    /// Counters of limits, if this node does not count alone.
-    pub counters: Option<SharedCounters>,
+    pub limits: LimitParts,
     pub policies: PolicySource,
     /// Receivers of the notices that policies ask for, by name.
     pub webhooks: BTreeMap<String, Webhook>,
@@ -105,15 +104,14 @@ impl App {
         let webhooks = parts.webhooks.keys().cloned().collect();
         let catalogue = ToolCatalogue::new(parts.declared, webhooks, base.now());
         let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);
-        let foundation = Foundation::new(&base, catalogue, screening, parts.audit, parts.counters);
+        let foundation = Foundation::new(&base, catalogue, screening, parts.audit, parts.limits);
         let cluster = parts.cluster.map(Arc::new);
         let telemetry = Arc::new(Telemetry::new(Arc::clone(&base), parts.traces));
         let policies = Policies::open(&foundation, parts.policies, parts.webhooks, run_cases)?;
         let policies = Arc::new(policies);
         let tools = Arc::new(Tools::new(&foundation, &policies));
         let providers = Arc::new(Providers::new(&foundation, &tools, parts.providers));
-        let access = Access::new(&foundation, &providers, cluster.clone(), parts.access);
-        let access = Arc::new(access);
+        let access = Arc::new(Access::new(&foundation, &providers, cluster.clone(), parts.access));
         let logins = Arc::new(Logins::new(&foundation, &providers, &access, parts.login));
         let authorization =
             Authorization::open(&foundation, &providers, &access, &logins, parts.authorization);

@@ -109,16 +109,25 @@ impl Authorization {
         self.providers.public_url().filter(|_| offered)
     }
 
-    /// Counts a request of a caller of whom nothing is known yet.
+    /// Charges a failed request of a caller of whom nothing is known to its source.
     ///
     /// # Errors
     /// The refusal when its source has used up its requests.
-    pub fn admit_stranger(&self, origin: &Origin) -> Result<(), Refusal> {
+    pub fn charge_stranger(&self, origin: &Origin) -> Result<(), Refusal> {
         self.quotas
             .sources
             .charge(origin.source_ip, origin.arrived)
             .map(drop)
             .map_err(|bucket| self.quotas.limited(bucket))
+    }
+
+    /// Counts a registration.
+    ///
+    /// # Errors
+    /// The refusal when its source has made too many.
+    pub fn admit_registration(&self, origin: &Origin) -> Result<(), Refusal> {
+        let counted = self.quotas.sources.register(origin.source_ip, origin.arrived);
+        counted.map_err(|bucket| self.quotas.limited(bucket))
     }
 
     /// Registers a client. Nothing is kept.

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use portcullis_store::SharedCounters;
-
 use crate::{
     audit::{Audit, AuditParts},
     base::Base,
     catalogue::ToolCatalogue,
-    limits::Quotas,
+    limits::{LimitParts, Quotas},
     screening::Screening,
 };
 
@@ -28,11 +26,11 @@ impl Foundation {
         catalogue: ToolCatalogue,
         screening: Screening,
         audit: AuditParts,
-        counters: Option<SharedCounters>,
+        limits: LimitParts,
     ) -> Self {
         let screening = Arc::new(screening);
         let audit = Arc::new(Audit::new(Arc::clone(base), Arc::clone(&screening), audit));
-        let quotas = Quotas::new(Arc::clone(base), Arc::clone(&audit), counters);
+        let quotas = Quotas::new(Arc::clone(base), Arc::clone(&audit), limits);
         Self {
             base: Arc::clone(base),
             screening,

@@ -121,7 +121,7 @@ pub use self::{
         tokens::{NewToken, TokenRequest},
     },
     dlp::{Dlp, External, WhenUnavailable},
-    limits::{Quotas, Refused},
+    limits::{LimitParts, Quotas, Refused},
     login::{
         LoginParts, Logins, OpenedSession,
         failure::{LoginError, LoginFailure},

@@ -77,6 +77,15 @@ impl From<Refusal> for Refused {
     }
 }
 
+/// Limits of a node.
+#[derive(Debug)]
+pub struct LimitParts {
+    /// Counters of plans, if this node does not count alone.
+    pub counters: Option<SharedCounters>,
+    /// Failed requests without a valid token that an address may make in a minute.
+    pub unauthenticated_per_minute: u32,
+}
+
 /// Plans of orgs and buckets of sources, as this node counts them.
 #[derive(Debug)]
 pub struct Quotas {
@@ -105,11 +114,11 @@ impl Quotas {
     pub(crate) fn new(
         base: Arc<Base>,
         audit: Arc<Audit>,
-        counters: Option<SharedCounters>,
+        LimitParts { counters, unauthenticated_per_minute }: LimitParts,
     ) -> Self {
         let limits = Limits::new(counters);
         let tenants = Tenants::default();
-        Self { base, audit, limits, tenants, sources: Sources::new() }
+        Self { base, audit, limits, tenants, sources: Sources::new(unauthenticated_per_minute) }
     }
 
     /// Charges the source; when its bucket is empty the answer is 429 whatever was wrong.

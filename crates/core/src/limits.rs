@@ -21,7 +21,7 @@ crate::words! {
 }
 
 impl Resource {
-    /// Returns the amount that `plan` allows in a window; sources without a token get 60.
+    /// Returns the amount that `plan` allows in a window; sources without a token get what is usual.
     #[must_use]
     pub const fn limit(self, plan: Plan) -> u32 {
         match self {
@@ -32,7 +32,7 @@ impl Resource {
     }
 }
 
-/// Failed requests one source may make in a minute.
+/// Failed requests one source may make in a minute, unless the operator says otherwise.
 pub const UNAUTHENTICATED_PER_MINUTE: u32 = 60;
 
 /// One window: which it is and when it ends.

@@ -190,7 +190,7 @@ fn denied(answer: &TokenAnswer) -> Option<Response> {
 
 /// The answer to a malformed request, which is charged to its source.
 fn malformed(gateway: &Gateway, error: &OAuthError, origin: &Origin) -> Response {
-    match gateway.app.authorization.admit_stranger(origin) {
+    match gateway.app.authorization.charge_stranger(origin) {
         Ok(()) => error_answer(error),
         Err(refusal) => refused(refusal),
     }

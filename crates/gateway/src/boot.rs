@@ -306,7 +306,7 @@ impl Node {
         let connecting = config.connect.connecting()?;
         let store = durability::open(config, standing).await?;
         check_keys(&store, &vaults).await?;
-        let counters = nodes::counters(config).await?;
+        let limits = nodes::limits(config).await?;
         let ids = Ids { clock: &*clock, random: &*random };
         let cluster = nodes::join(config, standing, ids).await?;
         let lease = cluster.as_ref().map_or(config.server.node.as_str(), Cluster::lease);
@@ -322,7 +322,7 @@ impl Node {
             workers: Workers::start(),
             tasks: tasks.clone(),
             cluster,
-            counters,
+            limits,
             policies: policy_source(config, fallback),
             dlp,
             fingerprint_key: derived(&key, FINGERPRINTS),

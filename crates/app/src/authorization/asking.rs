@@ -135,6 +135,10 @@ impl Authorization {
             Ok(request) => request,
             Err(error) => return told(error),
         };
+        // Whoever has documents fetched pays for that until it is known who it is.
+        if person.is_none() && self.is_unread(request.client_id()) {
+            self.charge_stranger(origin)?;
+        }
         let client = match self.client(request.client_id(), origin).await {
             Ok(client) => client,
             Err(error) => return told(error),

@@ -27,6 +27,11 @@ impl Authorization {
         Err(unknown())
     }
 
+    /// Returns true if the metadata document of the client has to be fetched.
+    pub(super) fn is_unread(&self, id: &str) -> bool {
+        Client::is_document_url(id) && !self.documents.is_loaded(id, self.base.now())
+    }
+
     /// The id by which tokens, policies and events name the client of a token request. A service account is the
     /// client of its own tokens.
     ///

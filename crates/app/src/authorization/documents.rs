@@ -150,6 +150,11 @@ impl Documents {
         })
     }
 
+    /// Returns true if nothing is fetched for the client at this moment.
+    pub(super) fn is_loaded(&self, id: &str, now: Timestamp) -> bool {
+        self.fresh(id, now).is_some()
+    }
+
     /// The client whose document is known here at this moment; nothing is fetched.
     pub(super) fn find_loaded(&self, id: &str, now: Timestamp) -> Option<Client> {
         self.fresh(id, now)?.client.clone().ok()

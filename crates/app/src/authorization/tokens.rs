@@ -296,7 +296,7 @@ impl Authorization {
     ) -> Result<(), TokenAnswer> {
         let client = self.client_name_of(presented.id()?)?;
         let Some(known) = self.token_of(token, origin).await? else {
-            return self.admit_stranger(origin).map_err(TokenAnswer::from);
+            return self.charge_stranger(origin).map_err(TokenAnswer::from);
         };
         let granted = known.client.clone().filter(|granted| granted.client.id == client);
         let Some(granted) = granted else {
@@ -377,7 +377,7 @@ impl Authorization {
     /// Charges the source for a refusal; beyond its limit it is told that.
     pub(super) fn charged(&self, answer: TokenAnswer, origin: &Origin) -> TokenAnswer {
         let TokenAnswer::Refused(error) = answer else { return answer };
-        match self.admit_stranger(origin) {
+        match self.charge_stranger(origin) {
             Ok(()) => TokenAnswer::Refused(error),
             Err(refusal) => TokenAnswer::Unavailable(refusal),
         }

@@ -71,7 +71,7 @@ impl Logins {
         Ok(format!("{url}/login/callback"))
     }
 
-    /// Begins a login at the issuer of this name; charged to the source.
+    /// Begins a login at the issuer of this name. Another name is charged to the source.
     ///
     /// # Errors
     /// [`LoginFailure`].
@@ -81,9 +81,8 @@ impl Logins {
         step_up: Option<StepUp>,
         origin: &Origin,
     ) -> Result<BegunLogin, LoginFailure> {
-        let charged = self.quotas.sources.charge(origin.source_ip, origin.arrived);
-        charged.map_err(|bucket| self.quotas.limited(bucket))?;
-        let issuer = self.issuer_named(name).ok_or(LoginError::UnknownIssuer)?;
+        let unknown = || self.charged_for(LoginError::UnknownIssuer, origin);
+        let issuer = self.issuer_named(name).ok_or_else(unknown)?;
         let now = self.base.now();
         let metadata = issuer.metadata(&self.outbound, now).await?;
         let random = &*self.base.random;

@@ -15,7 +15,7 @@ use std::{
 use moka::sync::Cache;
 use portcullis_core::{
     clock::Timestamp,
-    limits::{Bucket, Resource, UNAUTHENTICATED_PER_MINUTE, Window},
+    limits::{Bucket, Resource, Window},
 };
 
 use super::Counter;
@@ -28,6 +28,8 @@ const OF_ALL: u32 = 6_000;
 /// Look-ups of a kind, and bodies of unknown callers, that an exhausted source may cause in a window
 /// in any case.
 const TRICKLE: u32 = 10;
+/// Clients that a source may register in a window; nothing is kept of them.
+const REGISTRATIONS: u32 = 600;
 /// Bytes that a source and a hash take, about.
 const SOURCE_BYTES: usize = 256;
 const HASH_BYTES: usize = 128;
@@ -74,11 +76,14 @@ struct Source {
     look_ups: LookUps,
     trickle: LookUps,
     bodies: Counter,
+    registrations: Counter,
 }
 
 /// The buckets of all sources.
 #[derive(Debug)]
 pub(crate) struct Sources {
+    /// Requests without a valid token that a source may make in a window.
+    limit: u32,
     known: Cache<IpAddr, Arc<Source>>,
     /// Look-ups of all exhausted sources.
     look_ups: LookUps,
@@ -88,9 +93,10 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(limit: u32) -> Self {
         let (idle, live) = (Lifetime::Unused(Duration::from_mins(2)), Lifetime::Unused(LIVE_FOR));
         Self {
+            limit,
             known: NodeCache::Sources.make(idle, |_, _| SOURCE_BYTES),
             look_ups: LookUps::default(),
             live: NodeCache::LiveSecrets.make(live, |_, &()| HASH_BYTES),
@@ -106,17 +112,24 @@ impl Sources {
     /// Charges one failed request. `Err` is the exhausted bucket.
     pub(crate) fn charge(&self, address: IpAddr, now: Timestamp) -> Result<Bucket, Bucket> {
         let window = Window::at(now, 0);
-        let left = self.source(address).failed.take(window, UNAUTHENTICATED_PER_MINUTE);
-        left.map(|remaining| bucket(window, remaining)).ok_or_else(|| bucket(window, 0))
+        let left = self.source(address).failed.take(window, self.limit);
+        left.map(|remaining| self.bucket(window, remaining)).ok_or_else(|| self.bucket(window, 0))
+    }
+
+    /// Counts a registration of a client. `Err` is the bucket of a source that has made too many.
+    pub(crate) fn register(&self, address: IpAddr, now: Timestamp) -> Result<(), Bucket> {
+        let window = Window::at(now, 0);
+        let taken = self.source(address).registrations.take(window, REGISTRATIONS);
+        let exhausted = || Bucket { limit: REGISTRATIONS, ..self.bucket(window, 0) };
+        taken.map(drop).ok_or_else(exhausted)
     }
 
     /// The bucket as it stands.
     pub(crate) fn peek(&self, address: IpAddr, now: Timestamp) -> Bucket {
         let window = Window::at(now, 0);
-        let left = self.known.get(&subnet(address)).map_or(UNAUTHENTICATED_PER_MINUTE, |source| {
-            source.failed.remaining(window, UNAUTHENTICATED_PER_MINUTE)
-        });
-        bucket(window, left)
+        let source = self.known.get(&subnet(address));
+        let left = source.map_or(self.limit, |it| it.failed.remaining(window, self.limit));
+        self.bucket(window, left)
     }
 
     /// Returns true if a credential of this source may be looked up: always while its bucket holds, then as many
@@ -149,6 +162,11 @@ impl Sources {
         has_share || source.trickle.of(kind).take(window, TRICKLE).is_some()
     }
 
+    const fn bucket(&self, window: Window, remaining: u32) -> Bucket {
+        let resource = Resource::Unauthenticated;
+        Bucket { resource, limit: self.limit, remaining, resets_at: window.ends_at }
+    }
+
     /// Remembers that the token or cookie of this hash was found to be valid.
     pub(crate) fn note_live(&self, hash: &[u8; 32]) {
         // Reading it keeps it, too.
@@ -172,15 +190,6 @@ impl Sources {
     }
 }
 
-fn bucket(window: Window, remaining: u32) -> Bucket {
-    Bucket {
-        resource: Resource::Unauthenticated,
-        limit: UNAUTHENTICATED_PER_MINUTE,
-        remaining,
-        resets_at: window.ends_at,
-    }
-}
-
 /// An IPv4 address stands for itself, an IPv6 address for its /64.
 #[must_use]
 pub fn subnet(address: IpAddr) -> IpAddr {
@@ -201,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_sixty_first_failure_of_a_source_is_refused_and_others_are_not() {
-        let sources = Sources::new();
+        let sources = Sources::new(60);
         let bad = "203.0.113.7".parse().unwrap();
 
         let passed = (0..100).filter(|_| sources.charge(bad, NOW).is_ok()).count();
@@ -212,7 +221,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_one_ipv6_network_share_a_bucket() {
-        let sources = Sources::new();
+        let sources = Sources::new(60);
 
         sources.charge("2001:db8::1".parse().unwrap(), NOW).unwrap();
 
@@ -223,7 +232,7 @@ mod tests {
     #[test]
     fn an_exhausted_source_looks_up_its_share_of_each_kind_and_all_together_no_more_than_the_node_may()
      {
-        let sources = Sources::new();
+        let sources = Sources::new(60);
         let looked_up = |kind: LookUp, number: u8| {
             let from = IpAddr::from([203, 0, 113, number]);
             while sources.charge(from, NOW).is_ok() {}
@@ -244,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_hash_that_was_live_is_looked_up_always_and_one_that_was_unknown_is_not() {
-        let sources = Sources::new();
+        let sources = Sources::new(60);
         let bad = "203.0.113.7".parse().unwrap();
         sources.note_live(&[1; 32]);
         sources.note_unknown(&[2; 32]);

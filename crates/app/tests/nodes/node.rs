@@ -15,9 +15,9 @@ use aws_lc_rs::rand;
 use portcullis_app::{
     AccessParts, Anchors, Answered, App, AuditParts, Auth, AuthorizationParts, CallParts,
     ConfidentialClients, Connecting, Ctx, Declared, Dlp, DocumentRules, ExportLimits, Fallback,
-    Folder, Invocation, LastGood, LoginParts, Misfits, Origin, Overrides, Owners, Parts, Pinning,
-    PolicyFolder, PolicySource, PresentedToken, ProviderParts, Purpose, Stages, Trust, Vaults,
-    View, tool_named,
+    Folder, Invocation, LastGood, LimitParts, LoginParts, Misfits, Origin, Overrides, Owners,
+    Parts, Pinning, PolicyFolder, PolicySource, PresentedToken, ProviderParts, Purpose, Stages,
+    Trust, Vaults, View, tool_named,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -149,7 +149,7 @@ pub(crate) fn app(
             max_calls: 64,
         },
         cluster: None,
-        counters: None,
+        limits: LimitParts { counters: None, unauthenticated_per_minute: 60 },
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),
             last_good: LastGood::new(folder.join("last-good")),

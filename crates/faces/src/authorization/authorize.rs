@@ -7,8 +7,8 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use portcullis_app::{Answer, Decision, Step};
-use portcullis_core::authorization::OAuthError;
+use portcullis_app::{Answer, Decision, Origin, Person, Step};
+use portcullis_core::{authorization::OAuthError, refusal::Refusal};
 
 use super::consent_page;
 use crate::{
@@ -51,15 +51,13 @@ pub(crate) async fn show(
 ) -> Result<Response, Outcome> {
     let query = query.unwrap_or_default();
     let origin = &visitor.exchange.origin;
-    if visitor.signed_in.is_none() {
-        gateway.app.authorization.admit_stranger(origin)?;
-    }
     if query.len() > MAX_QUERY {
         return Ok(show_error(&OAuthError::request("the request is too long")));
     }
     let signed_in = visitor.signed_in.as_ref();
     let person = signed_in.map(|it| &it.person);
     let step = gateway.app.authorization.begin(&query, person, origin).await?;
+    charge_failure(&gateway, &step, person, origin)?;
     Ok(answer(&step, &query, signed_in))
 }
 
@@ -80,9 +78,6 @@ pub(crate) async fn decide(
 ) -> Result<Response, Outcome> {
     let origin = &visitor.exchange.origin;
     let query = form.field("request").unwrap_or_default();
-    if visitor.signed_in.is_none() {
-        gateway.app.authorization.admit_stranger(origin)?;
-    }
     let signed_in = visitor.sender(form.field("form_token"))?;
     let person = signed_in.map(|it| &it.person);
     let decision = match (form.field("decision"), form.field("remember")) {
@@ -92,6 +87,7 @@ pub(crate) async fn decide(
     };
     let answered = Answer { decision, shown: form.field("shown").unwrap_or_default() };
     let step = gateway.app.authorization.answered(query, person, answered, origin).await?;
+    charge_failure(&gateway, &step, person, origin)?;
     Ok(match &step {
         // Not by a redirect: what follows the form has to obey the policy of its page, and clients and issuers are
         // where that cannot know.
@@ -100,6 +96,20 @@ pub(crate) async fn decide(
         Step::StepUp(step_up, path) => forward("Log in", &step_up_address(*step_up, path)),
         Step::Ask(_) | Step::Told(_) => answer(&step, query, signed_in),
     })
+}
+
+/// Charges the source of a request that leads nowhere, if nobody is signed in.
+fn charge_failure(
+    gateway: &Gateway,
+    step: &Step,
+    person: Option<&Arc<Person>>,
+    origin: &Origin,
+) -> Result<(), Refusal> {
+    match (step, person) {
+        (Step::Told(_), None) => gateway.app.authorization.charge_stranger(origin),
+        (Step::Told(_), Some(_))
+        | (Step::Redirect(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Ask(_), _) => Ok(()),
+    }
 }
 
 fn answer(step: &Step, query: &str, signed_in: Option<&SignedIn>) -> Response {

@@ -1,6 +1,6 @@
 //! Metadata of the gateway for OAuth clients (RFC 9728, RFC 8414).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 use axum::{
     extract::FromRequestParts,
@@ -22,7 +22,6 @@ use utoipa::{
 use super::{json_answer, offered};
 use crate::{
     Gateway,
-    exchange::Exchange,
     outcome::Outcome,
     segment::{Segment, segment},
 };
@@ -127,18 +126,13 @@ fn server_metadata(issuer: &str) -> Value {
 /// Anyone who asks what this gateway is.
 pub(crate) struct Asker {
     gateway: Arc<Gateway>,
-    exchange: Arc<Exchange>,
 }
 
 impl FromRequestParts<Arc<Gateway>> for Asker {
-    type Rejection = Outcome;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Outcome> {
-        let exchange = Arc::clone(Exchange::of(parts)?);
-        Ok(Self { gateway: Arc::clone(gateway), exchange })
+    async fn from_request_parts(_: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Infallible> {
+        Ok(Self { gateway: Arc::clone(gateway) })
     }
 }
 
@@ -162,14 +156,11 @@ impl Asker {
     }
 
     fn answer_with(&self, document: impl Fn(&str) -> Value) -> Response {
-        let (authorization, issuer) = match offered(&self.gateway) {
+        let (_, issuer) = match offered(&self.gateway) {
             Ok(offered) => offered,
             Err(answer) => return answer,
         };
-        match authorization.admit_stranger(&self.exchange.origin) {
-            Ok(()) => json_answer(StatusCode::OK, &document(issuer)),
-            Err(refusal) => Outcome::from(refusal).into_response(),
-        }
+        json_answer(StatusCode::OK, &document(issuer))
     }
 }
 
@@ -178,11 +169,8 @@ struct Described;
 
 impl IntoResponses for Described {
     fn responses() -> BTreeMap<String, RefOr<openapi::Response>> {
-        let answers = [
-            ("200", "metadata"),
-            ("404", "clients are not authorized here, or this is no slug"),
-            ("429", "too many requests from this address"),
-        ];
+        let answers =
+            [("200", "metadata"), ("404", "clients are not authorized here, or this is no slug")];
         let content = || ContentBuilder::new().schema(Some(Object::new())).build();
         let answer = |description: &str| {
             let json = "application/json";

@@ -10,7 +10,7 @@ use axum::{
 use portcullis_core::authorization::{ClientRegistration, RedirectUri};
 use serde_json::{Map, Value, json};
 
-use super::{error_answer, json_answer, malformed, offered};
+use super::{json_answer, malformed, offered};
 use crate::{
     Gateway,
     body::RequestBody,
@@ -40,13 +40,14 @@ pub(crate) async fn register(
         Ok(offered) => offered,
         Err(answer) => return answer,
     };
-    if let Err(refusal) = authorization.admit_stranger(origin) {
+    if let Err(refusal) = authorization.admit_registration(origin) {
         return Outcome::from(refusal).into_response();
     }
     let document = match request.optional_object().await {
         Ok(members) => Value::Object(members),
         Err(refusal) => {
-            return Outcome::from(refusal).into_response();
+            return Outcome::from(gateway.app.quotas.charge_source(refusal, origin).refusal)
+                .into_response();
         }
     };
     match authorization.register(&document) {
@@ -56,7 +57,7 @@ pub(crate) async fn register(
             view.insert("registration_access_token".to_owned(), token);
             json_answer(StatusCode::CREATED, &Value::Object(view))
         }
-        Err(error) => error_answer(&error),
+        Err(error) => malformed(&gateway, &error, origin),
     }
 }
 
@@ -83,13 +84,10 @@ pub(crate) async fn show(
     };
     let client_id = segment(client_id);
     match authorization.registration(&client_id, token(&headers)) {
-        Ok(registration) => match authorization.admit_stranger(&exchange.origin) {
-            Ok(()) => {
-                let view = view(&registration, &client_id, issuer);
-                json_answer(StatusCode::OK, &Value::Object(view))
-            }
-            Err(refusal) => Outcome::from(refusal).into_response(),
-        },
+        Ok(registration) => {
+            let view = view(&registration, &client_id, issuer);
+            json_answer(StatusCode::OK, &Value::Object(view))
+        }
         Err(error) => malformed(&gateway, &error, &exchange.origin),
     }
 }

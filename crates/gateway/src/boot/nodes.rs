@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_app::Cluster;
+use portcullis_app::{Cluster, LimitParts};
 use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
@@ -11,15 +11,18 @@ use tokio_util::sync::CancellationToken;
 use super::{BootError, Standing, SystemRandom, claimed, database_settings};
 use crate::config::Config;
 
-/// Server that counts limits, if nodes count together. A server that does not answer holds up no
+/// Limits of the node, and the server that counts them, if nodes count together. A server that does not answer holds up no
 /// start: until it does every request is refused.
-pub(crate) async fn counters(config: &Config) -> Result<Option<SharedCounters>, BootError> {
-    let Some(url) = config.limits.counters()? else { return Ok(None) };
+pub(crate) async fn limits(config: &Config) -> Result<LimitParts, BootError> {
+    let unauthenticated_per_minute = config.server.unauthenticated_per_minute;
+    let Some(url) = config.limits.counters()? else {
+        return Ok(LimitParts { counters: None, unauthenticated_per_minute });
+    };
     let made = SharedCounters::new(&url, config.limits.patience()?);
     let (counters, task) = made.map_err(|error| BootError::Other(error.to_string()))?;
     keep(url.to_string(), task);
     let _ = tokio::time::timeout(Duration::from_secs(1), counters.reachable()).await;
-    Ok(Some(counters))
+    Ok(LimitParts { counters: Some(counters), unauthenticated_per_minute })
 }
 
 /// Takes the name of a node that is to serve among those that share the database; an SQLite file is

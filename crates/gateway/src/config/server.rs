@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
-use portcullis_core::{oauth::PublicUrl, token::CidrList};
+use portcullis_core::{limits::UNAUTHENTICATED_PER_MINUTE, oauth::PublicUrl, token::CidrList};
 use serde::Deserialize;
 
 /// `[server]`.
@@ -34,6 +34,8 @@ pub(crate) struct Server {
     /// Connections of one address at once; an IPv6 network of 64 bits is an address, and trusted
     /// proxies are not bounded.
     pub(crate) max_connections_per_address: usize,
+    /// Failed requests without a valid token that one address may make in a minute.
+    pub(crate) unauthenticated_per_minute: u32,
     /// Calls on the way to their tools at once, judged or waiting to be; others are refused.
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
@@ -71,6 +73,7 @@ impl Default for Server {
             trusted_proxies: Vec::new(),
             max_connections: 10_000,
             max_connections_per_address: 256,
+            unauthenticated_per_minute: UNAUTHENTICATED_PER_MINUTE,
             max_calls: const { NonZeroUsize::new(256).unwrap() },
             header_timeout_seconds: 15,
             unauthenticated_idle_seconds: 5,
@@ -137,6 +140,11 @@ impl Server {
         ];
         if let Some((key, _)) = counts.iter().find(|(_, count)| *count == 0) {
             return Err(format!("`server.{key}` is 0, so nobody could connect"));
+        }
+        if self.unauthenticated_per_minute == 0 {
+            return Err(
+                "`server.unauthenticated_per_minute` is 0, so nobody could log in".to_owned()
+            );
         }
         let times = [
             ("header_timeout_seconds", self.header_timeout_seconds),
@@ -205,6 +213,7 @@ mod tests {
         let nothing = [
             Server { max_connections: 0, ..Server::default() },
             Server { max_connections_per_address: 0, ..Server::default() },
+            Server { unauthenticated_per_minute: 0, ..Server::default() },
             Server { header_timeout_seconds: 0, ..Server::default() },
             Server { unauthenticated_idle_seconds: 0, ..Server::default() },
         ];

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     Site,
-    client::{Client, Fields},
+    client::{Client, Fields, encoded},
     error,
 };
+use crate::given::now;
 
 async fn register(gateway: &Gateway, metadata: &Value) -> Answer {
     gateway.send(gateway.request(Method::POST, "/oauth/register").json(metadata)).await
@@ -76,13 +77,13 @@ async fn a_flood_of_registrations_is_limited_and_leaves_nothing_behind() {
     let metadata = json!({"redirect_uris": ["https://a.example/cb"], "client_name": "Marimba"});
 
     let mut statuses = std::collections::BTreeMap::new();
-    for _ in 0..200 {
+    for _ in 0..1_300 {
         let answer = register(&site.gateway, &metadata).await;
         *statuses.entry(answer.status.as_u16()).or_insert(0) += 1;
         assert!(answer.headers.contains_key("x-ratelimit-remaining"));
     }
 
-    assert!(statuses[&201] <= 120, "{statuses:?}");
+    assert!(statuses[&201] <= 1_200, "{statuses:?}");
     assert_eq!(statuses.keys().copied().collect::<Vec<_>>(), [201, 429]);
     assert!(!site.gateway.stored().windows(7).any(|window| window == b"Marimba"));
 }
@@ -114,4 +115,27 @@ async fn a_client_does_not_name_itself_by_the_id_of_lists_and_events() {
     assert_eq!(named.asks(&browser, &named.request()).await.status, 400);
     client.token(&client.refresh(&tokens.refresh)).await.ok();
     client.token(&client.exchange(&code)).await.ok();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sixty_people_behind_one_address_begin_within_a_minute() {
+    let site = Site::start();
+    while now(&site.gateway).await.as_seconds() % 60 > 30 {
+        tokio::task::yield_now().await;
+    }
+    let get = async |path: &str| site.gateway.send(site.gateway.request(Method::GET, path)).await;
+    for person in 0..60 {
+        let unauthenticated = site.gateway.send(site.gateway.request(Method::POST, "/mcp")).await;
+        let resource = get("/.well-known/oauth-protected-resource/mcp").await;
+        let server = get("/.well-known/oauth-authorization-server").await;
+        let client = site.client("https://a.example/cb").await;
+        let login = get(&format!("/oauth/authorize?{}", encoded(&client.request()))).await;
+
+        let statuses = [&unauthenticated, &resource, &server, &login].map(|it| it.status.as_u16());
+        assert_eq!(statuses, [401, 200, 200, 302], "{person}: {}", login.text);
+    }
+
+    let browser = site.browser().await;
+    let client = site.client("https://a.example/cb").await;
+    client.tokens(&browser, &client.request()).await;
 }
