@@ -11,7 +11,6 @@ mod batch;
 mod durability;
 mod packed;
 mod postgres;
-mod row_key;
 mod rows;
 pub(crate) mod schema;
 mod scope;
@@ -23,7 +22,6 @@ pub(crate) use self::{
     approvals::ApprovalRow,
     batch::{AnsweredKey, Batch, Losers},
     postgres::{LogWriter, insert_seals, opened_at_once},
-    row_key::{CodedRow, PackedRecord},
     scope::{Scope, begin},
     sqlite::{
         Log, LogConnection, has_sealed_twin, index_entries, insert_events, is_ended,
@@ -36,7 +34,6 @@ pub use self::{
     approvals::ApprovalUse,
     durability::{Durability, Weakness},
     packed::RecordTexts,
-    row_key::RowKey,
     rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
     unreadable::UnreadableRow,
 };
@@ -53,6 +50,7 @@ use sqlx::{
 use self::unreadable::Unreadable;
 use crate::{
     error::StoreError,
+    row_key::RowKey,
     settings::{DatabaseSettings, Sync, Target},
 };
 

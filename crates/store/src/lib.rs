@@ -53,6 +53,7 @@ mod principal_keys;
 mod principals;
 mod providers;
 mod revocation;
+mod row_key;
 mod scim;
 mod secrets;
 mod settings;
@@ -88,8 +89,8 @@ pub use crate::{
         SharedCounters, WindowCounts,
     },
     db::{
-        ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, RecordTexts,
-        RowKey, Store, TextColumn, UnreadableRow, Weakness,
+        ApprovalUse, Durability, EventTexts, Name, NewEvent, NewIntent, NewKey, RecordTexts, Store,
+        TextColumn, UnreadableRow, Weakness,
     },
     error::StoreError,
     exports::{ExportBeat, ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport},
@@ -109,6 +110,7 @@ pub use crate::{
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,
         ProviderRecord, ProviderStatus,
     },
+    row_key::RowKey,
     scim::{
         ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
         ScimUserChange, ScimUserFilter, ScimWritten,

@@ -9,7 +9,7 @@ use std::{
 
 use sqlx::postgres::PgConnectOptions;
 
-use crate::db::RowKey;
+use crate::row_key::RowKey;
 
 /// Durability of a commit. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
 /// [`crate::Store::durability`] reads back.

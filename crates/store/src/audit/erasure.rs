@@ -12,11 +12,9 @@ use serde_json::value::RawValue;
 use crate::{
     Store,
     audit::holds::held,
-    db::{
-        CodedRow, Db, Dialect, NewEvent, PackedRecord, RecordTexts, RowKey, change, read, row,
-        sealed_upto, waiting_events,
-    },
+    db::{Db, Dialect, NewEvent, RecordTexts, change, read, row, sealed_upto, waiting_events},
     error::StoreError,
+    row_key::{CodedRow, PackedRecord, RowKey},
 };
 
 /// Rows looked at in one transaction.

@@ -9,10 +9,11 @@ use portcullis_core::{
 use crate::{
     Store,
     db::{
-        CodedRow, Db, Found, Readable, RecordTexts, RowKey, Scope, begin, change, database_clock,
-        is_ended, parse, row,
+        Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, is_ended, parse,
+        row,
     },
     error::StoreError,
+    row_key::{CodedRow, RowKey},
 };
 
 /// A call that began and of which no end is known.

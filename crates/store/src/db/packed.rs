@@ -14,8 +14,8 @@ use zstd::{
     zstd_safe::get_frame_content_size,
 };
 
-use super::{EventTexts, TextColumn, row_key::PackedRecord};
-use crate::error::StoreError;
+use super::{EventTexts, TextColumn};
+use crate::{error::StoreError, row_key::PackedRecord};
 
 /// The dictionaries, from number 1, made by `cargo run -p portcullis-store --example dictionary`. None of them
 /// ever changes: records that were written with it have to be read. Records are written with the last.

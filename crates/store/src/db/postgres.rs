@@ -8,8 +8,11 @@ use sqlx::{PgConnection, Postgres, postgres::PgArguments, query::Query};
 
 pub(crate) use self::{batch::LogWriter, nodelay::opened_at_once, pool::open};
 
-use super::{Dialect, Durability, NewEvent, NewSeal, PackedRecord, RowKey, TextColumn, durability};
-use crate::error::StoreError;
+use super::{Dialect, Durability, NewEvent, NewSeal, TextColumn, durability};
+use crate::{
+    error::StoreError,
+    row_key::{PackedRecord, RowKey},
+};
 
 /// `SHOW` of each, as a session of this role gets it.
 const DURABILITY: &str = "
@@ -139,7 +142,7 @@ fn bind_events<'q>(
     };
     let packed: Vec<PackedRecord> =
         rows.iter().map(|row| row.texts.packed().into_owned()).collect();
-    let codes = rows.iter().zip(&packed).map(|(row, it)| key.of_event(row, committed_at, it));
+    let codes = rows.iter().zip(&packed).map(|(row, it)| row.code(key, committed_at, it));
     let codes = codes.collect::<Vec<_>>();
     insert
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())

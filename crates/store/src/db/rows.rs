@@ -7,7 +7,8 @@ use portcullis_core::{
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
 };
 
-use super::{approvals::ApprovalUse, row_key::PackedRecord};
+use super::approvals::ApprovalUse;
+use crate::row_key::{CodedRow, PackedRecord, RowKey};
 
 /// A call that is about to have effects.
 #[derive(Debug, Clone)]
@@ -56,6 +57,23 @@ pub struct NewEvent {
     pub texts: EventTexts,
     /// True if the erasable part has a payload, which is deleted sooner than the rest.
     pub has_payload: bool,
+}
+
+impl NewIntent {
+    /// The code of its row.
+    pub(crate) fn code(&self, key: &RowKey, record: &PackedRecord) -> Vec<u8> {
+        let (id, org_id) = (self.id.text(), self.org_id.text());
+        key.code(CodedRow::Intent { id: id.as_str(), org_id: org_id.as_str() }, record)
+    }
+}
+
+impl NewEvent {
+    /// The code of its row, if it is committed at this moment.
+    pub(crate) fn code(&self, key: &RowKey, committed_at: i64, record: &PackedRecord) -> Vec<u8> {
+        let (id, org_id) = (self.id.text(), self.org_id.text());
+        let (id, org_id, kind) = (id.as_str(), org_id.as_str(), &*self.kind);
+        key.code(CodedRow::Event { id, org_id, kind, committed_at }, record)
+    }
 }
 
 /// A name: one of ours, or one that was read back.

@@ -5,7 +5,8 @@ mod log;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection, insert_events, read_id};
-use super::{Dialect, NewEvent, RowKey, TextColumn};
+use super::{Dialect, NewEvent, TextColumn};
+use crate::row_key::RowKey;
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = "
@@ -176,7 +177,7 @@ fn bind_event<'q>(
     event: &'q NewEvent,
 ) -> Query<'q, Sqlite, SqliteArguments> {
     let packed = event.texts.packed().into_owned();
-    let code = key.of_event(event, committed_at, &packed);
+    let code = event.code(key, committed_at, &packed);
     insert
         .bind(event.id.to_string())
         .bind(event.org_id.to_string())

@@ -14,8 +14,9 @@ use portcullis_core::{
 use super::{RefusedRow, RowFault, SignedNote, UnsealedEvent};
 use crate::{
     audit::{checkpoints::StoredCheckpoint, tree::size_of},
-    db::{CodedRow, NewEvent, NewSeal, RecordTexts, RowKey},
+    db::{NewEvent, NewSeal, RecordTexts},
     error::StoreError,
+    row_key::{CodedRow, RowKey},
 };
 
 /// State of an org's log.

@@ -10,8 +10,9 @@ use crate::{
         counts::count_events,
         tree::{put_tiles, read_tiles},
     },
-    db::{Dialect, RowKey, Scope, begin, insert_seals, row},
+    db::{Dialect, Scope, begin, insert_seals, row},
     error::StoreError,
+    row_key::RowKey,
 };
 
 /// Heads of the first of these logs: at least one, and none after `most` events.

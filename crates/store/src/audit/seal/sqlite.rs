@@ -14,8 +14,9 @@ use crate::{
         counts,
         tree::{self, number, size_of},
     },
-    db::{LogConnection, RowKey, has_sealed_twin, index_entries, insert_events, read_id},
+    db::{LogConnection, has_sealed_twin, index_entries, insert_events, read_id},
     error::StoreError,
+    row_key::RowKey,
 };
 
 impl LogConnection {

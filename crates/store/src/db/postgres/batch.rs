@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use super::{bind_events, insert_events, writers};
 use crate::{
     db::{
-        PackedRecord, RowKey,
         approvals::Uses,
         batch::{AnsweredKey, Batch, key_rows},
         rows::{NewIntent, NewKey},
     },
     error::StoreError,
+    row_key::{PackedRecord, RowKey},
 };
 
 /// Idle time after which a connection is probed.
@@ -147,7 +147,7 @@ async fn insert_intents(
                   AS given (id, org_id, opened_at, packed, mac)";
     let packed: Vec<PackedRecord> =
         rows.iter().map(|row| row.record.packed().into_owned()).collect();
-    let codes = rows.iter().zip(&packed).map(|(row, record)| key.of_intent(row, record));
+    let codes = rows.iter().zip(&packed).map(|(row, record)| row.code(key, record));
     let codes = codes.collect::<Vec<_>>();
     sqlx::query(insert)
         .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())

@@ -18,8 +18,9 @@ use tokio::{
 use self::batch::KnownIntents;
 pub(crate) use self::batch::insert_events;
 use crate::{
-    db::{Durability, RowKey, durability, parse},
+    db::{Durability, durability, parse},
     error::StoreError,
+    row_key::RowKey,
     settings::{DatabaseSettings, Sync},
 };
 

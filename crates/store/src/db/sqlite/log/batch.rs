@@ -17,12 +17,12 @@ use super::{
 };
 use crate::{
     db::{
-        RowKey,
         batch::{Batch, key_rows},
         is_ended, positions_of_events,
         rows::{NewEvent, NewIntent, TextColumn},
     },
     error::StoreError,
+    row_key::RowKey,
 };
 
 impl LogConnection {
@@ -123,7 +123,7 @@ fn insert_intents(
         let id = row.id.text();
         let org_id = row.org_id.text();
         let packed = row.record.packed();
-        let code = key.of_intent(row, &packed);
+        let code = row.code(key, &packed);
         let columns: [&dyn ToSql; 6] = [
             &id.as_str(),
             &org_id.as_str(),
@@ -191,7 +191,7 @@ fn bind_event(
     let [actor_id, via, token_id, request_id] =
         ids.each_ref().map(|id| id.as_ref().map(IdText::as_str));
     let packed = event.texts.packed();
-    let code = key.of_event(event, committed_at, &packed);
+    let code = event.code(key, committed_at, &packed);
     let columns: [&dyn ToSql; 17] = [
         &id.as_str(),
         &org_id.as_str(),

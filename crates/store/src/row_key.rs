@@ -8,8 +8,6 @@ use aws_lc_rs::{
     hmac::{self, HMAC_SHA256},
 };
 
-use super::rows::{NewEvent, NewIntent};
-
 /// Purpose for which the key is derived.
 const ROWS: &[u8] = b"audit-rows";
 
@@ -51,24 +49,6 @@ impl RowKey {
     pub fn derive(installation: &[u8; 32]) -> Self {
         let derived = hmac::sign(&hmac::Key::new(HMAC_SHA256, installation), ROWS);
         Self(Arc::new(hmac::Key::new(HMAC_SHA256, derived.as_ref())))
-    }
-
-    /// The code of an event that is committed at this moment.
-    pub(crate) fn of_event(
-        &self,
-        event: &NewEvent,
-        committed_at: i64,
-        record: &PackedRecord,
-    ) -> Vec<u8> {
-        let (id, org_id) = (event.id.text(), event.org_id.text());
-        let (id, org_id, kind) = (id.as_str(), org_id.as_str(), &*event.kind);
-        self.code(CodedRow::Event { id, org_id, kind, committed_at }, record)
-    }
-
-    /// The code of an intent.
-    pub(crate) fn of_intent(&self, intent: &NewIntent, record: &PackedRecord) -> Vec<u8> {
-        let (id, org_id) = (intent.id.text(), intent.org_id.text());
-        self.code(CodedRow::Intent { id: id.as_str(), org_id: org_id.as_str() }, record)
     }
 
     /// The code of a row with this record.
