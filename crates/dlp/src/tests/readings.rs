@@ -59,3 +59,50 @@ fn the_words_around_a_run_are_read_once() {
 
     assert!(engine().scan(&json!(text), &key()).is_ok());
 }
+
+/// Ways to spell that each reader reads otherwise.
+const SPELLED: [&str; 7] =
+    ["%41b ", "&amp; ", "x=3D41=3D ", "\u{e0041}", "\u{1b}[1mx\u{1b}[0m ", r"\\u0041 ", "'a'+'b' "];
+
+/// Detectors of a text, of whose views no more may be whole than four times its length.
+fn found_tightly(text: &str) -> Result<Vec<String>, Unscannable> {
+    static TIGHT: LazyLock<Engine> = LazyLock::new(|| {
+        let limits = Limits { max_decoded_bytes: 0, ..Limits::default() };
+        Engine::new(&Settings { limits, ..Settings::default() }).unwrap()
+    });
+    let findings = TIGHT.scan(&json!(text), &key())?;
+    Ok(findings.detectors().into_iter().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_text_spelled_in_many_ways_is_read_as_long_as_most_of_it_is_plain() {
+    let secret = spelled(concat!("glpat-", "F4k3abcdefghijklmnop"), "%");
+    let plain = "function f(a, b) { return a + b; } ".repeat(64);
+    let code = SPELLED.map(|way| format!("{plain}{way}")).concat();
+
+    for text in [format!("{code} {secret}"), format!("{secret} {code}")] {
+        let found = found_tightly(&text).unwrap();
+        assert!(found.iter().any(|it| it == "gitlab_token"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_secret_behind_spellings_is_found_or_its_body_is_refused() {
+    let secret = concat!("glpat-", "F4k3abcdefghijklmnop");
+    let hidden =
+        [STANDARD.encode(secret), spelled(secret, "%"), spelled(&spelled(secret, "%"), "%")];
+    let all = SPELLED.concat();
+    let others = [spelled(&all, "%"), STANDARD.encode("nothing to see here, move on. "), all];
+    let mut refused = 0;
+    for filler in SPELLED.into_iter().chain(others.iter().map(String::as_str)) {
+        for secret in &hidden {
+            let fillers = format!("{filler} ").repeat(8192 / filler.len());
+            match found_tightly(&format!("{fillers} {secret} ")) {
+                Ok(found) => assert!(found.iter().any(|it| it == "gitlab_token"), "{filler:?}"),
+                Err(Unscannable::TooMuchDecoding { .. }) => refused += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    assert!(refused > 0, "none of these is more than the bound");
+}

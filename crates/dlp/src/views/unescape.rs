@@ -151,6 +151,35 @@ impl Unescaped {
         self
     }
 
+    /// The parts of it in which something is read otherwise, with so many bytes and some of a word on either side.
+    pub(super) fn changed_parts(&self, near: usize) -> Vec<Self> {
+        let follows = |[at, next]: &[u32; 2]| at + 1 == *next;
+        let changes = self.from.array_windows().enumerate().filter(|(_, pair)| !follows(pair));
+        let begun = self.from.first().filter(|first| **first > 0).map(|_| 0);
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for at in begun.into_iter().chain(changes.map(|(at, _)| at)) {
+            let end = self.text.len().min(at + 1 + near);
+            match ranges.last_mut() {
+                Some(last) if at.saturating_sub(near) <= last.end => last.end = end,
+                Some(_) | None => ranges.push(at.saturating_sub(near)..end),
+            }
+        }
+        ranges.into_iter().map(|range| self.part(range)).collect()
+    }
+
+    /// A part of it that begins and ends with whole words.
+    fn part(&self, Range { start, end }: Range<usize>) -> Self {
+        let text = self.text.get(start..end).unwrap_or_default();
+        let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        let cut = text.iter().take_while(is_word).count();
+        let start = if start == 0 || cut == text.len() { start } else { start + cut };
+        let text = self.text.get(start..end).unwrap_or_default();
+        let cut = text.iter().rev().take_while(is_word).count();
+        let end = if end == self.text.len() || cut == text.len() { end } else { end - cut };
+        let text = self.text.get(start..end).unwrap_or_default().to_vec();
+        Self { text, from: self.from.get(start..=end).unwrap_or_default().to_vec() }
+    }
+
     fn put(&mut self, char: Option<char>, origin: usize) {
         let mut utf8 = [0; 4];
         let encoded = char.map_or(0, |char| char.encode_utf8(&mut utf8).len());
@@ -223,6 +252,23 @@ mod tests {
             "x =\n y",
         ] {
             assert!(texts(text).is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn parts_hold_what_is_read_otherwise() {
+        let text = format!("a%40b {0} c%40d {0}e", "word ".repeat(9));
+
+        let parts = plain(text.as_bytes()).unwrap().changed_parts(12);
+
+        let texts: Vec<&str> =
+            parts.iter().map(|part| std::str::from_utf8(&part.text).unwrap()).collect();
+        assert_eq!(texts, ["a@b word word ", " word  c@d word word "]);
+        for part in &parts {
+            assert_eq!(part.from.len(), part.text.len() + 1);
+            let at = part.text.iter().position(|byte| *byte == b'@').unwrap();
+            let origin = part.from[at] as usize;
+            assert_eq!(text.get(origin..origin + 3), Some("%40"));
         }
     }
 

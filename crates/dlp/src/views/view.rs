@@ -31,6 +31,11 @@ use crate::{
 /// Encodings are peeled at most this many times.
 const DEPTH: usize = 3;
 
+/// Bytes of readings for each byte of a body. Readings of a whole text may take as much as what is decoded; beyond that
+/// texts are read where they are written otherwise, with so many bytes on either side.
+const READINGS: usize = 8;
+const NEAR: usize = 256;
+
 /// The views of one body.
 #[derive(Default)]
 pub(crate) struct Views {
@@ -43,6 +48,9 @@ pub(crate) struct Views {
     inflater: Inflater,
     decoded: usize,
     budget: usize,
+    /// Bytes of readings so far, and the most of them.
+    read: usize,
+    readings: usize,
 }
 
 /// Origin of the bytes of a view.
@@ -73,7 +81,9 @@ impl Views {
     /// No views yet, and a budget that fits the body.
     pub(crate) fn begin(&mut self, body: &Body, limits: &Limits) {
         self.clear();
-        self.budget = limits.max_decoded_bytes.saturating_add(4 * body.text.len());
+        let budget =
+            |share: usize| limits.max_decoded_bytes.saturating_add(share * body.text.len());
+        (self.budget, self.readings) = (budget(4), budget(READINGS));
     }
 
     /// Forgets everything.
@@ -85,7 +95,7 @@ impl Views {
         }
         self.runs.clear();
         self.recased.clear();
-        self.decoded = 0;
+        (self.decoded, self.read) = (0, 0);
     }
 
     /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
@@ -117,9 +127,9 @@ impl Views {
         Ok(())
     }
 
-    /// Bytes decoded so far.
+    /// Bytes decoded and read otherwise so far.
     pub(crate) fn decoded(&self) -> usize {
-        self.decoded
+        self.decoded + self.read
     }
 
     /// The keys, strings or numbers that a range of the buffer was read from in the end.
@@ -213,11 +223,16 @@ impl Views {
                 None
             }
         };
-        for Reading { read: Unescaped { text, from }, next } in
-            readings::of(body.slice(home.range()), by)
-        {
-            self.charge(text.len())?;
-            self.append(body, home.node, &text, View::Exact { source: segment, from, next });
+        for Reading { read, next } in readings::of(body.slice(home.range()), by) {
+            let fits = self.read + read.text.len() <= self.budget;
+            let parts = if fits { vec![read] } else { read.changed_parts(NEAR) };
+            for Unescaped { text, from } in parts {
+                self.read += text.len();
+                if self.read > self.readings {
+                    return Err(Unscannable::TooMuchDecoding { limit: self.readings });
+                }
+                self.append(body, home.node, &text, View::Exact { source: segment, from, next });
+            }
         }
         Ok(())
     }
