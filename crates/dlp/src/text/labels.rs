@@ -38,13 +38,15 @@ const KINDS: Names<3> = Names::new(["type", "kind", "system"]);
 const OF_OBJECT: Names<6> = Names::new(["text", "display", "name", "label", "title", "code"]);
 
 /// Keys that say only that a value follows.
-const VALUES: Names<16> = Names::new([
+const VALUES: Names<18> = Names::new([
     "value",
     "val",
     "answer",
     "default",
     "defaultvalue",
     "current",
+    "currentvalue",
+    "current_value",
     "plaintext",
     "stringvalue",
     "parametervalue",
@@ -102,11 +104,10 @@ pub(crate) fn rank(key: &[u8]) -> Option<usize> {
 }
 
 /// Lengths of the keys whose values a label may name.
-const NAMED: Lengths = {
-    let secret = Names::new([SECRET]);
-    VALUES.lengths.or(TEXTS.lengths).or(secret.lengths)
-};
-const SECRET: &str = "secret";
+const NAMED: Lengths = VALUES.lengths.or(TEXTS.lengths).or(SECRETS.lengths);
+
+/// Keys of a value that is secret, whatever the label beside it says.
+const SECRETS: Names<3> = Names::new(["secret", "secretvalue", "secret_value"]);
 
 /// Returns false if no label can name the value of a key, which the key's length and first letter tell
 /// of most.
@@ -123,7 +124,7 @@ pub(crate) fn last_rank(key: &[u8]) -> Option<usize> {
     if VALUES.hold(key) {
         return Some(usize::MAX);
     }
-    (TEXTS.hold(key) || key.eq_ignore_ascii_case(SECRET.as_bytes())).then_some(LABELS.list.len())
+    (TEXTS.hold(key) || SECRETS.hold(key)).then_some(LABELS.list.len())
 }
 
 /// Returns true if a key says only that a value or a text follows.
@@ -132,15 +133,16 @@ pub(crate) fn is_value(key: &[u8]) -> bool {
 }
 
 /// Returns true if a text may name a value: words of letters, digits and joints, the first of which
-/// begins with a letter, and no type.
+/// begins with a letter or, as a path, with a slash, and no type.
 pub(crate) fn may_label(text: &[u8]) -> bool {
     let is_part = |byte: &u8| {
         matches!(byte, b' ' | b'_' | b'-' | b'.' | b':' | b'/' | b'#' | b'(' | b')' | b'?' | b'*')
             || byte.is_ascii_alphanumeric()
             || !byte.is_ascii()
     };
-    let is_initial =
-        |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
+    let is_initial = |first: &u8| {
+        !first.is_ascii() || first.is_ascii_alphabetic() || matches!(first, b'_' | b'/')
+    };
     text.len() <= LONGEST
         && text.first().is_some_and(is_initial)
         && text.iter().all(is_part)
@@ -149,7 +151,7 @@ pub(crate) fn may_label(text: &[u8]) -> bool {
 
 /// Returns true if a text is a plain word, as names and other items of a list are.
 pub(crate) fn is_word(text: &[u8]) -> bool {
-    may_label(text) && !text.iter().any(u8::is_ascii_digit)
+    may_label(text) && !text.starts_with(b"/") && !text.iter().any(u8::is_ascii_digit)
 }
 
 /// Some words in lower case, told from most others by their length and first letter.

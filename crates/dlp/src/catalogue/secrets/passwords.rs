@@ -139,6 +139,8 @@ pub(super) const ALL: &[Detector] = &[Detector {
     "the password for the printer is n0t4real",
     r#"{"contraseña": "n0t a real 0ne"}"#,
     "dbpassword=n0t-A-real-0ne",
+    r#"{"name": "DB_PASSWORD", "secret_value": "hunter2-xyz"}"#,
+    r#"{"Name": "/prod/db/password", "Type": "SecureString", "Value": "hunter2-xyz"}"#,
 ])
 .passes(&[
     "password: real_key",
