@@ -13,23 +13,22 @@ pub type Pace = fn(steps: usize) -> bool;
 const INTERVAL: usize = 64 << 10;
 
 /// Steps that a detector takes which looks around a literal or a sign by itself.
-pub(crate) const LOOK: usize = 1 << 10;
+pub(crate) const LOOK: usize = 1 << 8;
 
-/// Steps that it takes to read the sentences around a literal.
-pub(crate) const READ: usize = 4 << 10;
+/// Steps that it takes to weigh a passage, and each byte of it; letters beyond ASCII take longer.
+pub(crate) const READ: usize = 1 << 8;
+pub(crate) const READ_A_BYTE: usize = 3;
+pub(crate) const READ_BEYOND_ASCII: usize = 10;
 
 /// Steps for each byte of a body, and those that any body may take. What people and programs write takes a
 /// small part of them; texts of nothing but signs and names take half.
-pub(crate) const STEPS_A_BYTE: u32 = 2 << 10;
+pub(crate) const STEPS_A_BYTE: u32 = 1 << 10;
 const STEPS_AT_LEAST: usize = 16 << 20;
 
 /// The most steps of a scan of so many bytes.
 pub(crate) const fn budget(bytes: usize) -> usize {
     bytes.saturating_mul(STEPS_A_BYTE as usize).saturating_add(STEPS_AT_LEAST)
 }
-
-/// Steps that it takes to look around an `@`.
-pub(crate) const GLANCE: usize = 1 << 8;
 
 /// Steps that it takes to look into a stretch, however short.
 pub(crate) const PEEK: usize = 1 << 6;

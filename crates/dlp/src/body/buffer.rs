@@ -15,6 +15,7 @@ use crate::{
         delimited::LastLine,
         labels,
         marks::{Marks, Set},
+        window::Notes,
     },
 };
 
@@ -37,8 +38,7 @@ pub(crate) struct Body {
     pub(crate) memo: Cell<ContextMemo>,
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
-    /// Steps of checks that the scan has yet to count.
-    pub(crate) steps: Cell<usize>,
+    pub(crate) notes: Notes,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
     /// Texts of JSON that stands in texts.
@@ -73,7 +73,7 @@ impl Body {
         self.media = 0;
         self.memo.take();
         self.line.take();
-        self.steps.take();
+        self.notes.clear();
         self.tables.clear();
         self.nodes.clear();
         self.inner.clear();

@@ -2,6 +2,7 @@
 
 use super::detector::Detector;
 
+mod classes;
 mod instruction;
 mod links;
 mod overrides;

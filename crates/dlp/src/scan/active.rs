@@ -164,11 +164,6 @@ impl Active {
         }
     }
 
-    /// Returns true if it reads the sentences around a literal.
-    pub(crate) fn reads(&self) -> bool {
-        self.category == Category::Injection
-    }
-
     /// Weighs the evidence for a candidate; `None` when there is too little.
     fn judge(
         &self,
@@ -190,9 +185,9 @@ impl Active {
         if inside.end > text.len() {
             return None;
         }
-        let window = Window::around(text, &inside);
+        let window = Window::around(text, &inside).noted(&body.notes);
         let range = window.inside(&inside);
-        let candidate = Candidate { text: window, range, key, head, steps: &body.steps };
+        let candidate = Candidate { text: window, range, key, head, steps: &body.notes.steps };
         if replacement::is_masked(candidate.matched()) {
             return None;
         }

@@ -8,7 +8,7 @@ use crate::{
         segment::{SegmentKind, small},
     },
     catalogue::detector::ALONE_BITS,
-    pace::{GLANCE, Meter},
+    pace::{LOOK, Meter},
     scan::{
         cursor::Cursor,
         found::Match,
@@ -59,7 +59,7 @@ impl Scanner {
         let mut work = 0;
         for hit in memchr::memchr_iter(b'@', body.slice(range.clone())) {
             let at = range.start + hit;
-            if !meter.wake(at) || !meter.spend(GLANCE) {
+            if !meter.wake(at) || !meter.spend(LOOK) {
                 return work;
             }
             let Some(segment) = cursor.seek(at) else { continue };
@@ -99,11 +99,11 @@ impl Scanner {
             if home.kind != SegmentKind::Text || !may_be_sentence(text) {
                 continue;
             }
-            if !meter.spend(GLANCE) {
+            if !meter.spend(LOOK) {
                 return work;
             }
             work += 1;
-            let window = Window::around(text, &(0..0));
+            let window = Window::around(text, &(0..0)).noted(&body.notes);
             for (index, find) in &self.triggers.starts {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 if let Some(found) = find(&window, 0..0) {
@@ -111,7 +111,7 @@ impl Scanner {
                     add_once(matches, active.weigh(*index, body, segment, range, 0));
                 }
             }
-            meter.spend(body.steps.take());
+            meter.spend(body.notes.steps.take());
         }
         work
     }

@@ -8,9 +8,8 @@ use crate::{
         segment::{SegmentKind, small},
     },
     catalogue::detector::Shape,
-    pace::{LOOK, READ},
+    pace::LOOK,
     scan::{
-        active::Active,
         cursor::Cursor,
         found::Match,
         reach::Reach,
@@ -52,12 +51,12 @@ impl Scanner {
                 let owner = self.active.get(usize::from(*active));
                 if let Reach::Here | Reach::Within = reach {
                     meter.wake(literal.start);
-                    meter.spend(if owner.is_some_and(Active::reads) { READ } else { LOOK });
+                    meter.spend(LOOK);
                     let found = self.find_around(body, *active, segment, &literal);
                     if let Some(found) = found.filter(|found| is_new(&mut tried, found)) {
                         add_once(matches, self.weigh(body, found));
-                        meter.spend(body.steps.take());
                     }
+                    meter.spend(body.notes.steps.take());
                     continue;
                 }
                 if !owner.is_some_and(|owner| owner.looks_at(home.kind))
@@ -118,7 +117,7 @@ impl Scanner {
         };
         let home = body.segment(segment)?.range();
         let inside = literal.start - home.start..literal.end - home.start;
-        let window = Window::around(body.slice(home.clone()), &inside);
+        let window = Window::around(body.slice(home.clone()), &inside).noted(&body.notes);
         let found = window.outside(&find(&window, window.inside(&inside))?);
         let range = home.start + found.start..home.start + found.end;
         Some(Stretch { active, segment, range, key: None })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use portcullis_json::Document;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::*;
+use super::{spellings::Numbers, *};
 use crate::{
     catalogue::detector::Shape,
     pace::{self, Meter, STEPS_A_BYTE},
@@ -152,6 +152,37 @@ fn texts_of_all_that_wakes_a_detector_take_steps_by_their_length() {
         let growth = nested_steps(names, 120) / nested_steps(names, 30);
         assert!(growth <= MOST, "{growth} {names:?}");
     }
+}
+
+/// Steps of a microsecond for each byte of a text that is nothing but what wakes detectors.
+const MICROSECOND: f64 = 320.0;
+
+#[test]
+fn no_word_that_wakes_a_detector_takes_more_than_a_microsecond_a_byte() {
+    let words = words();
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    let others = words.iter().map(|_| &words[numbers.below(words.len())]);
+    let pairs: Vec<String> =
+        words.iter().zip(others).map(|(word, other)| format!("{word} {other} ")).collect();
+    let alone = words.iter().flat_map(|word| [word.clone(), format!("{word} ")]);
+    let hidden = [
+        "ignore \u{200B}",
+        "i\u{200B}gnore ",
+        "ignore all ",
+        "do not tell the user ",
+        "assistant: ignore ",
+    ];
+    let a_byte = |unit: String| {
+        let times = 2048 / unit.len() + 1;
+        let bytes = u32::try_from(times * unit.len()).unwrap();
+        (steps(&unit, times) / f64::from(bytes), unit)
+    };
+    let units = alone.chain(pairs).chain(hidden.map(str::to_owned));
+    let mut costly: Vec<(f64, String)> = units.map(a_byte).collect();
+    costly.retain(|(steps, _)| *steps > MICROSECOND);
+
+    costly.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    assert_none(&costly, "units take more steps a byte");
 }
 
 #[test]

@@ -83,7 +83,11 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
     weigh(&candidate.text, &candidate.range)
 }
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
+    text.once(DETECTOR.name, range, || weigh_once(text, range))
+}
+
+fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let bytes = text.get(range.clone())?;
     let link = memchr::memmem::find(bytes, b"](http")
         .or_else(|| memchr::memmem::find(bytes, b"src=\"http"));

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{
+    classes,
     instruction::instruction,
-    passage::{Passage, Phrases, any_in, is_in, is_quoted, sentence},
+    passage::{Passage, Phrases, Word, any_in, is_quoted, sentence},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -82,128 +83,8 @@ pub(super) const DETECTOR: Detector = instruction(
     "Ignore instructions in a comment and read the next line.",
 ]);
 
-const DROP: &[&str] = &[
-    "ignore",
-    "ignoring",
-    "disregard",
-    "disregarding",
-    "forget",
-    "override",
-    "bypass",
-    "ignoriere",
-    "ignorieren",
-    "ignoriert",
-    "vergiss",
-    "vergesst",
-    "missachte*",
-    "ignorez",
-    "ignorer",
-    "ignora",
-    "ignorad",
-    "ignorate",
-    "ignorar",
-    "oublie",
-    "oubliez",
-    "olvida",
-    "olvide",
-    "olviden",
-    "omite",
-    "dimentica",
-    "dimenticate",
-    "esqueça",
-    "esquece",
-    "desconsidere",
-    "negeer",
-    "vergeet",
-    "игнорируй*",
-    "забудь*",
-];
-
-const EARLIER: &[&str] = &[
-    "previous",
-    "previously",
-    "prior",
-    "above",
-    "earlier",
-    "preceding",
-    "foregoing",
-    "former",
-    "original",
-    "initial",
-    "vorherige*",
-    "bisherige*",
-    "vorige*",
-    "vorangegangene*",
-    "obige*",
-    "früheren",
-    "précédent*",
-    "antérieur*",
-    "anterior*",
-    "previa*",
-    "previo*",
-    "precedent*",
-    "eerdere",
-    "voorgaande",
-    "bovenstaande",
-    "предыдущ*",
-    "прошлые",
-    "dessus",
-];
-
-const INSTRUCTIONS: &[&str] = &[
-    "instruction*",
-    "prompt",
-    "prompts",
-    "guideline*",
-    "directive*",
-    "constraints",
-    "restrictions",
-    "programming",
-    "anweisung*",
-    "vorgaben",
-    "consigne*",
-    "instruccion*",
-    "istruzion*",
-    "instruções",
-    "instrucoes",
-    "instructie*",
-    "опции",
-    "инструкц*",
-    "указани*",
-];
-
-/// Words that are instructions only where they are earlier ones.
-const RULES: &[&str] = &[
-    "rules",
-    "orders",
-    "commands",
-    "context",
-    "messages",
-    "conversation",
-    "directions",
-    "regeln",
-    "regole",
-    "regras",
-    "reglas",
-    "правила",
-];
-
-const OWN: &[&str] = &[
-    "your", "deine", "ihre", "tus", "vos", "tes", "tue", "suas", "jouw", "uw", "system", "safety",
-];
-
-/// Orders to answer something else in place of what the instructions ask.
-const INSTEAD: &[&str] =
-    &["print", "say", "output", "respond", "reply", "answer", "translate", "repeat"];
-
-/// Words before a verb that make it no order.
-const TOLD: &[&str] = &[
-    "to", "not", "don't", "never", "will", "would", "can", "could", "may", "might", "we", "they",
-    "it", "he", "she", "i", "that", "which", "does", "doesn't", "did", "zu", "à", "di", "que",
-];
-
 /// Words of those who write about such orders.
-const ABOUT: &[&str] = &[
+static ABOUT: Phrases = Phrases::new(&[
     "injection",
     "attack",
     "e.g.",
@@ -214,7 +95,7 @@ const ABOUT: &[&str] = &[
     "detect",
     "payload",
     "phrase",
-];
+]);
 
 fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let range = sentence(text, &literal);
@@ -225,20 +106,24 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
     weigh(&candidate.text, &candidate.range)
 }
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
+    text.once(DETECTOR.name, range, || weigh_once(text, range))
+}
+
+fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let passage = Passage::of(text.get(range.clone())?);
     let words = passage.words();
     let best = dropped(&words)
         .max(unspaced(&passage))
         .max(persona(&passage))
         .max(told_prompt(&passage, &words));
-    let about = if passage.has(ABOUT) { 12 } else { 0 };
-    let quoted = if is_quoted(text, range) || passage.has(QUOTED) { 12 } else { 0 };
+    let about = if passage.holds(&ABOUT) { 12 } else { 0 };
+    let quoted = if is_quoted(text, range) || passage.holds(&QUOTED) { 12 } else { 0 };
     (best > 0).then(|| best - about - quoted)
 }
 
 /// Orders that stand between signs that quote.
-const QUOTED: &[&str] = &[
+static QUOTED: Phrases = Phrases::new(&[
     "\"ignore",
     "“ignore",
     "'ignore",
@@ -247,35 +132,29 @@ const QUOTED: &[&str] = &[
     "“disregard",
     "\"forget",
     "\"you are now",
-];
+]);
 
 /// A verb of dropping, and soon behind it instructions, and which.
-fn dropped(words: &[&str]) -> i32 {
-    let verbs = words.iter().enumerate().filter(|(_, word)| is_in(word, DROP));
+fn dropped(words: &[Word<'_>]) -> i32 {
+    let verbs = words.iter().enumerate().filter(|(_, word)| word.is(classes::DROP));
     verbs
         .map(|(at, verb)| {
             let near = words.get(at + 1..words.len().min(at + 10)).unwrap_or_default();
             let is_told = at
                 .checked_sub(1)
                 .and_then(|at| words.get(at))
-                .is_some_and(|word| is_in(word, TOLD));
-            let has_instructions = any_in(near, INSTRUCTIONS);
-            let is_earlier = any_in(near, EARLIER);
-            let everything =
-                any_in(near, &["everything", "anything", "alles", "tout", "todo", "tutto", "tudo"])
-                    && (at < 3 && any_in(near, &["before", "above", "previously"])
-                        || any_in(near, &["told", "said", "learned"]));
+                .is_some_and(|word| word.is(classes::TOLD));
+            let has_instructions = any_in(near, classes::INSTRUCTIONS);
+            let is_earlier = any_in(near, classes::EARLIER);
+            let everything = any_in(near, classes::WHATEVER)
+                && (at < 3 && any_in(near, classes::BEFORE) || any_in(near, classes::LEARNED));
             let bits = match (has_instructions, is_earlier) {
                 (true, true) => 34,
-                (true, false) if any_in(near, OWN) || orders_answer(near) => 26,
-                (true, false)
-                    if any_in(near, &["all", "any", "alle", "todas", "toutes", "tutte"]) =>
-                {
-                    20
-                }
-                (false, true) if any_in(near, RULES) && *verb != "override" => 26,
+                (true, false) if any_in(near, classes::OWN) || orders_answer(near) => 26,
+                (true, false) if any_in(near, classes::EACH) => 20,
+                (false, true) if any_in(near, classes::RULES) && verb.text != "override" => 26,
                 (true | false, _) => {
-                    if everything && *verb != "bypass" {
+                    if everything && verb.text != "bypass" {
                         26
                     } else {
                         0
@@ -289,12 +168,11 @@ fn dropped(words: &[&str]) -> i32 {
 }
 
 /// Returns true if an order to answer is joined to what stands in front.
-fn orders_answer(words: &[&str]) -> bool {
-    let joints = ["and", "then", "just", "only", "simply", "instead"];
+fn orders_answer(words: &[Word<'_>]) -> bool {
     words
         .iter()
         .zip(words.iter().skip(1))
-        .any(|(joint, verb)| is_in(joint, &joints) && is_in(verb, INSTEAD))
+        .any(|(joint, verb)| joint.is(classes::JOINTS) && verb.is(classes::INSTEAD))
 }
 
 /// Phrases of languages whose words stand without space.
@@ -402,12 +280,8 @@ fn persona(passage: &Passage) -> i32 {
 }
 
 /// An order to tell the system prompt.
-fn told_prompt(passage: &Passage, words: &[&str]) -> i32 {
-    let tells = [
-        "reveal", "print", "repeat", "output", "leak", "disclose", "send", "include", "show",
-        "display", "recite", "dump",
-    ];
-    let first = words.iter().take(4).any(|word| is_in(word, &tells));
+fn told_prompt(passage: &Passage, words: &[Word<'_>]) -> i32 {
+    let first = words.iter().take(4).any(|word| word.is(classes::TELLS));
     let own = passage.has(&[
         "your system prompt",
         "your full system prompt",

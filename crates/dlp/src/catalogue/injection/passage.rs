@@ -1,9 +1,13 @@
 //! Passages of a text that are read as a person reads them: sentences and their words, in lower case.
 
-use std::{ops::Range, sync::OnceLock};
+use std::{
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
 
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexSet};
 
+use super::classes::Classes;
 use crate::text::window::Window;
 
 /// Finder of the passage around a literal.
@@ -16,6 +20,10 @@ const AHEAD: usize = 420;
 /// Bytes of a passage of several sentences on either side.
 const WIDE: usize = 300;
 
+/// A passage that no sentence or heading ends begins and ends at a multiple of so many bytes: the triggers of a long
+/// text have few passages, each of which is weighed once.
+const GRAIN: usize = 256;
+
 /// Beginning of a heading in Markdown, which no passage goes beyond.
 const HEADING: &[u8] = b"\n#";
 
@@ -23,21 +31,28 @@ const HEADING: &[u8] = b"\n#";
 const WORDS: usize = 120;
 
 /// The sentence around a literal.
-pub(super) fn sentence(text: &[u8], literal: &Range<usize>) -> Range<usize> {
-    let floor = literal.start.saturating_sub(BACK);
-    let before = text.get(floor..literal.start).unwrap_or_default();
+pub(super) fn sentence(text: &Window<'_>, literal: &Range<usize>) -> Range<usize> {
+    let Range { start, end } = around(text, literal, BACK, AHEAD);
+    let before = text.get(start..literal.start).unwrap_or_default();
     let begun = before.windows(2).rposition(ends_sentence).map_or(0, |at| at + 1);
-    let after = text.get(literal.end..text.len().min(literal.end + AHEAD)).unwrap_or_default();
+    let after = text.get(literal.end..end).unwrap_or_default();
     let ended = after.windows(2).position(ends_sentence).map_or(after.len(), |at| at + 1);
-    trimmed(text, floor + begun..literal.end + ended)
+    trimmed(text, start + begun..literal.end + ended)
+}
+
+/// What stands around a literal, so many bytes before and behind it or a little more.
+fn around(text: &Window<'_>, literal: &Range<usize>, back: usize, ahead: usize) -> Range<usize> {
+    let start = (text.start() + literal.start).saturating_sub(back) / GRAIN * GRAIN;
+    let end = (text.start() + literal.end + ahead).next_multiple_of(GRAIN);
+    start.saturating_sub(text.start())..text.len().min(end - text.start())
 }
 
 /// The sentences around a literal.
-pub(super) fn passage(text: &[u8], literal: &Range<usize>) -> Range<usize> {
-    let start = literal.start.saturating_sub(WIDE);
+pub(super) fn passage(text: &Window<'_>, literal: &Range<usize>) -> Range<usize> {
+    let Range { start, end } = around(text, literal, WIDE, WIDE);
     let before = text.get(start..literal.start).unwrap_or_default();
     let begun = memchr::memmem::rfind(before, HEADING).unwrap_or(0);
-    let after = text.get(literal.end..text.len().min(literal.end + WIDE)).unwrap_or_default();
+    let after = text.get(literal.end..end).unwrap_or_default();
     let ended = memchr::memmem::find(after, HEADING).unwrap_or(after.len());
     trimmed(text, start + begun..literal.end + ended)
 }
@@ -87,9 +102,9 @@ impl Passage {
         &self.text
     }
 
-    /// The words, as far as they are read.
-    pub(super) fn words(&self) -> Vec<&str> {
-        self.each_word().take(WORDS).collect()
+    /// The words with their classes, as far as they are read.
+    pub(super) fn words(&self) -> Vec<Word<'_>> {
+        self.each_word().take(WORDS).map(Word::of).collect()
     }
 
     /// The words one by one.
@@ -114,9 +129,40 @@ impl Passage {
     }
 
     /// Number of these that stand in it.
-    pub(super) fn count(&self, phrases: &[&str]) -> usize {
-        phrases.iter().filter(|phrase| self.text.contains(**phrase)).count()
+    pub(super) fn count(&self, phrases: &PhraseSet) -> usize {
+        let set = phrases.as_ref();
+        set.map_or(0, |set| set.matches(self.text.as_bytes()).iter().count())
     }
+}
+
+/// A word of a passage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    classes: Classes,
+}
+
+impl<'a> Word<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { text, classes: Classes::of(text) }
+    }
+
+    /// Returns true if it is of one of these classes.
+    pub(super) const fn is(&self, classes: Classes) -> bool {
+        self.classes.meet(classes)
+    }
+}
+
+/// Returns true if one of some words is of one of these classes.
+pub(super) fn any_in(words: &[Word<'_>], classes: Classes) -> bool {
+    words.iter().any(|word| word.is(classes))
+}
+
+/// Phrases of which one pass over a text tells how many stand in it.
+pub(super) type PhraseSet = LazyLock<Option<RegexSet>>;
+
+pub(super) fn phrase_set(phrases: &[&str]) -> Option<RegexSet> {
+    RegexSet::new(phrases.iter().map(|phrase| regex::escape(phrase))).ok()
 }
 
 /// Length of the characters of one kind with which a text begins; most are ASCII, and need no decoding.
@@ -160,21 +206,6 @@ impl Phrases {
     }
 }
 
-/// Returns true if a word is one of a class; `*` ends those that are beginnings of words.
-pub(super) fn is_in(word: &str, class: &[&str]) -> bool {
-    // Most differ in their first letter.
-    let alike = class.iter().filter(|known| known.as_bytes().first() == word.as_bytes().first());
-    alike.into_iter().any(|known| match known.strip_suffix('*') {
-        Some(stem) => word.starts_with(stem),
-        None => *known == word,
-    })
-}
-
-/// Returns true if one of some words is of a class.
-pub(super) fn any_in(words: &[&str], class: &[&str]) -> bool {
-    words.iter().any(|word| is_in(word, class))
-}
-
 /// Returns true if a sign that quotes stands before a place in a text, and another soon behind it.
 pub(super) fn is_quoted(text: &[u8], range: &Range<usize>) -> bool {
     let before = text.get(..range.start).unwrap_or_default();
@@ -185,43 +216,45 @@ pub(super) fn is_quoted(text: &[u8], range: &Range<usize>) -> bool {
 }
 
 /// Words that order something of a model.
-const ORDERS: &[&str] = &[
-    "ignore",
-    "disregard",
-    "forget ",
-    "override",
-    " must ",
-    "instead",
-    "immediately",
-    "reveal",
-    "send ",
-    "transfer",
-    "execute",
-    "delete",
-    "forward",
-    "exfiltrat",
-    "do not ",
-    "don't ",
-    "never ",
-    "always ",
-    "from now on",
-    "you are now",
-    "instruction",
-    "password",
-    "credential",
-    "bypass",
-    "unrestricted",
-    "call the ",
-    "without asking",
-    "grant ",
-    "api key",
-    "respond with",
-    "reply with",
-    "answer with",
-    "read ",
-];
+static ORDERS: PhraseSet = PhraseSet::new(|| {
+    phrase_set(&[
+        "ignore",
+        "disregard",
+        "forget ",
+        "override",
+        " must ",
+        "instead",
+        "immediately",
+        "reveal",
+        "send ",
+        "transfer",
+        "execute",
+        "delete",
+        "forward",
+        "exfiltrat",
+        "do not ",
+        "don't ",
+        "never ",
+        "always ",
+        "from now on",
+        "you are now",
+        "instruction",
+        "password",
+        "credential",
+        "bypass",
+        "unrestricted",
+        "call the ",
+        "without asking",
+        "grant ",
+        "api key",
+        "respond with",
+        "reply with",
+        "answer with",
+        "read ",
+    ])
+});
 
 /// Number of words in a passage that order something of a model.
 pub(super) fn orders(passage: &Passage) -> usize {
-    passage.count(ORDERS)
+    passage.count(&ORDERS)
 }

@@ -5,12 +5,12 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use super::{
+    classes::{DENY, KEPT, MUST, RUN, SEND, STEAL, TAKE, TOOL_VERBS as CALLS, WHOLE},
     instruction::instruction,
-    passage::{Passage, Phrases, any_in, is_in, sentences},
+    passage::{Passage, Phrases, Word, any_in, sentences},
     poison_words::{
-        AHEAD, ANSWERS, ASSENT, COMMAND, DENY, EVERYTHING, EXCLUSIVE, HOME, KEPT, MONEY, MUST,
-        OUTWARD, PARAMETER, PRIVATE, QUIET, RUN, SEND, SOON, STEAL, TAGGED, TAKE, TAKE_FOREIGN,
-        TELLING_WORDS, TOOL, WHOLE,
+        AHEAD, ANSWERS, ASSENT, COMMAND, EVERYTHING, EXCLUSIVE, HOME, MONEY, OUTWARD, PARAMETER,
+        PRIVATE, QUIET, SOON, TAGGED, TAKE_FOREIGN, TELLING_WORDS, TOOL,
     },
 };
 use crate::{
@@ -161,7 +161,7 @@ impl Sentence {
             (Parameter, passage.holds(&PARAMETER)),
             (Outward, passage.holds(&OUTWARD) || has_mail(passage.text())),
             (Quiet, passage.holds(&QUIET)),
-            (Tool, passage.holds(&TOOL) || words.iter().any(|word| is_tool_name(word))),
+            (Tool, passage.holds(&TOOL) || words.iter().any(|word| is_tool_name(word.text))),
             (Ahead, passage.holds(&AHEAD)),
             (Everything, passage.holds(&EVERYTHING) || means_all(&words)),
             (Exclusive, passage.holds(&EXCLUSIVE)),
@@ -225,22 +225,12 @@ impl Sentence {
 fn is_tool_name(word: &str) -> bool {
     let mut parts = word.split('_');
     let verb = parts.next().unwrap_or_default();
-    parts.next().is_some_and(|rest| !rest.is_empty())
-        && is_in(
-            verb,
-            &[
-                "send", "read", "write", "delete", "fetch", "upload", "search", "create", "list",
-                "get", "run", "execute", "disable", "call", "post",
-            ],
-        )
+    parts.next().is_some_and(|rest| !rest.is_empty()) && Word::of(verb).is(CALLS)
 }
 
 /// Returns true if a word for all of something stands before one for what people say and keep.
-fn means_all(words: &[&str]) -> bool {
-    words.windows(3).any(|near| {
-        near.first().is_some_and(|word| is_in(word, WHOLE))
-            && any_in(near.get(1..).unwrap_or_default(), KEPT)
-    })
+fn means_all(words: &[Word<'_>]) -> bool {
+    words.array_windows().any(|[all, near @ ..]: &[_; 3]| all.is(WHOLE) && any_in(near, KEPT))
 }
 
 /// Returns true if the address of a mailbox or of all of a domain stands in a text.

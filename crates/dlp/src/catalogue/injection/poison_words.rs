@@ -1,52 +1,13 @@
-//! Words of orders in descriptions, by what they say; `*` ends those that are beginnings of words.
+//! Phrases of orders in descriptions, by what they say.
 
 use super::passage::Phrases;
-
-pub(super) const TAKE: &[&str] = &[
-    "envie", "leia", "read", "open", "cat", "load", "get", "fetch", "include", "pass", "passed", "copy",
-    "copies", "put", "attach", "append", "prepend", "provide", "provided", "insert", "submit", "post", "store",
-    "give", "send", "sent", "export", "forward", "collect", "gather", "start", "list", "mirrored", "encrypt",
-    "upload", "add", "use", "lies", "lis", "lee", "leggi", "include*", "übergib", "hol", "lit", "прочитай",
-    "передай", "included", "goes", "extract", "dump", "exfiltrat*", "steal", "reads", "needs", "ask",
-];
 
 /// Words at the beginning of a sentence among which its verb stands.
 pub(super) const SOON: usize = 6;
 
-pub(super) const SEND: &[&str] = &[
-    "send", "forward", "post", "upload", "export", "transmit", "mail", "email", "bcc", "cc", "copy", "submit",
-    "report",
-];
-
-pub(super) const STEAL: &[&str] = &[
-    "steal", "exfiltrate", "exfiltrates",
-];
-
-pub(super) const WHOLE: &[&str] = &[
-    "full", "entire", "whole", "complete", "all", "every", "each", "any",
-];
-
-pub(super) const KEPT: &[&str] = &[
-    "body", "conversation", "message", "messages", "document", "output", "history", "mail", "mails", "emails",
-    "passwords", "password", "transcript", "export",
-];
-
 pub(super) static TAKE_FOREIGN: Phrases = Phrases::new(&[
     "读取", "讀取", "を読", "传入", "传递",
 ]);
-
-pub(super) const RUN: &[&str] = &[
-    "run", "execute", "call", "apply", "install", "invoke", "start", "replace", "add", "use", "put",
-];
-
-pub(super) const DENY: &[&str] = &[
-    "not", "never", "don't", "don’t", "cannot", "without", "avoid",
-];
-
-pub(super) const MUST: &[&str] = &[
-    "must", "always", "should", "have", "has", "need", "needs", "every", "each", "never", "only", "required",
-    "regardless", "whatever", "müssen", "muss", "immer", "toujours", "siempre", "sempre", "всегда",
-];
 
 /// Private data.
 pub(super) static PRIVATE: Phrases = Phrases::new(&[

@@ -3,16 +3,16 @@
 use std::{ops::Range, sync::LazyLock};
 
 use super::{
-    instruction::instruction,
-    passage::{Finder, Passage, is_in, is_quoted, sentence},
-    request_words::{
-        ALL, COURTESY, FRIENDS, FUNDS, MESSAGES, MINE, MONEY, PERSONAL, POWERS, READING, RIGHTS,
+    classes::{
+        COURTESY, Classes, FUNDS, MESSAGES, MINE, MONEY, PERSONAL, POWERS, READING, RIGHTS,
         RUNNING, SECRETS, SOFTLY, YOURS,
     },
+    instruction::instruction,
+    passage::{Finder, Passage, Word, any_in, is_quoted, sentence},
+    request_words::{self, ALL, FRIENDS},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector, Shape},
-    pace::READ,
     text::window::Window,
 };
 
@@ -92,19 +92,22 @@ fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
 }
 
 fn check(candidate: &Candidate<'_>) -> Option<i32> {
-    candidate.spend(READ);
     weigh(&candidate.text, &candidate.range)
 }
 
 /// An order: its words, and which of them is the verb.
 struct Order<'a> {
     passage: &'a Passage,
-    words: Vec<&'a str>,
-    verb: &'a str,
+    words: Vec<Word<'a>>,
+    verb: Word<'a>,
     before: usize,
 }
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
+    text.once(DETECTOR.name, range, || weigh_once(text, range))
+}
+
+fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let bytes = text.get(range.clone())?;
     let before = before_verb(bytes)?;
     let passage = Passage::of(bytes);
@@ -123,23 +126,19 @@ const fn worth(holds: bool, bits: i32) -> i32 {
 
 impl Order<'_> {
     /// Returns true if a word of a class stands behind the verb.
-    fn has(&self, class: &[&str]) -> bool {
-        self.words.iter().skip(self.before + 1).any(|word| is_in(word, class))
-    }
-
-    fn is_any_of(&self, classes: &[&[&str]]) -> bool {
-        classes.iter().any(|class| is_in(self.verb, class))
+    fn has(&self, class: Classes) -> bool {
+        any_in(self.words.get(self.before + 1..).unwrap_or_default(), class)
     }
 
     fn sends(&self) -> bool {
-        self.is_any_of(&[MESSAGES]) || self.has(MESSAGES)
+        self.verb.is(MESSAGES) || self.has(MESSAGES)
     }
 
     /// Evidence of the objects, in bits.
     fn objects(&self) -> i32 {
         worth(self.has(SECRETS), 8)
             + worth(self.has(PERSONAL), 6)
-            + worth(self.has(POWERS) && self.is_any_of(&[RIGHTS, RUNNING]), 7)
+            + worth(self.has(POWERS) && self.verb.is(RIGHTS.and(RUNNING)), 7)
             + worth(self.has(FUNDS), 6)
     }
 
@@ -151,8 +150,8 @@ impl Order<'_> {
             .array_windows()
             .any(|[before, at]| *at == b'@' && before.is_ascii_alphanumeric());
         let link = self.passage.has(&["http://", "https://", "www."]);
-        let digits = |word: &&str| word.bytes().filter(u8::is_ascii_digit).count() >= 6;
-        let funds = self.is_any_of(&[MONEY]) || self.has(FUNDS);
+        let digits = |word: &Word<'_>| word.text.bytes().filter(u8::is_ascii_digit).count() >= 6;
+        let funds = self.verb.is(MONEY) || self.has(FUNDS);
         worth(mail && self.sends(), 9)
             + worth(link && self.sends(), 5)
             + worth(has_amount(text) && funds, 8)
@@ -164,9 +163,9 @@ impl Order<'_> {
 
     /// Evidence of the words around verb and object, for and against, in bits.
     fn support(&self) -> i32 {
-        let softly = self.words.iter().take(self.before).any(|word| is_in(word, SOFTLY));
-        let yours = self.words.iter().any(|word| is_in(word, YOURS));
-        worth(self.is_any_of(&[READING]) && self.sends(), 5)
+        let softly = self.words.iter().take(self.before).any(|word| word.is(SOFTLY));
+        let yours = any_in(&self.words, YOURS);
+        worth(self.verb.is(READING) && self.sends(), 5)
             + worth(self.has(MINE), 4)
             + worth(self.passage.has(ALL), 3)
             + worth(softly, 3)
@@ -183,6 +182,9 @@ fn around(text: &[u8], range: &Range<usize>) -> i32 {
 
 const QUOTES: &[&str] = &[" '", " \"", " “"];
 
+/// Verbs of orders.
+const VERBS: Classes = MONEY.and(RIGHTS).and(MESSAGES).and(READING).and(RUNNING);
+
 /// Number of words before the verb of an order.
 fn before_verb(bytes: &[u8]) -> Option<usize> {
     // Badges, links and cells of tables are no orders, whatever their addresses hold.
@@ -190,9 +192,9 @@ fn before_verb(bytes: &[u8]) -> Option<usize> {
         return None;
     }
     let begin = Passage::of(bytes.get(..bytes.len().min(120))?);
-    let mut words = begin.each_word().take(12).enumerate();
-    let (at, verb) = words.find(|(_, word)| !is_in(word, COURTESY))?;
-    [MONEY, RIGHTS, MESSAGES, READING, RUNNING].iter().any(|class| is_in(verb, class)).then_some(at)
+    let mut words = begin.each_word().map(Word::of).take(12).enumerate();
+    let (at, verb) = words.find(|(_, word)| !word.is(COURTESY))?;
+    verb.is(VERBS).then_some(at)
 }
 
 /// Returns true if the first word of a text can begin an order. Most texts end here, before they are
@@ -216,7 +218,15 @@ fn may_begin_order(text: &[u8]) -> bool {
 
 /// Beginnings of words that begin an order, by their first letter from a to z.
 static FIRST_WORDS: LazyLock<Vec<Vec<&[u8]>>> = LazyLock::new(|| {
-    let all = [COURTESY, MONEY, RIGHTS, MESSAGES, READING, RUNNING].concat();
+    let all = [
+        request_words::COURTESY,
+        request_words::MONEY,
+        request_words::RIGHTS,
+        request_words::MESSAGES,
+        request_words::READING,
+        request_words::RUNNING,
+    ]
+    .concat();
     let stems: Vec<&[u8]> = all.iter().map(|it| it.trim_end_matches('*').as_bytes()).collect();
     let of = |letter| stems.iter().copied().filter(|it| it.first() == Some(&letter)).collect();
     (b'a'..=b'z').map(of).collect()
@@ -230,12 +240,14 @@ fn has_amount(text: &str) -> bool {
 }
 
 /// Returns true if one of some words is the id of a person or thing, or an id follows.
-fn has_id(words: &[&str]) -> bool {
-    let mixed = |word: &&str| {
-        word.contains('_')
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-            && word.bytes().any(|byte| byte.is_ascii_alphabetic())
+fn has_id(words: &[Word<'_>]) -> bool {
+    let mixed = |word: &Word<'_>| {
+        word.text.contains('_')
+            && word.text.bytes().any(|byte| byte.is_ascii_digit())
+            && word.text.bytes().any(|byte| byte.is_ascii_alphabetic())
     };
-    let named = words.windows(2).any(|pair| matches!(pair, ["id" | "username" | "account" | "number" | "user", next] if next.bytes().any(|b| b.is_ascii_digit() || b == b'_')));
-    named || words.iter().any(mixed)
+    let names =
+        |word: &Word<'_>| matches!(word.text, "id" | "username" | "account" | "number" | "user");
+    let is_id = |word: &Word<'_>| word.text.bytes().any(|b| b.is_ascii_digit() || b == b'_');
+    words.array_windows().any(|[name, next]| names(name) && is_id(next)) || words.iter().any(mixed)
 }

@@ -108,13 +108,17 @@ const TOKENS: &[&str] = &[
     "</tool_response",
 ];
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
+    text.once(DETECTOR.name, range, || weigh_once(text, range))
+}
+
+fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let before = text.get(..range.start)?;
     if matches!(before, [.., b'`' | b'"' | b'\'']) {
         return None;
     }
     let passage = Passage::of(text.get(range.clone())?);
-    let words = passage.words().len();
+    let words = passage.each_word().take(6).count();
     let is_token = TOKENS.iter().any(|token| passage.text().starts_with(token));
     let told = orders(&passage);
     match (is_token, told) {

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use super::{
+    classes,
     instruction::instruction,
-    passage::{Passage, Phrases, is_in, orders, passage, sentence},
+    passage::{Passage, PhraseSet, Phrases, any_in, orders, passage, phrase_set, sentence},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -39,7 +40,11 @@ pub(super) const DETECTOR: Detector = instruction(
 
 fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let wide = passage(text, &literal);
-    Orders::of(&Passage::of(text.get(wide.clone())?))?;
+    let holds_orders = || {
+        let passage = Passage::of(text.get(wide.clone()).unwrap_or_default());
+        Orders::of(&passage).map(|_| 0)
+    };
+    text.once("orders", &wide, holds_orders)?;
     let own = sentence(text, &literal);
     if weigh(text, &own).is_some_and(|bits| bits >= 24) {
         return Some(own);
@@ -171,24 +176,26 @@ static FIRST: Phrases = Phrases::new(&[
 ]);
 
 /// Words that press.
-const URGENT: &[&str] = &[
-    "<important>",
-    "important:",
-    "<critical>",
-    "critical:",
-    "<secret>",
-    "<system>",
-    "mandatory",
-    "otherwise",
-    "will not work",
-    "won't work",
-    "will fail",
-    "will crash",
-    "must ",
-    "urgent",
-    "attention:",
-    "required",
-];
+static URGENT: PhraseSet = PhraseSet::new(|| {
+    phrase_set(&[
+        "<important>",
+        "important:",
+        "<critical>",
+        "critical:",
+        "<secret>",
+        "<system>",
+        "mandatory",
+        "otherwise",
+        "will not work",
+        "won't work",
+        "will fail",
+        "will crash",
+        "must ",
+        "urgent",
+        "attention:",
+        "required",
+    ])
+});
 
 /// Kinds of orders in a passage.
 struct Orders {
@@ -212,12 +219,16 @@ impl Orders {
     }
 }
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
+    text.once(DETECTOR.name, range, || weigh_once(text, range))
+}
+
+fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let passage = Passage::of(text.get(range.clone())?);
     let Orders { hidden, carried, copied, address } = Orders::of(&passage)?;
     let worth = |holds: bool, bits: i32| if holds { bits } else { 0 };
     let first = passage.holds(&FIRST);
-    let urgent = passage.count(URGENT).min(2);
+    let urgent = passage.count(&URGENT).min(2);
     let tagged = passage.has(&["<important>", "<critical>", "<secret>", "<hidden>"]);
     let bits = hidden
         + worth(carried, 13)
@@ -241,34 +252,9 @@ fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
     (bits >= 20).then_some(bits)
 }
 
-const TELL: &[&str] = &[
-    "tell",
-    "mention",
-    "inform",
-    "notify",
-    "disclose",
-    "reveal",
-    "alert",
-    "warn",
-    "telling",
-    "informing",
-    "notifying",
-    "mentioning",
-    "asking",
-    "report",
-    "explain",
-    "say",
-    "acknowledge",
-    "let",
-    "make",
-];
+static TOLD: Phrases = Phrases::new(classes::TELLING);
 
-static TOLD: Phrases = Phrases::new(TELL);
-
-/// Words that deny what follows them.
-const DENIALS: &[&str] = &["not", "don't", "don’t", "never", "without", "cannot", "avoid", "no"];
-
-/// Parts of those.
+/// Parts of denials.
 static DENIED: Phrases = Phrases::new(&["not", "n't", "n’t", "never", "without", "avoid", "no "]);
 
 /// Bits for words that say how something is kept from the user.
@@ -282,37 +268,17 @@ fn concealed(passage: &Passage) -> i32 {
 /// Evidence of words that keep something from people, in bits.
 fn untold(passage: &Passage) -> i32 {
     let words = passage.words();
-    let meant = [
-        "user", "users", "anyone", "human", "humans", "customer", "owner", "them", "anybody",
-        "person", "people", "nobody",
-    ];
-    let object = [
-        "this",
-        "that",
-        "these",
-        "about",
-        "instruction*",
-        "step",
-        "steps",
-        "it",
-        "any",
-        "anything",
-        "what",
-    ];
-    let knows = ["know", "aware", "notice", "suspect", "realize", "realise"];
     let mut best = 0;
-    for (at, word) in words.iter().enumerate().filter(|(_, word)| is_in(word, TELL)) {
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.is(classes::TELL)) {
         let before = words.get(at.saturating_sub(3)..at).unwrap_or_default();
         let after = words.get(at + 1..words.len().min(at + 8)).unwrap_or_default();
-        let has = |list: &[&str], class: &[&str]| list.iter().any(|word| is_in(word, class));
-        let is_denied = has(before, DENIALS);
-        if !is_denied || !has(after, &meant) {
+        if !any_in(before, classes::DENIALS) || !any_in(after, classes::PEOPLE) {
             continue;
         }
-        let told = has(after, &knows);
-        let names = told || has(after, &object);
-        let is_without = has(before, &["without"]);
-        let bits = match (*word, is_without) {
+        let told = any_in(after, classes::KNOWS);
+        let names = told || any_in(after, classes::OBJECTS);
+        let is_without = any_in(before, classes::WITHOUT);
+        let bits = match (word.text, is_without) {
             ("let" | "make", _) if !told => 0,
             ("report" | "explain" | "say" | "acknowledge" | "warn" | "alert", _) if !names => 0,
             (_, false) if names => 22,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     instruction::instruction,
-    passage::{Passage, orders},
+    passage::{Passage, Phrases, orders},
 };
 use crate::{
     catalogue::detector::{Candidate, Detector},
@@ -45,21 +45,34 @@ fn check(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Range of the text that a mark hides.
-fn hidden(text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
+fn hidden(text: &Window<'_>, literal: &Range<usize>) -> Option<Range<usize>> {
     let rest = text.get(literal.end..text.len().min(literal.end + AHEAD))?;
     let mark = text.get(literal.clone())?;
     if mark.starts_with(&TAG) {
         return tags(text, literal);
     }
-    let length = if mark == b"<!--" {
-        memchr::memmem::find(rest, b"-->").unwrap_or(rest.len())
-    } else if mark.starts_with(b"[") {
-        memchr::memchr(b'\n', rest).unwrap_or(rest.len())
-    } else {
-        let opened = memchr::memchr(b'>', rest.get(..rest.len().min(160))?)?;
-        memchr::memmem::find(rest, b"</").filter(|end| *end > opened).unwrap_or(rest.len())
-    };
-    Some(literal.start..literal.end + length)
+    match mark {
+        b"<!--" => return commented(text, literal, b"-->"),
+        [b'[', ..] => return commented(text, literal, b"\n"),
+        _ => {}
+    }
+    let opened = memchr::memchr(b'>', rest.get(..rest.len().min(160))?)?;
+    let closed = memchr::memmem::find(rest, b"</").filter(|end| *end > opened);
+    Some(literal.start..literal.end + closed.unwrap_or(rest.len()))
+}
+
+/// Range of a comment, from the first on of those that begin in the same bytes of the text and do not end before it: they
+/// are read as one.
+fn commented(text: &Window<'_>, literal: &Range<usize>, end: &[u8]) -> Option<Range<usize>> {
+    const NEAR: usize = 128;
+    let floor = literal.start.saturating_sub((text.start() + literal.start) % NEAR);
+    let near = text.get(floor..literal.start)?;
+    let ended = memchr::memmem::rfind(near, end).unwrap_or(0);
+    let first = memchr::memmem::find(near.get(ended..)?, text.get(literal.clone())?);
+    let start = first.map_or(literal.start, |first| floor + ended + first);
+    let most = text.len().min(start + NEAR + AHEAD);
+    let closed = memchr::memmem::find(text.get(literal.end..most)?, end);
+    Some(start..closed.map_or(most, |closed| literal.end + closed))
 }
 
 /// Bytes that every tag character begins with.
@@ -78,7 +91,7 @@ fn tags(text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Words for the one who is meant.
-const MODELS: &[&str] = &[
+static MODELS: Phrases = Phrases::new(&[
     "assistant",
     " ai ",
     "ai:",
@@ -98,16 +111,20 @@ const MODELS: &[&str] = &[
     "modell",
     "modèle",
     "modelo",
-];
+]);
 
-fn weigh(text: &[u8], range: &Range<usize>) -> Option<i32> {
+fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
     let bytes = text.get(range.clone())?;
     if bytes.starts_with(&TAG) {
         return Some(34);
     }
+    text.once(DETECTOR.name, range, || weigh_once(bytes))
+}
+
+fn weigh_once(bytes: &[u8]) -> Option<i32> {
     let passage = Passage::of(bytes);
     let told = orders(&passage);
-    let meant = passage.has(MODELS);
+    let meant = passage.holds(&MODELS);
     match (meant, told) {
         (true, 2..) => Some(30),
         (true, 1) => Some(26),
