@@ -9,6 +9,7 @@ pub(super) mod joins;
 pub(super) mod media;
 pub(super) mod memo;
 pub(super) mod neighbours;
+pub(super) mod placeholders;
 pub(super) mod pointers;
 mod records;
 pub(super) mod segment;

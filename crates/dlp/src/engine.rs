@@ -135,7 +135,7 @@ impl Engine {
 
     /// The document with those findings masked for which `choose` names a way to. `findings` must
     /// be those of this document. A scan of the result does not find what was chosen: what is still
-    /// seen after the matches are masked is masked as a whole. Where `schema` speaks about a place,
+    /// seen after the matches are masked is masked as well, in the end as a whole. Where `schema` speaks about a place,
     /// what is put there has a type and a length that fit.
     #[must_use]
     pub fn redact(
@@ -151,7 +151,11 @@ impl Engine {
         }
         let mut masked = redact::apply(document, findings, schema, Extent::Matches, &choose);
         for round in 0..MAX_ROUNDS {
-            let extent = if round == 0 { Extent::Leaves } else { Extent::Everything };
+            let extent = match round {
+                0 => Extent::Matches,
+                1 => Extent::Leaves,
+                _ => Extent::Everything,
+            };
             match self.rescan(masked.root(), subject) {
                 Ok(rest) if !rest.iter().any(|finding| choose(finding).is_some()) => return masked,
                 Ok(rest) => {
@@ -218,6 +222,7 @@ impl Engine {
     ) -> Result<Option<(Findings, usize)>, Unscannable> {
         workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
+            body.blank_placeholders();
             scratch.meter = Meter::new(pace, pace::budget(body.text.len()));
             views.begin(body, limits);
             let mut work = 0;
@@ -239,9 +244,9 @@ impl Engine {
     }
 }
 
-/// Masking whole strings settles it in one round; the others are for masks that together make
+/// Masking whole strings in the second round settles it; the others are for masks that together make
 /// something new.
-const MAX_ROUNDS: usize = 5;
+const MAX_ROUNDS: usize = 6;
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -10,6 +10,8 @@ pub(super) mod layouts;
 pub(super) mod log_lines;
 pub(super) mod marks;
 pub(super) mod number;
+pub(super) mod own_words;
+pub(super) mod placeholders;
 pub(super) mod prefixes;
 pub(super) mod window;
 pub(super) mod words;

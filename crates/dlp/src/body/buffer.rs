@@ -39,6 +39,8 @@ pub(crate) struct Body {
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
     pub(crate) notes: Notes,
+    /// What stood in placeholders, and where.
+    pub(super) placeholders: Vec<(usize, Box<[u8]>)>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
     /// Texts of JSON that stands in texts.
@@ -74,6 +76,7 @@ impl Body {
         self.memo.take();
         self.line.take();
         self.notes.clear();
+        self.placeholders.clear();
         self.tables.clear();
         self.nodes.clear();
         self.inner.clear();

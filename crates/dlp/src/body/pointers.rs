@@ -7,7 +7,7 @@ use crate::body::buffer::{Body, PathNode, PathStep};
 impl Body {
     /// RFC 6901 pointer of a place.
     pub(crate) fn pointer(&self, node: u32) -> String {
-        Pointers::new(self, |_, key| Cow::Borrowed(key)).of(node)
+        Pointers::new(self, |_, key| key).of(node)
     }
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Pointers<'a, N> {
     path: Vec<(u32, PathStep)>,
 }
 
-impl<'a, N: Fn(u32, &'a [u8]) -> Cow<'a, [u8]>> Pointers<'a, N> {
+impl<'a, N: Fn(u32, Cow<'a, [u8]>) -> Cow<'a, [u8]>> Pointers<'a, N> {
     pub(crate) fn new(body: &'a Body, name: N) -> Self {
         Self { body, name, above: String::new(), parent: None, path: Vec::new() }
     }
@@ -53,7 +53,7 @@ impl<'a, N: Fn(u32, &'a [u8]) -> Cow<'a, [u8]>> Pointers<'a, N> {
         match step {
             PathStep::Element { index } => push_number(index, pointer),
             PathStep::Member { key } => {
-                let text = self.body.segment(key).map(|key| self.body.slice(key.range()));
+                let text = self.body.segment(key).map(|key| self.body.written(key.range()));
                 escape(&(self.name)(node, text.unwrap_or_default()), pointer);
             }
         }

@@ -220,7 +220,7 @@ impl Gather<'_> {
 pub(crate) fn point(body: &Body, findings: &mut [Finding]) {
     let masked = masked_keys(body, findings);
     let mut pointers = Pointers::new(body, |node, key| {
-        masked.get(&node).map_or(Cow::Borrowed(key), |key| Cow::Borrowed(key.as_bytes()))
+        masked.get(&node).map_or(key, |key| Cow::Borrowed(key.as_bytes()))
     });
     for finding in findings {
         let Some(segment) = body.segment(finding.place) else { continue };
@@ -241,8 +241,8 @@ fn masked_keys(body: &Body, findings: &[Finding]) -> HashMap<u32, String> {
     }
     let mask = |(place, spans)| {
         let segment = body.segment(place)?;
-        let key = String::from_utf8_lossy(body.slice(segment.range()));
-        Some((segment.node, stretches::replace(&key, spans)))
+        let key = body.written(segment.range());
+        Some((segment.node, stretches::replace(&String::from_utf8_lossy(&key), spans)))
     };
     spans.into_iter().filter_map(mask).collect()
 }

@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr, sync::Arc};
 use aws_lc_rs::hmac;
 use zeroize::Zeroizing;
 
+use crate::text::placeholders::LETTERS;
+
 /// The key under which matched values become fingerprints: one per org, so that equal values
 /// correlate inside an org and mean nothing outside it.
 #[derive(Clone)]
@@ -48,17 +50,6 @@ impl FingerprintKey {
 /// neither words nor numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pseudonym([u8; 8]);
-
-/// One letter for each half of a byte.
-const LETTERS: [char; 16] =
-    ['b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v'];
-
-impl Pseudonym {
-    /// Returns true if a text is a pseudonym.
-    pub(crate) fn is_one(text: &str) -> bool {
-        text.len() == 16 && text.chars().all(|letter| LETTERS.contains(&letter))
-    }
-}
 
 impl fmt::Display for Pseudonym {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

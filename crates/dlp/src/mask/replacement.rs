@@ -7,7 +7,10 @@ use serde::{Deserialize, Deserializer};
 use crate::{
     catalogue::detector::NormalForm,
     findings::fingerprint::{FingerprintKey, Pseudonym},
-    text::hidden,
+    text::{
+        hidden,
+        placeholders::{self, MAX_KEPT},
+    },
 };
 
 /// Mask of a match.
@@ -24,9 +27,6 @@ pub enum Mask {
     /// `[WITHHELD:tool_steering]` in place of all of the text that the match stands in.
     Withhold,
 }
-
-/// The most characters that may be kept.
-const MAX_KEPT: u8 = 4;
 
 impl std::str::FromStr for Mask {
     type Err = String;
@@ -117,6 +117,7 @@ fn last(matched: &[u8], count: u8) -> Option<String> {
 /// its placeholder before.
 pub(crate) fn is_masked(matched: &[u8]) -> bool {
     const LEAST: usize = 6;
+    let mut has_placeholder = false;
     if memchr::memchr(b'[', matched).is_none() {
         return false;
     }
@@ -126,35 +127,21 @@ pub(crate) fn is_masked(matched: &[u8]) -> bool {
     while let Some((before, after)) = rest.split_once('[') {
         left += letters(before);
         rest = match after.split_once(']') {
-            Some((inside, after)) if is_placeholder(inside) => after,
+            Some((inside, after)) if placeholders::is_one(inside) => {
+                has_placeholder = true;
+                after
+            }
             Some(_) | None => {
                 left += 1;
                 after
             }
         };
     }
-    left + letters(rest) < LEAST && left + letters(rest) < letters(&text)
+    has_placeholder && left + letters(rest) < LEAST
 }
 
 fn letters(text: &str) -> usize {
     text.bytes().filter(u8::is_ascii_alphanumeric).count()
-}
-
-/// `REDACTED:name`, with what was kept or without, or `name:` and a pseudonym.
-fn is_placeholder(inside: &str) -> bool {
-    let is_name = |name: &str| {
-        !name.is_empty()
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-    };
-    match inside.split_once(':') {
-        Some(("REDACTED", name)) => match name.split_once(':') {
-            Some((name, kept)) => is_name(name) && kept.len() <= usize::from(MAX_KEPT),
-            None => is_name(name),
-        },
-        Some(("WITHHELD", name)) => is_name(name),
-        Some((name, pseudonym)) => is_name(name) && Pseudonym::is_one(pseudonym),
-        None => false,
-    }
 }
 
 #[cfg(test)]

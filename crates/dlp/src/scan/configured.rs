@@ -5,7 +5,7 @@ use crate::{
     catalogue::{checks, detector::Candidate},
     scan::evidence::{has_free_edges, stands_above},
     settings::custom::{Checksum, Own},
-    text::words,
+    text::own_words,
 };
 
 /// Evidence that context adds, in bits.
@@ -35,7 +35,7 @@ impl Own {
         }
         let words: Vec<&str> = self.context.iter().map(String::as_str).collect();
         let in_context = !words.is_empty()
-            && (words::stands_near(&candidate.text, &candidate.range, &words)
+            && (own_words::stand_near(&candidate.text, &candidate.range, &words)
                 || stands_above(body, node, &words));
         let base = self.likelihood.least_bits();
         match (in_context, self.needs_context) {

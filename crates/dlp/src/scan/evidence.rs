@@ -8,7 +8,7 @@ use crate::{
     text::{
         labels,
         log_lines::{self, Naming},
-        prefixes,
+        own_words, prefixes,
         window::Window,
         words,
     },
@@ -36,7 +36,8 @@ pub(crate) fn bits(
     if memo.above {
         return Some(shape + detector.context_bits);
     }
-    let is_near = stands_near(detector, body, memo, candidate);
+    let is_near = stands_near(detector, body, memo, candidate)
+        && !is_in_other_column(detector, body, segment, candidate);
     if is_near && detector.against.is_empty() {
         return Some(shape + detector.context_bits);
     }
@@ -79,6 +80,28 @@ fn head_above<'a>(
     }
     let text = body.slice(body.segment(segment)?.range());
     head_in(body, segment, text, candidate.text.start() + candidate.range.start)
+}
+
+/// Returns true if a candidate stands in a column of a table of text whose head is another name, and none of the words
+/// in its own cell.
+fn is_in_other_column(
+    detector: &Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'_>,
+) -> bool {
+    let Some(home) = body.segment(segment) else { return false };
+    let text = body.slice(home.range());
+    let at = candidate.text.start() + candidate.range.start;
+    let Some(head) = head_in(body, segment, text, at) else { return false };
+    let is_name = |name: &[u8]| labels::may_label(name) && !labels::is_value(name);
+    is_name(head.trim_ascii())
+        && !words::names(head, detector.context)
+        && body
+            .line
+            .get()
+            .cell_of_table(text)
+            .is_some_and(|cell| !words::names(cell, detector.context))
 }
 
 /// Head of the column or list that an offset in a text stands in, for a detector that looks at
@@ -182,7 +205,7 @@ fn stands_near(
                 };
                 log_lines::names(before, candidate.matched(), words, naming)
             }
-            None => words::stands_near(text, range, words),
+            None => own_words::stand_near(text, range, words),
         };
     }
     body.memo.set(ContextMemo { clear: (from, end.max(unknown)), ..memo });

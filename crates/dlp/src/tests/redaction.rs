@@ -117,6 +117,61 @@ fn only_what_is_selected_goes() {
     assert_eq!(redacted, json!({ "a": "[REDACTED:email]", "b": "4111 1111 1111 1111" }));
 }
 
+#[test]
+fn what_stands_beside_a_masked_value_under_another_name_stays() {
+    let token = "Bearer k9fQ2mZx81LwPq7rTvAb02";
+    let request = "7f3c2a9e51b04d68a2c19e7f3b5d8c40";
+    for (value, masked) in [
+        (
+            json!("user 042-33-1871 placed order 525060204 today"),
+            json!("user [REDACTED:us_ssn] placed order 525060204 today"),
+        ),
+        (
+            json!("SSN: 536-22-8726\nOrder: 294995462"),
+            json!("SSN: [REDACTED:us_ssn]\nOrder: 294995462"),
+        ),
+        (
+            json!("Order: 294995462\nSSN: 536-22-8726"),
+            json!("Order: 294995462\nSSN: [REDACTED:us_ssn]"),
+        ),
+        (
+            json!("DOB 1981-04-02, last visit 2025-01-09"),
+            json!("DOB [REDACTED:date_of_birth], last visit 2025-01-09"),
+        ),
+        (
+            json!("name,ssn,ref\nAda,536-22-8726,294995462\nBob,219-46-1783,525060204\n"),
+            json!(
+                "name,ssn,ref\nAda,[REDACTED:us_ssn],294995462\nBob,[REDACTED:us_ssn],525060204\n"
+            ),
+        ),
+        (
+            json!("name,birth_date,joined\nAda,1981-04-02,2025-01-09\nBob,1990-11-30,2024-05-01\n"),
+            json!(
+                "name,birth_date,joined\nAda,[REDACTED:date_of_birth],2025-01-09\nBob,[REDACTED:date_of_birth],2024-05-01\n"
+            ),
+        ),
+        (
+            json!([["Authorization", token], ["X-Request-Id", request]]),
+            json!([["Authorization", "Bearer [REDACTED:bearer_token]"], ["X-Request-Id", request]]),
+        ),
+        (
+            json!("ssn 536228726, 219461783 and 042331871"),
+            json!("ssn [REDACTED:us_ssn], [REDACTED:us_ssn] and [REDACTED:us_ssn]"),
+        ),
+        (
+            json!({ "[REDACTED:us_ssn]": 525_060_204, "note": "[us_ssn:bcdfghjkmnpqrstv] 525060204" }),
+            json!({ "[REDACTED:us_ssn]": 525_060_204, "note": "[us_ssn:bcdfghjkmnpqrstv] 525060204" }),
+        ),
+    ] {
+        let once = redacted(&value);
+
+        assert_eq!(once, masked);
+        assert_eq!(redacted(&once), masked);
+    }
+    let below = json!({ "[REDACTED:us_ssn]": { "mail": "ada@example.org" } });
+    assert_eq!(places(&below), ["email /[REDACTED:us_ssn]/mail"]);
+}
+
 fn sensitive() -> impl Strategy<Value = String> {
     let plain = prop_oneof![
         Just("ada@example.org".to_owned()),

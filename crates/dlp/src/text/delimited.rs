@@ -78,6 +78,14 @@ impl LastLine {
         Some(LastLine { segment, line: (line.start, line.end), table, cell, head })
     }
 
+    /// The cell that was looked at last, if nothing but a table has such lines: commas in prose have a space behind them.
+    pub(crate) fn cell_of_table<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let DelimitedTable { head, delimiter, .. } = self.table?;
+        let is_prose =
+            delimiter == b',' && memchr::memmem::find(text.get(head.0..head.1)?, b", ").is_some();
+        text.get(self.cell.start..self.cell.end).filter(|_| !is_prose)
+    }
+
     /// Head of the column that an offset in this line stands in. Lines that only end with a delimiter,
     /// as in programs, have one column and no head.
     pub(crate) fn head_above<'t>(&mut self, text: &'t [u8], at: usize) -> Option<&'t [u8]> {
