@@ -157,11 +157,17 @@ mod tests {
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap();
-            for (at, _) in text.match_indices("{{") {
-                let expression = text[at..].split("}}").next().unwrap();
-                let place = format!("{}: {expression}", path.display());
-                assert!(!expression.contains("|safe"), "{place}: a text is not escaped");
-                assert!(!text[..at].ends_with('='), "{place}: a value without quotation marks");
+            let mut page = String::new();
+            for part in text.split("{%").map(|part| part.split_once("%}").map_or(part, |it| it.1)) {
+                for (number, piece) in part.split("{{").enumerate() {
+                    let (expression, rest) = piece.split_once("}}").unwrap_or(("", piece));
+                    let place = format!("{}: {expression}", path.display());
+                    let tag = page.rfind('<').filter(|at| !page[*at..].contains('>'));
+                    let is_quoted = tag.is_none_or(|at| page[at..].matches('"').count() % 2 == 1);
+                    assert!(number == 0 || is_quoted, "{place}: a value without quotation marks");
+                    assert!(!expression.contains("|safe"), "{place}: a text that is not escaped");
+                    page.push_str(rest);
+                }
             }
         }
     }
