@@ -240,7 +240,7 @@ impl Store {
             let mut roots = Vec::new();
             if let Some(ended) = ended {
                 roots = all!(tx, scalar REVOKE => &org, &id, ended);
-                for end in END_LOGINS {
+                for end in [END_LINKS].into_iter().chain(END_LOGINS) {
                     run!(tx, end => &org, &id, ended);
                 }
             }
@@ -275,6 +275,11 @@ const LEAVE: [&str; 2] = [
     "DELETE FROM scim_members WHERE org_id = $1 AND principal_id = $2",
     "UPDATE principals SET provisioned_groups = '[]' WHERE org_id = $1 AND id = $2",
 ];
+
+/// Links to log in with that are not used yet.
+const END_LINKS: &str = "
+UPDATE login_links SET expires_at = $3
+WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3";
 
 /// Of each grant of a principal, and of each by which it acts for others, one token, which ends the others.
 const REVOKE: &str = revoke_roots!(

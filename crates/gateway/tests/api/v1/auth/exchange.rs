@@ -197,6 +197,7 @@ async fn without_the_issuers_keys_the_answer_is_come_back_later() {
 async fn a_person_is_made_at_the_first_login_and_has_todays_role() {
     let it = Trusting::start("");
 
+    it.logged_in("root", &["mcp-admins"]).await.ok();
     let first = it.logged_in("ana", &["mcp-admins"]).await;
     let asked = json!({"scope": "admin audit:read"});
     let admin = it.exchange(&it.person("ana", &["mcp-admins"]), &asked).await;
