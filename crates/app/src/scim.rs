@@ -2,7 +2,8 @@
 //!
 //! The protocol asks for the scope `scim`, which only service accounts have. **Invariant:** nothing here gives a
 //! role: a new person is a member, and becomes what the trust rule of its login says. A person whose access the
-//! operator or an admin ended is not let in again by a provider that repeats itself.
+//! operator or an admin ended is not let in again by a provider that repeats itself. Where the people of an org come
+//! from several directories, an account changes only people and groups that it pushed.
 
 mod groups;
 mod users;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Event, EventType},
+    id::PrincipalId,
     refusal::{Conflict, Refusal, Unavailable},
     scim::{Filter, ScimError, ScimProjection, ScimRejection, ScimType},
 };
@@ -57,6 +59,38 @@ impl Provisioning {
     pub(crate) fn new(foundation: &Foundation, access: &Arc<Access>) -> Self {
         let Foundation { base, screening, quotas, .. } = foundation.clone();
         Self { base, screening, quotas, access: Arc::clone(access) }
+    }
+
+    /// Account whose people and groups alone the caller may change: its own, if a trust rule of its org names the
+    /// account of a directory.
+    fn confined_to(&self, ctx: &Ctx) -> Option<PrincipalId> {
+        let caller = ctx.caller();
+        let rules = self.access.trust().rules().iter().filter(|rule| rule.org == caller.org_id);
+        let mut joins = rules.filter_map(|rule| rule.scim);
+        joins.any(|join| join.account.is_some()).then_some(caller.principal_id)
+    }
+
+    /// Returns true if the caller may change what this account pushed.
+    fn is_own(&self, ctx: &Ctx, pushed_by: Option<PrincipalId>) -> bool {
+        let pushed = pushed_by.zip(self.confined_to(ctx));
+        pushed.is_none_or(|(by, account)| by == account)
+    }
+
+    /// Rejects a change to what another account pushed.
+    fn check_own(
+        &self,
+        ctx: &Ctx,
+        what: &str,
+        pushed_by: Option<PrincipalId>,
+    ) -> Result<(), ScimRejection> {
+        if self.is_own(ctx, pushed_by) {
+            return Ok(());
+        }
+        let detail = format!(
+            "Another service account pushed this {what}; where trust rules have `scim_account`, only that account \
+             changes it."
+        );
+        Err(ScimError::forbidden(detail).into())
     }
 
     fn event(

@@ -23,7 +23,7 @@ pub enum ScimWritten {
     Stale,
     /// The person is the last admin, who is kept.
     LastAdmin,
-    /// One of the members is no user of the org that a provider keeps.
+    /// One of the members is no user of the org that a provider keeps, or none that the account may add.
     UnknownMember,
     /// There are as many as may be, of members or of groups of one user.
     Full,

@@ -97,6 +97,7 @@ impl Provisioning {
         let group = ScimGroup {
             id: GroupId::new(self.base.ids()),
             org_id,
+            pushed_by: Some(ctx.caller().principal_id),
             attributes: request.attributes,
             created_at: now,
             changed_at: now,
@@ -108,6 +109,7 @@ impl Provisioning {
             before: None,
             after: Some(&group),
             added: &members,
+            added_of: self.confined_to(ctx),
             removed: &BTreeSet::new(),
         };
         match self.write_group(ctx, &change).await {
@@ -160,6 +162,7 @@ impl Provisioning {
         let org = ctx.caller().org_id;
         for _ in 0..ATTEMPTS {
             let before = self.found_group(ctx, id).await?;
+            self.check_own(ctx, "group", before.pushed_by)?;
             if !precondition.admits(&group_version(&before)) {
                 return Err(Refusal::PreconditionFailed.into());
             }
@@ -168,6 +171,7 @@ impl Provisioning {
             let members: BTreeSet<PrincipalId> = members.map(|it| it.principal_id).collect();
             let edited = edited(&before, &members, edit)?;
             let mut after = before.clone();
+            after.pushed_by = before.pushed_by.or(Some(ctx.caller().principal_id));
             after.attributes = edited.attributes;
             let added: BTreeSet<_> = edited.members.difference(&members).copied().collect();
             let removed: BTreeSet<_> = members.difference(&edited.members).copied().collect();
@@ -182,6 +186,7 @@ impl Provisioning {
                 before: Some(&before),
                 after: (!deletes).then_some(&after),
                 added: &added,
+                added_of: self.confined_to(ctx),
                 removed: &removed,
             };
             match self.write_group(ctx, &change).await {
@@ -200,7 +205,7 @@ impl Provisioning {
         ctx: &Ctx,
         change: &ScimGroupChange<'_>,
     ) -> Result<ScimWritten, StoreError> {
-        let ScimGroupChange { org, before, after, added, removed } = *change;
+        let ScimGroupChange { org, before, after, added, removed, added_of: _ } = *change;
         let action = match (before, after) {
             (None, _) => "created",
             (Some(_), Some(_)) => "changed",
@@ -319,7 +324,8 @@ fn check_name(name: &str) -> Result<(), ScimError> {
 fn rejection(written: ScimWritten) -> ScimRejection {
     match written {
         ScimWritten::UnknownMember => {
-            let detail = "One of the members is no user that SCIM keeps in this org.";
+            let detail = "One of the members is no user that SCIM keeps in this org, or, where trust rules have \
+                          `scim_account`, none that this service account pushed.";
             ScimError::new(ScimType::InvalidValue, detail).into()
         }
         ScimWritten::Full => full("members of the group, or groups of one of them,"),

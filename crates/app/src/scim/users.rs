@@ -76,7 +76,7 @@ impl Provisioning {
         self.check_room(org).await?;
         let now = self.base.now();
         let account = ctx.caller().principal_id;
-        let known = self.find_known(org, account, &request.attributes).await?;
+        let known = self.find_known(ctx, &request.attributes).await?;
         let shown = request.attributes.shown_name();
         let id = PrincipalId::new(PrincipalKind::User, self.base.ids());
         // Names of principals are unique in an org, and people's are not.
@@ -156,6 +156,7 @@ impl Provisioning {
     ) -> Result<ScimUser, ScimRejection> {
         for _ in 0..ATTEMPTS {
             let before = self.found_user(ctx, id).await?;
+            self.check_own(ctx, "user", before.pushed_by)?;
             if !precondition.admits(&user_version(&before)) {
                 return Err(Refusal::PreconditionFailed.into());
             }
@@ -234,19 +235,16 @@ impl Provisioning {
     /// provider had deleted it.
     async fn find_known(
         &self,
-        org: OrgId,
-        account: PrincipalId,
+        ctx: &Ctx,
         attributes: &UserAttributes,
     ) -> Result<KnownPerson, ScimRejection> {
+        let org = ctx.caller().org_id;
+        let account = ctx.caller().principal_id;
         let store = &self.base.store;
         let rules = self.access.trust().rules().iter().filter(|rule| rule.org == org);
         let joins: Vec<_> = rules.filter_map(|rule| rule.scim.map(|join| (rule, join))).collect();
         let deleted = store.find_deleted_scim_user(org, attributes).await.map_err(Refusal::from)?;
-        let is_own = |person: &ScimUser| {
-            person.pushed_by.is_none_or(|by| by == account)
-                || joins.iter().all(|(_, join)| join.account.is_none())
-        };
-        if let Some(deleted) = deleted.filter(is_own) {
+        if let Some(deleted) = deleted.filter(|person| self.is_own(ctx, person.pushed_by)) {
             return Ok(KnownPerson {
                 principal: Some(deleted.principal.clone()),
                 deleted: Some(deleted),

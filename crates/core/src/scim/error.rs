@@ -54,6 +54,12 @@ impl ScimError {
         Self { status: kind.http_status(), kind: Some(kind), detail: detail.into() }
     }
 
+    /// A change that the caller may not make (RFC 7644 §3.12).
+    #[must_use]
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self { status: 403, kind: None, detail: detail.into() }
+    }
+
     /// An operation of SCIM that is not offered (RFC 7644 §3.12).
     #[must_use]
     pub fn not_implemented(detail: impl Into<String>) -> Self {

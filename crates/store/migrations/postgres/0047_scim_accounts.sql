@@ -1,6 +1,7 @@
--- The service account that pushed a person: a trust rule can take only the people of one. Those from before have none
--- until a provider writes them again.
+-- The service account that pushed a person or a group: a trust rule can take only the people of one, and no other one
+-- changes them then. Those from before have none until a provider writes them again.
 ALTER TABLE scim_users ADD COLUMN pushed_by TEXT COLLATE "C";
+ALTER TABLE scim_groups ADD COLUMN pushed_by TEXT COLLATE "C";
 
 -- A person whom a provider keeps is joined only while it has no identity at all.
 CREATE INDEX identities_by_principal ON identities (org_id, principal_id);

@@ -15,8 +15,8 @@ use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Store,
     db::{
-        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, read, row, run,
-        text_list,
+        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, parse_some, read,
+        row, run, text_list,
     },
     error::StoreError,
 };
@@ -26,6 +26,8 @@ use crate::{
 pub struct ScimGroup {
     pub id: GroupId,
     pub org_id: OrgId,
+    /// Service account that pushed the group; unknown if that was before it was kept.
+    pub pushed_by: Option<PrincipalId>,
     pub attributes: GroupAttributes,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
@@ -59,6 +61,8 @@ pub struct ScimGroupChange<'a> {
     /// `None` if the change deletes it.
     pub after: Option<&'a ScimGroup>,
     pub added: &'a BTreeSet<PrincipalId>,
+    /// Service account that has to have pushed those who are added, where that is known; any if absent.
+    pub added_of: Option<PrincipalId>,
     /// All members, where it is deleted.
     pub removed: &'a BTreeSet<PrincipalId>,
 }
@@ -66,6 +70,7 @@ pub struct ScimGroupChange<'a> {
 row!(GroupRow {
     id: String,
     org_id: String,
+    pushed_by: Option<String>,
     display_name: String,
     external_id: Option<String>,
     created_at: i64,
@@ -83,6 +88,7 @@ impl Readable for GroupRow {
         Ok(ScimGroup {
             id: parse(&self.id, "scim_groups.id")?,
             org_id: parse(&self.org_id, "scim_groups.org_id")?,
+            pushed_by: parse_some(self.pushed_by.as_deref(), "scim_groups.pushed_by")?,
             attributes: GroupAttributes { display_name, external_id },
             created_at: Timestamp::from_micros(self.created_at),
             changed_at: Timestamp::from_micros(self.changed_at),
@@ -145,7 +151,8 @@ macro_rules! statements {
                 "INSERT INTO scim_members (org_id, group_id, principal_id) \
                  SELECT u.org_id, $2, u.principal_id FROM scim_users u \
                  WHERE u.org_id = $1 AND u.deleted_at IS NULL AND u.principal_id IN ",
-                text_list!($dialect, "$3")
+                text_list!($dialect, "$3"),
+                " AND ($4 IS NULL OR u.pushed_by IS NULL OR u.pushed_by = $4)"
             ),
             remove: concat!(
                 "DELETE FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
@@ -179,7 +186,7 @@ macro_rules! written {
         $crate::db::run!($tx, if $before.is_some() { UPDATE } else { INSERT } => $group.org_id,
             $group.id, $before.map_or(-1, |before| before.revision), $group.revision,
             &$group.attributes.display_name, key(&$group.attributes.display_name),
-            &$group.attributes.external_id, $group.created_at, $group.changed_at)
+            &$group.attributes.external_id, $group.created_at, $group.changed_at, $group.pushed_by)
     };
 }
 
@@ -252,7 +259,7 @@ impl Store {
         change: &ScimGroupChange<'_>,
         event: &NewEvent,
     ) -> Result<ScimWritten, StoreError> {
-        let ScimGroupChange { org: org_id, before, after, added, removed } = *change;
+        let ScimGroupChange { org: org_id, before, after, added, added_of, removed } = *change;
         let Some(group) = after.or(before) else { return Ok(ScimWritten::Stale) };
         let sql = self.group_statements();
         let org = org_id.to_string();
@@ -270,7 +277,7 @@ impl Store {
             let remove = json!(removed).to_string();
             run!(tx, sql.remove => &org, &id, &remove);
             let add = json!(added).to_string();
-            let add = run!(tx, sql.add => &org, &id, &add);
+            let add = run!(tx, sql.add => &org, &id, &add, added_of);
             if usize::try_from(add) != Ok(added.len()) {
                 return Ok(ScimWritten::UnknownMember);
             }
@@ -300,12 +307,13 @@ const SELECT: &str = "SELECT g.*, (SELECT COUNT(*) FROM scim_members m WHERE m.o
                       AND m.group_id = g.id) AS members FROM scim_groups g WHERE g.org_id = $1";
 
 const INSERT: &str = "
-INSERT INTO scim_groups (org_id, id, revision, display_name, display_key, external_id, created_at, changed_at)
-SELECT $1, $2, $4, $5, $6, $7, $8, $9 WHERE $3 < 0";
+INSERT INTO scim_groups (org_id, id, revision, display_name, display_key, external_id, created_at, changed_at,
+    pushed_by)
+SELECT $1, $2, $4, $5, $6, $7, $8, $9, $10 WHERE $3 < 0";
 
 const UPDATE: &str = "
 UPDATE scim_groups SET revision = $4, display_name = $5, display_key = $6, external_id = $7,
-    created_at = $8, changed_at = $9
+    created_at = $8, changed_at = $9, pushed_by = $10
 WHERE org_id = $1 AND id = $2 AND revision = $3";
 
 const COUNT: &str = "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2";

@@ -78,6 +78,7 @@ fn group(org_id: OrgId, n: u32, name: &str) -> ScimGroup {
     ScimGroup {
         id: given::id::<GroupId>("grp", n),
         org_id,
+        pushed_by: Some(given::id("sa", 1)),
         attributes: GroupAttributes { display_name: name.to_owned(), external_id: None },
         created_at: NOW,
         changed_at: NOW,
@@ -98,6 +99,7 @@ async fn grouped(
         before: None,
         after: Some(group),
         added: members,
+        added_of: None,
         removed: &BTreeSet::new(),
     };
     store.change_scim_group(&change, &given::event(group.org_id, event)).await
@@ -155,6 +157,7 @@ on_both! {
         // The keys of an earlier release.
         db.execute("UPDATE scim_users SET user_key = 'mik\u{e9}', display_key = NULL").await;
         db.execute("ALTER TABLE scim_users DROP COLUMN pushed_by").await;
+        db.execute("ALTER TABLE scim_groups DROP COLUMN pushed_by").await;
         db.execute("DROP INDEX identities_by_principal").await;
         db.execute("DELETE FROM schema_migrations WHERE version = 47").await;
         let store = Store::open(&db.settings).await.unwrap();
@@ -283,6 +286,7 @@ on_both! {
             before: Some(&finance),
             after: Some(&renamed),
             added: &BTreeSet::new(),
+            added_of: None,
             removed: &ids(&[&ben]),
         };
         let event = given::event(org, 14);
@@ -293,12 +297,40 @@ on_both! {
         assert!(groups_of(&db.store, &ben).await.is_empty());
 
         let delete = ScimGroupChange {
-            org, before: Some(&renamed), after: None, added: &BTreeSet::new(), removed: &ids(&[&ana]),
+            org, before: Some(&renamed), after: None, added: &BTreeSet::new(), added_of: None,
+            removed: &ids(&[&ana]),
         };
         let event = given::event(org, 16);
         assert_eq!(db.store.change_scim_group(&delete, &event).await, Ok(ScimWritten::Done));
         assert!(groups_of(&db.store, &ana).await.is_empty());
         assert_eq!(db.store.find_scim_group(org, finance.id).await.unwrap(), None);
+    }
+
+    async fn members_are_only_people_of_the_account_that_may_add_them(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ana = added(&db.store, org, 1).await;
+        let unknown = ScimUser { pushed_by: None, ..person(org, 2) };
+        assert_eq!(add(&db.store, &unknown, 2).await, Ok(ScimWritten::Done));
+        let members = BTreeSet::from([ana.principal.id, unknown.principal.id]);
+        let make = async |group: &ScimGroup, account, event| {
+            let change = ScimGroupChange {
+                org,
+                before: None,
+                after: Some(group),
+                added: &members,
+                added_of: Some(given::id::<PrincipalId>("sa", account)),
+                removed: &BTreeSet::new(),
+            };
+            db.store.change_scim_group(&change, &given::event(org, event)).await
+        };
+
+        let theirs = group(org, 1, "theirs");
+        assert_eq!(make(&theirs, 2, 11).await, Ok(ScimWritten::UnknownMember));
+        assert_eq!(db.store.find_scim_group(org, theirs.id).await.unwrap(), None);
+        let ours = group(org, 2, "ours");
+        assert_eq!(make(&ours, 1, 12).await, Ok(ScimWritten::Done));
+        let found = db.store.find_scim_group(org, ours.id).await.unwrap();
+        assert_eq!(found, Some(ScimGroup { members: 2, ..ours }));
     }
 
     async fn nobody_is_in_more_groups_than_may_be(db: Database) {

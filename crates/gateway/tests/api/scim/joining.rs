@@ -4,7 +4,31 @@ use portcullis_testkit::{Oidc, Principal};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{AUDIENCE, Site, USER, error, id, people};
+use super::{AUDIENCE, GROUP, PATCH, Site, USER, error, id, people};
+
+/// A site whose people come from two directories, and the account that pushes those of the second one.
+async fn two_directories(other: &Oidc) -> (Site, Principal) {
+    let accounts = std::sync::Mutex::new(Vec::new());
+    let site = Site::trusting(|gateway, org, oidc, provider| {
+        let kind = ["--type", "service", "--scopes", "scim"];
+        let second = gateway.principal(org, "second", &kind, &["--scopes", "scim"]);
+        let rule = |name, oidc: &Oidc, account: &str| {
+            let people = format!("{}\nscim_account = \"{account}\"", people("external_id"));
+            oidc.trust(name, org, AUDIENCE, &people)
+        };
+        let rules = rule("first", oidc, &provider.id) + &rule("second", other, "second");
+        accounts.lock().unwrap().push(second);
+        rules
+    })
+    .await;
+    let second = accounts.lock().unwrap().remove(0);
+    (site, second)
+}
+
+/// The body of a PATCH with one operation.
+fn patch(operation: &Value) -> Value {
+    json!({"schemas": [PATCH], "Operations": [operation]})
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_who_was_made_first_logs_in_as_that_principal() {
@@ -73,20 +97,8 @@ async fn a_subject_of_another_issuer_never_becomes_a_person_who_is_joined() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_of_two_directories_with_one_id_stay_two() {
-    let (accounts, other) = (std::sync::Mutex::new(Vec::new()), Oidc::start());
-    let site = Site::trusting(|gateway, org, oidc, provider| {
-        let kind = ["--type", "service", "--scopes", "scim"];
-        let second = gateway.principal(org, "second", &kind, &["--scopes", "scim"]);
-        let rule = |name, oidc: &Oidc, account: &str| {
-            let people = format!("{}\nscim_account = \"{account}\"", people("external_id"));
-            oidc.trust(name, org, AUDIENCE, &people)
-        };
-        let rules = rule("first", oidc, &provider.id) + &rule("second", &other, "second");
-        accounts.lock().unwrap().push(second);
-        rules
-    })
-    .await;
-    let second: Principal = accounts.lock().unwrap().remove(0);
+    let other = Oidc::start();
+    let (site, second) = two_directories(&other).await;
     let push = async |who: &Principal, name: &str, external: &str| {
         let body = json!({"schemas": [USER], "userName": name, "externalId": external});
         site.scim_as(who, Method::POST, "Users", body).await
@@ -105,6 +117,76 @@ async fn people_of_two_directories_with_one_id_stay_two() {
     let logged_in = site.logged_in_at(&other, "", "8", &[]).await.ok();
     assert_eq!(logged_in.at("/data/principal/id"), &json!(new));
     assert_eq!(site.logged_in("8", &[]).await.refusal(), (401, "invalid_credential"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_changes_only_people_and_groups_that_it_pushed() {
+    let other = Oidc::start();
+    let (site, second) = two_directories(&other).await;
+    let boss = site.person("00uboss").await;
+    let leads = site.group("finance-leads", &[]).await;
+    let body = json!({"schemas": [USER], "userName": "mal", "externalId": "00umal"});
+    let mal = id(&site.scim_as(&second, Method::POST, "Users", body).await);
+    let (user, group) = (format!("Users/{boss}"), format!("Groups/{leads}"));
+    let change = json!({"op": "replace", "path": "externalId", "value": "MALLORY"});
+    let off = json!({"op": "replace", "path": "active", "value": false});
+    let whole = json!({"schemas": [USER], "userName": "boss", "externalId": "MALLORY"});
+    let add = |id: &str| json!({"op": "add", "path": "members", "value": [{"value": id}]});
+    let renamed = json!({"schemas": [GROUP], "displayName": "leads"});
+
+    for (method, path, body) in [
+        (Method::PATCH, &user, patch(&change)),
+        (Method::PATCH, &user, patch(&off)),
+        (Method::PUT, &user, whole),
+        (Method::DELETE, &user, Value::Null),
+        (Method::PATCH, &group, patch(&add(&mal))),
+        (Method::PUT, &group, renamed),
+        (Method::DELETE, &group, Value::Null),
+    ] {
+        let answer = site.scim_as(&second, method.clone(), path, body).await;
+        assert_eq!(error(&answer), (403, ""), "{method} {path}: {}", answer.text);
+    }
+
+    // Nor does it put a person of the first one into a group of its own.
+    let mixed = json!({"schemas": [GROUP], "displayName": "own", "members": [{"value": boss}]});
+    let mixed = site.scim_as(&second, Method::POST, "Groups", mixed).await;
+    assert_eq!(error(&mixed), (400, "invalidValue"));
+    let own = json!({"schemas": [GROUP], "displayName": "own", "members": [{"value": mal}]});
+    let own = id(&site.scim_as(&second, Method::POST, "Groups", own).await);
+    let own = format!("Groups/{own}");
+    let mixed = site.scim_as(&second, Method::PATCH, &own, patch(&add(&boss))).await;
+    assert_eq!(error(&mixed), (400, "invalidValue"));
+    let mallory = site.logged_in("MALLORY", &["mcp-admins"]).await;
+    assert_eq!(mallory.refusal(), (401, "invalid_credential"), "{}", mallory.text);
+    assert_eq!(site.login("00uboss").await.id, boss);
+    // Each of them goes on with its own.
+    site.patch(&user, json!([off])).await.ok();
+    let gone = site.scim_as(&second, Method::DELETE, &format!("Users/{mal}"), Value::Null).await;
+    assert_eq!(gone.status, 204, "{}", gone.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_one_directory_change_what_another_one_pushed() {
+    let site = Site::start().await;
+    let kind = ["--type", "service", "--scopes", "scim"];
+    let next = site.gateway.principal(&site.org, "next", &kind, &["--scopes", "scim"]);
+    let [ana, ben] = [site.person("00uana").await, site.person("00uben").await];
+    let group = format!("Groups/{}", site.group("finance", &[&ana]).await);
+
+    let renamed = json!({"op": "replace", "path": "externalId", "value": "00uanna"});
+    let path = format!("Users/{ana}");
+    site.scim_as(&next, Method::PATCH, &path, patch(&renamed)).await.ok();
+    let add = json!({"op": "add", "path": "members", "value": [{"value": ben}]});
+    let added = site.scim_as(&next, Method::PATCH, &group, patch(&add)).await;
+    let members = site.get(&group).await;
+    let deleted = site.scim_as(&next, Method::DELETE, &group, Value::Null).await;
+    let gone = site.scim_as(&next, Method::DELETE, &format!("Users/{ben}"), Value::Null).await;
+
+    assert_eq!(site.login("00uanna").await.id, ana);
+    assert_eq!(members.at("/members").as_array().map(Vec::len), Some(2), "{}", members.text);
+    for answer in [added, deleted, gone] {
+        assert_eq!(answer.status, 204, "{}", answer.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
