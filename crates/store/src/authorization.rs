@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use self::consents::{Consent, ConsentPage};
 use crate::{
     Store,
-    db::{change, find, parse, read, row, run},
+    db::{Dialect, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
 };
@@ -95,7 +95,7 @@ impl CodeRow {
 }
 
 impl Store {
-    /// Remembers a new code.
+    /// Remembers a new code, unless the access of its person ended meanwhile: then it is worth nothing.
     #[boxed]
     pub async fn insert_code(&self, code: &AuthorizationCode) -> Result<(), StoreError> {
         let trust = match &code.method {
@@ -115,6 +115,8 @@ impl Store {
         };
         let asked = serde_json::json!(asked).to_string();
         change!(self, code.org_id, |tx| {
+            // What ends all codes of the person later finds this one.
+            tx.lock_tokens(&code.org_id.to_string()).await?;
             run!(tx, INSERT => code.hash.as_slice(), code.org_id, code.principal_id,
                 code.grant_id, &asked, code.expires_at);
         });
@@ -162,7 +164,8 @@ WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3";
 
 const INSERT: &str = "
 INSERT INTO authorization_codes (hash, org_id, principal_id, grant_id, asked, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6)";
+SELECT $1, $2, $3, $4, $5, $6
+WHERE EXISTS (SELECT 1 FROM principals WHERE org_id = $2 AND id = $3 AND disabled_at IS NULL)";
 
 /// The grant in the column of a row.
 pub(crate) fn granted(text: Option<&str>) -> Result<Option<ClientGrant>, StoreError> {

@@ -16,7 +16,7 @@ use serde_json::json;
 pub use self::links::LoginLink;
 use crate::{
     Store,
-    db::{Found, Readable, all, change, find, parse, read, row, run},
+    db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     tokens::Assertion,
@@ -106,7 +106,7 @@ impl Readable for SessionRow {
 
 impl Store {
     /// Remembers a new session by the hash of its secret. `false`, and nothing is made, if one of the
-    /// `assertions` that it comes from was used before.
+    /// `assertions` that it comes from was used before, or the access of its person ended meanwhile.
     #[boxed]
     pub async fn open_session(
         &self,
@@ -119,6 +119,13 @@ impl Store {
             AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
         };
         change!(self, session.org_id, |tx| {
+            // What ends all logins of the person later finds this one.
+            tx.lock_tokens(&session.org_id.to_string()).await?;
+            let enabled: Option<i32> = find!(tx, scalar crate::tokens::IS_ENABLED =>
+                session.org_id, session.principal_id);
+            if enabled.is_none() {
+                return Ok(false);
+            }
             for assertion in assertions {
                 let first = run!(tx, crate::tokens::REMEMBER => assertion.digest.as_slice(),
                     assertion.expires_at);

@@ -21,7 +21,7 @@ mod revoke;
 #[cfg(test)]
 mod work;
 
-pub(crate) use self::issue::REMEMBER;
+pub(crate) use self::issue::{IS_ENABLED, REMEMBER};
 pub use self::{
     issue::{Assertion, Issue, Issued, MAX_ANCESTORS, MAX_LIVE_CHILDREN, NewRefresh, NewToken},
     pages::{ListedState, ListedToken, TokenQuery, TokensPage},

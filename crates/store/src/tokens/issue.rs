@@ -64,6 +64,9 @@ pub enum Issued {
     Replayed,
     /// Nothing was made: what the token comes from was revoked meanwhile.
     ParentRevoked,
+    /// Nothing was made: the access of whom it is for, or of who acts, ended meanwhile, or the key that buys it is
+    /// gone.
+    PrincipalEnded,
     /// Nothing was made: it would be further than [`MAX_ANCESTORS`] from its first token.
     TooManyAncestors,
     /// Nothing was made: [`MAX_LIVE_CHILDREN`] tokens made from the same one are live.
@@ -106,6 +109,25 @@ macro_rules! insert_refresh {
     }};
 }
 
+/// Finds out within a transaction of either database, which has locked the tokens of the org, whether access ended of
+/// whom a token is for or who acts, or the key is gone that buys it. What ends later finds the token.
+macro_rules! has_ended {
+    ($tx:ident, $record:ident) => {{
+        let mut ended = false;
+        for principal in [Some($record.principal_id), $record.via].into_iter().flatten() {
+            let enabled: Option<i32> =
+                $crate::db::find!($tx, scalar IS_ENABLED => $record.org_id, principal);
+            ended |= enabled.is_none();
+        }
+        if let portcullis_core::principal::AuthMethod::Key { thumbprint } = &$record.method {
+            let known: Option<i32> = $crate::db::find!($tx, scalar HAS_KEY => $record.org_id,
+                $record.principal_id, thumbprint.as_str());
+            ended |= known.is_none();
+        }
+        ended
+    }};
+}
+
 /// Uses up an authorization code within a transaction of either database; 0 if it was used before.
 macro_rules! spend {
     ($tx:ident, $code:expr, $now:expr) => {
@@ -145,7 +167,7 @@ impl Store {
     }
 
     /// Remembers what an exchange gave, all of it or nothing. From here on a revocation of what
-    /// the token comes from takes the token as well.
+    /// the token comes from takes the token as well; of what ended before, nothing is made.
     pub async fn issue_tokens(&self, issue: Issue<'_>) -> Result<Issued, StoreError> {
         let record = issue.access.record;
         change!(self, record.org_id, |tx| {
@@ -183,6 +205,9 @@ impl Store {
                 && !insert_granted!(tx, record, granted)
             {
                 return Ok(Issued::ParentRevoked);
+            }
+            if has_ended!(tx, record) {
+                return Ok(Issued::PrincipalEnded);
             }
             insert!(tx, issue.access);
             if let Some(login) = issue.login {
@@ -254,6 +279,12 @@ INSERT INTO client_grants (org_id, grant_id, consent_id, granted) VALUES ($1, $2
 const SPEND_CODE: &str = "
 UPDATE authorization_codes SET spent_at = $2
 WHERE hash = $1 AND spent_at IS NULL AND expires_at > $2";
+
+pub(crate) const IS_ENABLED: &str =
+    "SELECT 1 FROM principals WHERE org_id = $1 AND id = $2 AND disabled_at IS NULL";
+
+const HAS_KEY: &str = "
+SELECT 1 FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbprint = $3";
 
 const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 

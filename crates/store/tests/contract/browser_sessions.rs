@@ -72,6 +72,19 @@ on_both! {
         assert_eq!(db.store.find_session_by_hash(&[2; 32]).await.unwrap(), None);
     }
 
+    async fn nobody_whose_access_ended_gets_a_session_or_a_code(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        db.store.disable_principal(org, user, given::NOW).await.unwrap();
+        let kept = code(org, user, given::id("con", 1), 1);
+
+        let opened = db.store.open_session(&session(org, user, 1), &[1; 32], &[]).await.unwrap();
+        db.store.insert_code(&kept).await.unwrap();
+
+        assert!(!opened);
+        assert_eq!(db.store.find_session_by_hash(&[1; 32]).await.unwrap(), None);
+        assert_eq!(db.store.find_code(&kept.hash).await.unwrap(), None);
+    }
+
     async fn sessions_that_ended_are_not_listed_and_those_of_other_orgs_neither(db: Database) {
         let (org, user) = given::member(&db.store).await;
         let other = given::org(&db.store, 2).await;

@@ -6,7 +6,8 @@ use portcullis_core::{
     trust::PublicKey,
 };
 use portcullis_store::{
-    Assertion, KeyAdded, MAX_PRINCIPAL_KEYS, Principal, PrincipalKey, Store, TokenRecord,
+    Assertion, Issue, Issued, KeyAdded, MAX_PRINCIPAL_KEYS, NewToken, Principal, PrincipalKey,
+    Store, TokenRecord,
 };
 use serde_json::json;
 
@@ -54,6 +55,15 @@ fn key(org_id: OrgId, principal_id: PrincipalId, n: u8) -> PrincipalKey {
 fn bought(key: &PrincipalKey, n: u32) -> TokenRecord {
     let method = AuthMethod::Key { thumbprint: key.key.thumbprint().to_owned() };
     TokenRecord { method, ..token(key.org_id, key.principal_id, n) }
+}
+
+/// Issues the token `n` that the key buys.
+async fn buy(store: &Store, key: &PrincipalKey, n: u32) -> Issued {
+    let record = bought(key, n);
+    let access = NewToken { record: &record, hash: &hash(n) };
+    let issue =
+        Issue { access, refresh: None, login: None, client: None, code: None, assertions: &[] };
+    store.issue_tokens(issue).await.unwrap()
 }
 
 on_both! {
@@ -121,6 +131,38 @@ on_both! {
         let again = db.store.remove_principal_key(org, ci, thumbprint, NOW).await.unwrap();
         assert_eq!(again, None);
         assert_eq!(db.store.list_principal_keys(org, ci).await.unwrap().len(), 1);
+    }
+
+    async fn a_key_that_is_gone_buys_nothing(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let [ci, other] = [account(&db.store, org, 1).await, account(&db.store, org, 2).await];
+        let [first, second] = [key(org, ci, 0), key(org, ci, 1)];
+        // The same key of another account helps nobody.
+        for key in [&first, &second, &key(org, other, 0)] {
+            db.store.add_principal_key(key).await.unwrap();
+        }
+        assert_eq!(buy(&db.store, &first, 1).await, Issued::Done);
+        db.store.remove_principal_key(org, ci, first.key.thumbprint(), NOW).await.unwrap();
+
+        assert_eq!(buy(&db.store, &first, 2).await, Issued::PrincipalEnded);
+        assert_eq!(db.store.find_token(org, token_id(2)).await.unwrap(), None);
+        assert_eq!(buy(&db.store, &second, 3).await, Issued::Done);
+    }
+
+    async fn no_token_outlives_a_key_that_is_removed_at_the_same_moment(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let ci = account(&db.store, org, 1).await;
+        for n in 0..8 {
+            let key = key(org, ci, n);
+            db.store.add_principal_key(&key).await.unwrap();
+            let n = u32::from(n);
+            let remove = db.store.remove_principal_key(org, ci, key.key.thumbprint(), NOW);
+
+            let (removed, issued) = futures_util::future::join(remove, buy(&db.store, &key, n)).await;
+
+            let token = db.store.find_token(org, token_id(n)).await.unwrap();
+            assert!(token.is_none_or(|token| token.revoked_at.is_some()), "{removed:?} {issued:?}");
+        }
     }
 
     async fn another_org_sees_and_removes_no_key(db: Database) {

@@ -207,6 +207,22 @@ on_both! {
         assert_eq!(all(&db.store, org).await.len(), 3);
     }
 
+    async fn nothing_is_made_for_or_by_a_principal_whose_access_ended(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let other = given::user(&db.store, org, 2).await;
+        login(&db.store, org, user, 1).await;
+        db.store.disable_principal(org, user, NOW).await.unwrap();
+        let delegated = TokenRecord { via: Some(user), ..token(org, other, 4) };
+
+        assert_eq!(attenuate(&db.store, &token(org, user, 3), 3).await, Issued::PrincipalEnded);
+        assert_eq!(attenuate(&db.store, &delegated, 4).await, Issued::PrincipalEnded);
+        assert_eq!(attenuate(&db.store, &token(org, other, 5), 5).await, Issued::Done);
+
+        assert_eq!(all(&db.store, org).await.len(), 3, "the pair of the login and the last one");
+        db.store.enable_principal(org, user).await.unwrap();
+        assert_eq!(attenuate(&db.store, &token(org, user, 3), 3).await, Issued::Done);
+    }
+
     async fn a_delegated_token_falls_with_either_of_its_parents(db: Database) {
         let (org, user) = given::member(&db.store).await;
         for n in [1, 2] {

@@ -11,6 +11,7 @@ use portcullis_core::{
     principal::AuthMethod,
     refusal::Refusal,
     token::{Token, TokenKind},
+    trust::CredentialCheck,
 };
 use portcullis_store::{AuthorizationCode, KnownToken, Org, Principal, TokenRecord};
 
@@ -114,8 +115,9 @@ impl Access {
         };
         let issued = self.issue(&access, &record, Some(&refresh), rests_on).await;
         issued.map_err(|refusal| {
-            let was_used = matches!(refusal, Refusal::InvalidCredential { .. });
-            if was_used { Refusal::TokenReused } else { refusal }
+            let Refusal::InvalidCredential { check } = refusal else { return refusal };
+            let was_used = check == CredentialCheck::Replay;
+            if was_used { Refusal::TokenReused } else { Refusal::TokenRevoked }
         })?;
         let event = TokenEvent {
             kind: EventType::TokenIssued,

@@ -188,6 +188,9 @@ impl Access {
             Issued::Done => Ok(()),
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
             Issued::ParentRevoked => Err(Refusal::TokenRevoked),
+            Issued::PrincipalEnded => {
+                Err(Refusal::InvalidCredential { check: CredentialCheck::Trust })
+            }
             Issued::TooManyAncestors => Err(Refusal::bad_request(format!(
                 "The token was made from {MAX_ANCESTORS} others, one from another; exchange an earlier one."
             ))),
