@@ -37,10 +37,12 @@ impl Claim {
         input: Node<'_>,
         leg: &str,
     ) -> Self {
+        let hands = caller.hands();
         let scope = KeyScope {
             org: caller.org_id,
             principal: caller.principal_id,
             via: caller.via,
+            hands: hands.as_deref(),
             endpoint: INVOKE,
             target: tool.as_str(),
         };
@@ -61,6 +63,8 @@ impl Claim {
             org: caller.org_id,
             principal: caller.principal_id,
             via: caller.via,
+            // The approval and the sealed id say whose task it is.
+            hands: None,
             endpoint: TASK,
             target: tool.as_str(),
         };
@@ -82,10 +86,12 @@ impl Claim {
     /// The claim of an export with this body in canonical form.
     #[must_use]
     pub fn of_export(caller: &Caller, key: &IdempotencyKey, body: &str) -> Self {
+        let hands = caller.hands();
         let scope = KeyScope {
             org: caller.org_id,
             principal: caller.principal_id,
             via: caller.via,
+            hands: hands.as_deref(),
             endpoint: EXPORT,
             target: "",
         };

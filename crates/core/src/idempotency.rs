@@ -68,6 +68,8 @@ pub struct KeyScope<'a> {
     pub principal: PrincipalId,
     /// On whose behalf.
     pub via: Option<PrincipalId>,
+    /// The hands that the caller's token is in, if they are not its principal's own.
+    pub hands: Option<&'a str>,
     /// Endpoint that is called: `invoke` or `export`.
     pub endpoint: &'static str,
     /// Of what: the tool id; empty where there is nothing to name.
@@ -78,7 +80,8 @@ impl KeyScope<'_> {
     /// `sha256:…` of scope and key, by which the key is found again.
     #[must_use]
     pub fn digest(&self, key: &IdempotencyKey) -> String {
-        let parts = json!([self.org, self.principal, self.via, self.endpoint, self.target, key.0]);
+        let Self { org, principal, via, hands, endpoint, target } = self;
+        let parts = json!([org, principal, via, hands, endpoint, target, key.0]);
         json::sha256(&[b"idempotency key v1\n", json::canonical(&parts).as_bytes()])
     }
 }
@@ -122,6 +125,7 @@ mod tests {
             org: "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
             principal: "usr_01M754BKTKFVJC7V0B9VHVKZBP".parse().unwrap(),
             via: None,
+            hands: None,
             endpoint: "invoke",
             target: "a:b",
         };
@@ -129,6 +133,7 @@ mod tests {
             KeyScope { org: "org_01M754BKTKX1YB8Q05NMW9TP4H".parse().unwrap(), ..scope },
             KeyScope { principal: "usr_01M754BKTKFVJC7V0B9VHVKZBQ".parse().unwrap(), ..scope },
             KeyScope { via: Some(scope.principal), ..scope },
+            KeyScope { hands: Some("a client"), ..scope },
             KeyScope { endpoint: "export", ..scope },
             KeyScope { target: "a:c", ..scope },
         ];

@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroU32, sync::Arc};
 
+use serde_json::json;
+
 pub use crate::scope::{Scope, ScopeError, ScopeSet};
 use crate::{
     authorization::{COMMAND_LINE, ClientGrant},
@@ -171,11 +173,27 @@ impl Caller {
     /// to a client. The command line is its person's own, and a service account the client of its own tokens.
     #[must_use]
     pub fn is_handed_on(&self) -> bool {
+        self.lineage.is_derived() || self.foreign_client().is_some()
+    }
+
+    /// The client that its token was given to; `None` if that is the command line, or the principal itself.
+    #[must_use]
+    pub fn foreign_client(&self) -> Option<&ClientGrant> {
         let is_own = |granted: &ClientGrant| {
             let id = &granted.client.id;
             id == COMMAND_LINE || *id == self.principal_id.to_string()
         };
-        self.lineage.is_derived() || self.client.as_deref().is_some_and(|it| !is_own(it))
+        self.client.as_deref().filter(|it| !is_own(it))
+    }
+
+    /// The hands that its token is in, as far as a policy could tell them from others; `None` if they are its
+    /// principal's own. A token that is refreshed or exchanged anew stays in the same hands.
+    #[must_use]
+    pub fn hands(&self) -> Option<String> {
+        self.is_handed_on().then(|| {
+            let granted = self.client.as_deref().map(|it| (&it.client.id, &it.face));
+            json!([granted, self.lineage.is_derived(), self.scopes]).to_string()
+        })
     }
 
     /// Returns true for a person who acts without an agent or a client in between.

@@ -291,6 +291,42 @@ async fn a_client_sees_and_ends_what_is_of_its_own_grant() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_idempotency_key_gives_other_hands_nothing_of_what_they_are_denied() {
+    let policies = "@id(\"all\") permit (principal, action, resource);\n\
+        @id(\"other\") forbid (principal, action, resource)\n\
+        when { principal has client && principal.client.name == \"Other\" };\n\
+        @id(\"weak\") forbid (principal, action, resource)\n\
+        unless { principal in Mcp::Scope::\"mcps:read\" };";
+    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let browser = site.browser().await;
+    let ana = site.of_operator(HANDED);
+    let app = site.client(APP).await;
+    let first = app.tokens(&browser, &app.request()).await;
+    let other = Client::registered(&site.gateway, "Other", APP).await;
+    let other = site.ana_with(&other.tokens(&browser, &other.request()).await.access);
+    let narrowed = site.exchanged(&ana, json!({ "scope": "mcps:read mcps:invoke" })).await;
+    let again = site.exchanged(&ana, json!({ "scope": "mcps:read mcps:invoke" })).await;
+    let weak = site.exchanged(&ana, json!({ "scope": "mcps:invoke" })).await;
+    let keyed = async |who: &Principal| {
+        let input = json!({});
+        let answer = site.gateway.invoke_keyed(who, "sample:list_items", "k", &input).await;
+        let replayed = answer.header("idempotency-replayed") == "true";
+        (answer.status.as_u16(), replayed)
+    };
+
+    assert_eq!(keyed(&ana).await, (200, false));
+    assert_eq!(keyed(&other).await, (403, false), "a client that is denied");
+    assert_eq!(keyed(&narrowed).await, (200, false), "narrowed from her token");
+    assert_eq!(keyed(&weak).await, (403, false), "narrowed to what is denied");
+    assert_eq!(keyed(&site.ana_with(&first.access)).await, (200, false), "another client");
+
+    let next = Tokens::of(&app.token(&app.refresh(&first.refresh)).await);
+    assert_eq!(keyed(&site.ana_with(&next.access)).await, (200, true), "refreshed");
+    assert_eq!(keyed(&again).await, (200, true), "exchanged anew");
+    assert_eq!(keyed(&site.of_operator(HANDED)).await, (200, true), "another token of hers");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_gives_scopes_that_the_token_at_hand_lacks() {
     let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
     let site = Site::of(gateway().config(&format!("{}\n{declared}", super::LINKS)).sample());
