@@ -102,7 +102,7 @@ pub use crate::{
     orgs::Org,
     pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, UpstreamDefinition},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
-    policy_overrides::{MAX_POLICY_OVERRIDES, OverrideSet, PolicyOverride},
+    policy_overrides::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
     principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage},
     providers::{

@@ -30,12 +30,22 @@ pub struct PolicyOverride {
     pub until: Timestamp,
 }
 
+/// End of an override, where it takes the place of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverrideEnd {
+    Any,
+    /// Not before the end of the other one.
+    NotEarlier,
+}
+
 /// Result of switching a policy off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverrideSet {
     Done,
     /// The org has as many others switched off as it may have.
     Full,
+    /// Nothing is written: the policy is switched off for longer.
+    Earlier,
 }
 
 row!(OverrideRow {
@@ -72,12 +82,19 @@ impl Store {
     pub async fn set_policy_override(
         &self,
         new: &PolicyOverride,
+        end: OverrideEnd,
         event: &NewEvent,
     ) -> Result<OverrideSet, StoreError> {
         let org = new.org_id.to_string();
         change!(self, new.org_id, |tx| {
             // The lock keeps another one from being added between the count and the insertion.
             tx.lock_tokens(&org).await?;
+            if end == OverrideEnd::NotEarlier {
+                let longer: i64 = one!(tx, scalar LONGER => &org, &new.policy_id, new.until);
+                if longer > 0 {
+                    return Ok(OverrideSet::Earlier);
+                }
+            }
             run!(
                 tx, "DELETE FROM policy_overrides WHERE org_id = $1 AND (until_at <= $2 OR policy_id = $3)" =>
                 &org, new.set_at, &new.policy_id
@@ -129,6 +146,9 @@ impl Store {
         Ok(self.readable(rows))
     }
 }
+
+const LONGER: &str = "
+SELECT COUNT(*) FROM policy_overrides WHERE org_id = $1 AND policy_id = $2 AND until_at > $3";
 
 const SET: &str = "
 INSERT INTO policy_overrides (org_id, policy_id, version, reason, set_by, set_at, until_at)

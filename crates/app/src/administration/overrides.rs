@@ -8,7 +8,7 @@ use portcullis_core::{
     policy::{Effect, PolicyRecord, Status},
     refusal::{Conflict, Refusal},
 };
-use portcullis_store::{OverrideSet, PolicyOverride};
+use portcullis_store::{OverrideEnd, OverrideSet, PolicyOverride};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -58,7 +58,8 @@ impl Administration {
 
     /// Switches a policy off for the caller's org, in place of an earlier override. Never one that is locked or
     /// built in; one that forbids only for a person, without an agent or a client in between: a program would lift its own
-    /// bounds. It is off on this node before this returns, on all others within two seconds.
+    /// bounds. So it would by shortening that a policy that permits is off. It is off on this node before this
+    /// returns, on all others within two seconds.
     pub async fn switch_policy_off(
         &self,
         ctx: &Ctx,
@@ -94,10 +95,15 @@ impl Administration {
         let change = json!({ "version": new.version, "until": new.until, "reason": new.reason });
         let kind = EventType::PolicyOverrideSet;
         let event = row_of(&self.event(ctx, kind, "policy", id, Some(change)));
-        match self.base.store.set_policy_override(&new, &event).await? {
+        // Of a program it is a permit, which would count again at the end.
+        let end = if caller.is_person() { OverrideEnd::Any } else { OverrideEnd::NotEarlier };
+        match self.base.store.set_policy_override(&new, end, &event).await? {
             OverrideSet::Done => {}
             OverrideSet::Full => {
                 return Err(Refusal::Conflict { reason: Conflict::TooManyOverrides });
+            }
+            OverrideSet::Earlier => {
+                return Err(Refusal::Conflict { reason: Conflict::PeopleOnly });
             }
         }
         self.policies.read_org_overrides().await;
@@ -105,7 +111,7 @@ impl Administration {
         Ok(OverrideView { policy_id, status: Status::Disabled, until, reason, set_by, set_at })
     }
 
-    /// Takes back that a policy is switched off for the caller's org.
+    /// Takes back that a policy is switched off for the caller's org: of one that permits only for a person.
     pub async fn switch_policy_on(
         &self,
         ctx: &Ctx,
@@ -113,7 +119,10 @@ impl Administration {
         precondition: &Precondition,
     ) -> Result<(), Refusal> {
         self.writable()?;
-        self.overridable(ctx, id, precondition).await?;
+        let (record, _) = self.overridable(ctx, id, precondition).await?;
+        if record.effect == Effect::Permit && !ctx.caller().is_person() {
+            return Err(Refusal::Conflict { reason: Conflict::PeopleOnly });
+        }
         let kind = EventType::PolicyOverrideRemoved;
         let event = row_of(&self.event(ctx, kind, "policy", id, None));
         let org = ctx.caller().org_id;

@@ -7,7 +7,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{PrincipalId, PrincipalKind},
     json,
-    principal::{Role, ScopeSet},
+    principal::{Caller, Role, ScopeSet},
     refusal::{Conflict, Refusal},
 };
 use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
@@ -171,7 +171,8 @@ impl Administration {
     }
 
     /// Changes a principal of the caller's org, if it is still as the precondition says. An org keeps
-    /// an admin who is not disabled. Its tokens follow at once on this node, and within seconds on
+    /// an admin who is not disabled. A program does not change its own groups, on which policies depend, nor those
+    /// of the principal that it acts for. Its tokens follow at once on this node, and within seconds on
     /// others.
     pub async fn change_principal(
         &self,
@@ -190,9 +191,14 @@ impl Administration {
             if after == before {
                 return Ok(before.into());
             }
+            let caller = ctx.caller();
+            if after.groups != before.groups && !caller.is_person() && stands_for(caller, before.id)
+            {
+                return Err(Refusal::Conflict { reason: Conflict::PeopleOnly });
+            }
             // Also what is only enabled again is given by the caller who enables it.
             if after.disabled_at.is_none() {
-                grants::check(ctx.caller(), gained(&before, &after))?;
+                grants::check(caller, gained(&before, &after))?;
             }
             if self.changed(ctx, &before, &after).await? == Changed::Done {
                 return Ok(after.into());
@@ -245,6 +251,11 @@ impl Administration {
         let found = self.base.store.find_principal(ctx.caller().org_id, parsed).await?;
         found.ok_or_else(unknown)
     }
+}
+
+/// True if it is the caller, or acts through its token.
+fn stands_for(caller: &Caller, id: PrincipalId) -> bool {
+    id == caller.principal_id || caller.via == Some(id) || caller.lineage.actors().contains(&id)
 }
 
 /// Scopes that the principal can use after the change and could not before.

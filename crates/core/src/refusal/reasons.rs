@@ -151,7 +151,7 @@ crate::words! {
         TooManyOverrides = "too_many_overrides",
         /// The org has as many legal holds as it may have.
         TooManyHolds = "too_many_holds",
-        /// A program would lift what a person decides about.
+        /// A program would widen what it may do by what a person decides about.
         PeopleOnly = "people_only",
     }
 }
@@ -182,7 +182,8 @@ impl Conflict {
                  lifted; lift one that is not needed."
             }
             Self::PeopleOnly => {
-                "Only a person switches off a policy that forbids; log in as an admin of the org."
+                "Only a person does this, because a program could widen its own rights by it; log in as an admin \
+                 of the org."
             }
         }
     }

@@ -21,7 +21,8 @@ const LONGEST: usize = 2_000;
 
 /// Switches a policy off for the org of the caller until `ttl` seconds are over, whatever its file says.
 ///
-/// Set again, it counts from now on. Never a locked policy or one that is built in; one that forbids only for a person.
+/// Set again, it counts from now on. Never a locked policy or one that is built in; one that forbids only for a person,
+/// who alone can also set one that permits to end earlier.
 /// An override of a policy that forbids ends early when the policy changes. Takes effect on this node before the answer
 /// leaves, everywhere within two seconds.
 #[utoipa::path(
@@ -36,7 +37,7 @@ const LONGEST: usize = 2_000;
         (status = 400, description = "not understood", body = ErrorAnswer),
         (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 404, description = "no such policy for this org", body = ErrorAnswer),
-        (status = 409, description = "the policy is locked, 20 others are off, or it forbids and the caller is no person", body = ErrorAnswer),
+        (status = 409, description = "the policy is locked, 20 others are off, or only a person does this", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),
     )
 )]
@@ -64,6 +65,7 @@ pub(crate) async fn set(
         (status = 200, description = "the policy counts again", body = One<RemovedOverride>),
         (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 404, description = "no such policy for this org, or it did not switch it off", body = ErrorAnswer),
+        (status = 409, description = "the policy is locked, or it permits and the caller is no person", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),
     )
 )]

@@ -107,7 +107,7 @@ pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody)
         (status = 400, description = "not understood, or more scopes than the caller may give", body = ErrorAnswer),
         (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 404, description = "no such principal in the org", body = ErrorAnswer),
-        (status = 409, description = "the name is taken, or it is the last admin", body = ErrorAnswer),
+        (status = 409, description = "the name is taken, it is the last admin, or a program changes its own groups", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),
     )
 )]

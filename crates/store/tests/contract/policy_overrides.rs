@@ -1,12 +1,18 @@
 //! Policies that orgs switched off.
 
 use portcullis_core::id::OrgId;
-use portcullis_store::{MAX_POLICY_OVERRIDES, OverrideSet, PolicyOverride};
+use portcullis_store::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride, Store};
 
 use crate::{
     database::{Database, on_both},
     given::{self, NOW, event},
 };
+
+/// Switches a policy off with the `n`th event.
+async fn set(store: &Store, new: &PolicyOverride, n: u32) -> OverrideSet {
+    let event = event(new.org_id, n);
+    store.set_policy_override(new, OverrideEnd::Any, &event).await.unwrap()
+}
 
 /// A policy that is off for a minute.
 fn off(org_id: OrgId, policy: &str) -> PolicyOverride {
@@ -28,8 +34,7 @@ on_both! {
         let longer = PolicyOverride { until: NOW.plus_seconds(120), ..first.clone() };
 
         for (new, n) in [(&first, 1), (&longer, 2)] {
-            let set = db.store.set_policy_override(new, &event(org, n)).await.unwrap();
-            assert_eq!(set, OverrideSet::Done);
+            assert_eq!(set(&db.store, new, n).await, OverrideSet::Done);
         }
 
         assert_eq!(db.store.policy_overrides(NOW).await.unwrap(), std::slice::from_ref(&longer));
@@ -41,24 +46,43 @@ on_both! {
         assert!(db.store.policy_overrides(NOW).await.unwrap().is_empty());
     }
 
+    async fn an_override_takes_the_place_of_one_that_ends_later_only_if_it_may(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let first = off(org, "a");
+        set(&db.store, &first, 1).await;
+        let until = |seconds| PolicyOverride { until: NOW.plus_seconds(seconds), ..first.clone() };
+        let extend = async |new: &PolicyOverride, n: u32| {
+            db.store.set_policy_override(new, OverrideEnd::NotEarlier, &event(org, n)).await.unwrap()
+        };
+
+        let earlier = extend(&until(59), 2).await;
+        let left = db.store.policy_overrides(NOW).await.unwrap();
+        let same = extend(&until(60), 3).await;
+        let later = extend(&until(61), 4).await;
+
+        assert_eq!((earlier, same, later), (OverrideSet::Earlier, OverrideSet::Done, OverrideSet::Done));
+        assert_eq!(left, std::slice::from_ref(&first));
+        assert_eq!(set(&db.store, &until(1), 5).await, OverrideSet::Done);
+    }
+
     async fn an_org_has_so_many_at_once_and_takes_no_place_of_another(db: Database) {
         let ours = given::org(&db.store, 1).await;
         let theirs = given::org(&db.store, 2).await;
         let most = u32::try_from(MAX_POLICY_OVERRIDES).unwrap();
         for n in 0..most {
-            let set = db.store.set_policy_override(&off(ours, &format!("p{n}")), &event(ours, n)).await;
-            assert_eq!(set.unwrap(), OverrideSet::Done);
+            let set = set(&db.store, &off(ours, &format!("p{n}")), n).await;
+            assert_eq!(set, OverrideSet::Done);
         }
 
-        let full = db.store.set_policy_override(&off(ours, "more"), &event(ours, 90)).await.unwrap();
-        let again = db.store.set_policy_override(&off(ours, "p0"), &event(ours, 91)).await.unwrap();
-        let other = db.store.set_policy_override(&off(theirs, "p0"), &event(theirs, 92)).await.unwrap();
+        let full = set(&db.store, &off(ours, "more"), 90).await;
+        let again = set(&db.store, &off(ours, "p0"), 91).await;
+        let other = set(&db.store, &off(theirs, "p0"), 92).await;
 
         assert_eq!((full, again, other), (OverrideSet::Full, OverrideSet::Done, OverrideSet::Done));
         let mut later = off(ours, "more");
         later.set_at = NOW.plus_seconds(60);
         later.until = NOW.plus_seconds(90);
-        let set = db.store.set_policy_override(&later, &event(ours, 93)).await.unwrap();
+        let set = set(&db.store, &later, 93).await;
         assert_eq!(set, OverrideSet::Done, "those that are over make room");
         assert!(!db.store.remove_policy_override(theirs, "p1", &event(theirs, 94)).await.unwrap());
     }

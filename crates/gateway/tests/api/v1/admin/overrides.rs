@@ -125,6 +125,41 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_does_not_end_that_a_permit_is_off() {
+    let (gateway, ours, _) = start();
+    let service = gateway.service(&ours.org, ALL_SCOPES);
+    let narrow = json!({"scope": "admin mcps:read mcps:invoke"}).to_string();
+    let narrowed = gateway.post(&ours, "/v1/auth/token", &narrow).await.ok();
+    let text = |pointer: &str| narrowed.at(pointer).as_str().unwrap().to_owned();
+    let narrowed = Principal { token: text("/data/access_token"), ..ours.clone() };
+    put_override(&gateway, &ours, "base", &hour()).await.ok();
+    let few = async |who: &Principal| {
+        gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await.status.as_u16()
+    };
+
+    for program in [&service, &narrowed] {
+        let ended = gateway.delete(program, "/v1/policies/base/override").await;
+        let shorter = json!({"ttl": 1, "reason": "x"});
+        let shortened = put_override(&gateway, program, "base", &shorter).await;
+
+        for refused in [&ended, &shortened] {
+            assert_eq!(refused.refusal(), (409, "conflict"), "{}", refused.text);
+            assert_eq!(refused.at("/error/details/reason"), "people_only");
+        }
+        assert_eq!(few(program).await, 403);
+    }
+
+    let longer = json!({"ttl": 7200, "reason": "still on"});
+    put_override(&gateway, &service, "base", &longer).await.ok();
+    assert_eq!(few(&ours).await, 403);
+    gateway.delete(&ours, "/v1/policies/base/override").await.ok();
+    assert_eq!(few(&ours).await, 200);
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
+    gateway.delete(&service, "/v1/policies/short/override").await.ok();
+    assert_eq!(list(&gateway, &ours).await.status, 403, "a prohibition counts again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_override_survives_a_restart_and_ends_by_itself() {
     let (mut gateway, ours, _) = start();
     put_override(&gateway, &ours, "short", &hour()).await.ok();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use portcullis_testkit::Principal;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::join;
@@ -181,6 +182,40 @@ async fn a_service_account_gives_nobody_more_than_it_has() {
     assert_eq!(gateway.post(&weak, "/v1/principals", &able.to_string()).await.status, 201);
     let down = patch(&gateway, &weak, &path(strong), None, &json!({"scopes": "mcps:read"})).await;
     assert_eq!(down.status, 200, "to take away is not to give: {}", down.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_changes_neither_its_own_groups_nor_those_of_whom_it_acts_for() {
+    let (gateway, admin) = serve_admin(gateway());
+    let service = gateway.service(&admin.org, "admin mcps:read");
+    let member = gateway.user(&admin.org, "member", "mcps:read");
+    let path = |id: &str| format!("/v1/principals/{id}");
+    let exchanged = async |bearer: &Principal, body: Value| {
+        let given = gateway.post(bearer, "/v1/auth/token", &body.to_string()).await.ok();
+        let token = given.at("/data/access_token").as_str().unwrap().to_owned();
+        Principal { token, ..admin.clone() }
+    };
+    let narrowed = exchanged(&admin, json!({"scope": "admin mcps:read"})).await;
+    let acting = json!({"subject_token": admin.token, "scope": "admin mcps:read"});
+    let acting = exchanged(&service, acting).await;
+    let finance = json!({"groups": ["finance"]});
+
+    for (who, whose) in [
+        (&service, &service.id),
+        (&narrowed, &admin.id),
+        (&acting, &admin.id),
+        (&acting, &service.id),
+    ] {
+        let refused = patch(&gateway, who, &path(whose), None, &finance).await;
+        assert_eq!(refused.refusal(), (409, "conflict"), "{whose}: {}", refused.text);
+        assert_eq!(refused.at("/error/details/reason"), "people_only");
+    }
+
+    patch(&gateway, &service, &path(&member.id), None, &finance).await.ok();
+    patch(&gateway, &admin, &path(&admin.id), None, &finance).await.ok();
+    patch(&gateway, &admin, &path(&service.id), None, &finance).await.ok();
+    let same = json!({"groups": ["finance"], "name": "renamed"});
+    patch(&gateway, &service, &path(&service.id), None, &same).await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread")]
