@@ -1,12 +1,13 @@
 //! Events that a stranger or a runaway client could multiply. The first one is recorded at once,
 //! then at most one a minute for each org, kind, code and sender, with the count of all that it
-//! stands for. So the log tells of every flood and is flooded by none.
+//! stands for. Senders are networks, and tokens in a bounded number. So the log tells of every flood
+//! and is flooded by none.
 
 use std::net::IpAddr;
 
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome},
-    id::{EventId, OrgId, PrincipalId},
+    id::{EventId, OrgId, PrincipalId, TokenId},
     principal::Caller,
     refusal::{Executed, Refusal},
 };
@@ -21,6 +22,8 @@ use crate::{ctx::Origin, tenants::sources::subnet};
 
 /// Seconds for which one event stands for all of its kind.
 const SPAN: i64 = 60;
+/// Runs of tokens of one principal that are told apart; those of further tokens are told as one.
+const MOST_OF_TOKENS: usize = 20;
 
 /// Identity of a repeated refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,8 +38,20 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Sender {
     Network(IpAddr),
-    /// A known caller, from wherever it comes.
+    /// A token of a known caller, from wherever it comes; `None` is a browser session.
+    Token(PrincipalId, Option<TokenId>),
+    /// Further tokens of a principal.
     Principal(PrincipalId),
+}
+
+impl Sender {
+    /// True if it is a token of the principal.
+    fn is_token_of(self, principal: PrincipalId) -> bool {
+        match self {
+            Self::Token(of, _) => of == principal,
+            Self::Network(_) | Self::Principal(_) => false,
+        }
+    }
 }
 
 /// The refusals of this node, by what they were.
@@ -62,11 +77,19 @@ impl Audit {
         self.note_repeated(key, actor, refusal, origin);
     }
 
-    /// Notes that a caller asked for what it may not do.
+    /// Notes that a caller asked for what it may not do. The event names its token: what a client or an agent asks for
+    /// is not told as its principal's own. But whoever makes many tokens makes no more events by that.
     pub fn note_forbidden(&self, caller: &Caller, refusal: &Refusal, origin: &Origin) {
-        let sender = Sender::Principal(caller.principal_id);
+        let principal = caller.principal_id;
+        let sender = Sender::Token(principal, caller.token_id);
         let kind = EventType::AccessRefused;
         let key = Key { org: caller.org_id, kind, code: refusal.code(), sender };
+        let is_alike = |other: &Key| other.sender.is_token_of(principal);
+        let key = if self.coalesced.has_room(&key, MOST_OF_TOKENS, is_alike) {
+            key
+        } else {
+            Key { sender: Sender::Principal(principal), ..key }
+        };
         self.note_repeated(key, Actor::of(caller), refusal, origin);
     }
 
@@ -120,7 +143,7 @@ impl Audit {
             let mut event = self.refused_event(key.org, key.kind, actor, outcome, count);
             let source = match key.sender {
                 Sender::Network(network) => Some(network.to_string()),
-                Sender::Principal(_) => None,
+                Sender::Token(..) | Sender::Principal(_) => None,
             };
             event.detached = Detached::default().keep("source_ip", source, &*self.base.random);
             if let Err(error) = self.writer.append(row_of(&event), patience()).await {

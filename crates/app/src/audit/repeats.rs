@@ -59,6 +59,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Runs<K, V> {
         Noted::First
     }
 
+    /// True if the key is known, or fewer than so many others like it are.
+    pub(crate) fn has_room(&self, key: &K, most: usize, is_alike: impl Fn(&K) -> bool) -> bool {
+        let runs = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.contains_key(key) || runs.keys().filter(|it| is_alike(it)).take(most).count() < most
+    }
+
     /// The next one is the first again: this one could not be told.
     pub(crate) fn forget(&self, key: &K) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
@@ -103,6 +109,19 @@ mod tests {
         assert_eq!(due(&runs, 120), [1]);
         assert!(due(&runs, 180).is_empty());
         assert_eq!(note(&runs, "a", 181), Noted::First, "after a silent span it is news again");
+    }
+
+    #[test]
+    fn so_many_runs_that_are_alike_have_room() {
+        let runs = Runs::lasting(60);
+        for key in ["a1", "a2", "b1"] {
+            note(&runs, key, 0);
+        }
+        let has_room = |key, most| runs.has_room(&key, most, |it| it.starts_with('a'));
+
+        assert!(has_room("a1", 2), "it is known");
+        assert!(!has_room("a3", 2));
+        assert!(has_room("a3", 3));
     }
 
     #[test]

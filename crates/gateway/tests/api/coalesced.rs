@@ -80,8 +80,9 @@ async fn a_caller_who_asks_for_what_it_may_not_do_is_told_once_however_often_it_
     let other = gateway.service(&org, "mcps:read");
     let narrow = json!({ "scope": "mcps:read" }).to_string();
     let narrowed = gateway.post(&weak, "/v1/auth/token", &narrow).await.ok();
-    let narrowed = narrowed.at("/data/access_token").as_str().unwrap().to_owned();
-    let handed_on = Principal { token: narrowed, ..weak.clone() };
+    let text = |pointer: &str| narrowed.at(pointer).as_str().unwrap().to_owned();
+    let [token, token_id] = ["/data/access_token", "/data/token_id"].map(text);
+    let handed_on = Principal { token, token_id, ..weak.clone() };
     let asked = [
         (&weak, Method::GET, "/v1/org"),
         (&weak, Method::GET, "/scim/v2/Users"),
@@ -97,11 +98,12 @@ async fn a_caller_who_asks_for_what_it_may_not_do_is_told_once_however_often_it_
     }
 
     let path = "/v1/audit/events?type=access.refused&order=asc";
-    let told = until(|| gateway.get(&auditor, path), |it| it.status == 200 && items(it).len() >= 2);
+    let told = until(|| gateway.get(&auditor, path), |it| it.status == 200 && items(it).len() >= 3);
     let told = items(&told.await).clone();
-    assert_eq!(told.len(), 2, "{told:?}");
-    for (event, who) in told.iter().zip([&weak, &other]) {
+    assert_eq!(told.len(), 3, "{told:?}");
+    for (event, who) in told.iter().zip([&weak, &handed_on, &other]) {
         assert_eq!((&event["actor"]["id"], &event["count"]), (&json!(who.id), &json!(1)));
+        assert_eq!(event["actor"]["token_id"], json!(who.token_id), "the one that asked");
         assert_eq!(event["outcome"]["error_code"], json!("insufficient_scope"));
         assert_eq!(event["outcome"]["status"], json!("denied"));
         assert_eq!(event["detached"]["source_ip"], json!("127.0.0.1"));
