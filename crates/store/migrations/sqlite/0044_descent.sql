@@ -7,6 +7,9 @@ CREATE INDEX tokens_by_grant ON tokens (org_id, grant_id, revoked_at, expires_at
 CREATE INDEX tokens_by_parent ON tokens (org_id, parent_id, revoked_at, expires_at) WHERE parent_id IS NOT NULL;
 CREATE INDEX tokens_by_via_token ON tokens (via_token_id, org_id, revoked_at, expires_at)
     WHERE via_token_id IS NOT NULL;
+-- Those by which the holder of a token acts for one principal.
+CREATE INDEX tokens_acting ON tokens (via_token_id, org_id, principal_id, revoked_at, expires_at)
+    WHERE via_token_id IS NOT NULL;
 
 -- What a principal can come in by, and those who act through it.
 CREATE INDEX tokens_live_of_principal ON tokens (org_id, principal_id, expires_at) WHERE revoked_at IS NULL;

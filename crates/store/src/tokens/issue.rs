@@ -75,7 +75,8 @@ pub enum Issued {
 
 /// Tokens that a token was made from at most, so that they can be looked at whenever it is used.
 pub const MAX_ANCESTORS: u32 = 64;
-/// Live tokens made from one token at most, and live tokens by which its holder acts for others.
+/// Live tokens made from one token at most, and live tokens by which its holder acts for one other principal: whoever
+/// is served by an agent that others share takes nothing from them.
 pub const MAX_LIVE_CHILDREN: u32 = 10_000;
 
 /// Inserts a token within a transaction of either database.
@@ -172,10 +173,7 @@ impl Store {
         let record = issue.access.record;
         change!(self, record.org_id, |tx| {
             tx.lock_tokens(&record.org_id.to_string()).await?;
-            for (parent, count) in
-                [(record.parent_id, LIVE_CHILDREN), (record.via_token_id, LIVE_ACTING)]
-            {
-                let Some(parent) = parent else { continue };
+            for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
                 let (above, revoked_at): (i64, Option<i64>) =
                     one!(tx, ANCESTORS => record.org_id, parent);
                 if above == 0 || revoked_at.is_some() {
@@ -184,8 +182,17 @@ impl Store {
                 if above > i64::from(MAX_ANCESTORS) {
                     return Ok(Issued::TooManyAncestors);
                 }
-                let live: i64 = one!(tx, scalar count => record.org_id, parent, record.issued_at,
-                    MAX_LIVE_CHILDREN);
+            }
+            if let Some(parent) = record.parent_id {
+                let live: i64 = one!(tx, scalar LIVE_CHILDREN => record.org_id, parent,
+                    record.issued_at, MAX_LIVE_CHILDREN);
+                if live >= i64::from(MAX_LIVE_CHILDREN) {
+                    return Ok(Issued::TooManyChildren);
+                }
+            }
+            if let Some(actor) = record.via_token_id {
+                let live: i64 = one!(tx, scalar LIVE_ACTING => record.org_id, actor,
+                    record.issued_at, MAX_LIVE_CHILDREN, record.principal_id);
                 if live >= i64::from(MAX_LIVE_CHILDREN) {
                     return Ok(Issued::TooManyChildren);
                 }
@@ -291,19 +298,19 @@ const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 const ANCESTORS: &str =
     concat!(above!("$1", "$2"), "SELECT COUNT(*), ", revoked_among!("$1"), " FROM above");
 
-/// The SQL for the number of live tokens of a token, as far as the bound.
+/// The SQL for the number of live tokens that were made from the token `$2`, as far as the bound.
 macro_rules! count_live {
-    ($link:literal) => {
+    ($made:literal) => {
         concat!(
             "SELECT COUNT(*) FROM (SELECT 1 FROM tokens WHERE org_id = $1 AND ",
-            $link,
-            " = $2 AND revoked_at IS NULL AND expires_at > $3 LIMIT $4) AS live"
+            $made,
+            " AND revoked_at IS NULL AND expires_at > $3 LIMIT $4) AS live"
         )
     };
 }
 
-const LIVE_CHILDREN: &str = count_live!("parent_id");
-const LIVE_ACTING: &str = count_live!("via_token_id");
+const LIVE_CHILDREN: &str = count_live!("parent_id = $2");
+const LIVE_ACTING: &str = count_live!("via_token_id = $2 AND principal_id = $5");
 
 const REMEMBER_ALL_SQLITE: &str = "
 INSERT INTO used_assertions (digest, expires_at)

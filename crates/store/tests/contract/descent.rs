@@ -169,6 +169,21 @@ on_both! {
         assert_eq!(beyond, Issued::TooManyAncestors);
     }
 
+    async fn the_tokens_by_which_a_holder_acts_are_counted_for_each_person(db: Database) {
+        let (org, user) = given::member(&db.store).await;
+        let other = given::user(&db.store, org, 2).await;
+        insert(&db.store, 1, &token(org, user, 1)).await;
+        insert_many(&db, &token(org, user, 0), 200_000..200_000 + MAX_LIVE_CHILDREN, "NULL").await;
+        db.execute_text(format!(
+            "UPDATE tokens SET via_token_id = '{}' WHERE id >= '{}'", token_id(1), token_id(200_000)
+        ))
+        .await;
+        let acting = |who, n| TokenRecord { via_token_id: Some(token_id(1)), ..token(org, who, n) };
+
+        assert_eq!(issue(&db.store, 2, &acting(user, 2)).await, Issued::TooManyChildren);
+        assert_eq!(issue(&db.store, 3, &acting(other, 3)).await, Issued::Done);
+    }
+
     async fn many_descendants_are_revoked_with_the_rest_of_their_grants_and_no_others(db: Database) {
         let (org, user) = given::member(&db.store).await;
         for n in [1, 2] {
