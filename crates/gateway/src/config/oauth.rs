@@ -152,11 +152,11 @@ impl DeclaredClient {
     fn known_id(&self) -> Result<&String, String> {
         let id = &self.id;
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
-        let known = ["dcr_", "reg_", "sa_"].iter().any(|prefix| id.starts_with(prefix));
+        let known = ["dcr_", "reg_", "sa_", "usr_"].iter().any(|prefix| id.starts_with(prefix));
         if id.is_empty() || id.len() > MAX_CLIENT_ID || !id.chars().all(plain) || known {
             return Err(format!(
                 "`oauth.client.id` is `{id}`, but has to be letters, digits and `-._~`, and may not \
-                 begin like the id of a registered client or of a service account"
+                 begin like the id of a registered client or of a principal"
             ));
         }
         Ok(id)
@@ -182,6 +182,23 @@ impl DeclaredClient {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_declared_client_has_no_id_of_another_kind() {
+        let ulid = "01M754BKTKX1YB8Q05NMW9TP4G";
+        for (id, is_accepted) in [
+            ("desk".to_owned(), true),
+            (format!("usr_{ulid}"), false),
+            (format!("sa_{ulid}"), false),
+            ("reg_x".to_owned(), false),
+        ] {
+            let client =
+                format!("[[client]]\nid = \"{id}\"\nredirect_uris = [\"https://a.example/cb\"]");
+            let read: OAuthServer = toml::from_str(&client).unwrap();
+
+            assert_eq!(read.check().is_ok(), is_accepted, "{id}");
+        }
+    }
 
     #[test]
     fn a_pattern_of_clients_ends_its_host() {
