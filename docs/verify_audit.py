@@ -389,12 +389,12 @@ def check_continuation(old, new, trailer, prefix, run, then):
 
 # --- Approvals -----------------------------------------------------------------------------------
 
-def digest_of_call(approval, org, via, payload):
+def digest_of_call(approval, org, caller, payload):
     """`sha256:…` over the canonical call: another in one of these members is another call."""
     call = {"connection": approval["connection"], "org_id": org,
             "policy": approval["policy"]["id"], "policy_version": approval["policy"]["version"],
             "principal_id": approval["requester"]["principal_id"],
-            "tool": approval["tool"]["id"], "tool_version": approval["tool"]["version"], "via": via}
+            "tool": approval["tool"]["id"], "tool_version": approval["tool"]["version"], **caller}
     call.update(payload)
     return "sha256:" + sha256(canonical(call).encode()).hex()
 
@@ -420,6 +420,13 @@ def payloads(approval, event):
             yield shown
 
 
+def callers(actor):
+    """As whom it may have been made: the client of an event is part of the call unless it is the caller's own."""
+    via = {"via": actor.get("via")}
+    client = (actor.get("client") or {}).get("id")
+    return [via] if client is None else [via, {**via, "client": client}]
+
+
 def verify_approval(approval, event):
     """The digest, if the shown call has it."""
     approval, event = approval.get("data", approval), event.get("data", event)
@@ -430,8 +437,9 @@ def verify_approval(approval, event):
     if used and approval["id"] not in [it["id"] for it in used]:
         raise Fault(10, "the event names other approvals")
     for payload in payloads(approval, event):
-        if digest_of_call(approval, event["org_id"], actor.get("via"), payload) == approval["digest"]:
-            return approval["digest"]
+        for caller in callers(actor):
+            if digest_of_call(approval, event["org_id"], caller, payload) == approval["digest"]:
+                return approval["digest"]
     raise Fault(10, "the digest is not that of the shown call: it is another one, or values are masked")
 
 

@@ -195,6 +195,7 @@ impl Calls {
             org: caller.org_id,
             principal: caller.principal_id,
             via: caller.via,
+            client: caller.foreign_client().map(|it| it.client.id.as_str()),
             tool: tool.id.as_str(),
             tool_version: &tool.version,
             connection: visible.connection.id,

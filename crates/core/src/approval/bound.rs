@@ -14,6 +14,8 @@ pub struct BoundCall<'a> {
     pub principal: PrincipalId,
     /// The service that acts for it.
     pub via: Option<PrincipalId>,
+    /// Id of the client that makes it, if that is another than the principal's own.
+    pub client: Option<&'a str>,
     pub tool: &'a str,
     /// Digest of the tool's definition.
     pub tool_version: &'a str,
@@ -30,8 +32,8 @@ pub struct BoundCall<'a> {
 
 impl BoundCall<'_> {
     /// `sha256:…` over the canonical JSON (RFC 8785, numbers as they were written) of the object with
-    /// the members `connection`, `input`, `org_id`, `policy`, `policy_version`, `principal_id`,
-    /// `responses` if there are some, `tool`, `tool_version` and `via`.
+    /// the members `client` if there is one, `connection`, `input`, `org_id`, `policy`, `policy_version`,
+    /// `principal_id`, `responses` if there are some, `tool`, `tool_version` and `via`.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut call = json!({
@@ -46,6 +48,9 @@ impl BoundCall<'_> {
         });
         if let Some(members) = call.as_object_mut() {
             members.insert("input".to_owned(), self.input.to_value());
+            if let Some(client) = self.client {
+                members.insert("client".to_owned(), client.into());
+            }
             if let Some(responses) = self.responses {
                 members.insert("responses".to_owned(), responses.to_value());
             }

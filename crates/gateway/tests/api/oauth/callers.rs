@@ -327,6 +327,36 @@ async fn an_idempotency_key_gives_other_hands_nothing_of_what_they_are_denied() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_approval_is_of_the_client_that_asked_for_it() {
+    let policies = "@id(\"all\") permit (principal, action, resource);\n\
+        @id(\"ask\") @require_approval(\"approvers=leads\")\n\
+        forbid (principal, action == Mcp::Action::\"sample:list_items\", resource);";
+    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let browser = site.browser().await;
+    let app = site.client(APP).await;
+    let first = app.tokens(&browser, &app.request()).await;
+    let other = Client::registered(&site.gateway, "Other", APP).await;
+    let other = site.ana_with(&other.tokens(&browser, &other.request()).await.access);
+    let ana = site.of_operator(HANDED);
+    let call = async |who: &Principal| {
+        let answer = site.gateway.invoke(who, "sample:list_items", json!({})).await;
+        let asked = answer.at("/error/details/approval/id").as_str().map(str::to_owned);
+        (answer.status.as_u16(), asked)
+    };
+    let asked = call(&site.ana_with(&first.access)).await.1.unwrap();
+    site.gateway.admin(&["approval", "approve", &asked]);
+
+    for who in [&other, &ana] {
+        let (status, own) = call(who).await;
+
+        assert_eq!(status, 403);
+        assert_ne!(own.unwrap(), asked);
+    }
+    let next = Tokens::of(&app.token(&app.refresh(&first.refresh)).await);
+    assert_eq!(call(&site.ana_with(&next.access)).await, (200, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_gives_scopes_that_the_token_at_hand_lacks() {
     let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
     let site = Site::of(gateway().config(&format!("{}\n{declared}", super::LINKS)).sample());
