@@ -33,9 +33,7 @@ use portcullis_core::{
     random::Random,
     refusal::Executed,
 };
-use portcullis_store::{
-    AuditWriter, MAX_HOLDS, MAX_HOLDS_IN_FORCE, MAX_PRINCIPAL_KEYS, Store, StoreError,
-};
+use portcullis_store::{AuditWriter, MAX_HOLDS_IN_FORCE, MAX_PRINCIPAL_KEYS, Store, StoreError};
 
 use crate::{
     audit::{
@@ -108,8 +106,7 @@ pub enum ShellError {
     #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
     NoHold(String),
     #[error(
-        "the org has as many holds as it may have: {MAX_HOLDS_IN_FORCE} in force, {MAX_HOLDS} with those that \
-         were lifted; lift one that is not needed"
+        "the org has as many holds as it may have: {MAX_HOLDS_IN_FORCE} in force; lift one that is not needed"
     )]
     TooManyHolds,
     #[error(transparent)]

@@ -178,8 +178,7 @@ impl Conflict {
                 "The org has as many policies switched off as it may have; switch one on again first."
             }
             Self::TooManyHolds => {
-                "The org has as many legal holds as it may have: 100 in force, 1,000 with those that were \
-                 lifted; lift one that is not needed."
+                "The org has as many legal holds in force as it may have, 100; lift one that is not needed."
             }
             Self::PeopleOnly => {
                 "Only a person does this, because a program could widen its own rights by it; log in as an admin \

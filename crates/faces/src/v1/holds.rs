@@ -48,7 +48,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
         (status = 201, description = "laid", body = One<HoldView>),
         (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 404, description = "no such actor in the org", body = ErrorAnswer),
-        (status = 409, description = "the org has 100 holds in force, or 1,000 with those that were lifted", body = ErrorAnswer),
+        (status = 409, description = "the org has 100 holds in force", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn lay(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {

@@ -31,14 +31,17 @@ pub struct Hold {
 /// Holds of an org that may be in force.
 pub const MAX_HOLDS_IN_FORCE: i64 = 100;
 
-/// Holds that an org may have, also those that were lifted.
+/// Holds that are kept of an org, also those that were lifted.
 pub const MAX_HOLDS: i64 = 1_000;
+
+/// Holds that were lifted of which the rows are kept; the log tells of all.
+const MAX_LIFTED: i64 = MAX_HOLDS - MAX_HOLDS_IN_FORCE;
 
 /// Result of laying a hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldLaid {
     Done,
-    /// The org has as many as it may have; nothing was written.
+    /// The org has as many in force as it may have; nothing was written.
     Full,
 }
 
@@ -81,18 +84,19 @@ macro_rules! held {
 pub(crate) use held;
 
 impl Store {
-    /// Lays a hold, unless the org has as many as it may have; its event is committed with it.
+    /// Lays a hold, unless the org has as many in force as it may have; its event is committed with it. Of those
+    /// that were lifted, the ones lifted longest ago are deleted.
     #[boxed]
     pub async fn lay_hold(&self, hold: &Hold, event: &NewEvent) -> Result<HoldLaid, StoreError> {
         let org = hold.org_id.to_string();
         change!(self, hold.org_id, |tx| {
             // The lock keeps another one from being laid between the count and the insertion.
             tx.lock_tokens(&org).await?;
-            let (all, in_force): (i64, i64) =
-                sqlx::query_as(COUNT).bind(&org).fetch_one(&mut *tx).await?;
-            if in_force >= MAX_HOLDS_IN_FORCE || all >= MAX_HOLDS {
+            let in_force: i64 = sqlx::query_scalar(COUNT).bind(&org).fetch_one(&mut *tx).await?;
+            if in_force >= MAX_HOLDS_IN_FORCE {
                 return Ok(HoldLaid::Full);
             }
+            sqlx::query(DELETE_OLD).bind(&org).bind(MAX_LIFTED).execute(&mut *tx).await?;
             sqlx::query(
                 "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -162,6 +166,11 @@ impl Store {
     }
 }
 
-const COUNT: &str = "
-SELECT COUNT(*), COALESCE(SUM(CASE WHEN released_at IS NULL THEN 1 ELSE 0 END), 0)
-FROM audit_holds WHERE org_id = $1";
+const COUNT: &str = "SELECT COUNT(*) FROM audit_holds WHERE org_id = $1 AND released_at IS NULL";
+
+const DELETE_OLD: &str = "
+DELETE FROM audit_holds WHERE org_id = $1 AND id IN (
+    SELECT id FROM (
+        SELECT id, ROW_NUMBER() OVER (ORDER BY released_at DESC, id DESC) AS place
+        FROM audit_holds WHERE org_id = $1 AND released_at IS NOT NULL
+    ) AS lifted WHERE place > $2)";

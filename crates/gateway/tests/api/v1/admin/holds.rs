@@ -87,3 +87,20 @@ async fn an_org_has_a_hundred_holds_in_force_and_they_are_listed_in_pages() {
     gateway.delete(&admin, &path).await.ok();
     assert_eq!(lay().await.status, 201);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_that_were_lifted_keep_nobody_from_laying_others() {
+    let (gateway, admin) = serve_admin(gateway());
+    gateway.tamper(&format!(
+        "INSERT INTO audit_holds (id, org_id, reason, created_at, released_at) \
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) \
+         SELECT 'hld_01M754BKTKX1YB8Q05NMW9' || (1000 + i), '{}', 'case', 1, 1 + i FROM n",
+        admin.org
+    ));
+
+    let laid = gateway.post(&admin, "/v1/audit/holds", r#"{"reason": "case"}"#).await;
+
+    assert_eq!(laid.status, 201, "{}", laid.text);
+    assert_eq!(gateway.ask("SELECT COUNT(*) FROM audit_holds"), "901");
+    assert_eq!(gateway.ask("SELECT MIN(released_at) FROM audit_holds"), "102");
+}
