@@ -10,6 +10,7 @@ mod approvals;
 mod batch;
 mod durability;
 mod packed;
+mod positions;
 mod postgres;
 mod rows;
 pub(crate) mod schema;
@@ -21,6 +22,7 @@ mod unreadable;
 pub(crate) use self::{
     approvals::ApprovalRow,
     batch::{AnsweredKey, Batch, Losers},
+    positions::{last_given, newest_position},
     postgres::{LogWriter, insert_seals, opened_at_once},
     scope::{Scope, begin},
     sqlite::{

@@ -74,7 +74,9 @@ pub use crate::{
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
-            Visibility, indexed::IndexedEvent, strays::LogEnds,
+            Visibility,
+            indexed::IndexedEvent,
+            strays::{LogEnds, RowBeyond},
         },
         holds::{Hold, HoldLaid, MAX_HOLDS, MAX_HOLDS_IN_FORCE},
         intents::OpenIntent,

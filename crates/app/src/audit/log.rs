@@ -19,10 +19,10 @@ use portcullis_core::{
     refusal::{Executed, Refusal},
 };
 use portcullis_store::{
-    CheckpointKind, NewEvent, RefusedRow, Sealer, SignedNote, StoreError, StoredCheckpoint,
-    UnsealedEvent,
+    CheckpointKind, NewEvent, RefusedRow, RowBeyond, Sealer, SignedNote, StoreError,
+    StoredCheckpoint, UnsealedEvent,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use super::{
@@ -52,6 +52,8 @@ pub(crate) struct Pending {
     pub(crate) known: Option<i64>,
     /// The orgs with something to seal or to sign.
     pub(crate) orgs: BTreeSet<OrgId>,
+    /// Rows at positions that were not given out, which the last sweep found.
+    pub(crate) beyond: Vec<RowBeyond>,
 }
 
 impl LogSigner {
@@ -74,6 +76,22 @@ impl LogSigner {
     pub(crate) fn origin(&self, org: OrgId) -> String {
         origin(&self.host, org)
     }
+
+    fn rows_refused(&self, org: OrgId, count: usize, details: Value) -> NewEvent {
+        row_of(&Event {
+            id: EventId::new(Ids { clock: &*self.clock, random: &*self.random }),
+            org_id: org,
+            kind: EventType::AuditRowsRefused,
+            occurred_at: self.clock.now(),
+            count: u64::try_from(count).ok(),
+            actor: Actor::system(),
+            request: None,
+            target: Some(target_of("audit_log", org)),
+            governance: None,
+            outcome: REFUSED,
+            detached: Detached::default().keep("refused", Some(details), &*self.random),
+        })
+    }
 }
 
 /// The name of an org's log in an installation whose public host is `host`.
@@ -86,6 +104,11 @@ pub fn origin(host: &str, org: OrgId) -> String {
 const MAX_SHOWN: usize = 20;
 /// Characters of the id of a refused row that are shown: anybody may have written them.
 const MAX_SHOWN_ID: usize = 40;
+
+/// What may be shown of the id of a row that was not written by the gateway.
+pub(crate) fn shown(id: &str) -> String {
+    id.chars().filter(char::is_ascii_graphic).take(MAX_SHOWN_ID).collect()
+}
 
 const REFUSED: Outcome = Outcome {
     error_code: None,
@@ -120,12 +143,11 @@ impl Sealer for &LogSigner {
 
     fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent> {
         counters::rows_refused(rows.len());
-        let shown = rows.iter().take(MAX_SHOWN).map(|row| {
-            let id = row.id.chars().filter(char::is_ascii_graphic);
-            let id: String = id.take(MAX_SHOWN_ID).collect();
+        let named = rows.iter().take(MAX_SHOWN).map(|row| {
+            let id = shown(&row.id);
             json!({ "fault": row.fault.as_str(), "id": id, "position": row.position })
         });
-        let details = json!({ "rows": shown.collect::<Vec<_>>() });
+        let details = json!({ "rows": named.collect::<Vec<_>>() });
         tracing::error!(
             log = self.origin(org),
             count = rows.len(),
@@ -133,19 +155,7 @@ impl Sealer for &LogSigner {
             "rows that wait for their seals were not written by this installation, or are copies: \
              they were added or changed in the database, and get no place in the log"
         );
-        Some(row_of(&Event {
-            id: EventId::new(Ids { clock: &*self.clock, random: &*self.random }),
-            org_id: org,
-            kind: EventType::AuditRowsRefused,
-            occurred_at: self.clock.now(),
-            count: u64::try_from(rows.len()).ok(),
-            actor: Actor::system(),
-            request: None,
-            target: Some(target_of("audit_log", org)),
-            governance: None,
-            outcome: REFUSED,
-            detached: Detached::default().keep("refused", Some(details), &*self.random),
-        }))
+        Some(self.rows_refused(org, rows.len(), details))
     }
 
     fn forked(&self, org: OrgId, signed_size: u64) {
@@ -153,9 +163,9 @@ impl Sealer for &LogSigner {
         tracing::error!(
             log = self.origin(org),
             signed_size,
-            "the stored log is not the continuation of the one that was signed, so nothing more is \
-             signed: the database was changed or set back; compare it with a checkpoint kept \
-             elsewhere"
+            "the stored log is not the continuation of the one that was signed, or its head is at a \
+             position that was not given out, so nothing more is signed: the database was changed or set \
+             back; compare it with a checkpoint kept elsewhere"
         );
     }
 }

@@ -14,7 +14,7 @@ use portcullis_core::{
 
 use crate::{
     Store,
-    db::{Db, RecordTexts, parse, positions_of_events, read, row},
+    db::{Db, RecordTexts, last_given, parse, positions_of_events, read, row},
     error::StoreError,
 };
 
@@ -184,7 +184,8 @@ macro_rules! is_at {
 }
 
 /// Pruned events are hidden, also while the rows of a month still wait to be dropped, and rows that the sealer
-/// refused: they have no place, and the head of the log is beyond them.
+/// refused or does not look at: they have no place, and the head of the log is beyond them, or they are beyond
+/// all positions that were given out.
 macro_rules! find_sql {
     ($dialect:ident) => {
         concat!(
@@ -203,7 +204,10 @@ WHERE ",
             ")
     AND (s.sequence >= COALESCE((SELECT size FROM audit_pruned WHERE org_id = $1), 0)
         OR s.sequence IS NULL AND e.position >
-            COALESCE((SELECT last_position FROM audit_heads WHERE org_id = $1), 0))"
+            COALESCE((SELECT last_position FROM audit_heads WHERE org_id = $1), 0)
+            AND e.position <= ",
+            last_given!($dialect),
+            ")"
         )
     };
 }

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 use crate::{
     Store,
     audit::pruning::{MOVE, Pruned},
-    db::{Db, Dialect, NewEvent, Scope, begin, parse, row},
+    db::{Db, Dialect, NewEvent, Scope, begin, last_given, parse, row},
     error::StoreError,
 };
 
@@ -197,9 +197,10 @@ FROM (
 WHERE month + INTERVAL '1 month' <= to_timestamp($1 / 1000000) AT TIME ZONE 'UTC'
 ORDER BY month";
 
-/// A month stays for an event that waits for its place (one that was refused does not), that is not in the tree, that is too young, or
-/// of an org that has a hold in force.
-const ENDS: &str = "
+/// A month stays for an event that waits for its place (one that was refused, or has a position that was not
+/// given out, does not), that is not in the tree, that is too young, or of an org that has a hold in force.
+const ENDS: &str = concat!(
+    "
 SELECT ours.org_id, ours.last, ours.young OR ours.last >= h.tree_size
     OR EXISTS (SELECT 1 FROM audit_holds d WHERE d.org_id = ours.org_id AND d.released_at IS NULL)
     AS stays
@@ -209,11 +210,15 @@ FROM (
     FROM audit_events e
     JOIN audit_heads d ON d.org_id = e.org_id
     LEFT JOIN audit_seals s ON s.event_id = e.id AND s.event_id >= $1 AND s.event_id < $2
-    WHERE e.id >= $1 AND e.id < $2 AND (s.sequence IS NOT NULL OR e.position > d.last_position)
+    WHERE e.id >= $1 AND e.id < $2 AND (s.sequence IS NOT NULL OR e.position > d.last_position
+        AND e.position <= ",
+    last_given!(postgres),
+    ")
     GROUP BY e.org_id
 ) AS ours
 JOIN audit_heads h ON h.org_id = ours.org_id
-ORDER BY ours.org_id";
+ORDER BY ours.org_id"
+);
 
 const POSITION: &str = "SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $2";
 
@@ -226,5 +231,8 @@ const EVENTS_BELOW: &str =
 const EVENTS_ABOVE: &str =
     "DELETE FROM audit_events WHERE org_id = $1 AND position <= $2 AND id >= $3";
 
-const LATE: &str = "
-SELECT EXISTS (SELECT 1 FROM audit_events WHERE id >= $1 AND id < $2 AND position > $3)";
+const LATE: &str = concat!(
+    "SELECT EXISTS (SELECT 1 FROM audit_events WHERE id >= $1 AND id < $2 AND position > $3 AND position <= ",
+    last_given!(postgres),
+    ")"
+);

@@ -20,7 +20,7 @@ use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_o
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     Store,
-    db::{Db, Dialect, Found, LogConnection, NewEvent, change, read, waiting_events},
+    db::{Db, Dialect, Found, LogConnection, NewEvent, change, last_given, read, waiting_events},
     error::StoreError,
 };
 
@@ -81,8 +81,8 @@ pub trait Sealer: Send + Sync {
     /// aside, but again if another sealer was faster.
     fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent>;
 
-    /// The stored log is not the continuation of a tree of that size: it was tampered with, and
-    /// nothing is signed.
+    /// The stored log is not the continuation of a tree of that size, or its head is at a position that the
+    /// gateway has not given out: it was tampered with, and nothing is signed.
     fn forked(&self, org: OrgId, size: u64);
 }
 
@@ -229,7 +229,7 @@ impl Store {
     ) -> Result<Step, StoreError> {
         let Some(mut standing) = standing else { return Ok(Step::Done) };
         let head = standing.head;
-        if head.tree_size > head.size {
+        if head.tree_size > head.size || head.last_position > standing.last_given {
             sealer.forked(org, u64::try_from(head.tree_size).unwrap_or(0));
             return Err(StoreError::Corrupt("audit_heads"));
         }
@@ -309,9 +309,7 @@ impl Store {
             return log.act(move |log| log.committed_since(position)).await;
         }
         let last: i64 = read!(self, installation, |conn| {
-            sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
-                .fetch_one(&mut *conn)
-                .await?
+            sqlx::query_scalar(LAST_GIVEN).fetch_one(&mut *conn).await?
         });
         if last <= position {
             return Ok((Vec::new(), position));
@@ -341,7 +339,8 @@ impl Store {
         Ok(size.unwrap_or(0))
     }
 
-    /// A position up to which every event is visible.
+    /// A position up to which every event is visible. Rows beyond were added from outside, or are written at this
+    /// moment.
     #[boxed]
     pub async fn horizon(&self) -> Result<i64, StoreError> {
         if let Db::Sqlite { log, .. } = &self.db {
@@ -349,9 +348,7 @@ impl Store {
         }
         let last: i64 = change!(self, installation, |tx| {
             tx.wait_for_writers().await?;
-            sqlx::query_scalar("SELECT COALESCE(MAX(position), 0) FROM audit_events")
-                .fetch_one(&mut *tx)
-                .await?
+            sqlx::query_scalar(LAST_GIVEN).fetch_one(&mut *tx).await?
         });
         Ok(last)
     }
@@ -401,6 +398,8 @@ impl Store {
         Ok(())
     }
 }
+
+const LAST_GIVEN: &str = concat!("SELECT ", last_given!(postgres));
 
 const UNSEALED_IN_POSTGRES: &str = "
 SELECT h.org_id FROM audit_heads h WHERE EXISTS (SELECT 1 FROM audit_events e

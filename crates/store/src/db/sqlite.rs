@@ -5,24 +5,23 @@ mod log;
 use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
 
 pub(crate) use self::log::{Log, LogConnection, insert_events, read_id};
-use super::{Dialect, NewEvent, TextColumn};
+use super::{Dialect, NewEvent, TextColumn, last_given, newest_position};
 use crate::row_key::RowKey;
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
-const INSERT_EVENT: &str = "
+const INSERT_EVENT: &str = concat!(
+    "
 INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor, behalf,
     token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, mac, core,
     by_sealer)
-VALUES ((SELECT 1 + MAX(
-        COALESCE((SELECT MAX(position) FROM audit_events), 0),
-        COALESCE((SELECT MAX(position) FROM audit_seals), 0),
-        COALESCE((SELECT MAX(MAX(position, sealed)) FROM audit_floor), 0)
-    )), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)";
+VALUES (1 + ",
+    last_given!(sqlite),
+    ", ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)"
+);
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
-const RAISE_FLOOR: &str = "
-UPDATE audit_floor
-SET position = MAX(position, COALESCE((SELECT MAX(position) FROM audit_events), 0))";
+const RAISE_FLOOR: &str =
+    concat!("UPDATE audit_floor SET position = MAX(position, ", newest_position!(), ")");
 
 /// The events of a JSON array of positions; a trigger deletes their entries in the index of the sealer.
 const DELETE_AT: &str = "

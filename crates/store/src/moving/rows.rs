@@ -148,12 +148,13 @@ pub(super) async fn copy(
     }
 }
 
-/// Lets positions go on behind the last one.
+/// Lets positions go on behind the last one; a row that somebody added at the end of all numbers is passed over.
 pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> {
     run!(
         target,
-        "SELECT setval('audit_events_position_seq', MAX(position)) FROM audit_events \
-         HAVING MAX(position) IS NOT NULL"
+        "SELECT setval('audit_events_position_seq', MAX(position)) FROM ( \
+         SELECT position FROM audit_events UNION ALL SELECT last_position FROM audit_heads) AS given \
+         WHERE position BETWEEN 1 AND 4611686018427387903 HAVING COUNT(*) > 0"
     );
     Ok(())
 }

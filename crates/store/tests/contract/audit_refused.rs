@@ -9,7 +9,8 @@ use portcullis_core::{
     id::{EventId, OrgId},
 };
 use portcullis_store::{
-    NewEvent, RefusedRow, RowFault, Sealer, Selection, SignedNote, UnsealedEvent, Visibility,
+    NewEvent, RefusedRow, RowFault, Sealer, Selection, SignedNote, StoreError, UnsealedEvent,
+    Visibility,
 };
 
 use crate::{
@@ -61,6 +62,16 @@ fn text(n: u32) -> String {
 }
 
 const COLUMNS: &str = "id, org_id, type, occurred_at, committed_at, core, packed";
+
+/// The statement that adds a row like that of event 1, with the id of event 7.
+fn added_at(position: &str) -> String {
+    format!(
+        "INSERT INTO audit_events (position, {COLUMNS}, mac) SELECT {position}, '{}', org_id, type, \
+         occurred_at, committed_at, core, packed, mac FROM audit_events WHERE id = '{}'",
+        text(7),
+        text(1)
+    )
+}
 
 on_both! {
     async fn a_waiting_row_that_was_changed_is_set_aside_and_told_of_once(db: Database) {
@@ -140,6 +151,67 @@ on_both! {
         let ids = |numbers: &[u32]| numbers.iter().map(|n| given::id("evt", *n)).collect::<Vec<_>>();
         assert_eq!(log_of(&db, org).await, (ids(&[1, 2, 4]), 1));
         assert_eq!(log_of(&db, other).await, (ids(&[5]), 1));
+    }
+
+    async fn a_row_at_a_position_that_was_not_given_out_hides_no_event(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        let telling = Telling::default();
+        writer.append(event(org, 1), soon()).await.unwrap();
+        db.store.seal(org, &telling).await.unwrap();
+        let known = db.store.horizon().await.unwrap();
+        db.execute_text(added_at("9223372036854775807")).await;
+
+        for n in 2..5 {
+            writer.append(event(org, n), soon()).await.unwrap();
+            assert_eq!(db.store.committed_since(known).await.unwrap().0, [org]);
+            assert_eq!(db.store.seal(org, &telling).await.unwrap(), 1, "{n}");
+        }
+
+        assert!(telling.take().is_empty());
+        assert_eq!(log_of(&db, org).await, ([1, 2, 3, 4].map(|n| given::id("evt", n)).to_vec(), 0));
+        let added = given::id("evt", 7);
+        assert_eq!(db.store.find_event(org, Visibility::All, added).await.unwrap(), None);
+        assert_eq!(db.store.event_beyond(org).await.unwrap(), Some(text(7)));
+        let beyond = db.store.rows_beyond(20).await.unwrap();
+        let beyond: Vec<_> = beyond.iter().map(|row| (row.position, row.id.clone())).collect();
+        assert_eq!(beyond, [(i64::MAX, text(7))]);
+    }
+
+    async fn a_row_ahead_of_the_others_hides_no_event(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        let telling = Telling::default();
+        writer.append(event(org, 1), soon()).await.unwrap();
+        db.store.seal(org, &telling).await.unwrap();
+        db.execute_text(added_at("(SELECT MAX(f.position) + 3 FROM audit_events f)")).await;
+
+        for n in 2..7 {
+            db.store.seal(org, &telling).await.unwrap();
+            writer.append(event(org, n), soon()).await.unwrap();
+        }
+        db.store.seal(org, &telling).await.unwrap();
+        db.store.seal(org, &telling).await.unwrap();
+
+        assert_eq!(telling.take(), [(org, text(7), RowFault::Mac)]);
+        assert_eq!(log_of(&db, org).await, ((1..7).map(|n| given::id("evt", n)).collect(), 1));
+        assert_eq!(db.store.event_beyond(org).await.unwrap(), None);
+    }
+
+    async fn a_head_at_a_position_that_was_not_given_out_is_told_of(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let (writer, _tasks) = given::writer(&db.store);
+        writer.append(event(org, 1), soon()).await.unwrap();
+        db.store.seal(org, leaf).await.unwrap();
+        let head = |to: &str| format!("UPDATE audit_heads SET last_position = {to} WHERE org_id = '{org}'");
+        db.execute_text(head("1000000000000")).await;
+        writer.append(event(org, 2), soon()).await.unwrap();
+
+        let sealed = db.store.seal(org, leaf).await;
+
+        assert_eq!(sealed, Err(StoreError::Corrupt("audit_heads")));
+        db.execute_text(head("(SELECT MAX(position) FROM audit_seals)")).await;
+        assert_eq!(db.store.seal(org, leaf).await.unwrap(), 1);
     }
 
     async fn an_event_that_has_a_place_gets_no_other(db: Database) {

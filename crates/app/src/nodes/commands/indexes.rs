@@ -67,6 +67,12 @@ pub(super) enum IndexFault {
          changed from outside, and an `audit.rows_refused` event tells if the gateway refused it"
     )]
     Stray(String),
+    /// A row that the sealer does not look at.
+    #[error(
+        "the event {0} stands at a position that the gateway has not given out: it was added from outside, \
+         and gets no place"
+    )]
+    Beyond(String),
     #[error("the event at place {0} is missing")]
     Empty(i64),
     #[error("event {id} at place {sequence}: {wrong}")]
@@ -153,6 +159,9 @@ impl Shell {
         }
         if let Some(id) = self.store.stray_event(org, walk.position, None).await? {
             return Ok(Err(IndexFault::Stray(id)));
+        }
+        if let Some(id) = self.store.event_beyond(org).await? {
+            return Ok(Err(IndexFault::Beyond(id)));
         }
         let Walk { tree, found, removals, .. } = walk;
         if let Err(fault) = removals.suffice() {

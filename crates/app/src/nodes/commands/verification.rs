@@ -180,9 +180,10 @@ fn is_signed(ends: LogEnds, signed: &SignedLog, kept: Option<u64>) -> Result<(),
 
 fn fault_of(fault: &IndexFault) -> Fault {
     match fault {
-        IndexFault::Root | IndexFault::Stray(_) | IndexFault::Twin { .. } => {
-            Fault::Root(fault.to_string())
-        }
+        IndexFault::Root
+        | IndexFault::Stray(_)
+        | IndexFault::Beyond(_)
+        | IndexFault::Twin { .. } => Fault::Root(fault.to_string()),
         IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
         IndexFault::Column { .. }
         | IndexFault::Unlisted { .. }

@@ -10,7 +10,10 @@ use portcullis_core::id::OrgId;
 use portcullis_store::StoreError;
 
 use crate::{
-    audit::{Audit, log::Pending},
+    audit::{
+        Audit,
+        log::{Pending, shown},
+    },
     telemetry::counters,
 };
 
@@ -19,6 +22,9 @@ pub(super) const SWEEP: Duration = Duration::from_mins(1);
 /// Logs that are written in one transaction, if they have few events; while it is open, nothing
 /// else writes to SQLite.
 const TOGETHER: usize = 64;
+
+/// Rows at positions that were not given out of which the node's log tells.
+const MAX_BEYOND: i64 = 20;
 
 pub(super) async fn seal_all(audit: &Audit) {
     counters::audit(audit.writer.progress());
@@ -63,4 +69,25 @@ pub(super) async fn sweep(audit: &Audit) {
     if let Err(error) = everything(audit, &mut pending).await {
         error.log();
     }
+    if let Err(error) = tell_of_rows_beyond(audit, &mut pending).await {
+        error.log();
+    }
+}
+
+/// Tells once of each row at a position that the gateway has not given out: it is passed over.
+async fn tell_of_rows_beyond(audit: &Audit, pending: &mut Pending) -> Result<(), StoreError> {
+    let rows = audit.base.store.rows_beyond(MAX_BEYOND).await?;
+    let added: Vec<_> = rows.iter().filter(|row| !pending.beyond.contains(row)).collect();
+    counters::rows_refused(added.len());
+    for row in added {
+        tracing::error!(
+            org = shown(&row.org_id),
+            event = shown(&row.id),
+            position = row.position,
+            "a row of the log stands at a position that was not given out: it was added in the database, \
+             and gets no place in the log"
+        );
+    }
+    pending.beyond = rows;
+    Ok(())
 }

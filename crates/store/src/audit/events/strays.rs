@@ -7,7 +7,7 @@ use portcullis_core::id::OrgId;
 use super::seal_of_event;
 use crate::{
     Store,
-    db::{Db, read, row},
+    db::{Db, last_given, read, row},
     error::StoreError,
 };
 
@@ -31,6 +31,22 @@ pub struct LogEnds {
     /// True if position and time of the last place are those that the head goes on from, but for events that were
     /// refused.
     pub agree: bool,
+}
+
+row!(BeyondRow { org_id: String, position: i64, id: String });
+
+/// A row at a position that the gateway has not given out, with whatever is written there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowBeyond {
+    pub org_id: String,
+    pub position: i64,
+    pub id: String,
+}
+
+impl BeyondRow {
+    fn read(self) -> RowBeyond {
+        RowBeyond { org_id: self.org_id, position: self.position, id: self.id }
+    }
 }
 
 impl EndsRow {
@@ -72,6 +88,26 @@ SELECT e.id FROM audit_events e WHERE e.org_id = $1 AND e.position > $2
             seal_of_event!($dialect),
             ") = 0
 ORDER BY e.position LIMIT 1"
+        )
+    };
+}
+
+macro_rules! event_beyond_sql {
+    ($dialect:ident) => {
+        concat!(
+            "SELECT e.id FROM audit_events e WHERE e.org_id = $1 AND e.position > ",
+            last_given!($dialect),
+            " ORDER BY e.position LIMIT 1"
+        )
+    };
+}
+
+macro_rules! rows_beyond_sql {
+    ($dialect:ident) => {
+        concat!(
+            "SELECT e.org_id, e.position, e.id FROM audit_events e WHERE e.position > ",
+            last_given!($dialect),
+            " ORDER BY e.position LIMIT $1"
         )
     };
 }
@@ -133,6 +169,31 @@ impl Store {
                 .fetch_optional(&mut *conn)
                 .await?
         }))
+    }
+
+    /// Id of the org's first row at a position that the gateway has not given out: it waits for no place.
+    #[boxed]
+    pub async fn event_beyond(&self, org: OrgId) -> Result<Option<String>, StoreError> {
+        let sql = match &self.db {
+            Db::Sqlite { .. } => event_beyond_sql!(sqlite),
+            Db::Postgres(_) => event_beyond_sql!(postgres),
+        };
+        Ok(read!(self, org, |conn| {
+            sqlx::query_scalar(sql).bind(org.to_string()).fetch_optional(&mut *conn).await?
+        }))
+    }
+
+    /// The first such rows of all orgs, at most `limit`.
+    #[boxed]
+    pub async fn rows_beyond(&self, limit: i64) -> Result<Vec<RowBeyond>, StoreError> {
+        let sql = match &self.db {
+            Db::Sqlite { .. } => rows_beyond_sql!(sqlite),
+            Db::Postgres(_) => rows_beyond_sql!(postgres),
+        };
+        let rows: Vec<BeyondRow> = read!(self, installation, |conn| {
+            sqlx::query_as(sql).bind(limit).fetch_all(&mut *conn).await?
+        });
+        Ok(rows.into_iter().map(BeyondRow::read).collect())
     }
 
     /// The first place of the org's log from `first` up to, not including, `end` whose event is not

@@ -77,6 +77,8 @@ pub(crate) struct Standing {
     /// set back.
     pub(crate) signed: Option<StoredCheckpoint>,
     pub(crate) head: Head,
+    /// The last position that the gateway has given out, read with the head or later.
+    pub(crate) last_given: i64,
     /// The first events that have no place yet; none while the tree is not that of the log.
     pub(crate) rows: Vec<Unsealed>,
     /// The edge of the tree of [`Head::size`] leaves.

@@ -10,7 +10,7 @@ use crate::{
         counts::count_events,
         tree::{put_tiles, read_tiles},
     },
-    db::{Dialect, Scope, begin, insert_seals, row},
+    db::{Dialect, Scope, begin, insert_seals, last_given, row},
     error::StoreError,
     row_key::RowKey,
 };
@@ -50,22 +50,27 @@ async fn standing(
         .fetch_optional(&mut *tx)
         .await?;
     let signed = signed.map(CheckpointRow::read).transpose()?;
-    let head: Option<(i64, i64, i64, i64)> = sqlx::query_as(
-        "SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads \
-         WHERE org_id = $1",
-    )
-    .bind(&id)
-    .fetch_optional(&mut *tx)
-    .await?;
-    let Some((size, tree_size, last_position, last_recorded_at)) = head else { return Ok(None) };
+    let head: Option<(i64, i64, i64, i64, i64)> =
+        sqlx::query_as(HEAD).bind(&id).fetch_optional(&mut *tx).await?;
+    let Some((size, tree_size, last_position, last_recorded_at, last_given)) = head else {
+        return Ok(None);
+    };
     let head = Head { size, tree_size, last_position, last_recorded_at };
     if tree_size != size {
-        return Ok(Some(Standing { signed, head, rows: Vec::new(), edge: Tiles::default() }));
+        let (rows, edge) = (Vec::new(), Tiles::default());
+        return Ok(Some(Standing { signed, head, last_given, rows, edge }));
     }
     let rows = unsealed(&mut tx, org, last_position, horizon, most).await?;
     let edge = read_tiles!(tx, &id, Standing::edge_of(size)?);
-    Ok(Some(Standing { signed, head, rows, edge }))
+    Ok(Some(Standing { signed, head, last_given, rows, edge }))
 }
+
+/// The sequence is not part of the snapshot: read with the head, it is never behind it.
+const HEAD: &str = concat!(
+    "SELECT size, tree_size, last_position, last_recorded_at, ",
+    last_given!(postgres),
+    " FROM audit_heads WHERE org_id = $1"
+);
 
 row!(UnsealedRow {
     position: i64,
@@ -77,6 +82,8 @@ row!(UnsealedRow {
     is_known: bool,
 });
 
+/// The first `most` events without a place, and those at the position of the last one: rows that somebody added may have the position of an
+/// event of the gateway, and none of those is left behind.
 async fn unsealed(
     conn: &mut PgConnection,
     org: OrgId,
@@ -88,7 +95,7 @@ async fn unsealed(
         "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.packed, e.mac, \
              EXISTS (SELECT 1 FROM audit_seals s WHERE s.event_id = e.id) AS is_known \
          FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 AND e.position <= $3 \
-         ORDER BY e.position LIMIT $4",
+         ORDER BY e.position FETCH FIRST $4 ROWS WITH TIES",
     )
     .bind(org.to_string())
     .bind(after)

@@ -14,7 +14,10 @@ use crate::{
         counts,
         tree::{self, number, size_of},
     },
-    db::{LogConnection, has_sealed_twin, index_entries, insert_events, read_id},
+    db::{
+        LogConnection, has_sealed_twin, index_entries, insert_events, last_given, newest_position,
+        read_id,
+    },
     error::StoreError,
     row_key::RowKey,
 };
@@ -98,8 +101,7 @@ impl LogConnection {
 }
 
 fn last_position(open: &Connection) -> Result<i64, rusqlite::Error> {
-    let sql = "SELECT COALESCE(MAX(position), 0) FROM audit_events";
-    open.prepare_cached(sql)?.query_row((), |row| row.get(0))
+    open.prepare_cached(concat!("SELECT ", newest_position!()))?.query_row((), |row| row.get(0))
 }
 
 /// The head of the log and the edge of its tree, without events.
@@ -107,14 +109,15 @@ fn standing(open: &Connection, org: OrgId) -> Result<Option<Standing>, StoreErro
     let id = org.to_string();
     let signed = signed(open, &id)?;
     let head = open.prepare_cached(HEAD)?.query_row([&id], |row| {
-        Ok(Head {
+        let head = Head {
             size: row.get(0)?,
             tree_size: row.get(1)?,
             last_position: row.get(2)?,
             last_recorded_at: row.get(3)?,
-        })
+        };
+        Ok((head, row.get::<_, i64>(4)?))
     });
-    let Some(head) = head.optional()? else { return Ok(None) };
+    let Some((head, last_given)) = head.optional()? else { return Ok(None) };
     let mut edge = Tiles::default();
     if head.tree_size == head.size {
         let mut select = open.prepare_cached(tree::TILE)?;
@@ -125,7 +128,7 @@ fn standing(open: &Connection, org: OrgId) -> Result<Option<Standing>, StoreErro
             }
         }
     }
-    Ok(Some(Standing { signed, head, rows: Vec::new(), edge }))
+    Ok(Some(Standing { signed, head, last_given, rows: Vec::new(), edge }))
 }
 
 fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, StoreError> {
@@ -198,6 +201,7 @@ fn grow(open: &Connection, key: &RowKey, growth: &Growth) -> Result<bool, StoreE
     if moved != 1 {
         return Ok(false);
     }
+    open.prepare_cached(RAISE_FLOOR)?.execute([growth.last_position])?;
     let mut insert = open.prepare_cached(INSERT_SEAL)?;
     for (seal, sequence) in growth.seals.iter().zip(first..) {
         insert.execute((&org, sequence, seal.position, seal.recorded_at, seal.leaf_hash))?;
@@ -225,8 +229,14 @@ fn grow(open: &Connection, key: &RowKey, growth: &Growth) -> Result<bool, StoreE
     Ok(true)
 }
 
-const HEAD: &str = "
-SELECT size, tree_size, last_position, last_recorded_at FROM audit_heads WHERE org_id = ?";
+const HEAD: &str = concat!(
+    "SELECT size, tree_size, last_position, last_recorded_at, ",
+    last_given!(sqlite),
+    " FROM audit_heads WHERE org_id = ?"
+);
+
+/// A position is never given again, also if the row there was refused and is removed.
+const RAISE_FLOOR: &str = "UPDATE audit_floor SET position = MAX(position, ?)";
 
 const UNSEALED: &str = concat!(
     "SELECT e.position, e.id, e.type, e.committed_at, e.packed, e.mac, ",

@@ -10,7 +10,7 @@ use portcullis_core::id::OrgId;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
-    db::{index_entries, sealed_upto},
+    db::{index_entries, newest_position, sealed_upto},
     error::StoreError,
 };
 
@@ -111,16 +111,21 @@ macro_rules! waits {
 
 const FOLLOW: &str = concat!(
     "UPDATE audit_floor SET sealed = MAX(sealed, COALESCE(
-    (SELECT e.position - 1 FROM audit_events e WHERE e.position > audit_floor.sealed AND ",
+    (SELECT e.position - 1 FROM audit_events e WHERE e.position > audit_floor.sealed AND e.position <= ",
+    newest_position!(),
+    " AND ",
     waits!(),
-    " ORDER BY e.position LIMIT 1),
-    (SELECT MAX(position) FROM audit_events), 0))"
+    " ORDER BY e.position LIMIT 1), ",
+    newest_position!(),
+    "))"
 );
 
 /// The last position, if look-ups read more than so many events.
 const LAST_OF_LONG: &str = concat!(
     "SELECT position FROM audit_events WHERE position > ? + ",
     sealed_upto!(),
+    " AND position <= ",
+    newest_position!(),
     " ORDER BY position DESC LIMIT 1"
 );
 
