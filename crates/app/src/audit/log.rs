@@ -19,7 +19,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal},
 };
 use portcullis_store::{
-    CheckpointKind, NewEvent, RefusedRow, RowBeyond, Sealer, SignedNote, StoreError,
+    CheckpointKind, NewEvent, RefusedRow, RowBeyond, RowFault, Sealer, SignedNote, StoreError,
     StoredCheckpoint, UnsealedEvent,
 };
 use serde_json::{Value, json};
@@ -75,6 +75,22 @@ impl LogSigner {
     /// The name of an org's log.
     pub(crate) fn origin(&self, org: OrgId) -> String {
         origin(&self.host, org)
+    }
+
+    /// The event that tells of open calls whose rows are not as the gateway wrote them.
+    pub(crate) fn refuse_intents(&self, org: OrgId, ids: &[EventId]) -> NewEvent {
+        counters::rows_refused(ids.len());
+        let fault = RowFault::Mac.as_str();
+        let named = ids.iter().take(MAX_SHOWN).map(|id| json!({ "fault": fault, "id": id }));
+        let details = json!({ "rows": named.collect::<Vec<_>>() });
+        tracing::error!(
+            log = self.origin(org),
+            count = ids.len(),
+            %details,
+            "rows of open calls were not written by this installation: they were added or changed in the \
+             database, and are removed"
+        );
+        self.rows_refused(org, ids.len(), details)
     }
 
     fn rows_refused(&self, org: OrgId, count: usize, details: Value) -> NewEvent {

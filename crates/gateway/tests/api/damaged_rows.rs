@@ -197,9 +197,14 @@ async fn an_intent_that_cannot_be_read_keeps_the_node_from_nothing() {
     scene.gateway.start();
 
     scene.neighbours_go_on().await;
-    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{torn}")).await.ok();
-    assert_eq!(event.at("/data/outcome/status"), "unknown");
-    assert_eq!(event.at("/data/outcome/executed"), "unknown");
+    let event = scene.gateway.get(&scene.who, &format!("/v1/audit/events/{torn}")).await;
+    assert_eq!(event.code(), "not_found");
+    let told = scene.gateway.get(&scene.who, "/v1/audit/events?type=audit.rows_refused").await;
+    assert_eq!(items(&told).len(), 1);
+    let path = format!("/v1/audit/events/{}", items(&told)[0]["id"].as_str().unwrap());
+    let event = scene.gateway.get(&scene.who, &path).await.ok();
+    assert_eq!(event.at("/data/count"), 1);
+    assert_eq!(event.at("/data/detached/refused/rows/0/id"), torn);
     let left = scene.gateway.ask("SELECT COUNT(*) FROM audit_intents WHERE node = 'gone'");
     assert_eq!(left, "1", "one of which nobody knows whose it is stays for the operator");
     let (told, content) = scene.check();

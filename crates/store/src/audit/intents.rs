@@ -9,8 +9,8 @@ use portcullis_core::{
 use crate::{
     Store,
     db::{
-        Db, Found, Readable, RecordTexts, Scope, begin, change, database_clock, is_ended, parse,
-        row,
+        Db, Dialect, Found, Readable, RecordTexts, Scope, begin, change, database_clock, is_ended,
+        parse, row, text_list,
     },
     error::StoreError,
     row_key::{CodedRow, RowKey},
@@ -76,6 +76,15 @@ impl Readable for IntentRow {
     }
 }
 
+macro_rules! delete_intents_sql {
+    ($dialect:ident) => {
+        concat!(
+            "DELETE FROM audit_intents WHERE org_id = $1 AND id IN ",
+            text_list!($dialect, "$2")
+        )
+    };
+}
+
 impl Store {
     /// The intents that no living node holds, oldest first, at most `limit`. An SQLite file has one
     /// node at a time, which asks before it serves: there it gives all.
@@ -111,6 +120,30 @@ impl Store {
                 found.fetch_all(&mut *tx).await?
             }
         })
+    }
+
+    /// Removes intents of the org that are not as they were written; the event that tells of them is committed
+    /// with it. `false`, and nothing is written, if another node was faster.
+    #[boxed]
+    pub async fn refuse_intents(
+        &self,
+        org: OrgId,
+        ids: &[EventId],
+        event: &NewEvent,
+    ) -> Result<bool, StoreError> {
+        let delete = match &self.db {
+            Db::Sqlite { .. } => delete_intents_sql!(sqlite),
+            Db::Postgres(_) => delete_intents_sql!(postgres),
+        };
+        let ids = serde_json::json!(ids).to_string();
+        change!(self, org, |tx| {
+            let deleted = sqlx::query(delete).bind(org.to_string()).bind(&ids).execute(&mut *tx);
+            if deleted.await?.rows_affected() == 0 {
+                return Ok(false);
+            }
+            tx.record_event(&self.row_key, event).await?;
+        });
+        Ok(true)
     }
 
     /// Removes an intent whose event stands already.

@@ -90,6 +90,14 @@ on_both! {
         let texts: Vec<_> = open.iter().map(|intent| (intent.id, intent.record.core.as_str())).collect();
         let none = |n| (id(n), "");
         assert_eq!(texts, [none(1), none(2), none(3), (id(4), r#"{"n":4}"#), none(5)]);
+        let refused = db.store.refuse_intents(org, &[2, 3, 5].map(id), &event(org, 9)).await;
+        assert_eq!(refused, Ok(true));
+        let again = db.store.refuse_intents(org, &[2, 3, 5].map(id), &event(org, 10)).await;
+        assert_eq!(again, Ok(false));
+        let left = db.store.abandoned_intents(10).await.unwrap();
+        assert_eq!(left.iter().map(|it| it.id).collect::<Vec<_>>(), [1, 4].map(id));
+        assert!(db.store.find_event(org, Visibility::All, id(9)).await.unwrap().is_some());
+        assert!(db.store.find_event(org, Visibility::All, id(10)).await.unwrap().is_none());
     }
 
     async fn an_event_that_is_refused_leaves_its_intent_open(db: Database) {

@@ -100,7 +100,7 @@ pub(super) struct EventDetached {
     pruning: Option<Value>,
     /// Of `audit.rows_refused`: the first of the rows that got no place in the log, each with its `position` in the
     /// database, the `id` that stands there, and the `fault`: `mac`, if the gateway did not write it like this, or
-    /// `twice`, if an event of its id has a place.
+    /// `twice`, if an event of its id has a place. Rows of open calls have no `position`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     refused: Option<Value>,

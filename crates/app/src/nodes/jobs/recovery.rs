@@ -1,6 +1,12 @@
-//! Closes what a crash left open: an intent without an end becomes an event `unknown`.
+//! Closes what a crash left open: an intent without an end becomes an event `unknown`. One that was added or
+//! changed in the database is removed and told of.
 
-use portcullis_core::audit::{Actor, Auth, Detached, Event, EventType, Target};
+use std::collections::BTreeMap;
+
+use portcullis_core::{
+    audit::{Actor, Auth, Detached, Event, EventType, Target},
+    id::{EventId, OrgId},
+};
 use portcullis_store::{NewEvent, OpenIntent, StoreError};
 use serde_json::json;
 
@@ -27,7 +33,10 @@ impl Nodes {
             if open.is_empty() {
                 return Ok(closed);
             }
-            for intent in &open {
+            let (genuine, foreign): (Vec<_>, Vec<_>) =
+                open.iter().partition(|intent| !intent.record.core.is_empty());
+            self.refuse(&foreign).await?;
+            for intent in genuine {
                 let event = recovered(intent).unwrap_or_else(|| self.spoilt(intent));
                 let written = match self.calls.interrupted(&event) {
                     None => self.audit.writer.finish(event, patience()).await,
@@ -45,17 +54,38 @@ impl Nodes {
         }
     }
 
-    /// The event of a call whose intent cannot be read, or was not written like this: that there was one, and that its end is
-    /// unknown. One intent must not keep the node from closing the others, and from serving.
+    /// Removes intents that the gateway did not write like this, and tells of them with one event for each org:
+    /// anybody may have added any number.
+    async fn refuse(&self, foreign: &[&OpenIntent]) -> Result<(), StoreError> {
+        let mut by_org = BTreeMap::<OrgId, Vec<EventId>>::new();
+        for intent in foreign {
+            by_org.entry(intent.org_id).or_default().push(intent.id);
+        }
+        for (org, ids) in by_org {
+            let event = self.audit.log.refuse_intents(org, &ids);
+            match self.base.store.refuse_intents(org, &ids, &event).await {
+                Ok(_) => {}
+                // There is no such org.
+                Err(StoreError::Conflict(_)) => {
+                    for id in ids {
+                        self.base.store.drop_intent(org, id).await?;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The event of a call whose intent cannot be read: that there was one, and that its end is unknown. One intent must not keep the node from closing the others, and from serving.
     fn spoilt(&self, intent: &OpenIntent) -> NewEvent {
         tracing::error!(
             event = %intent.id, org = %intent.org_id,
-            "the intent of a call cannot be read, or was added or changed in the database: the log tells \
-             of it, not what it was"
+            "the intent of a call cannot be read: the log tells of it, not what it was"
         );
         let target =
             Target { credential: None, id: None, provider_id: None, kind: "mcp", version: None };
-        let why = json!({ "reason": "the intent could not be read, or is not as it was written" });
+        let why = json!({ "reason": "the intent could not be read" });
         let event = self.audit.system_event(intent.org_id, EventType::McpInvocation, target);
         row_of(&Event {
             id: intent.id,
