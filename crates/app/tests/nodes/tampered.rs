@@ -361,6 +361,18 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
             "stands among those that have a place in the log and has none".to_owned(),
         ),
         (
+            "a column was changed, and an event was added",
+            [
+                vec![format!("UPDATE audit_events SET outcome = 'x' WHERE position = {}", at(middle))],
+                scene.statements(&Change::Adopt),
+            ]
+            .concat(),
+            10,
+            "has none: it was added or changed from outside, and an `audit.rows_refused` event tells if the \
+             gateway refused it; and event "
+                .to_owned(),
+        ),
+        (
             "an event was copied",
             vec![copy_of(&format!("position = {}", at(middle)), "id")],
             10,

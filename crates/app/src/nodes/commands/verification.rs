@@ -6,10 +6,13 @@ use std::{
     io::{self, BufRead, BufReader, PipeReader, Read},
 };
 
-use portcullis_core::audit::{
-    Hash,
-    export::{Fault, MAX_LINE_BYTES, Report, Since, Verifier},
-    note::VerifierKey,
+use portcullis_core::{
+    audit::{
+        Hash,
+        export::{Fault, MAX_LINE_BYTES, Report, Since, Verifier},
+        note::VerifierKey,
+    },
+    id::OrgId,
 };
 use portcullis_store::{ExportBeat, LogEnds, Org, StoreError};
 
@@ -85,7 +88,24 @@ impl Shell {
             root: report.checkpoint_root,
         };
         let indexed = self.check_indexes(org.id, verified, &witnessed.trees).await?;
-        Ok(indexed.map(|indexed| (report, indexed)).map_err(|fault| fault_of(&fault)))
+        match indexed {
+            Ok(indexed) => Ok(Ok((report, indexed))),
+            Err(fault) => Ok(Err(self.worst(org.id, fault_of(&fault)).await?)),
+        }
+    }
+
+    /// The fault, or that an event was added: what is wrong with columns or tiles must not hide one. Both are
+    /// named.
+    async fn worst(&self, org: OrgId, fault: Fault) -> Result<Fault, StoreError> {
+        let Fault::Index(told) = fault else { return Ok(fault) };
+        let added = match self.store.stray_event(org, i64::MIN, None).await? {
+            Some(id) => Some(IndexFault::Stray(id)),
+            None => self.store.event_beyond(org).await?.map(IndexFault::Beyond),
+        };
+        Ok(match added {
+            Some(added) => Fault::Root(format!("{added}; and {told}")),
+            None => Fault::Index(told),
+        })
     }
 
     /// Writes every place of the signed log into a pipe, at whose other end it is verified.
