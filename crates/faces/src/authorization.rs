@@ -18,6 +18,7 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use portcullis_app::{
     Authorization, Origin, PresentedClient, TokenAnswer, TokenClient, proof_error,
 };
@@ -93,6 +94,8 @@ pub(crate) struct ClientForm {
     /// True if the header `Authorization` came with it.
     authorized: bool,
     fields: OAuthForm,
+    /// The form as it came, which is charged to the budget of its sender for as long as it is kept.
+    body: Bytes,
 }
 
 impl FromRequest<Arc<Gateway>> for ClientForm {
@@ -110,7 +113,7 @@ impl FromRequest<Arc<Gateway>> for ClientForm {
         let bytes = request.read_form().await.map_err(charged)?;
         let fields = OAuthForm::parse(&bytes);
         let fields = fields.map_err(|error| malformed(gateway, &error, origin))?;
-        Ok(Self { gateway: Arc::clone(gateway), exchange, authorized, fields })
+        Ok(Self { gateway: Arc::clone(gateway), exchange, authorized, fields, body: bytes })
     }
 }
 
@@ -156,8 +159,11 @@ impl ClientForm {
     /// The client of a request, or the answer that it gets.
     async fn client(&self) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
         self.without_secret()?;
-        let presented =
-            PresentedClient { id: self.field("client_id"), assertion: self.client_assertion()? };
+        let presented = PresentedClient {
+            id: self.field("client_id"),
+            assertion: self.client_assertion()?,
+            held: Box::new(self.body.clone()),
+        };
         Ok(self.authorization().token_client(presented, self.origin()).await)
     }
 

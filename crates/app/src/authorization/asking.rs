@@ -15,7 +15,7 @@ use portcullis_core::{
 };
 use portcullis_store::Consent;
 
-use super::{Authorization, events::EventSubject};
+use super::{Authorization, documents::FetchFor, events::EventSubject};
 use crate::{ctx::Origin, login::person::Person};
 
 /// Question to a known person.
@@ -136,10 +136,11 @@ impl Authorization {
             Err(error) => return told(error),
         };
         // Whoever has documents fetched pays for that until it is known who it is.
-        if person.is_none() && self.is_unread(request.client_id()) {
+        let asker = if person.is_some() { FetchFor::Person } else { FetchFor::Stranger };
+        if asker == FetchFor::Stranger && self.is_unread(request.client_id()) {
             self.charge_stranger(origin)?;
         }
-        let client = match self.client(request.client_id(), origin).await {
+        let client = match self.client(request.client_id(), asker, origin).await {
             Ok(client) => client,
             Err(error) => return told(error),
         };

@@ -1,6 +1,6 @@
 //! Authentication of clients at the token endpoint: `private_key_jwt` (RFC 7523 §2.2), or none.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{any::Any, collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     authorization::{Client, ClientAuthentication, ClientRef, OAuthError},
@@ -57,6 +57,8 @@ pub struct PresentedClient {
     pub id: Option<String>,
     /// The form's `client_assertion`.
     pub assertion: Option<Secret>,
+    /// What is charged to its sender while the request is looked at.
+    pub held: Box<dyn Any + Send + Sync>,
 }
 
 impl Authorization {
@@ -70,16 +72,24 @@ impl Authorization {
         presented: PresentedClient,
         origin: &Origin,
     ) -> Result<TokenClient, TokenAnswer> {
-        let client = self.proved_client(presented, origin).await;
-        client.map_err(|answer| self.charged(answer, origin))
+        let this = Arc::clone(self);
+        let from = origin.clone();
+        // What it holds and what it costs belong to the work, which ends no sooner because the client hangs up.
+        let work = async move {
+            let PresentedClient { id, assertion, held } = presented;
+            let client = this.proved_client(id, assertion, &from).await;
+            drop(held);
+            client.map_err(|answer| this.charged(answer, &from))
+        };
+        self.base.uncancelled(work).await?
     }
 
     async fn proved_client(
-        self: &Arc<Self>,
-        presented: PresentedClient,
+        &self,
+        id: Option<String>,
+        assertion: Option<Secret>,
         origin: &Origin,
     ) -> Result<TokenClient, TokenAnswer> {
-        let PresentedClient { id, assertion } = presented;
         let Some(assertion) = assertion else {
             let Some(id) = id else { return Ok(TokenClient::Unnamed) };
             return if self.has_to_prove_itself(&id, origin).await? {
@@ -101,11 +111,7 @@ impl Authorization {
                 (client.clone(), self.checked(&assertion, keys, None, origin).await?)
             }
             None if Client::is_document_url(id) => {
-                let this = Arc::clone(self);
-                let from = origin.clone();
-                // A place is held for as long as the fetch that it is for, whether the client hangs up or not.
-                let work = async move { this.proved_by_document(&assertion, &from).await };
-                self.base.uncancelled(work).await??
+                self.proved_by_document(&assertion, origin).await?
             }
             None => return Err(unproved().into()),
         };
@@ -125,7 +131,7 @@ impl Authorization {
         if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(unproved().into());
         }
-        let fetched = self.documents.fetched(id, origin).await?;
+        let fetched = self.described(id, origin).await?;
         Ok(*fetched.client()?.authentication() != ClientAuthentication::None)
     }
 
@@ -135,7 +141,7 @@ impl Authorization {
         assertion: &ClientAssertion,
         origin: &Origin,
     ) -> Result<(ClientRef, SingleUse), TokenAnswer> {
-        let fetched = self.documents.fetched(assertion.client(), origin).await?;
+        let fetched = self.described(assertion.client(), origin).await?;
         let client = fetched.client()?;
         let once = self.checked(assertion, fetched.keys()?, Some(client), origin).await?;
         Ok((client.reference().clone(), once))

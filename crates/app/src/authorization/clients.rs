@@ -1,20 +1,30 @@
 //! The clients that are known here.
 
+use std::sync::Arc;
+
 use portcullis_core::{
     authorization::{Client, ClientRegistration, OAuthError, RegistrationKey},
     id::{PrincipalId, PrincipalKind},
 };
 
-use super::Authorization;
+use super::{
+    Authorization, TokenAnswer,
+    documents::{FetchFor, FetchedClient},
+};
 use crate::ctx::Origin;
 
 impl Authorization {
     /// The client of this id: one of the configuration, one that was registered, or one that describes itself at
-    /// the address that is its id.
+    /// the address that is its id, which is fetched for `asker`.
     ///
     /// # Errors
     /// `invalid_client`, what is wrong with its document, and `temporarily_unavailable`.
-    pub(super) async fn client(&self, id: &str, origin: &Origin) -> Result<Client, OAuthError> {
+    pub(super) async fn client(
+        &self,
+        id: &str,
+        asker: FetchFor,
+        origin: &Origin,
+    ) -> Result<Client, OAuthError> {
         if let Some(declared) = self.declared.iter().find(|it| it.reference().id == id) {
             return Ok(declared.clone());
         }
@@ -22,9 +32,33 @@ impl Authorization {
             return self.registered(id)?.client();
         }
         if Client::is_document_url(id) {
-            return self.documents.fetched(id, origin).await?.client().cloned();
+            if let Some(known) = self.documents.known_client(id, origin.arrived)? {
+                return known.client().cloned();
+            }
+            let whose = self.documents.fetch_for(id, asker).await?;
+            return self.documents.fetched(id, whose, origin).await?.client().cloned();
         }
         Err(unknown())
+    }
+
+    /// The client of a token request that describes itself. Nobody asks for a token for a client to which nobody
+    /// consented but who makes it up: the source pays before its document is fetched, whatever comes of that.
+    ///
+    /// # Errors
+    /// As [`Self::client`], and the refusal of a source that has used up its requests.
+    pub(super) async fn described(
+        &self,
+        id: &str,
+        origin: &Origin,
+    ) -> Result<Arc<FetchedClient>, TokenAnswer> {
+        if let Some(known) = self.documents.known_client(id, origin.arrived)? {
+            return Ok(known);
+        }
+        let whose = self.documents.fetch_for(id, FetchFor::Stranger).await?;
+        if whose == FetchFor::Stranger {
+            self.charge_stranger(origin)?;
+        }
+        Ok(self.documents.fetched(id, whose, origin).await?)
     }
 
     /// Returns true if the metadata document of the client has to be fetched.

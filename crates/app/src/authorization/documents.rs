@@ -1,9 +1,12 @@
 //! Clients that describe themselves in a document (Client ID Metadata Documents).
 //!
 //! **Invariant:** whatever strangers ask for, a node fetches only so many documents at once of a source and of
-//! a host, and one that it has, or could not have, not again within five minutes, or one. What is kept of them
-//! is what is used, and has a bound in bytes. Clients to which somebody consented have places and memory of
-//! their own.
+//! a host, and one that it has, or could not have, not again within five minutes, or one. Only so many requests
+//! wait for them. What is kept of them is what is used, and has a bound in bytes. Clients to which somebody
+//! consented have places and memory of their own, and persons who are signed in have places of their own.
+//!
+//! An old document serves only after a fetch that found its server unreachable, never because there was no
+//! place to fetch a new one: a key that a client removed would prove it for as long as the places are full.
 
 mod places;
 
@@ -56,6 +59,7 @@ pub(super) struct Documents {
     rules: DocumentRules,
     consented: DocumentGroup,
     others: DocumentGroup,
+    places: PlacesOfAll,
     /// The result of each fetch that is under way, by its document.
     under_way: Mutex<HashMap<String, Awaited>>,
 }
@@ -63,11 +67,29 @@ pub(super) struct Documents {
 /// The result of a fetch, once it is there.
 type Awaited = watch::Receiver<Option<Arc<FetchedClient>>>;
 
+/// For whom a document is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FetchFor {
+    /// Those who let the client in.
+    Consented,
+    /// A person who is signed in and asked about the client.
+    Person,
+    /// A caller of whom nothing is known.
+    Stranger,
+}
+
+/// The places of each.
+#[derive(Debug)]
+struct PlacesOfAll {
+    consented: Places,
+    persons: Places,
+    strangers: Places,
+}
+
 /// Clients to which somebody consented, or all others.
 #[derive(Debug)]
 struct DocumentGroup {
     known: Cache<String, Arc<FetchedClient>>,
-    places: Places,
     /// Seconds for which a document is kept at most, and for which an old one serves after that.
     longest: i64,
     stale: i64,
@@ -90,7 +112,7 @@ impl DocumentGroup {
         let weight = |id: &String, known: &Arc<FetchedClient>| {
             id.len() + 200 + known.client.as_ref().map_or(0, Client::weight)
         };
-        Self { known: cache.make(lifetime, weight), places: Places::new(), longest, stale }
+        Self { known: cache.make(lifetime, weight), longest, stale }
     }
 }
 
@@ -146,6 +168,11 @@ impl Documents {
             rules,
             consented: DocumentGroup::new(NodeCache::ConsentedDocuments, LONGEST, STALE),
             others: DocumentGroup::new(NodeCache::OtherDocuments, SHORTEST, 0),
+            places: PlacesOfAll {
+                consented: Places::of_known(),
+                persons: Places::of_known(),
+                strangers: Places::of_strangers(),
+            },
             under_way: Mutex::default(),
         })
     }
@@ -160,33 +187,55 @@ impl Documents {
         self.fresh(id, now)?.client.clone().ok()
     }
 
-    /// The client whose document stands at `id`.
+    /// The client whose document is known here at this moment, with its keys; nothing is fetched.
     ///
     /// # Errors
-    /// `invalid_client` for an address that is not allowed. `temporarily_unavailable` while too many documents
-    /// are fetched for `origin`, or from the host.
+    /// `invalid_client` for an address that is not allowed.
+    pub(super) fn known_client(
+        &self,
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Option<Arc<FetchedClient>>, OAuthError> {
+        if self.is_allowed(id) {
+            return Ok(self.fresh(id, now));
+        }
+        let told = "the operator of this gateway does not allow this client";
+        Err(OAuthError::client(told))
+    }
+
+    /// For whom the document of this client is fetched, if `asker` asks for it.
+    ///
+    /// # Errors
+    /// `temporarily_unavailable` while the store fails.
+    pub(super) async fn fetch_for(
+        &self,
+        id: &str,
+        asker: FetchFor,
+    ) -> Result<FetchFor, OAuthError> {
+        let is_consented = self.base.store.is_consented(id).await.map_err(|error| {
+            error.log();
+            busy()
+        })?;
+        Ok(if is_consented { FetchFor::Consented } else { asker })
+    }
+
+    /// The client whose document stands at `id`, which is fetched if it is not known.
+    ///
+    /// # Errors
+    /// `temporarily_unavailable` while too many documents are fetched or waited for, of `origin`, from the host,
+    /// or in all.
     pub(super) async fn fetched(
         self: &Arc<Self>,
         id: &str,
+        whose: FetchFor,
         origin: &Origin,
     ) -> Result<Arc<FetchedClient>, OAuthError> {
-        if !self.is_allowed(id) {
-            let told = "the operator of this gateway does not allow this client";
-            return Err(OAuthError::client(told));
-        }
-        if let Some(known) = self.fresh(id, origin.arrived) {
-            return Ok(known);
-        }
-        let mut awaited = self.under_way().get(id).cloned();
-        if awaited.is_none() {
-            let is_consented = self.is_consented(id).await?;
-            awaited = self.begin(id, is_consented, origin);
-        }
-        let fetched = match &mut awaited {
-            // An error is a fetch that ended without a result: the node is about to stop.
-            Some(awaited) => awaited.wait_for(Option::is_some).await.ok().and_then(|it| it.clone()),
-            None => self.stale(id, origin.arrived),
-        };
+        let places = self.places(whose);
+        let _waiting = places.wait(origin.source_ip).ok_or_else(busy)?;
+        let awaited = places.patiently(|| self.begin(id, whose, origin)).await;
+        let mut awaited = awaited.ok_or_else(busy)?;
+        // An error is a fetch that ended without a result: the node is about to stop.
+        let fetched = awaited.wait_for(Option::is_some).await.ok().and_then(|it| it.clone());
         fetched.ok_or_else(busy)
     }
 
@@ -202,19 +251,26 @@ impl Documents {
         let ClientAuthentication::PublishedKeys(address) = client.authentication() else {
             return Ok(None);
         };
-        let group = self.group(self.is_consented(&client.reference().id).await?);
-        group.places.take(origin.source_ip, address).map(Some).ok_or_else(busy)
+        let whose = self.fetch_for(&client.reference().id, FetchFor::Stranger).await?;
+        let places = self.places(whose);
+        let _waiting = places.wait(origin.source_ip).ok_or_else(busy)?;
+        let place = places.patiently(|| places.take(origin.source_ip, address)).await;
+        place.map(Some).ok_or_else(busy)
     }
 
-    async fn is_consented(&self, id: &str) -> Result<bool, OAuthError> {
-        self.base.store.is_consented(id).await.map_err(|error| {
-            error.log();
-            busy()
-        })
+    const fn places(&self, whose: FetchFor) -> &Places {
+        match whose {
+            FetchFor::Consented => &self.places.consented,
+            FetchFor::Person => &self.places.persons,
+            FetchFor::Stranger => &self.places.strangers,
+        }
     }
 
-    const fn group(&self, is_consented: bool) -> &DocumentGroup {
-        if is_consented { &self.consented } else { &self.others }
+    const fn group(&self, whose: FetchFor) -> &DocumentGroup {
+        match whose {
+            FetchFor::Consented => &self.consented,
+            FetchFor::Person | FetchFor::Stranger => &self.others,
+        }
     }
 
     fn known(&self, id: &str) -> impl Iterator<Item = Arc<FetchedClient>> {
@@ -236,18 +292,18 @@ impl Documents {
 
     /// Begins to fetch a document on a task of its own, which does not end with the request that asks for it.
     /// `None` if there is no place for it.
-    fn begin(self: &Arc<Self>, id: &str, is_consented: bool, origin: &Origin) -> Option<Awaited> {
+    fn begin(self: &Arc<Self>, id: &str, whose: FetchFor, origin: &Origin) -> Option<Awaited> {
         let mut under_way = self.under_way();
         if let Some(awaited) = under_way.get(id) {
             return Some(awaited.clone());
         }
-        let place = self.group(is_consented).places.take(origin.source_ip, id)?;
+        let place = self.places(whose).take(origin.source_ip, id)?;
         let (tell, awaited) = watch::channel(None);
         under_way.insert(id.to_owned(), awaited.clone());
         let fetch = Fetch { documents: Arc::clone(self), id: id.to_owned(), _place: place };
         let now = origin.arrived;
         self.base.spawn(async move {
-            let known = fetch.run(is_consented, now).await;
+            let known = fetch.run(whose, now).await;
             drop(fetch);
             let _ = tell.send(Some(known));
         });
@@ -320,9 +376,9 @@ struct Fetch {
 }
 
 impl Fetch {
-    async fn run(&self, is_consented: bool, now: Timestamp) -> Arc<FetchedClient> {
+    async fn run(&self, whose: FetchFor, now: Timestamp) -> Arc<FetchedClient> {
         let Self { documents, id, .. } = self;
-        let group = documents.group(is_consented);
+        let group = documents.group(whose);
         let known = Arc::new(documents.fetch(id, group, now).await);
         group.known.insert(id.clone(), Arc::clone(&known));
         known

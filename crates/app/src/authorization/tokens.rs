@@ -374,9 +374,13 @@ impl Authorization {
         Ok(told)
     }
 
-    /// Charges the source for a refusal; beyond its limit it is told that.
+    /// Charges the source for a refusal; beyond its limit it is told that. What cannot be told at the moment is
+    /// no fault of the source.
     pub(super) fn charged(&self, answer: TokenAnswer, origin: &Origin) -> TokenAnswer {
         let TokenAnswer::Refused(error) = answer else { return answer };
+        if error.code == OAuthErrorCode::TemporarilyUnavailable {
+            return TokenAnswer::Refused(error);
+        }
         match self.charge_stranger(origin) {
             Ok(()) => TokenAnswer::Refused(error),
             Err(refusal) => TokenAnswer::Unavailable(refusal),

@@ -8,7 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_app::{Answer, Decision, Origin, Person, Step};
-use portcullis_core::{authorization::OAuthError, refusal::Refusal};
+use portcullis_core::{
+    authorization::{OAuthError, OAuthErrorCode},
+    refusal::Refusal,
+};
 
 use super::consent_page;
 use crate::{
@@ -98,7 +101,8 @@ pub(crate) async fn decide(
     })
 }
 
-/// Charges the source of a request that leads nowhere, if nobody is signed in.
+/// Charges the source of a request that leads nowhere, if nobody is signed in. What cannot be told at the moment
+/// is no fault of the source.
 fn charge_failure(
     gateway: &Gateway,
     step: &Step,
@@ -106,8 +110,10 @@ fn charge_failure(
     origin: &Origin,
 ) -> Result<(), Refusal> {
     match (step, person) {
-        (Step::Told(_), None) => gateway.app.authorization.charge_stranger(origin),
-        (Step::Told(_), Some(_))
+        (Step::Told(error), None) if error.code != OAuthErrorCode::TemporarilyUnavailable => {
+            gateway.app.authorization.charge_stranger(origin)
+        }
+        (Step::Told(_), _)
         | (Step::Redirect(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Ask(_), _) => Ok(()),
     }
 }

@@ -1,5 +1,7 @@
 //! Clients that describe themselves in a metadata document: `GET /oauth/authorize`.
 
+mod floods;
+
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
