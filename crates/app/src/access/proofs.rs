@@ -128,36 +128,8 @@ impl Access {
         if first { Ok(()) } else { Err(Refusal::InvalidProof { fault: ProofFault::Replayed }) }
     }
 
-    /// Fails unless the sender of a token that is bound to `key` proves that it holds that key, or
-    /// bears a token that is bound to none.
-    pub(super) async fn possess(
-        self: &Arc<Self>,
-        key: Option<Thumbprint>,
-        token: PresentedToken<'_>,
-        now: Timestamp,
-    ) -> Result<(), Refusal> {
-        let presented = match (key, token.possession) {
-            (None, Possession::Bearer | Possession::Proved(_)) => return Ok(()),
-            (None, Possession::Dpop(_) | Possession::ProvedDpop(_)) => {
-                return Err(UNBOUND);
-            }
-            (Some(key), Possession::Proved(proved) | Possession::ProvedDpop(proved)) => {
-                return if proved == Some(key) { Ok(()) } else { Err(unproved(proved)) };
-            }
-            (Some(_), Possession::Bearer) => return Err(unproved(None)),
-            (Some(_), Possession::Dpop(presented)) => presented,
-        };
-        let missing = Refusal::InvalidProof { fault: ProofFault::Missing };
-        let presented = presented.ok_or(missing)?;
-        let proof = checked(presented, token.text, now)?;
-        if Some(proof.key) != key {
-            return Err(Refusal::InvalidProof { fault: ProofFault::OtherKey });
-        }
-        self.use_once(presented, &proof, now).await
-    }
-
     /// Uses a proof that came with a token.
-    async fn use_once(
+    pub(super) async fn use_once(
         self: &Arc<Self>,
         presented: &PresentedProof,
         proof: &DpopProof,
@@ -226,6 +198,31 @@ impl Access {
         let _ = presented.nonce.set(self.proofs.nonces.shared(now));
         Refusal::InvalidProof { fault: ProofFault::Nonce }
     }
+}
+
+/// Fails unless the sender of a token that is bound to `key` proves that it holds that key, or bears a token that
+/// is bound to none. The proof has still to be used, if it came with the token.
+pub(super) fn held<'a>(
+    key: Option<Thumbprint>,
+    token: PresentedToken<'a>,
+    now: Timestamp,
+) -> Result<Option<(&'a PresentedProof, DpopProof)>, Refusal> {
+    let presented = match (key, token.possession) {
+        (None, Possession::Bearer | Possession::Proved(_)) => return Ok(None),
+        (None, Possession::Dpop(_) | Possession::ProvedDpop(_)) => return Err(UNBOUND),
+        (Some(key), Possession::Proved(proved) | Possession::ProvedDpop(proved)) => {
+            return if proved == Some(key) { Ok(None) } else { Err(unproved(proved)) };
+        }
+        (Some(_), Possession::Bearer) => return Err(unproved(None)),
+        (Some(_), Possession::Dpop(presented)) => presented,
+    };
+    let missing = Refusal::InvalidProof { fault: ProofFault::Missing };
+    let presented = presented.ok_or(missing)?;
+    let proof = checked(presented, token.text, now)?;
+    if Some(proof.key) != key {
+        return Err(Refusal::InvalidProof { fault: ProofFault::OtherKey });
+    }
+    Ok(Some((presented, proof)))
 }
 
 fn checked(

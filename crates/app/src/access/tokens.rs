@@ -40,7 +40,7 @@ use portcullis_core::{
 use portcullis_store::{KnownToken, StoreError};
 
 use self::renewal::Due;
-use super::Access;
+use super::{Access, proofs::held};
 use crate::{
     caches::{Lifetime, NodeCache},
     ctx::{Ctx, Origin},
@@ -215,19 +215,30 @@ impl Access {
     ) -> Result<Arc<Session>, Rejected> {
         let session = self.known_session(token.text, origin).await?.usable(purpose, origin)?;
         if session.key.is_some() || !matches!(token.possession, Possession::Bearer) {
-            if let Possession::Dpop(Some(_)) = token.possession {
-                self.spare(&session)?;
-            }
             // Boxed, so that tokens which are bound to no key carry no room for it.
-            let possessed = Box::pin(self.possess(session.key, token, origin.arrived)).await;
-            possessed.map_err(|refusal| {
-                // A store that failed says nothing about the token.
-                let is_failure = refusal.http_status() >= 500;
-                if is_failure { refusal.into() } else { Rejected::of(&session.caller, refusal) }
-            })?;
+            Box::pin(self.possess(&session, token, origin.arrived)).await?;
         }
         self.note_use(&session, origin.arrived);
         Ok(session)
+    }
+
+    /// Rejects a token whose sender does not prove that it holds the key that it is bound to. Only one who does is
+    /// told of the plan.
+    async fn possess(
+        self: &Arc<Self>,
+        session: &Session,
+        token: PresentedToken<'_>,
+        now: Timestamp,
+    ) -> Result<(), Rejected> {
+        let rejected = |refusal: Refusal| {
+            // A store that failed says nothing about the token.
+            let is_failure = refusal.http_status() >= 500;
+            if is_failure { refusal.into() } else { Rejected::of(&session.caller, refusal) }
+        };
+        let held = held(session.key, token, now).map_err(rejected)?;
+        let Some((presented, proof)) = held else { return Ok(()) };
+        self.spare(session)?;
+        self.use_once(presented, &proof, now).await.map_err(rejected)
     }
 
     /// Rejects a token whose plan is known to be used up, before its proof is remembered, which is a write.

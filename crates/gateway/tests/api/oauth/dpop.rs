@@ -416,4 +416,9 @@ async fn proofs_of_requests_beyond_the_plan_are_not_remembered() {
     }
 
     assert_eq!((before.as_str(), remembered().as_str()), ("3", "3"));
+    // One who has the token without its key is told nothing of the plan, and pays like any stranger.
+    let stolen = Prover::new().proof_of("GET", &bound.address, &bound.token);
+    let refused = tools(&bound.gateway, "DPoP", &bound.token, &[&stolen]).await;
+    assert_eq!(refused.refusal(), (401, "invalid_dpop_proof"), "{}", refused.text);
+    assert_eq!(refused.header("x-ratelimit-resource"), "unauthenticated");
 }
