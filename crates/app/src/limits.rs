@@ -154,7 +154,7 @@ impl Quotas {
         self.limits.ready().is_ok()
     }
 
-    /// Refuses the body of a source that has used up its requests, apart from a trickle: it may hold a
+    /// Refuses the body of a source that has used up its requests and its share of look-ups: it may hold a
     /// credential.
     pub fn screen_sender(&self, origin: &Origin) -> Result<(), Refusal> {
         if self.sources.may_send_a_body(origin.source_ip, origin.arrived) {

@@ -107,8 +107,9 @@ impl FromRequest<Arc<Gateway>> for ClientForm {
         let exchange = Exchange::of(&parts).map_err(refused)?;
         let exchange = Arc::clone(exchange);
         let authorized = parts.headers.contains_key(header::AUTHORIZATION);
-        let request = RequestBody::of(&exchange, parts.headers, body, gateway);
         let origin = &exchange.origin;
+        gateway.app.quotas.screen_sender(origin).map_err(refused)?;
+        let request = RequestBody::of(&exchange, parts.headers, body, gateway);
         let charged = |refusal| refused(gateway.app.quotas.charge_source(refusal, origin).refusal);
         let bytes = request.read_form().await.map_err(charged)?;
         let fields = OAuthForm::parse(&bytes);

@@ -26,6 +26,10 @@ use super::{
     strangers::{SourceBudget, cut_short},
 };
 
+/// The longest that the body of a sender of whom nothing is known may take to arrive: others wait for the room
+/// that it takes.
+const STRANGERS_TIME: Duration = Duration::from_secs(5);
+
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
@@ -157,6 +161,7 @@ impl RequestBody {
         if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
             return (headers, Err(Refusal::PayloadTooLarge { limit_bytes: limit }));
         }
+        let time = if budget.is_some() { time.min(STRANGERS_TIME) } else { time };
         let reading = async {
             match budget {
                 Some(budget) => budget.read(body, limit).await,

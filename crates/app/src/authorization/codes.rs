@@ -53,6 +53,7 @@ impl Authorization {
             spent_at: None,
         };
         self.base.store.insert_code(&kept).await?;
+        self.quotas.sources.note_live(&kept.hash);
         Ok(code)
     }
 }

@@ -153,7 +153,7 @@ impl Authorization {
         let client = self.client_name_of(request.client.id()?)?;
         let face = request.resource.as_deref().map(|it| self.face_of(it)).transpose()?;
         let hash = Code::hash_of(request.code.expose()).ok_or_else(unknown_grant)?;
-        if !self.quotas.may_look_up(LookUp::Code, origin) {
+        if !self.quotas.may_look_up_hash(LookUp::Code, &hash, origin) {
             return Err(unknown_grant().into());
         }
         let found = self.base.store.find_code(&hash).await.map_err(Refusal::from)?;

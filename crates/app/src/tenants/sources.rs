@@ -25,8 +25,7 @@ use crate::caches::{Lifetime, NodeCache};
 const SHARE: u32 = 1_200;
 /// Look-ups of a kind that all exhausted sources may cause in a window.
 const OF_ALL: u32 = 6_000;
-/// Look-ups of a kind, and bodies of unknown callers, that an exhausted source may cause in a window
-/// in any case.
+/// Look-ups of a kind that an exhausted source may cause in a window in any case.
 const TRICKLE: u32 = 10;
 /// Clients that a source may register in a window; nothing is kept of them.
 const REGISTRATIONS: u32 = 600;
@@ -48,6 +47,8 @@ pub(crate) enum LookUp {
     Code,
     /// A signed assertion.
     Assertion,
+    /// The body of an unknown caller, which may hold any of them.
+    Body,
 }
 
 /// Look-ups in a window, by kind.
@@ -57,6 +58,7 @@ struct LookUps {
     cookies: Counter,
     codes: Counter,
     assertions: Counter,
+    bodies: Counter,
 }
 
 impl LookUps {
@@ -66,6 +68,7 @@ impl LookUps {
             LookUp::Cookie => &self.cookies,
             LookUp::Code => &self.codes,
             LookUp::Assertion => &self.assertions,
+            LookUp::Body => &self.bodies,
         }
     }
 }
@@ -75,7 +78,6 @@ struct Source {
     failed: Counter,
     look_ups: LookUps,
     trickle: LookUps,
-    bodies: Counter,
     registrations: Counter,
 }
 
@@ -183,10 +185,7 @@ impl Sources {
 
     /// Tells if a body of an unknown caller may be read, for it may hold a credential; as for look-ups.
     pub(crate) fn may_send_a_body(&self, address: IpAddr, now: Timestamp) -> bool {
-        if self.peek(address, now).remaining > 0 {
-            return true;
-        }
-        self.source(address).bodies.take(Window::at(now, 0), TRICKLE).is_some()
+        self.may_look_up(LookUp::Body, address, now)
     }
 }
 

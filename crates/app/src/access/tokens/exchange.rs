@@ -180,12 +180,18 @@ impl Access {
             grant_ends_at: self.grant_life.ends_at(record.issued_at),
             access_seconds: record.expires_at.as_seconds() - record.issued_at.as_seconds(),
         });
-        let access = NewToken { record, hash: &access.hash() };
+        let access_hash = access.hash();
+        let access = NewToken { record, hash: &access_hash };
         let RestsOn { login, client, code, assertions } = rests_on;
         let issue = Issue { access, refresh, login, client, code, assertions };
         let issued = self.base.store.issue_tokens(issue).await;
         match issued? {
-            Issued::Done => Ok(()),
+            Issued::Done => {
+                for hash in [Some(access_hash), refresh_hash].into_iter().flatten() {
+                    self.quotas.sources.note_live(hash.as_bytes());
+                }
+                Ok(())
+            }
             Issued::Replayed => Err(Refusal::InvalidCredential { check: CredentialCheck::Replay }),
             Issued::ParentRevoked => Err(Refusal::TokenRevoked),
             Issued::PrincipalEnded => {

@@ -116,7 +116,13 @@ impl Access {
     ) -> Result<Refreshing, Refused> {
         let this = Arc::clone(self);
         let from = origin.clone();
-        let work = async move { this.present(presented, &from).await };
+        let work = async move {
+            let found = this.present(presented, &from).await;
+            if let Ok(found) = &found {
+                this.quotas.sources.note_live(found.presented.hash().as_bytes());
+            }
+            found
+        };
         let found = self.base.uncancelled(work).await.unwrap_or_else(|failed| Err(failed.into()));
         found.map_err(|rejected| self.turned_away(rejected, origin))
     }
@@ -247,6 +253,9 @@ impl Access {
                 return Err(Refusal::TokenRevoked);
             }
         };
+        for hash in [given.tokens.access.hash(), given.tokens.refresh.hash()] {
+            self.quotas.sources.note_live(hash.as_bytes());
+        }
         // A crash before this line leaves a pair that no client has seen; the retry gives it.
         let event = self.grant_event(EventType::TokenRefreshed, caller, given.access.id, origin);
         self.audit.record(event).await?;

@@ -58,7 +58,7 @@ impl Access {
         Ok(screened)
     }
 
-    /// Rejects a source whose bucket is empty, apart from a trickle.
+    /// Rejects a source whose bucket is empty, beyond its share of look-ups.
     fn unknown(&self, origin: &Origin) -> Result<Screened, Refused> {
         if self.quotas.sources.may_send_a_body(origin.source_ip, origin.arrived) {
             return Ok(Screened::Unknown);

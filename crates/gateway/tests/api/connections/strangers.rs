@@ -23,6 +23,8 @@ const CONNECTIONS: usize = 20;
 const STREAMS: usize = 100;
 /// Bytes that are sent of each body.
 const SENT: usize = 60 << 10;
+/// Bodies in which an address may try credentials in a minute when its requests are used up.
+const LOOK_UPS: usize = 1_210;
 
 fn http2() -> reqwest::Client {
     reqwest::Client::builder().http2_prior_knowledge().no_proxy().build().unwrap()
@@ -131,16 +133,16 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
     let ask = || from(gateway.request(Method::POST, "/v1/auth/token")).body("{}");
     join_all((0..60).map(|_| gateway.send(from(gateway.request(Method::GET, "/v1/mcps"))))).await;
 
-    // Ten more may still try, for a valid credential may be among them.
-    let pending = waiting(&gateway, bad, 10).await;
-    let answers: Vec<Answer> = join_all((0..5).map(|_| gateway.send(ask()))).await;
+    // Many more may still try, for a valid credential may be among them.
+    let tries = stream::iter((0..LOOK_UPS).map(|_| gateway.send(ask())));
+    let answers: Vec<Answer> = tries.buffer_unordered(50).collect().await;
     let head = post("/v1/auth/token", bad, "content-length: 100\r\n");
     let unread = exchange(&gateway, head.as_bytes()).await;
     let known = gateway.send(ask().bearer_auth(&who.token)).await;
 
     assert!(answers.iter().all(|it| it.status == 429), "{answers:?}");
     assert!(unread.starts_with("HTTP/1.1 429 "), "{unread}");
-    assert_eq!((known.status.as_u16(), pending.len()), (200, 10));
+    assert_eq!(known.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -259,6 +261,20 @@ async fn no_operation_holds_more_bodies_of_a_source_than_its_share() {
     assert_eq!(read, READ_FROM_ANYBODY);
     let after = resident(&gateway);
     assert!(after < before + 64, "{before} MiB have become {after} MiB");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_of_a_stranger_has_five_seconds_whatever_others_have() {
+    let gateway = gateway().config("[login]\nlinks = true").start();
+    let kind = "content-type: application/x-www-form-urlencoded\r\ncontent-length: 100\r\n";
+    for path in ["/oauth/token", "/oauth/revoke"] {
+        let mut stream = connect(&gateway).await;
+        stream.write_all(post(path, "x", kind).as_bytes()).await.unwrap();
+
+        let answer = rest(&mut stream).await;
+
+        assert!(answer.contains("did not arrive within 5 seconds"), "{path}: {answer}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

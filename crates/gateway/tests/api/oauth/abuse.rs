@@ -1,5 +1,10 @@
 //! Attacks on the authorization server, each shown harmless.
 
+use futures_util::{StreamExt, stream};
+use portcullis_core::{
+    random::Random,
+    token::{Token, TokenKind},
+};
 use portcullis_testkit::Answer;
 use reqwest::Method;
 
@@ -11,6 +16,44 @@ use super::{
 use crate::login::browser::Browser;
 
 const APP: &str = "https://app.example/cb";
+/// Tokens that an address may have looked up in a minute, with its failed requests.
+const LOOK_UPS: u32 = 60 + 1_210;
+
+/// A random source that gives what this number makes.
+#[derive(Debug)]
+struct NumberedRandom(u32);
+
+impl Random for NumberedRandom {
+    fn fill(&self, bytes: &mut [u8]) {
+        // Base 16, for bytes that differ may stand for the same letter of a token.
+        let digits = format!("{:08x}", self.0).into_bytes();
+        for (byte, digit) in bytes.iter_mut().zip(digits.into_iter().cycle()) {
+            *byte = digit;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_neighbour_with_made_up_tokens_locks_out_no_code_and_no_refresh_that_was_given_here() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let given = client.tokens(&browser, &client.request()).await;
+    let code = client.code(&browser, &client.request()).await;
+    let neighbour = stream::iter((0..LOOK_UPS).map(|number| {
+        let made_up = Token::generate(TokenKind::User, &NumberedRandom(number));
+        let request = site.gateway.request(Method::GET, "/v1/mcps");
+        site.gateway.send(request.bearer_auth(made_up.secret().expose()))
+    }));
+    let refused: Vec<Answer> = neighbour.buffer_unordered(50).collect().await;
+    assert!(refused.iter().any(|it| it.status == 429));
+
+    let redeemed = client.token(&client.exchange(&code)).await;
+    let refreshed = client.token(&client.refresh(&given.refresh)).await;
+
+    Tokens::of(&redeemed);
+    Tokens::of(&refreshed);
+}
 
 fn with(fields: &Fields, name: &'static str, value: &str) -> Fields {
     let mut changed = fields.clone();
