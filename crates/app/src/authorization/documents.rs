@@ -401,19 +401,87 @@ fn unavailable(told: impl Into<String>) -> OAuthError {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::authorization::{ClientKind, RedirectUri};
+    use std::{net::IpAddr, path::Path};
+
+    use portcullis_core::{
+        authorization::{ClientKind, RedirectUri},
+        clock::Clock,
+        id::{Ids, RequestId},
+        random::Random,
+    };
+    use portcullis_lanes::Workers;
+    use portcullis_store::{DatabaseSettings, DatabaseUrl, RowKey, Store};
+    use tokio_util::task::TaskTracker;
 
     use super::*;
+    use crate::telemetry::stages::Stages;
 
     const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+    const ID: &str = "https://app.example/client.json";
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl Random for Fixed {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    impl Clock for Fixed {
+        fn now(&self) -> Timestamp {
+            NOW
+        }
+    }
+
+    /// A client whose document has to be fetched anew.
+    fn old_client() -> FetchedClient {
+        let uri = RedirectUri::parse("https://app.example/cb").unwrap();
+        let kind = ClientKind::MetadataDocument;
+        let client = Client::new(ID.to_owned(), kind, None, vec![uri]).unwrap();
+        let stale_until = NOW.plus_seconds(STALE);
+        FetchedClient { client: Ok(client), keys: None, until: NOW, stale_until }
+    }
+
+    async fn no_documents(folder: &Path) -> Arc<Documents> {
+        let url = DatabaseUrl::sqlite(folder.join("portcullis.db"));
+        let settings = DatabaseSettings::new(url, RowKey::derive(&[7; 32]));
+        let store = Store::open(&settings).await.unwrap();
+        let (clock, random) = (Arc::new(Fixed), Arc::new(Fixed));
+        let tasks = TaskTracker::new();
+        let base = Base::new(clock, random, store, "node".to_owned(), Workers::none(), tasks);
+        let outbound = Outbound::new(Arc::new(Fixed));
+        let rules = DocumentRules { allowed: None, private_hosts: Vec::new(), outbound };
+        Documents::new(rules, &Arc::new(base))
+    }
+
+    #[tokio::test]
+    async fn an_old_document_does_not_serve_because_the_places_are_full() {
+        let folder = tempfile::tempdir().unwrap();
+        let documents = no_documents(folder.path()).await;
+        documents.consented.known.insert(ID.to_owned(), Arc::new(old_client()));
+        let source = IpAddr::from([203, 0, 113, 7]);
+        let places = &documents.places.consented;
+        let held: Vec<_> = (0..2).map(|_| places.take(source, ID).unwrap()).collect();
+        let origin = Origin {
+            request_id: RequestId::new(Ids { clock: &Fixed, random: &Fixed }),
+            arrived: NOW.plus_seconds(1),
+            source_ip: source,
+            user_agent: None,
+            traceparent: None,
+            tracestate: None,
+            stages: Stages::untraced(),
+        };
+
+        let refused = documents.fetched(ID, FetchFor::Consented, &origin).await;
+
+        assert_eq!(refused.unwrap_err().code, OAuthErrorCode::TemporarilyUnavailable);
+        drop(held);
+    }
 
     #[test]
     fn an_old_document_serves_while_its_server_cannot_be_reached_and_not_after_a_day() {
-        let uri = RedirectUri::parse("https://app.example/cb").unwrap();
-        let id = "https://app.example/client.json".to_owned();
-        let client = Client::new(id, ClientKind::MetadataDocument, None, vec![uri]).unwrap();
-        let stale_until = NOW.plus_seconds(STALE);
-        let old = FetchedClient { client: Ok(client), keys: None, until: NOW, stale_until };
+        let old = old_client();
         let later = |seconds| NOW.plus_seconds(seconds);
         let (unreachable, absent) = (NoClientDocument::Unreachable, NoClientDocument::Absent);
         let unavailable = Some(OAuthErrorCode::TemporarilyUnavailable);
