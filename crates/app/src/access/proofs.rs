@@ -202,11 +202,11 @@ impl Access {
 
 /// Fails unless the sender of a token that is bound to `key` proves that it holds that key, or bears a token that
 /// is bound to none. The proof has still to be used, if it came with the token.
-pub(super) fn held<'a>(
+pub(super) fn held(
     key: Option<Thumbprint>,
-    token: PresentedToken<'a>,
+    token: PresentedToken<'_>,
     now: Timestamp,
-) -> Result<Option<(&'a PresentedProof, DpopProof)>, Refusal> {
+) -> Result<Option<(&PresentedProof, DpopProof)>, Refusal> {
     let presented = match (key, token.possession) {
         (None, Possession::Bearer | Possession::Proved(_)) => return Ok(None),
         (None, Possession::Dpop(_) | Possession::ProvedDpop(_)) => return Err(UNBOUND),

@@ -136,11 +136,11 @@ impl Authorization {
             Err(error) => return told(error),
         };
         // Whoever has documents fetched pays for that until it is known who it is.
-        let asker = if person.is_some() { FetchFor::Person } else { FetchFor::Stranger };
-        if asker == FetchFor::Stranger && self.is_unread(request.client_id()) {
+        let fetcher = if person.is_some() { FetchFor::Person } else { FetchFor::Stranger };
+        if fetcher == FetchFor::Stranger && self.is_unread(request.client_id()) {
             self.charge_stranger(origin)?;
         }
-        let client = match self.client(request.client_id(), asker, origin).await {
+        let client = match self.client(request.client_id(), fetcher, origin).await {
             Ok(client) => client,
             Err(error) => return told(error),
         };

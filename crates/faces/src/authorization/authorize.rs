@@ -113,8 +113,10 @@ fn charge_failure(
         (Step::Told(error), None) if error.code != OAuthErrorCode::TemporarilyUnavailable => {
             gateway.app.authorization.charge_stranger(origin)
         }
-        (Step::Told(_), _)
-        | (Step::Redirect(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Ask(_), _) => Ok(()),
+        (
+            Step::Told(_) | Step::Redirect(_) | Step::LogIn(_) | Step::StepUp(..) | Step::Ask(_),
+            _,
+        ) => Ok(()),
     }
 }
 

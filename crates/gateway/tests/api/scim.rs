@@ -6,7 +6,9 @@ mod joining;
 mod law;
 mod okta;
 
-use portcullis_testkit::{Answer, Builder, Gateway, McpServer, Oidc, Principal, Wanted, tool};
+use portcullis_testkit::{
+    Answer, Builder, Gateway, McpServer, Oidc, Principal, Wanted, eventually, tool,
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -150,13 +152,20 @@ impl Site {
 
     /// The events of logins that left an admin its role, once there are so many.
     async fn kept_roles(&self, count: usize) -> Vec<Value> {
-        let path = "/v1/audit/events?type=principal.changed&order=asc&limit=100";
-        let is_kept = |event: &Value| event["detached"]["change"]["action"] == "role_kept";
-        let kept = |answer: &Answer| -> Vec<Value> {
-            items(answer).iter().filter(|event| is_kept(event)).cloned().collect()
-        };
-        let ask = || self.gateway.get(&self.admin, path);
-        kept(&until(ask, |answer| kept(answer).len() >= count).await)
+        let events = "/v1/audit/events";
+        eventually("events of roles that were kept", async || {
+            let path = format!("{events}?type=principal.changed&order=asc&limit=100");
+            let mut kept = Vec::new();
+            for event in items(&self.gateway.get(&self.admin, &path).await.ok()) {
+                let path = format!("{events}/{}", event["id"].as_str().unwrap());
+                let whole = self.gateway.get(&self.admin, &path).await.ok();
+                if whole.at("/data/detached/change/action") == "role_kept" {
+                    kept.push(whole.at("/data").clone());
+                }
+            }
+            (kept.len() >= count).then_some(kept)
+        })
+        .await
     }
 
     /// The events of these types, the oldest first, once there are so many.
