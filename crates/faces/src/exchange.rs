@@ -106,10 +106,12 @@ impl Exchange {
         self.account.get().map(Account::org)
     }
 
-    /// From here on it is known who asks.
+    /// From here on it is known who asks. The session is not kept for calls, whose streams may last for long.
     pub(crate) fn set_caller(&self, session: &Arc<Session>) {
         self.set_account(session.account());
-        let _ = self.caller.set(Arc::clone(session));
+        if !matches!(self.route.access, Access::Call(_) | Access::Message) {
+            let _ = self.caller.set(Arc::clone(session));
+        }
     }
 
     /// From here on it is known whose plan pays.

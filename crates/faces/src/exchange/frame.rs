@@ -229,8 +229,7 @@ fn set_headers(
 impl Exchange {
     /// Records a refusal of what the caller may not do. A refused call has an event of its own.
     fn note_forbidden(&self, gateway: &Gateway, refusal: &Refusal) {
-        let calls = matches!(self.route.access, Access::Call(_) | Access::Message);
-        if let Some(session) = self.caller.get().filter(|_| !calls) {
+        if let Some(session) = self.caller.get() {
             gateway.app.audit.note_forbidden(&session.caller, refusal, &self.origin);
         }
     }
