@@ -153,9 +153,12 @@ fn template(binary: &Path) -> &'static str {
         let server = env::var("PORTCULLIS_TEST_POSTGRES").expect("PORTCULLIS_TEST_POSTGRES");
         let database = PostgresDatabase::make(server, "template", "template1");
         let folder = tempfile::tempdir().expect("a folder");
-        let mut migrates = Command::new(binary);
-        migrates.args(["org", "list"]).env("PORTCULLIS_DATABASE__URL", database.url());
-        printed_by(migrates.env("PORTCULLIS_DATA_DIR", folder.path()));
+        // A database is opened beside a key file only.
+        for command in [["key", "new"], ["org", "list"]] {
+            let mut program = Command::new(binary);
+            program.args(command).env("PORTCULLIS_DATABASE__URL", database.url());
+            printed_by(program.env("PORTCULLIS_DATA_DIR", folder.path()));
+        }
         let name = database.name.clone();
         (database, name)
     };
