@@ -121,7 +121,7 @@ const MAX_SHOWN: usize = 20;
 /// Characters of the id of a refused row that are shown: anybody may have written them.
 const MAX_SHOWN_ID: usize = 40;
 
-/// What may be shown of the id of a row that was not written by the gateway.
+/// Part that may be shown of the id of a row that was not written by the gateway.
 pub(crate) fn shown(id: &str) -> String {
     id.chars().filter(char::is_ascii_graphic).take(MAX_SHOWN_ID).collect()
 }

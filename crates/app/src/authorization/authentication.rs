@@ -57,7 +57,7 @@ pub struct PresentedClient {
     pub id: Option<String>,
     /// The form's `client_assertion`.
     pub assertion: Option<Secret>,
-    /// What is charged to its sender while the request is looked at.
+    /// Charge to its sender while the request is looked at.
     pub held: Box<dyn Any + Send + Sync>,
 }
 

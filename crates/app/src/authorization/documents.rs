@@ -145,7 +145,7 @@ impl FetchedClient {
     /// The client.
     ///
     /// # Errors
-    /// What is wrong with its document, or why it cannot be had.
+    /// Fault of its document, or the reason why it cannot be had.
     pub(super) fn client(&self) -> Result<&Client, OAuthError> {
         self.client.as_ref().map_err(OAuthError::clone)
     }

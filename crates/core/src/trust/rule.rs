@@ -55,7 +55,7 @@ pub struct TrustRule {
     pub single_use: bool,
     /// True if it admits the ID-JAGs of its issuer, and nothing else of it.
     pub id_jag: bool,
-    /// How its subjects are joined to people kept over SCIM, who have to be kept before they log in. Its users come of their first login when absent.
+    /// Rule by which its subjects are joined to people kept over SCIM, who have to be kept before they log in. Its users come of their first login when absent.
     pub scim: Option<ScimJoin>,
     /// The principals that may act on behalf of its subjects.
     pub delegation: Vec<PrincipalId>,

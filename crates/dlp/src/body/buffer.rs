@@ -39,7 +39,7 @@ pub(crate) struct Body {
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
     pub(crate) notes: Notes,
-    /// What stood in placeholders, and where.
+    /// Texts that stood in placeholders, with their places.
     pub(super) placeholders: Vec<(usize, Box<[u8]>)>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,

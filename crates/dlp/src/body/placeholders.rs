@@ -23,7 +23,7 @@ impl Body {
         }
     }
 
-    /// What stands in a range of the buffer, with the placeholders in it as they are written.
+    /// Text in a range of the buffer, with the placeholders in it as they are written.
     pub(crate) fn written(&self, range: Range<usize>) -> Cow<'_, [u8]> {
         let from = self.placeholders.partition_point(|(at, _)| *at < range.start);
         let inside = self.placeholders.iter().skip(from);

@@ -117,7 +117,7 @@ fn is_separator(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether `ssn` names the number `9`.
+    /// True if `ssn` names the number `9`.
     fn is_named(text: &str) -> bool {
         let at = text.find('9').unwrap();
         stand_near(text.as_bytes(), &(at..at + 1), &["ssn"])

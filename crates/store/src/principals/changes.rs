@@ -134,7 +134,7 @@ UPDATE principals SET name = $3, role = $4, scopes = $5, groups = $6, disabled_a
 WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND groups = $11
     AND disabled_at IS NOT DISTINCT FROM $12";
 
-/// What a person who logged in has: sessions of browsers, and codes that are not used yet.
+/// Ends of the logins of a person: sessions of browsers, and codes that are not used yet.
 pub(crate) const END_LOGINS: [&str; 2] = [
     "UPDATE browser_sessions SET ended_at = $3
     WHERE org_id = $1 AND principal_id = $2 AND ended_at IS NULL",

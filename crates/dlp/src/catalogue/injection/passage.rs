@@ -40,7 +40,7 @@ pub(super) fn sentence(text: &Window<'_>, literal: &Range<usize>) -> Range<usize
     trimmed(text, start + begun..literal.end + ended)
 }
 
-/// What stands around a literal, so many bytes before and behind it or a little more.
+/// Text around a literal, so many bytes before and behind it or a little more.
 fn around(text: &Window<'_>, literal: &Range<usize>, back: usize, ahead: usize) -> Range<usize> {
     let start = (text.start() + literal.start).saturating_sub(back) / GRAIN * GRAIN;
     let end = (text.start() + literal.end + ahead).next_multiple_of(GRAIN);

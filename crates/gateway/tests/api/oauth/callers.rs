@@ -26,7 +26,7 @@ const APP: &str = "https://app.example/cb";
 /// A provider that takes a key, which the client at `/mcp/sample` must not reach.
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"";
 const KEY: &str = "{\"api_key\": \"a-key-0123456789\"}";
-/// What is handed on to programs.
+/// Scopes that are handed on to programs.
 const HANDED: &str = "mcps:read mcps:invoke providers:read providers:write";
 /// The statuses of all routes, a line for each, a column for each kind of caller.
 const STATUSES: &str = include_str!("callers.txt");

@@ -11,7 +11,7 @@ use crate::{
     login::browser::{Browser, Page},
 };
 
-/// What a form of the console touches.
+/// Owner of the things that a form of the console touches.
 #[derive(Clone, Copy, PartialEq)]
 enum Touches {
     /// The org, or what is another's: an admin has to prove the level for admins.
