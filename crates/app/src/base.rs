@@ -24,6 +24,8 @@ pub struct Base {
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the node begins to end: long computations stop.
     pub(crate) ending: CancellationToken,
+    /// Cancelled when connections are about to be cut: streams tell their clients that they end.
+    cut: CancellationToken,
     /// Computations on lists of tools.
     pub(crate) listings: LongWork,
 }
@@ -54,7 +56,8 @@ impl Base {
     ) -> Self {
         let ending = CancellationToken::new();
         let listings = LongWork::new(LISTINGS, ending.clone());
-        Self { clock, random, store, node, workers, tasks, ending, listings }
+        let cut = CancellationToken::new();
+        Self { clock, random, store, node, workers, tasks, ending, cut, listings }
     }
 
     /// Does something of `bytes` bytes for an org: off the threads that serve if that is much.
@@ -97,6 +100,21 @@ impl Base {
     /// Stops the long computations that requests wait for: the node is about to end.
     pub fn end_long_work(&self) {
         self.ending.cancel();
+    }
+
+    /// Ends once the node begins to end.
+    pub async fn ending(&self) {
+        self.ending.cancelled().await;
+    }
+
+    /// Ends the streams whose calls have not ended in time: their connections are about to be cut.
+    pub fn cut_streams(&self) {
+        self.cut.cancel();
+    }
+
+    /// Ends once streams have to end.
+    pub async fn streams_cut(&self) {
+        self.cut.cancelled().await;
     }
 
     /// Computes something about a list of tools, when it is the turn of `party`, at low priority.

@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -57,6 +58,8 @@ pub struct Connection {
     ended: AtomicU64,
     /// Answers whose bodies of unknown length have not ended.
     streaming: AtomicUsize,
+    /// Those of them whose next part the gateway does not have yet.
+    awaited: AtomicUsize,
     /// The client does not take what is written.
     held_up: AtomicBool,
     unread: Unread,
@@ -74,6 +77,7 @@ impl Connection {
             begun: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             streaming: AtomicUsize::new(0),
+            awaited: AtomicUsize::new(0),
             held_up: AtomicBool::new(false),
             unread: Unread::default(),
             streams: Streams::default(),
@@ -146,12 +150,14 @@ impl Connection {
             || self.held_up.load(Ordering::Acquire)
     }
 
-    /// Returns true if no request was begun or in flight for this time.
+    /// Returns true if no request was begun or in flight for this time, and no client waits for more.
     async fn is_silent_for(&self, time: Duration) -> bool {
         let begun = self.begun.load(Ordering::Acquire);
         tokio::time::sleep(time).await;
         let ended = self.ended.load(Ordering::Acquire);
-        self.begun.load(Ordering::Acquire) == begun && ended == begun
+        let awaited = self.awaited.load(Ordering::Acquire) > 0;
+        let waits = awaited && !self.held_up.load(Ordering::Acquire);
+        self.begun.load(Ordering::Acquire) == begun && ended == begun && !waits
     }
 }
 
@@ -173,24 +179,38 @@ impl Drop for InFlight {
 }
 
 /// An answer with a body of unknown length, until that ends.
-pub struct Streaming(Arc<Connection>);
+pub struct Streaming {
+    connection: Arc<Connection>,
+    awaited: bool,
+}
 
 impl Streaming {
     /// Counts an answer over this connection.
     #[must_use]
     pub fn begin(connection: Arc<Connection>) -> Self {
         connection.streaming.fetch_add(1, Ordering::AcqRel);
-        Self(connection)
+        Self { connection, awaited: false }
     }
 
-    /// The client took a part of it.
-    pub fn note_progress(&self) {
-        drop(InFlight::begin(&self.0));
+    /// Notes whether the client took a part of it, or waits for one that the gateway does not have yet.
+    pub fn note(&mut self, part: Poll<()>) {
+        let awaited = part.is_pending();
+        if !awaited {
+            drop(InFlight::begin(&self.connection));
+        }
+        if awaited != std::mem::replace(&mut self.awaited, awaited) {
+            let count = &self.connection.awaited;
+            match part {
+                Poll::Pending => count.fetch_add(1, Ordering::AcqRel),
+                Poll::Ready(()) => count.fetch_sub(1, Ordering::AcqRel),
+            };
+        }
     }
 }
 
 impl Drop for Streaming {
     fn drop(&mut self) {
-        self.0.streaming.fetch_sub(1, Ordering::AcqRel);
+        self.note(Poll::Ready(()));
+        self.connection.streaming.fetch_sub(1, Ordering::AcqRel);
     }
 }

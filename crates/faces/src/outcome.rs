@@ -138,6 +138,11 @@ impl Outcome {
         }
     }
 
+    /// A failure of a call that its tool may have run.
+    pub(crate) fn unsure(refusal: Refusal) -> Self {
+        Self { executed: Some(Executed::Unknown), ..Self::from(refusal) }
+    }
+
     /// One resource, done.
     pub(crate) fn data(view: &impl Serialize) -> Self {
         Self::of(serde_json::to_value(view).map_or_else(|_| bug(), Content::Data))

@@ -36,6 +36,9 @@ use crate::{
     tls::TlsAcceptor,
 };
 
+/// Time to send the last event of streams whose connections are cut.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Bound ports.
 pub(crate) struct Bound {
     listening: Listening,
@@ -159,6 +162,9 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     connections.close();
     if tokio::time::timeout(drain, connections.wait()).await.is_err() {
         tracing::warn!("some connections did not end in time and are cut");
+        // Clients of streams may wait for long for an answer that they are not told to be lost.
+        node.app.base.cut_streams();
+        let _ = tokio::time::timeout(LAST_WORDS, connections.wait()).await;
     }
     jobs.cancel();
     node.tasks.close();

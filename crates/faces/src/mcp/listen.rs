@@ -2,7 +2,7 @@
 //!
 //! The stream looks again every two seconds with the token that opened it, so what it tells is what
 //! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
-//! caller's connections. It ends with the token, and with the node.
+//! caller's connections. It ends with the token, by an error, and with the node, by a result.
 
 use std::{
     collections::HashMap,
@@ -18,15 +18,15 @@ use portcullis_app::{Ctx, Purpose, Stages};
 use portcullis_core::{
     id::{OrgId, PrincipalId},
     json::{JsonValue as _, Node},
-    mcp::{Request as Asking, RequestId, meta},
+    mcp::{Era, Request as Asking, meta},
     principal::Caller,
     refusal::{Refusal, Unavailable},
     secret::Secret,
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, common, sse};
-use crate::Gateway;
+use super::{Face, message::McpMessage, reply, sse};
+use crate::{Gateway, outcome::Outcome};
 
 /// Time between two looks at the tools.
 const LOOK: Duration = Duration::from_secs(2);
@@ -111,7 +111,7 @@ struct Listener {
     ctx: Ctx,
     bearer: Secret,
     face: Face,
-    id: RequestId,
+    asked: McpMessage,
     /// The caller wants to hear of tools.
     of_tools: bool,
     /// Fingerprint that the caller saw last; `None` before the stream is acknowledged.
@@ -132,10 +132,10 @@ pub(super) fn open(
     let of_tools = of_tools.and_then(Node::as_bool).unwrap_or(false);
     let open = Open::count(gateway, ctx.caller())
         .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
-    let id = asking.id.clone();
+    let asked = McpMessage::new(asking);
     // The trace of the request ends with its head.
     Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
-    let listener = Listener { open, ctx, bearer, face, id, of_tools, seen: None, ended: false };
+    let listener = Listener { open, ctx, bearer, face, asked, of_tools, seen: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((event, listener))
@@ -144,62 +144,70 @@ pub(super) fn open(
 }
 
 impl Listener {
-    /// The next event, or a comment; `None` at the end.
+    /// The next event, or a comment; `None` after the answer to the request.
     async fn next(&mut self) -> Option<Bytes> {
         if self.ended {
             return None;
         }
+        let gateway = Arc::clone(&self.open.gateway);
+        let told = tokio::select! {
+            biased;
+            () = gateway.app.base.ending() => Err(self.farewell()),
+            told = self.news() => told,
+        };
+        Some(told.unwrap_or_else(|answer| {
+            self.ended = true;
+            let request_id = self.ctx.origin.request_id;
+            sse::event(&reply::body(&answer, Some(&self.asked), request_id))
+        }))
+    }
+
+    /// The next event, or a comment. Fails with the answer to the request, which is the last event.
+    async fn news(&mut self) -> Result<Bytes, Outcome> {
         let Some(seen) = self.seen else {
             self.seen = Some(self.look().await?);
             let honoured =
                 if self.of_tools { json!({"toolsListChanged": true}) } else { json!({}) };
             let more = Map::from_iter([("notifications".to_owned(), honoured)]);
-            return Some(self.note("notifications/subscriptions/acknowledged", more));
+            return Ok(self.note("notifications/subscriptions/acknowledged", more));
         };
         for _ in 0..LOOKS_PER_COMMENT {
             tokio::time::sleep(LOOK).await;
             if self.open.gateway.draining.load(Ordering::Acquire) {
-                self.ended = true;
-                return Some(self.farewell());
+                return Err(self.farewell());
             }
             let now = self.look().await?;
             if now != seen {
                 self.seen = Some(now);
                 if self.of_tools {
-                    return Some(self.note("notifications/tools/list_changed", Map::new()));
+                    return Ok(self.note("notifications/tools/list_changed", Map::new()));
                 }
             }
         }
-        Some(sse::COMMENT)
+        Ok(sse::COMMENT)
     }
 
-    /// A fingerprint of the tools that the caller may use; `None` when its token has ended.
-    async fn look(&mut self) -> Option<u64> {
+    /// A fingerprint of the tools that the caller may use. Fails when its token has ended.
+    async fn look(&mut self) -> Result<u64, Refusal> {
         let app = &self.open.gateway.app;
         let token = self.ctx.session.presented_again(Some(self.bearer.expose()));
         let session = app.access.authenticate(token, Purpose::Access, &self.ctx.origin).await;
-        self.ctx.session = session.ok()?;
-        let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await;
-        offered.ok().map(|offered| offered.fingerprint())
+        self.ctx.session = session.map_err(|refused| refused.refusal)?;
+        let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await?;
+        Ok(offered.fingerprint())
     }
 
     fn note(&self, method: &str, mut params: Map<String, Value>) -> Bytes {
-        params.insert(meta::META.to_owned(), json!({(meta::SUBSCRIPTION_ID): self.id}));
-        event(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+        params.insert(meta::META.to_owned(), json!({(meta::SUBSCRIPTION_ID): self.asked.id}));
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        sse::event(message.to_string().as_bytes())
     }
 
     /// The answer to the request: the node ends, and the client may ask another one.
-    fn farewell(&self) -> Bytes {
-        let mut result = common(portcullis_core::mcp::Era::Modern);
-        if let Some(Value::Object(known)) = result.get_mut(meta::META) {
-            known.insert(meta::SUBSCRIPTION_ID.to_owned(), json!(self.id));
-        }
-        event(&json!({"jsonrpc": "2.0", "id": self.id, "result": result}))
+    fn farewell(&self) -> Outcome {
+        let subscription = json!({(meta::SUBSCRIPTION_ID): self.asked.id});
+        reply::result(json!({(meta::META): subscription}), Era::Modern)
     }
-}
-
-fn event(message: &Value) -> Bytes {
-    sse::event(message.to_string().as_bytes())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! result as the last one.
 //!
 //! The call runs on a task of its own, so that a client that does not read holds nothing but its
-//! connection and what may wait there. A client that closes the stream cancels the call.
+//! connection and what may wait there. A client that closes the stream cancels the call. Every stream
+//! ends with an answer, for some clients wait for one although the stream has ended.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +14,7 @@ use portcullis_app::{Attending, ClearedProgress};
 use portcullis_core::{
     json::{JsonValue as _, Kind, Node},
     mcp::{ProtocolError, meta},
-    refusal::Refusal,
+    refusal::{Refusal, Unavailable},
 };
 use serde::Serialize;
 use serde_json::{Number, Value};
@@ -105,6 +106,11 @@ impl Events {
                 self.ended = true;
                 Some(self.answer(outcome.unwrap_or_else(|_| Refusal::Internal.into())).await)
             }
+            () = self.gateway.app.base.streams_cut() => {
+                self.ended = true;
+                let refusal = Refusal::Unavailable { reason: Unavailable::Shutdown };
+                Some(self.event(&Outcome::unsure(refusal)))
+            }
             () = tokio::time::sleep(COMMENT_AFTER) => Some(sse::COMMENT),
         }
     }
@@ -124,21 +130,22 @@ impl Events {
 
     /// The answer, which a worker writes if it is large.
     async fn answer(&self, outcome: Outcome) -> Bytes {
-        let exchange = Arc::clone(&self.exchange);
-        let large = outcome.large;
-        let org = self.exchange.org();
-        let write = move || {
-            let request_id = exchange.origin.request_id;
-            sse::event(&reply::body(&outcome, exchange.message(), request_id))
+        let Some(org) = self.exchange.org().filter(|_| outcome.large) else {
+            return self.event(&outcome);
         };
-        match org.filter(|_| large) {
-            None => write(),
-            Some(org) => {
-                let written = self.gateway.app.base.worked(org, usize::MAX, write);
-                written.await.unwrap_or_default()
-            }
-        }
+        let exchange = Arc::clone(&self.exchange);
+        let write = move || event_of(&exchange, &outcome);
+        let written = self.gateway.app.base.worked(org, usize::MAX, write).await;
+        written.unwrap_or_else(|refusal| self.event(&Outcome::unsure(refusal)))
     }
+
+    fn event(&self, outcome: &Outcome) -> Bytes {
+        event_of(&self.exchange, outcome)
+    }
+}
+
+fn event_of(exchange: &Exchange, outcome: &Outcome) -> Bytes {
+    sse::event(&reply::body(outcome, exchange.message(), exchange.origin.request_id))
 }
 
 #[derive(Serialize)]

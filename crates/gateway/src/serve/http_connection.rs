@@ -202,8 +202,8 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
     }
 }
 
-/// A body of unknown length, such as a file that is being read: as long as the client takes what
-/// there is, the connection is not silent.
+/// A body of unknown length, such as a file that is being read or a stream of events: as long as the
+/// client takes what there is, or there is nothing to take yet, the connection is not silent.
 struct WatchedBody {
     body: Body,
     streaming: Streaming,
@@ -225,9 +225,7 @@ impl HttpBody for WatchedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        if frame.is_ready() {
-            self.streaming.note_progress();
-        }
+        self.streaming.note(frame.as_ref().map(|_| ()));
         frame
     }
 

@@ -171,7 +171,10 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_progress_a_stream_is_kept_open_by_comments() {
-    let scene = one_at_a_time(telling(Vec::new())).await;
+    // A connection without requests ends much sooner than a comment comes.
+    let config = "[server]\nheader_timeout_seconds = 1";
+    let tools = vec![tool("work", telling(Vec::new()))];
+    let scene = scene_with(tools, "", |builder| builder.config(config)).await;
     let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
 
     let first = events.next_text().await.expect("a comment");
@@ -216,6 +219,51 @@ async fn a_client_that_closes_the_stream_cancels_the_call() {
     assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
     assert_eq!(event["outcome"]["error_code"], "upstream_error", "{event}");
     assert_free(&scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_ends_a_call_its_stream_ends_with_an_answer() {
+    let cases = [
+        ("large", Script::Large(1 << 20), "upstream_error"),
+        ("endless", Script::EndlessEvents, "upstream_error"),
+        ("cut", Script::CloseInBody, "upstream_error"),
+        ("silent", Script::Silence, "upstream_timeout"),
+    ];
+    let tools = cases.iter().map(|(name, script, _)| tool(name, script.clone())).collect();
+    let limits = "timeout_seconds = 2\nmax_response_bytes = 65536";
+    let scene = scene_with(tools, limits, |builder| builder).await;
+
+    for (name, _, code) in &cases {
+        let mut events = Events::of(asking(&scene.gateway, &scene.who, name, &json!(1))).await;
+        let end = events.next().await.expect("an answer");
+
+        assert_eq!((&end["id"], &end["result"]["isError"]), (&json!(7), &json!(true)), "{end}");
+        assert_eq!(end["result"]["_meta"]["dev.portcullis/error"]["code"], *code, "{name}: {end}");
+        assert_eq!(events.next().await, None, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_outlives_its_node_ends_with_an_error() {
+    let tools = vec![tool("work", telling(vec![note(1, "begun")]))];
+    let config = "[server]\ndrain_seconds = 1";
+    let mut scene = scene_with(tools, "", |builder| builder.config(config)).await;
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+    events.next().await.expect("progress");
+
+    scene.gateway.terminate();
+    let end = events.next().await.expect("an answer");
+
+    assert_eq!((&end["id"], &end["error"]["code"]), (&json!(7), &json!(503)), "{end}");
+    let told = &end["error"]["data"]["dev.portcullis/error"];
+    let reason = (&told["code"], &told["details"]["reason"]);
+    assert_eq!(reason, (&json!("unavailable"), &json!("shutdown")), "{end}");
+    assert_eq!(told["details"]["executed"], "unknown", "{end}");
+    assert_eq!(events.next().await, None);
+    assert_eq!(scene.gateway.ended(), Some(0));
+    scene.gateway.start();
+    let event = event_of(&scene.gateway, &scene.who, "work").await;
+    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,8 +13,9 @@ use crate::{
 
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
-    let (gateway, who) =
-        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
+    // Less than the time between two looks at the tools.
+    let gateway = gateway().config("[server]\ndrain_seconds = 1").http("up", &upstream.url(), "");
+    let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway);
     (gateway, upstream, who)
 }
 
@@ -61,7 +62,7 @@ async fn whoever_listens_hears_that_the_list_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_with_its_token_and_says_goodbye_with_its_node() {
+async fn a_stream_ends_with_an_error_of_its_token_or_a_goodbye_of_its_node() {
     let (mut gateway, _upstream, who) = start(&["one"]).await;
     let other = gateway.service(&who.org, "mcps:read");
     let mut revoked = listen(&gateway, &other, &json!({})).await;
@@ -71,6 +72,8 @@ async fn a_stream_ends_with_its_token_and_says_goodbye_with_its_node() {
     next(&mut revoked).await.expect("an acknowledgement");
 
     gateway.delete(&other, "/v1/auth/token").await.ok();
+    let refused = next(&mut revoked).await.expect("an error");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(401)), "{refused}");
     assert_eq!(next(&mut revoked).await, None);
     gateway.terminate();
     let goodbye = next(&mut kept).await.expect("a goodbye");
@@ -78,6 +81,7 @@ async fn a_stream_ends_with_its_token_and_says_goodbye_with_its_node() {
     assert_eq!(goodbye["id"], 7);
     assert_eq!(goodbye["result"]["resultType"], "complete");
     assert_eq!(goodbye["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
+    assert_eq!(next(&mut kept).await, None);
     assert_eq!(gateway.ended(), Some(0));
 }
 
