@@ -32,6 +32,9 @@ pub(super) const INTERNATIONAL: Detector = Detector {
     "call +1 (415) 555-0132",
     r#"{"tel": "+442079460958"}"#,
     "+49.30.901820",
+    // A mobile number as Mexico wrote it until 2019.
+    "+52 1 55 1234 5678",
+    r#"{"tel": "+5215512345678"}"#,
 ])
 .passes(&["+12", "1+1234567890", "+999 123 456 789", "x +5e12345678", "UTC+0200 20241105"]);
 

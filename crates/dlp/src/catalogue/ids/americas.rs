@@ -32,11 +32,16 @@ pub(super) const ALL: &[Detector] = &[
         .fires(&["882.916.881-50", r#"{"cpf": "82578567972"}"#])
         .passes(&["882.916.881-51", "88291688150", "111.111.111-11"]),
     national("br_cnpj", "Brazilian company number", cnpj)
-        .alone(&["99.999.999/9999-99"])
+        .alone(&["99.999.999/9999-99", "XX.XXX.XXX/XXXX-99"])
         .named(&["99999999999999", "XX.XXX.XXX/XXXX-99", "XXXXXXXXXXXX99"])
         .beside(&["cnpj"])
-        .fires(&["45.557.030/0001-31", r#"{"cnpj": "14859434000156"}"#])
-        .passes(&["45.557.030/0001-32", "45557030000131"]),
+        .fires(&[
+            "45.557.030/0001-31",
+            r#"{"cnpj": "14859434000156"}"#,
+            "12.ABC.345/01DE-35",
+            "CNPJ 12ABC34501DE35",
+        ])
+        .passes(&["45.557.030/0001-32", "45557030000131", "12.ABC.345/01DE-36"]),
     national("br_rg", "Brazilian identity card number, beside words that name it", any)
         .named(&["99.999.999-X", "99999999X", "9.999.999"])
         .beside(&["registro geral", "carteira de identidade"])

@@ -45,7 +45,23 @@ pub(super) const ALL: &[Detector] = &[
             "personal identity code",
             "personbeteckning",
         ])
-        .fires(&["150384-058M", "010594Y9021", r#"{"hetu": "150384-117j"}"#])
+        .fires(&[
+            "150384-058M",
+            "010594Y9021",
+            r#"{"hetu": "150384-117j"}"#,
+            // Temporary codes, with each sign of a century.
+            "010194-900R",
+            "010194X900R",
+            "010194W900R",
+            "010194V900R",
+            "010194U900R",
+            "010106A9001",
+            "010106B9001",
+            "010106C9001",
+            "010106D9001",
+            "010106E9001",
+            "010106F9001",
+        ])
         .passes(&["150384-058N", "151384-058M", "010324A110G"]),
     national("no_fodselsnummer", "Norwegian birth or D number, beside words that name it", norway)
         .named(&["99999999999", "999999 99999"])
