@@ -59,7 +59,13 @@ fn each_function_gives_what_it_says() {
         ("decimal", "$.price | number", json!({"price": 12.5}), json!(12.5)),
         ("decimal", "$.price | number", json!({"price": "12.5"}), json!(12.5)),
         ("decimal", "$.price | number", json!({"price": "12.5 "}), json!(12.5)),
+        ("decimal", "$.price | number", json!({"price": "1e3"}), json!(1000)),
         ("decimal", "$.price | number", json!({"price": "x"}), Value::Null),
+        // Texts that Python's `Decimal` reads as numbers.
+        ("decimal", "$.price | number", json!({"price": "1_000"}), Value::Null),
+        ("decimal", "$.price | number", json!({"price": "+5"}), Value::Null),
+        ("decimal", "$.price | number", json!({"price": "٣"}), Value::Null),
+        ("decimal", "$.price | number", json!({"price": "Infinity"}), Value::Null),
         ("decimal", "$.price | number", json!({"price": 0.12345}), Value::Null),
         (
             "Set<String>",

@@ -55,6 +55,22 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tools_of_a_server_of_the_older_era_are_listed_to_clients_of_both() {
+    let server = McpServer::start(vec![mcp_tool("one")]).await;
+    let (gateway, who) = serve_as("mcps:read", gateway().http("up", &server.url(), ""));
+    let legacy = || ask_legacy(&gateway, &who, "/mcp", "tools/list", json!({}));
+    until(legacy, |it| !names(it).is_empty()).await;
+
+    let modern = ask(&gateway, &who, "/mcp", "tools/list", json!({})).await;
+
+    assert_eq!(names(&modern), ["up__one"]);
+    assert_eq!(names(&legacy().await), ["up__one"]);
+    let seen = server.requests();
+    let hello = seen.iter().find(|(_, it)| it["method"] == "initialize").expect("a handshake");
+    assert_eq!(hello.1["params"]["protocolVersion"], "2025-11-25");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operator_says_for_how_long_a_list_may_be_kept() {
     for (seconds, expected) in [(0, 0), (3_600, 3_600_000)] {
         let config = format!("[mcp]\nttl_seconds = {seconds}");
