@@ -9,6 +9,7 @@ use self::repository::Repository;
 mod advisories;
 mod circles;
 mod code;
+mod compatibility;
 mod edges;
 mod error_docs;
 mod imports;
@@ -62,7 +63,7 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 14] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 15] = [
     edges::check,
     walls::check,
     circles::check,
@@ -72,6 +73,7 @@ const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 14] = [
     item_docs::check,
     migrations::check,
     error_docs::check,
+    compatibility::check,
     routes::check,
     machine_paths::check,
     links::check,

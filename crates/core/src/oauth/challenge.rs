@@ -121,6 +121,21 @@ mod tests {
     }
 
     #[test]
+    fn a_challenge_is_read_in_every_legal_form() {
+        for header in [
+            r#"Bearer resource_metadata="https://a.example/m", scope="read""#,
+            r#"bearer Resource_Metadata="https://a.example/m", SCOPE="read""#,
+            r#"Bearer resource_metadata = "https://a.example/m" ,scope = "read""#,
+            r#"Bearer error_description="lacks scope=write, resource_metadata=x", scope=read, resource_metadata="https://a.example/m""#,
+        ] {
+            let challenge = Challenge::parse(header).unwrap();
+
+            assert_eq!(challenge.scopes, ["read"], "{header}");
+            assert_eq!(challenge.resource_metadata.as_deref(), Some("https://a.example/m"));
+        }
+    }
+
+    #[test]
     fn a_bare_scheme_is_a_challenge_and_garbage_is_none() {
         assert_eq!(Challenge::parse("Bearer"), Some(Challenge::default()));
         assert_eq!(Challenge::parse("bearer realm=x"), Some(Challenge::default()));

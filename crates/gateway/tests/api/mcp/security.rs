@@ -199,11 +199,12 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1}});
+    let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1, "baggage": "k=mine"}});
     let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params)
         .header("cookie", "session=mine")
         .header("mcp-session-id", "invented")
         .header("last-event-id", "7")
+        .header("baggage", "k=mine")
         .header("x-mine", "mine");
 
     let answer = scene.gateway.send(request).await.ok();
@@ -214,4 +215,5 @@ async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
     assert!(!call.body.contains("secret-of-the-caller"));
     let told = format!("{:?}{}", call.headers, call.body);
     assert!(!told.contains(&scene.who.token) && !told.contains("invented"));
+    assert!(!told.contains("baggage"), "{told}");
 }
