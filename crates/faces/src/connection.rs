@@ -193,7 +193,7 @@ impl Streaming {
     }
 
     /// Notes whether the client took a part of it, or waits for one that the gateway does not have yet.
-    pub fn note(&mut self, part: Poll<()>) {
+    pub fn note<T>(&mut self, part: &Poll<T>) {
         let awaited = part.is_pending();
         if !awaited {
             drop(InFlight::begin(&self.connection));
@@ -202,7 +202,7 @@ impl Streaming {
             let count = &self.connection.awaited;
             match part {
                 Poll::Pending => count.fetch_add(1, Ordering::AcqRel),
-                Poll::Ready(()) => count.fetch_sub(1, Ordering::AcqRel),
+                Poll::Ready(_) => count.fetch_sub(1, Ordering::AcqRel),
             };
         }
     }
@@ -210,7 +210,7 @@ impl Streaming {
 
 impl Drop for Streaming {
     fn drop(&mut self) {
-        self.note(Poll::Ready(()));
+        self.note(&Poll::Ready(()));
         self.connection.streaming.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -138,7 +138,7 @@ impl Outcome {
         }
     }
 
-    /// A failure of a call that its tool may have run.
+    /// A failure of a call whose tool may have run.
     pub(crate) fn unsure(refusal: Refusal) -> Self {
         Self { executed: Some(Executed::Unknown), ..Self::from(refusal) }
     }

@@ -225,7 +225,7 @@ impl HttpBody for WatchedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.streaming.note(frame.as_ref().map(|_| ()));
+        self.streaming.note(&frame);
         frame
     }
 
