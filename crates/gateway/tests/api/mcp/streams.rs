@@ -14,7 +14,7 @@ use crate::{
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
     let (gateway, who) =
-        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
+        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), "pin = \"on\""));
     (gateway, upstream, who)
 }
 
