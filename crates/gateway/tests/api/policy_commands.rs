@@ -243,6 +243,8 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     assert!(!text.contains("0 passed"), "{text}");
     let starter = fs::read_to_string(desk.policies("starter.cedar")).unwrap();
     assert!(starter.contains("sample:create_note"), "{starter}");
+    assert!(starter.contains("  Mcp::Action::\"sample:list_items\""), "{starter}");
+    assert!(!starter.contains("resource.read_only"), "a hint permits nothing: {starter}");
     desk.says("init", 1, "exists").await;
     desk.says("list", 0, "sample-no-destruction-by-services").await;
 }
