@@ -303,6 +303,8 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     fs::write(&file, POLICIES).unwrap();
     assert_printed(&run(&gateway, &["check"]).await, 0, "sample: known, ");
     assert_printed(&run(&gateway, &["check", "--start"]).await, 1, "exit code 3");
+    assert_printed(&run(&gateway, &["provider", "list"]).await, 0, "known");
+    assert_printed(&run(&gateway, &["provider", "list", "--start"]).await, 0, "exit code 3");
     let ask = ["policy", "validate", "--ask"];
     assert_printed(&run(&gateway, &ask).await, 0, "its tools are not known here");
 }
