@@ -312,6 +312,13 @@ impl Providers {
         self.audit.system_event(org, EventType::ProviderConnected, target)
     }
 
+    /// Number of tools of all declared providers, as far as they are known now.
+    #[must_use]
+    pub fn count_tools(&self) -> usize {
+        let all = self.catalogue.providers.values().map(|provider| provider.state());
+        all.map(|state| state.tools.as_ref().map_or(0, Vec::len)).sum()
+    }
+
     /// States of all declared providers.
     pub async fn provider_states(&self) -> Result<Vec<ProviderState>, StoreError> {
         let connected = self.base.store.connected_slugs().await?;

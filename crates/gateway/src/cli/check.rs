@@ -49,9 +49,11 @@ impl Check {
         let exposed = secrets::exposed(&config);
         let unreadable = node.app.providers.unreadable().await?;
         let (set, _) = node.app.policies.policy_set();
+        let many = config.mcp.told_of_many(node.app.providers.count_tools());
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
+            "many_tools": many,
             "login": issuers.iter().map(login::to_json).collect::<Vec<_>>(),
             "policy_set": set.version(),
             "policy_errors": errors,
@@ -68,6 +70,7 @@ impl Check {
             text.push("            no active policy: every call would be denied".to_owned());
         }
         text.extend(providers_text(&providers, &config, &recalled));
+        text.extend(many.map(|many| format!("mcp         {many}")));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(issuers.iter().map(login::to_text));
         text.extend(counters_text(&config, &node)?);

@@ -90,6 +90,9 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());
     }
+    if let Some(told) = config.mcp.told_of_many(node.app.providers.count_tools()) {
+        tracing::info!("{told}");
+    }
     crate::policy_watch::watch(config, &node)?;
     crate::dlp_watch::watch(config, &node)?;
     boot::log_keys::watch(config, &node);
