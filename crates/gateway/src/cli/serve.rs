@@ -56,6 +56,8 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         boot::detach(telemetry::serve_metrics(listen, handle)?);
     }
     boot::claim(config)?;
+    // Before they are loaded: what changes meanwhile is loaded again. What cannot be read is told below.
+    let sources = config.dlp.sources().unwrap_or_default();
     let node = Node::assemble(config, fallback, Standing::Serving).await?;
     let durability = node.store.durability().await?;
     if durability.row_security == Some(false) {
@@ -94,7 +96,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         tracing::info!("{told}");
     }
     crate::policy_watch::watch(config, &node)?;
-    crate::dlp_watch::watch(config, &node)?;
+    crate::dlp_watch::watch(config, &node, sources)?;
     boot::log_keys::watch(config, &node);
     Ok((node, bound))
 }
