@@ -107,7 +107,7 @@ pub use self::{
     },
     catalogue::{
         auth::{
-            AccountSource, Auth, AuthKind, AuthorizationServer, Endpoints, HeaderFormat,
+            AccountSource, Auth, AuthKind, AuthorizationServer, Awaited, Endpoints, HeaderFormat,
             OAuthSettings, Owners,
         },
         provider::{Declared, Misfits, Pinning},
@@ -160,6 +160,7 @@ pub use self::{
         looks::ConnectionTest,
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
+        waiting::WaitingProvider,
     },
     scim::{ListedResources, Provisioning, ScimList, ScimResource},
     screening::{

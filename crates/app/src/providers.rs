@@ -9,6 +9,7 @@ mod tool_lists;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
 pub(crate) mod view;
+pub(crate) mod waiting;
 
 use std::sync::Arc;
 

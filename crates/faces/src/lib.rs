@@ -51,7 +51,7 @@ use portcullis_app::App;
 
 pub use self::{
     console::live::Feeds,
-    mcp::{Guard, ListForm, Listeners, Settings as McpSettings},
+    mcp::{Guard, ListForm, Listeners, MOST_LISTED, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
     prefix::can_be_below,

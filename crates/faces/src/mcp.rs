@@ -40,7 +40,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub use self::{guard::Guard, listen::Listeners};
+pub use self::{guard::Guard, list::MOST_LISTED, listen::Listeners};
 use self::{
     list::Listing,
     message::{McpMessage, Reply},

@@ -79,6 +79,7 @@ fn api() -> Vec<Row> {
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::mcps::left_out)),
         Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::invoke::invoke) },
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::list)),
+        row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::waiting)),
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::get)),
         row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     NONE,  || routes!(v1::providers::disconnect)),
         row(Scoped(Scope::ProvidersWrite),  Requests,    Shared,     SMALL, || routes!(v1::providers::connect)),

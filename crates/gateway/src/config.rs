@@ -27,6 +27,7 @@ mod tokens;
 mod traces;
 mod trust;
 mod webhooks;
+mod written;
 
 use std::{
     collections::BTreeMap,
@@ -61,6 +62,7 @@ pub(crate) use self::{
     traces::Traces,
     trust::{TrustConfig, TrustEntry},
     webhooks::WebhookSettings,
+    written::Written,
 };
 
 /// The whole configuration. Every key has a default; unknown keys are refused.
@@ -93,6 +95,9 @@ pub(crate) struct Config {
     /// True if a file or an environment variable sets anything.
     #[serde(skip)]
     pub(crate) is_given: bool,
+    /// As the file says it.
+    #[serde(skip)]
+    pub(crate) written: Written,
     pub(crate) webhooks: BTreeMap<String, WebhookSettings>,
 }
 
@@ -129,6 +134,7 @@ impl Default for Config {
             trust: Vec::new(),
             file: None,
             is_given: false,
+            written: Written::default(),
             webhooks: BTreeMap::new(),
         }
     }
@@ -170,6 +176,7 @@ impl Config {
         for provider in &mut config.providers {
             provider.fall_back_on(config.tools);
         }
+        config.written = Written::of(&text);
         config.file = file.map(Path::to_owned);
         config.is_given =
             file.is_some() || env::vars().any(|(name, _)| environment::sets_something(&name));

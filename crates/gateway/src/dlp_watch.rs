@@ -1,4 +1,5 @@
-//! Loads the DLP settings anew when one of their files changes, or on SIGHUP.
+//! Loads the DLP settings anew when one of their files changes, or on SIGHUP, and tells of other settings
+//! that changed.
 
 use std::{
     collections::BTreeSet,
@@ -19,7 +20,7 @@ use tokio::{
 
 use crate::{
     boot::{Node, detach},
-    config::Config,
+    config::{Config, Written},
 };
 
 /// Editors and deployments write several files: wait until they are done.
@@ -27,16 +28,22 @@ const SETTLE: Duration = Duration::from_millis(250);
 
 type DlpFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Watches the files with DLP settings as long as the node lives. Fails if they cannot be watched.
-pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), DlpFailure> {
+/// Watches the files with DLP settings as long as the node lives; `sources` are the digests of those that the
+/// node was made from. Fails if they cannot be watched.
+pub(crate) fn watch(config: &Config, node: &Node, sources: Vec<String>) -> Result<(), DlpFailure> {
     match &config.file {
-        Some(file) => watch_files(file, config, node),
+        Some(file) => watch_files(file, config, node, sources),
         None => Ok(()),
     }
 }
 
 /// Watches the folders of the files, for a file is often replaced by another one.
-fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailure> {
+fn watch_files(
+    file: &Path,
+    config: &Config,
+    node: &Node,
+    sources: Vec<String>,
+) -> Result<(), DlpFailure> {
     let names: Arc<ArcSwap<BTreeSet<OsString>>> = Arc::default();
     let wanted = Arc::clone(&names);
     let (watcher, changes) = bell(move |event| {
@@ -48,12 +55,16 @@ fn watch_files(file: &Path, config: &Config, node: &Node) -> Result<(), DlpFailu
     })?;
     let files = WatchedFiles { watcher: Mutex::new(watcher), names };
     files.follow(file, config)?;
-    let policies = Arc::clone(&node.app.policies);
-    let outbound = node.outbound.clone();
-    let files = Arc::new(files);
-    let file = file.to_owned();
+    let reloader = Reloader {
+        policies: Arc::clone(&node.app.policies),
+        outbound: node.outbound.clone(),
+        file: file.to_owned(),
+        files,
+        started: config.written.clone(),
+        seen: Mutex::new(Seen { dlp: config.written.dlp().cloned(), sources, told: Vec::new() }),
+    };
     on_change(changes, signal(SignalKind::hangup())?, move || {
-        if let Err(error) = reload_dlp(&policies, &outbound, &file, &files) {
+        if let Err(error) = reloader.reload() {
             tracing::error!(%error, "the DLP settings cannot be loaded; the last good ones stay");
             portcullis_app::telemetry::counters::dlp_reload_failed();
         }
@@ -84,23 +95,55 @@ fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-fn reload_dlp(
-    policies: &Policies,
-    outbound: &Outbound,
-    file: &Path,
-    files: &WatchedFiles,
-) -> Result<(), String> {
-    let told = |error: &dyn std::error::Error| match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    };
-    let config = Config::load(Some(file)).map_err(|error| told(&error))?;
-    files.follow(file, &config).map_err(|error| error.to_string())?;
-    let dlp = config.dlp.load(outbound)?;
-    policies.replace_dlp(dlp).map_err(|errors| {
-        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-        format!("the policies do not go with them: {}", errors.join("; "))
-    })
+/// What it takes to load the settings anew.
+struct Reloader {
+    policies: Arc<Policies>,
+    outbound: Outbound,
+    file: PathBuf,
+    files: WatchedFiles,
+    /// The settings that the node started with.
+    started: Written,
+    seen: Mutex<Seen>,
+}
+
+/// What the settings were when they were looked at last.
+struct Seen {
+    /// `[dlp]` in force.
+    dlp: Option<toml::Value>,
+    /// Digests of what it refers to.
+    sources: Vec<String>,
+    /// Changed settings of which the log told that they need a restart.
+    told: Vec<String>,
+}
+
+impl Reloader {
+    fn reload(&self) -> Result<(), String> {
+        let told = |error: &dyn std::error::Error| match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let config = Config::load(Some(&self.file)).map_err(|error| told(&error))?;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = self.started.needing_restart(&config.written);
+        if !changed.is_empty() && changed != seen.told {
+            tracing::warn!("changed and needs a restart: {}", changed.join(", "));
+        }
+        seen.told = changed;
+        self.files.follow(&self.file, &config).map_err(|error| error.to_string())?;
+        let sources = config.dlp.sources()?;
+        if config.written.dlp() == seen.dlp.as_ref() && sources == seen.sources {
+            tracing::info!("the DLP settings in force are those of the configuration");
+            return Ok(());
+        }
+        let dlp = config.dlp.load(&self.outbound)?;
+        self.policies.replace_dlp(dlp).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            format!("the policies do not go with them: {}", errors.join("; "))
+        })?;
+        seen.dlp = config.written.dlp().cloned();
+        seen.sources = sources;
+        Ok(())
+    }
 }
 
 /// A watcher that rings for the changes that `matters` picks. Reading a file is no change of it.

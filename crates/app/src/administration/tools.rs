@@ -38,6 +38,8 @@ pub struct WaitingTool {
     pub waits_since: Timestamp,
     /// True if its provider is shared by every org of the installation.
     pub shared: bool,
+    /// True if an admin of the org may accept it: its provider is the org's own, or the org is the only one.
+    pub acceptable: bool,
     /// Members that differ, such as `description`; none for a new tool.
     pub changed: Vec<&'static str>,
     /// Definition that was accepted.
@@ -111,6 +113,7 @@ impl Administration {
         let place = after.map(|place| (&place.tool, (!place.shared).then_some(org)));
         let most = u32::try_from(limit + 1).unwrap_or(u32::MAX);
         let pins = self.base.store.page_waiting(org, place, most).await?;
+        let is_only_org = self.is_only_org(ctx).await?;
         let mut items = Vec::new();
         let mut end = None;
         let mut bytes = 0;
@@ -119,7 +122,7 @@ impl Administration {
                 return Ok(ListedWaiting { items, end });
             }
             if let Some(waiting) = Waiting::of(&self.base.store, pin).await? {
-                let item = waiting_tool(pin, waiting);
+                let item = waiting_tool(pin, waiting, pin.org.is_some() || is_only_org);
                 bytes += json!(item).to_string().len();
                 items.push(item);
             }
@@ -143,8 +146,8 @@ impl Administration {
         if pin.found.as_ref().is_none_or(|found| found.version != version) {
             return Err(Refusal::Conflict { reason: Conflict::VersionChanged });
         }
-        if pin.org.is_none() {
-            self.only_org(ctx).await?;
+        if pin.org.is_none() && !self.is_only_org(ctx).await? {
+            return Err(Refusal::Conflict { reason: Conflict::Shared });
         }
         let waiting = Waiting::of(&self.base.store, &pin).await?;
         let details = acceptance_details(&pin, version, waiting.as_ref());
@@ -170,17 +173,14 @@ impl Administration {
         Ok(pins.into_iter().next())
     }
 
-    /// Refuses what concerns every org, unless the caller's is the only one.
-    pub(super) async fn only_org(&self, ctx: &Ctx) -> Result<(), Refusal> {
+    /// True if what concerns every org concerns the caller's alone.
+    async fn is_only_org(&self, ctx: &Ctx) -> Result<bool, Refusal> {
         let orgs = self.base.store.list_orgs().await?;
-        if orgs.iter().all(|org| org.id == ctx.caller().org_id) {
-            return Ok(());
-        }
-        Err(Refusal::Conflict { reason: Conflict::Shared })
+        Ok(orgs.iter().all(|org| org.id == ctx.caller().org_id))
     }
 }
 
-fn waiting_tool(pin: &Pin, waiting: Waiting) -> WaitingTool {
+fn waiting_tool(pin: &Pin, waiting: Waiting, acceptable: bool) -> WaitingTool {
     let version =
         |side: &Option<portcullis_store::PinVersion>| side.as_ref().map(|it| it.version.clone());
     WaitingTool {
@@ -190,6 +190,7 @@ fn waiting_tool(pin: &Pin, waiting: Waiting) -> WaitingTool {
         accepted_at: pin.accepted.as_ref().map(|it| it.at),
         waits_since: pin.found.as_ref().map(|found| found.at).unwrap_or_default(),
         shared: pin.org.is_none(),
+        acceptable,
         changed: waiting.changed_members(),
         old: waiting.accepted.map(ShownDefinition::from),
         new: waiting.found.into(),

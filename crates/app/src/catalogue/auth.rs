@@ -23,6 +23,18 @@ portcullis_core::words! {
     }
 }
 
+portcullis_core::words! {
+    /// Credential that somebody has to bring before a provider can be used.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Awaited {
+        /// A key.
+        Key = "key",
+        /// A person who authorizes the gateway at the provider.
+        Person = "person",
+    }
+}
+
 /// Authentication of the gateway to a provider.
 #[derive(Debug, Clone)]
 pub enum Auth {
@@ -159,9 +171,15 @@ impl Auth {
 
     /// True if it works without anybody connecting.
     pub(crate) const fn needs_nobody(&self) -> bool {
+        self.awaited().is_none()
+    }
+
+    /// What whoever connects it has to bring; `None` if nobody has to.
+    pub(crate) const fn awaited(&self) -> Option<Awaited> {
         match self {
-            Self::None | Self::ConfiguredKey => true,
-            Self::Key(_) | Self::OAuth(_) => false,
+            Self::None | Self::ConfiguredKey => None,
+            Self::Key(_) => Some(Awaited::Key),
+            Self::OAuth(_) => Some(Awaited::Person),
         }
     }
 

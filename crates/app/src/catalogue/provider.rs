@@ -30,9 +30,11 @@ use crate::telemetry::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pinning {
     /// The first definition of a tool is accepted, every other one waits.
-    #[default]
     On,
-    /// New tools wait as well.
+    /// The tools of a provider's first list are accepted; those that it adds later wait as well.
+    #[default]
+    ReviewAdditions,
+    /// All new tools wait as well.
     Review,
     /// Every definition that the upstream lists is used.
     Off,

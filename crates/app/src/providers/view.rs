@@ -18,7 +18,7 @@ use portcullis_store::{
 use super::Providers;
 use crate::{
     catalogue::{
-        auth::{AuthKind, OAuthSettings},
+        auth::{AuthKind, Awaited, OAuthSettings},
         provider::{Declared, Provider},
     },
     ctx::Ctx,
@@ -57,6 +57,8 @@ pub struct ProviderState {
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
+    /// What it needs as long as nobody in the installation connected it; it is `pending` then.
+    pub waits_for: Option<Awaited>,
     /// Its authorization server, as far as that is known.
     pub issuer: Option<IssuerState>,
 }
@@ -310,8 +312,16 @@ impl Providers {
         self.audit.system_event(org, EventType::ProviderConnected, target)
     }
 
+    /// Number of tools of all declared providers, as far as they are known now.
+    #[must_use]
+    pub fn count_tools(&self) -> usize {
+        let all = self.catalogue.providers.values().map(|provider| provider.state());
+        all.map(|state| state.tools.as_ref().map_or(0, Vec::len)).sum()
+    }
+
     /// States of all declared providers.
-    pub async fn provider_states(&self) -> Vec<ProviderState> {
+    pub async fn provider_states(&self) -> Result<Vec<ProviderState>, StoreError> {
+        let connected = self.base.store.connected_slugs().await?;
         let mut states = Vec::with_capacity(self.catalogue.providers.len());
         for (slug, provider) in &self.catalogue.providers {
             let state = provider.state();
@@ -320,15 +330,22 @@ impl Providers {
                 Some(name) => Some(IssuerState::Configured(name.to_owned())),
                 None => provider.authorizer.last_issuer().await.map(IssuerState::Named),
             };
+            let awaited = provider.declared.auth.awaited();
+            let waits_for = awaited.filter(|_| !connected.contains(slug));
+            let status = match waits_for {
+                Some(_) => ProviderStatus::Pending,
+                None => provider.status(),
+            };
             states.push(ProviderState {
                 slug: slug.clone(),
-                status: provider.status(),
+                status,
                 tools: state.tools.as_ref().map_or(0, Vec::len),
                 last_error: state.last_error.clone(),
+                waits_for,
                 issuer,
             });
         }
-        states
+        Ok(states)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Pinning: a tool is called only with the definition that was accepted of it.
 //!
-//! The first definition that an upstream gives of a tool is accepted (`pin = "on"`), or waits
-//! (`pin = "review"`, or DLP finds likely instructions to a model in it). Any other one waits from
-//! then on: the tool stays in the catalogue with the definition that was accepted, as `quarantined`,
-//! and calls of it are denied by `tool-pinning` until the operator accepts the new one
-//! (`portcullis tool accept`) or the upstream takes it back.
+//! The first definition that an upstream gives of a tool is accepted, or waits: each with
+//! `pin = "review"`, those of tools that a provider in use adds with `pin = "review-additions"`, and
+//! those in which DLP finds likely instructions to a model. Any other one waits from then on: the
+//! tool stays in the catalogue with the definition that was accepted, as `quarantined`, and calls of
+//! it are denied by `tool-pinning` until the operator accepts the new one (`portcullis tool accept`)
+//! or the upstream takes it back.
 //! Pins are kept by org and tool in the store; they outlive the tool and the provider. Their number
 //! is limited for each provider ([`capacity`]): further tools that it lists stay out, so that a server
 //! which renames its tools neither fills the store nor makes a pin be forgotten.
@@ -75,7 +76,9 @@ impl Tools {
         let now = self.base.clock.now();
         let pinned = match provider.declared.pinning {
             Pinning::Off => Pinned::default(),
-            Pinning::On | Pinning::Review => self.base.store.list_pins(org, slug).await?,
+            Pinning::On | Pinning::ReviewAdditions | Pinning::Review => {
+                self.base.store.list_pins(org, slug).await?
+            }
         };
         let FittedList { listed, surplus, forgotten } =
             capacity::make(provider, &pinned.pins, listed, now);
@@ -133,7 +136,7 @@ impl Tools {
     ) -> Result<(), StoreError> {
         match provider.declared.pinning {
             Pinning::Off => Ok(()),
-            Pinning::On | Pinning::Review => {
+            Pinning::On | Pinning::ReviewAdditions | Pinning::Review => {
                 let _one_at_a_time = self.pins.turn.lock().await;
                 let pins =
                     self.base.store.list_pins(Some(org), provider.declared.slug.as_str()).await?;
@@ -189,7 +192,7 @@ fn sort(
         .map(|name| (name.skeleton(), name))
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
-    let review = provider.declared.pinning == Pinning::Review || nameless > 0;
+    let review = nameless > 0 || reviews_new(provider.declared.pinning, &pins);
     let mut sorted = SortedTools { review, ..SortedTools::default() };
     let mut listed: Vec<_> = listed.into_iter().collect();
     listed.sort_unstable_by_key(|(_, listed)| listed.place);
@@ -205,13 +208,24 @@ fn sort(
         }
         match provider.declared.pinning {
             Pinning::Off => sorted.shown.push(listed.definition),
-            Pinning::On | Pinning::Review => sorted.add(tool, pin, listed, &mut texts),
+            Pinning::On | Pinning::ReviewAdditions | Pinning::Review => {
+                sorted.add(tool, pin, listed, &mut texts);
+            }
         }
     }
     for pin in left_out.iter().filter_map(|it| pins.get(&it.tool(slug)?)) {
         sorted.add_spoilt(pin, &mut texts);
     }
     sorted
+}
+
+/// True if tools wait of which nothing was accepted. A provider is in use once anything of it was.
+fn reviews_new(pinning: Pinning, pins: &BTreeMap<ToolId, Pin>) -> bool {
+    match pinning {
+        Pinning::On | Pinning::Off => false,
+        Pinning::ReviewAdditions => pins.values().any(|pin| pin.accepted.is_some()),
+        Pinning::Review => true,
+    }
 }
 
 impl ListedDefinition {

@@ -29,6 +29,8 @@ const PATH: &str = "/console/providers";
 struct ProvidersPage {
     frame: Frame,
     providers: Vec<Json>,
+    /// Providers that nobody connected yet.
+    waiting: Vec<Json>,
     more: Option<String>,
     /// True if the person may connect for itself, and for the org.
     may_write: bool,
@@ -41,6 +43,14 @@ impl ProvidersPage {
     /// Returns true if the person may change this connection.
     fn may_change(&self, provider: &Json) -> bool {
         self.may_write && (self.is_admin || !provider.is("/owner/type", "org"))
+    }
+
+    /// Owners for which the person may connect this provider, each with its name for people.
+    fn owners(&self, waiting: &Json) -> Vec<(&'static str, &'static str)> {
+        let mine = self.may_write && waiting.is("/for_me", "true");
+        let of_org = self.may_write && self.is_admin && waiting.is("/for_org", "true");
+        let owners = [(mine, "me", "me"), (of_org, "org", "the org")];
+        owners.into_iter().filter(|(may, ..)| *may).map(|(_, owner, name)| (owner, name)).collect()
     }
 }
 
@@ -58,11 +68,14 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
 }
 
 async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> PageResult {
-    let reply = guest.list(Some(Scope::ProvidersRead), filters, v1::providers::list).await?;
+    let scope = Some(Scope::ProvidersRead);
+    let reply = guest.list(scope, filters, v1::providers::list).await?;
+    let waiting = guest.items(scope, "limit=200", v1::providers::waiting).await;
     let page = ProvidersPage {
         frame: guest.frame("Providers", PATH),
         more: more(PATH, filters, reply.next.as_deref()),
         providers: reply.items(),
+        waiting,
         may_write: guest.may(Scope::ProvidersWrite),
         is_admin: guest.may(Scope::Admin),
         tested,

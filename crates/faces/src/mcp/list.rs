@@ -14,7 +14,7 @@ use super::{Face, ListForm, common, message::List, search};
 use crate::{Gateway, outcome::Outcome, page};
 
 /// Beyond so many tools, an address that lists automatically lists the tools to find them with.
-const MANY: usize = 40;
+pub const MOST_LISTED: usize = 40;
 
 /// A list that is asked for.
 pub(super) struct Listing<'a> {
@@ -33,7 +33,7 @@ impl Listing<'_> {
             Face::One(_) => (false, ListedNames::Own),
             Face::All(ListForm::List) => (false, ListedNames::Unique),
             Face::All(ListForm::Search) => (true, ListedNames::Unique),
-            Face::All(ListForm::Auto) => (offered.count() > MANY, ListedNames::Unique),
+            Face::All(ListForm::Auto) => (offered.count() > MOST_LISTED, ListedNames::Unique),
         };
         let after = self.after()?;
         if searched {

@@ -1,8 +1,8 @@
 //! `/v1/providers`: the connections the caller may use, and making and ending them.
 
 use portcullis_app::{
-    AuthKind, ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView,
-    UpstreamRevocation, Whose,
+    AuthKind, Awaited, ConnectRequest, Connected, Owner, OwnerView, ProviderQuery, ProviderView,
+    UpstreamRevocation, WaitingProvider, Whose,
 };
 use portcullis_core::{
     clock::Timestamp,
@@ -73,6 +73,29 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
             Refusal::bad_parameter("owner", "`owner` takes org, me or the id of a principal.")
         }),
     }
+}
+
+/// Lists the providers without a connection that the caller could use, by slug, with what each waits for.
+///
+/// A connection that was begun and not confirmed is none.
+#[utoipa::path(
+    get, path = "/v1/providers/waiting", tag = "providers", operation_id = "list_waiting_providers",
+    params(
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of providers", body = Paged<Items<Waiting>>),
+    )
+)]
+pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
+    let list = Listing::read(&gateway, &ctx, "waiting_providers", &[], raw.as_deref())?;
+    let mut all = gateway.app.providers.waiting(&ctx).await?;
+    all.retain(|it| list.after.as_deref().is_none_or(|after| it.slug.as_str() > after));
+    let items: Vec<_> = all.iter().take(list.limit).map(Waiting::of).collect();
+    let last = items.last().filter(|_| all.len() > list.limit);
+    let end = last.map(|it| it.slug.as_str().to_owned());
+    Ok(list.answer(&Items { items }, end.as_deref()))
 }
 
 /// One connection.
@@ -280,6 +303,32 @@ pub(crate) struct Provider<'a> {
     last_error: Option<&'a str>,
     connected_at: Option<Timestamp>,
     updated_at: Timestamp,
+}
+
+/// A provider that nobody connected whose connection the caller could use.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Waiting<'a> {
+    #[schema(value_type = String, example = "github")]
+    slug: &'a ProviderSlug,
+    /// Its name for people.
+    name: &'a str,
+    waits_for: Awaited,
+    /// True if a user may connect it for itself.
+    for_me: bool,
+    /// True if an admin may connect it for the org.
+    for_org: bool,
+}
+
+impl<'a> Waiting<'a> {
+    fn of(provider: &'a WaitingProvider) -> Self {
+        Self {
+            slug: &provider.slug,
+            name: &provider.name,
+            waits_for: provider.waits_for,
+            for_me: provider.owners.me,
+            for_org: provider.owners.org,
+        }
+    }
 }
 
 /// The org or principal that a connection belongs to.

@@ -7,12 +7,15 @@ mod trust;
 use std::path::Path;
 
 use clap::Args;
-use portcullis_app::{Fallback, IssuerState, ProviderState, Reloading};
+use portcullis_app::{Awaited, Fallback, IssuerState, ProviderState, Reloading};
 use portcullis_store::{Durability, ProviderStatus, UnreadableRow};
 use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
-use super::{Failure, Installation, providers::NO_PROVIDER};
+use super::{
+    Failure, Installation,
+    providers::{NO_PROVIDER, reach, status_of},
+};
 use crate::{
     boot::{self, BootError, Node, Standing},
     config::{Config, Provider},
@@ -34,20 +37,23 @@ impl Check {
         let config = self.installation.own_config()?;
         self.installation.warn_if_outdated(&config);
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
-        let recalled = self.reached(&node, &config).await?;
+        let recalled = reach(&node, &config, self.start, self.installation.output()).await?;
+        node.app.providers.find_authorizers(config.server.command_patience()).await;
         // Policies are judged against the tools that are known now.
         let errors =
             node.app.policies.reload_policies(Reloading::Ordered).await.err().unwrap_or_default();
         let durability = node.store.durability().await?;
-        let providers = node.app.providers.provider_states().await;
+        let providers = node.app.providers.provider_states().await?;
         let trusted = trust::check(node.app.access.trust(), &node.store).await?;
         let issuers = node.app.logins.issuer_states().await;
         let exposed = secrets::exposed(&config);
         let unreadable = node.app.providers.unreadable().await?;
         let (set, _) = node.app.policies.policy_set();
+        let many = config.mcp.told_of_many(node.app.providers.count_tools());
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
+            "many_tools": many,
             "login": issuers.iter().map(login::to_json).collect::<Vec<_>>(),
             "policy_set": set.version(),
             "policy_errors": errors,
@@ -64,6 +70,7 @@ impl Check {
             text.push("            no active policy: every call would be denied".to_owned());
         }
         text.extend(providers_text(&providers, &config, &recalled));
+        text.extend(many.map(|many| format!("mcp         {many}")));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(issuers.iter().map(login::to_text));
         text.extend(counters_text(&config, &node)?);
@@ -73,10 +80,7 @@ impl Check {
         let wrong = [
             (!exposed.is_empty(), "others can read keys of this installation"),
             (!node.app.quotas.counts(), "the counters of the limits cannot be reached"),
-            (
-                providers.iter().any(|it| it.status != ProviderStatus::Connected),
-                "some providers cannot be used",
-            ),
+            (providers.iter().any(is_unusable), "some providers cannot be used"),
             (trusted.iter().any(|rule| !rule.is_usable()), "some trust rules cannot be used"),
             (issuers.iter().any(|it| it.error.is_some()), "people cannot log in at some issuers"),
             (!unreadable.is_empty(), "some stored rows cannot be read"),
@@ -86,25 +90,6 @@ impl Check {
         let wrong = wrong.iter().filter(|(is_so, _)| *is_so).map(|(_, what)| (*what).to_owned());
         let wrong: Vec<String> = weakness.into_iter().chain(policies).chain(wrong).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
-    }
-
-    /// Reaches the providers. Gives those whose tools are known, and whose programs were left alone.
-    async fn reached(&self, node: &Node, config: &Config) -> Result<Vec<String>, Failure> {
-        let patience = config.server.command_patience();
-        let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
-        let missing: Vec<&str> = missing.map(|it| it.slug.as_str()).collect();
-        let nodes = &node.app.nodes;
-        let recalled =
-            if self.start { Vec::new() } else { nodes.recall_programs(&missing).await? };
-        if recalled.len() < config.providers.len() {
-            self.installation.output().note(&format!(
-                "asking the providers, for at most {} s (`server.provider_patience_seconds`)",
-                patience.as_secs()
-            ));
-        }
-        nodes.connect_providers(patience, &recalled).await;
-        node.app.providers.find_authorizers(patience).await;
-        Ok(recalled)
     }
 }
 
@@ -155,11 +140,9 @@ fn unreadable_text(UnreadableRow { table, row, why }: &UnreadableRow) -> String 
     format!("unreadable  {table}: {row}: {why}")
 }
 
-/// State of a provider whose program was not started, because its tools are known.
-const KNOWN: &str = "known";
-
-fn status_of(provider: &ProviderState, recalled: &[String]) -> &'static str {
-    if recalled.contains(&provider.slug) { KNOWN } else { provider.status.as_str() }
+/// A provider that nobody connected yet is not broken.
+fn is_unusable(provider: &ProviderState) -> bool {
+    provider.status != ProviderStatus::Connected && provider.waits_for.is_none()
 }
 
 fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {
@@ -168,6 +151,7 @@ fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {
         "status": status_of(provider, recalled),
         "tools": provider.tools,
         "last_error": provider.last_error,
+        "waits_for": provider.waits_for.map(Awaited::as_str),
         "issuer": provider.issuer.as_ref().map(IssuerState::name),
         "issuer_from": provider.issuer.as_ref().map(IssuerState::said_by),
     })
@@ -185,13 +169,19 @@ fn providers_text(
 }
 
 fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String]) -> Vec<String> {
-    let ProviderState { slug, status: _, tools, last_error, issuer } = provider;
+    let ProviderState { slug, status: _, tools, last_error, waits_for, issuer } = provider;
     let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
     let missing = declared.and_then(Provider::missing_program);
     let missing = missing.map(|program| format!("there is no program `{program}`"));
     let why = missing.or_else(|| last_error.clone());
     let unasked = recalled.contains(slug).then(|| "not started; `--start` does".to_owned());
-    let why = why.or(unasked).map(|error| format!(" ({error})")).unwrap_or_default();
+    let awaited = waits_for.map(|it| {
+        let it = it.as_str();
+        format!(
+            "waits for a {it}: `POST /v1/providers/{slug}/connect`, or Providers in the console"
+        )
+    });
+    let why = why.or(awaited).or(unasked).map(|error| format!(" ({error})")).unwrap_or_default();
     let status = status_of(provider, recalled);
     let mut text = vec![format!("provider    {slug}: {status}, {tools} tools{why}")];
     text.extend(issuer.as_ref().map(|issuer| match issuer {

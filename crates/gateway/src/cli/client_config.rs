@@ -49,6 +49,9 @@ impl ClientConfig {
             Some(slug) => (format!("portcullis-{slug}"), format!("/mcp/{slug}")),
             None => ("portcullis".to_owned(), "/mcp".to_owned()),
         };
+        if let Some(cliff) = config.mcp.told_of_cliff().filter(|_| self.provider.is_none()) {
+            self.installation.output().note(&cliff);
+        }
         let url = format!("{origin}{path}");
         let entry = ClientEntry { name: &name, url: &url, token: Some(&self.token_env) };
         self.installation.output().line(&self.client.settings(&entry))

@@ -24,7 +24,7 @@ use portcullis_core::{secret::Secret, tool::ProviderSlug};
 use portcullis_upstream::Outbound;
 
 use self::{
-    document::Entry,
+    document::{Entries, Entry},
     imported::Imported,
     secrets::{Detectors, quote_name},
     variables::Names,
@@ -37,7 +37,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 const HELP: &str = "\
 Formats, told by the content of the file:
-  `mcpServers`     Claude Desktop and Claude Code, Cursor, Windsurf, Gemini CLI
+  `mcpServers`     Claude Desktop and Claude Code (`projects` as well), Cursor, Windsurf, Gemini CLI
   `servers`        Visual Studio Code: `mcp.json`, or below `mcp` in `settings.json`
   `[mcp_servers]`  Codex: `config.toml`
 JSON may have comments and trailing commas.
@@ -45,10 +45,12 @@ JSON may have comments and trailing commas.
 Headers and environment variables become references to variables of the gateway's environment, and so
 does a URL that holds a secret; no value is printed. A comment above each entry names the variables to
 set; `--env-file` writes those whose values the client has. Values of environment variables that are no
-secrets, such as levels, numbers, paths and addresses without credentials, stay as they are.
+secrets, such as levels, numbers, paths and addresses without credentials, stay as they are. So does the
+default of a reference such as `${NAME:-none}`; one that may be a secret goes to `--env-file`.
 
 An entry that cannot be used, such as one with HTTP+SSE or with a secret among the arguments of its
-program, is left out; a comment says why and what to do. So is an entry whose slug `--config` declares.
+program, is left out; a comment says why and what to do. So is an entry whose slug `--config` declares. A
+member of the list that is no server, such as a comment, is named by a warning.
 
 Entries that run code from their arguments, such as `sh -c`, or set variables that decide what code
 programs run, such as `LD_PRELOAD` and `PATH`, are written with a warning, which also goes to standard error.
@@ -81,12 +83,18 @@ impl Import {
             let declared = Config::load(self.config.as_deref())?.providers;
             taken.declared = declared.into_iter().map(|provider| provider.slug).collect();
         }
-        let entries = document::entries(&self.read()?)?;
+        let Entries { servers: entries, others } = document::entries(&self.read()?)?;
         let judge =
             Judge { detectors: Detectors::new()?, outbound: Outbound::new(Arc::new(SystemRandom)) };
         let mut left_out = 0_usize;
         let mut secrets = BTreeMap::new();
         let mut written = String::new();
+        for other in &others {
+            let other = quote_name(other);
+            let text = format!("{other} is no server: it is not described by an object");
+            Output::new(false).warn(&text);
+            written.extend(["\n# ", &text, ".\n"]);
+        }
         for entry in &entries {
             match judge.import(entry, &mut taken) {
                 Ok(ImportEntry::New(mut imported)) => {

@@ -3,24 +3,30 @@
 mod test;
 
 use clap::{Args, Subcommand};
-use portcullis_app::{Fallback, ProviderState};
+use portcullis_app::{Awaited, Fallback, ProviderState};
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, client_config};
-use crate::boot::{Node, Standing};
+use super::{Failure, Installation, client_config, output::Output, remote::RemoteGateway};
+use crate::{
+    boot::{Node, Standing},
+    config::Config,
+};
 
 /// Sentence where there is nothing to connect.
 pub(super) const NO_PROVIDER: &str = "nothing to connect: the configuration has no `[[providers]]`";
 
+/// State of a provider whose program was not started, because its tools are known.
+const KNOWN: &str = "known";
+
 /// Commands about providers.
 #[derive(Subcommand)]
 pub(super) enum Providers {
-    /// Connect every provider once and say what came of it
+    /// List the providers with their states and what those wait for that nobody connected
+    ///
+    /// With `--url`, the gateway there is asked. Otherwise providers are asked from here, but for programs whose
+    /// tools are known from a gateway that ran.
     #[command(after_help = "Example: portcullis provider list --json")]
-    List {
-        #[command(flatten)]
-        installation: Installation,
-    },
+    List(List),
     Test(test::Test),
     /// Register the gateway with the authorization server of a provider
     #[command(
@@ -29,6 +35,15 @@ pub(super) enum Providers {
                       connected before have to be made anew."
     )]
     Register(Register),
+}
+
+#[derive(Args)]
+pub(super) struct List {
+    #[command(flatten)]
+    installation: Installation,
+    /// Start the programs of providers although their tools are known from a gateway that ran
+    #[arg(long)]
+    start: bool,
 }
 
 #[derive(Args)]
@@ -46,23 +61,79 @@ pub(super) struct Register {
 impl Providers {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { installation } => {
-                let config = installation.config()?;
-                let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
-                let patience = config.server.command_patience();
-                node.app.nodes.connect_providers(patience, &[]).await;
-                let states = node.app.providers.provider_states().await;
-                node.store.close().await;
-                if states.is_empty() {
-                    installation.output().note(NO_PROVIDER);
-                }
-                let records: Vec<Value> = states.iter().map(record).collect();
-                installation.output().table(&records, &["slug", "status", "tools", "last_error"])
-            }
+            Self::List(list) => list.run().await,
             Self::Test(test) => test.run().await,
             Self::Register(register) => register.run().await,
         }
     }
+}
+
+impl List {
+    async fn run(self) -> Result<(), Failure> {
+        let records = match self.installation.gateway(None).await? {
+            Some(_) if self.start => {
+                return Err("leave out `--start`: it is about programs of this machine".into());
+            }
+            Some(gateway) => listed_there(&gateway).await?,
+            None => self.listed_here().await?,
+        };
+        let columns = ["slug", "status", "tools", "waits_for", "last_error"];
+        self.installation.output().table(&records, &columns)
+    }
+
+    async fn listed_here(&self) -> Result<Vec<Value>, Failure> {
+        let config = self.installation.config()?;
+        let output = self.installation.output();
+        let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
+        let recalled = reach(&node, &config, self.start, output).await?;
+        let states = node.app.providers.provider_states().await?;
+        node.store.close().await;
+        if states.is_empty() {
+            output.note(NO_PROVIDER);
+        }
+        Ok(states.iter().map(|state| record(state, &recalled)).collect())
+    }
+}
+
+/// Connections that the gateway shows to the token, and the providers that nobody connected.
+async fn listed_there(gateway: &RemoteGateway) -> Result<Vec<Value>, Failure> {
+    let connections = gateway.list("/v1/providers", &[]).await?;
+    let waiting = gateway.list("/v1/providers/waiting", &[]).await?;
+    let connections = connections.iter().map(|it| {
+        json!({
+            "slug": it.get("slug"), "status": it.get("status"), "tools": it.get("tools"),
+            "waits_for": null, "last_error": it.get("last_error"),
+        })
+    });
+    let waiting = waiting.iter().map(|it| {
+        json!({
+            "slug": it.get("slug"), "status": "pending", "tools": 0,
+            "waits_for": it.get("waits_for"), "last_error": null,
+        })
+    });
+    Ok(connections.chain(waiting).collect())
+}
+
+/// Reaches the providers. Gives those whose tools are known, and whose programs were left alone.
+pub(super) async fn reach(
+    node: &Node,
+    config: &Config,
+    start: bool,
+    output: Output,
+) -> Result<Vec<String>, Failure> {
+    let patience = config.server.command_patience();
+    let missing = config.providers.iter().filter(|it| it.missing_program().is_some());
+    let missing: Vec<&str> = missing.map(|it| it.slug.as_str()).collect();
+    let nodes = &node.app.nodes;
+    let recalled = if start { Vec::new() } else { nodes.recall_programs(&missing).await? };
+    if recalled.len() < config.providers.len() {
+        output.note(&format!(
+            "asking the providers, for at most {} s (`server.provider_patience_seconds`)",
+            patience.as_secs()
+        ));
+    }
+    nodes.connect_providers(patience, &recalled).await;
+    Ok(recalled)
 }
 
 impl Register {
@@ -81,9 +152,14 @@ impl Register {
     }
 }
 
-fn record(state: &ProviderState) -> Value {
+/// State of a provider in a word; `recalled` are those whose programs were left alone.
+pub(super) fn status_of(state: &ProviderState, recalled: &[String]) -> &'static str {
+    if recalled.contains(&state.slug) { KNOWN } else { state.status.as_str() }
+}
+
+fn record(state: &ProviderState, recalled: &[String]) -> Value {
     json!({
-        "slug": state.slug, "status": state.status.as_str(), "tools": state.tools,
-        "last_error": state.last_error,
+        "slug": state.slug, "status": status_of(state, recalled), "tools": state.tools,
+        "waits_for": state.waits_for.map(Awaited::as_str), "last_error": state.last_error,
     })
 }

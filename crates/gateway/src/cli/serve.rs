@@ -56,6 +56,8 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         boot::detach(telemetry::serve_metrics(listen, handle)?);
     }
     boot::claim(config)?;
+    // Before they are loaded: what changes meanwhile is loaded again. What cannot be read is told below.
+    let sources = config.dlp.sources().unwrap_or_default();
     let node = Node::assemble(config, fallback, Standing::Serving).await?;
     let durability = node.store.durability().await?;
     if durability.row_security == Some(false) {
@@ -90,8 +92,11 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
         let folder = config.policy_folder();
         tracing::warn!("no active policy in {}: every call is denied", folder.display());
     }
+    if let Some(told) = config.mcp.told_of_many(node.app.providers.count_tools()) {
+        tracing::info!("{told}");
+    }
     crate::policy_watch::watch(config, &node)?;
-    crate::dlp_watch::watch(config, &node)?;
+    crate::dlp_watch::watch(config, &node, sources)?;
     boot::log_keys::watch(config, &node);
     Ok((node, bound))
 }

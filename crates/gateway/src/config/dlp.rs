@@ -9,9 +9,12 @@ use std::{
 };
 
 use portcullis_app::{self as app, WhenUnavailable};
-use portcullis_core::dlp::{
-    Actions, Allow, Category, Custom, DetectorSettings, Engine, Floor, Gitleaks, Limits, Mask,
-    Settings,
+use portcullis_core::{
+    dlp::{
+        Actions, Allow, Category, Custom, DetectorSettings, Engine, Floor, Gitleaks, Limits, Mask,
+        Settings,
+    },
+    json,
 };
 use portcullis_upstream as upstream;
 use serde::Deserialize;
@@ -99,6 +102,14 @@ impl Dlp {
         &self.gitleaks
     }
 
+    /// Digests of the rule files and of the secret of the detector outside: what `[dlp]` refers to.
+    pub(crate) fn sources(&self) -> Result<Vec<String>, String> {
+        let rules = self.gitleaks.iter().map(|file| Ok(json::sha256(&[text_of(file)?.as_bytes()])));
+        let token = self.external.as_ref().and_then(|external| external.token.as_ref());
+        let token = token.map(|token| Ok(json::sha256(&[token.read()?.expose().as_bytes()])));
+        rules.chain(token).collect()
+    }
+
     /// Bytes of text that are scanned at once.
     pub(crate) const fn max_bytes(&self) -> usize {
         self.limits.max_bytes
@@ -170,14 +181,18 @@ impl External {
 
 fn rules(file: &Path) -> Result<Gitleaks, String> {
     let name = file.display().to_string();
+    let rules: Gitleaks = toml::from_str(&text_of(file)?)
+        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
+    Ok(rules.named(name))
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    let name = file.display();
     let failed = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
     if fs::metadata(file).map_err(failed)?.len() > MAX_RULES {
         return Err(format!("`{name}` is larger than {MAX_RULES} bytes"));
     }
-    let text = fs::read_to_string(file).map_err(failed)?;
-    let rules: Gitleaks = toml::from_str(&text)
-        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
-    Ok(rules.named(name))
+    fs::read_to_string(file).map_err(failed)
 }
 
 #[cfg(test)]

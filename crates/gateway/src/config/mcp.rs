@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portcullis_core::oauth::{Origin, PublicUrl};
-use portcullis_faces::{Guard, ListForm, Listeners, McpSettings};
+use portcullis_faces::{Guard, ListForm, Listeners, MOST_LISTED, McpSettings};
 use serde::Deserialize;
 
 use super::{Server, address};
@@ -81,6 +81,22 @@ impl Mcp {
             )),
             None => Ok(()),
         }
+    }
+
+    /// What operators have to know of so many tools: `/mcp` lists others in their place.
+    pub(crate) fn told_of_many(&self, tools: usize) -> Option<String> {
+        let cliff = self.told_of_cliff().filter(|_| tools > MOST_LISTED)?;
+        Some(format!("{tools} tools: {cliff}"))
+    }
+
+    /// What becomes of the list at `/mcp` once there are many tools, if anything.
+    pub(crate) fn told_of_cliff(&self) -> Option<String> {
+        (self.tools == ToolsMode::Auto).then(|| {
+            format!(
+                "`/mcp` lists three tools to find the others with to whoever may use more than {MOST_LISTED}; \
+                 `[mcp] tools = \"list\"` lists all, and `/mcp/SLUG` those of one provider"
+            )
+        })
     }
 
     /// The settings of the face of a gateway that serves as `server` says.

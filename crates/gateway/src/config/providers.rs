@@ -151,7 +151,12 @@ impl Provider {
 
     /// Rejects a key that stands in the configuration itself.
     fn refuse_written_key(&self) -> Result<(), ConfigError> {
-        if !matches!(self.api_key, Some(SecretSource::Text(_))) {
+        let written = match &self.api_key {
+            None | Some(SecretSource::File { .. }) => false,
+            Some(SecretSource::Env { default, .. }) => default.is_some(),
+            Some(SecretSource::Text(_)) => true,
+        };
+        if !written {
             return Ok(());
         }
         Err(self.wrong(

@@ -9,15 +9,21 @@ use serde::Deserialize;
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub(super) enum SecretSource {
-    Env { env: String },
-    File { file: PathBuf },
+    Env {
+        env: String,
+        /// What stands in for the variable if it is not set.
+        default: Option<String>,
+    },
+    File {
+        file: PathBuf,
+    },
     Text(String),
 }
 
 impl std::fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Env { env } => write!(f, "env {env}"),
+            Self::Env { env, .. } => write!(f, "env {env}"),
             Self::File { file } => write!(f, "file {}", file.display()),
             Self::Text(_) => f.write_str("text …"),
         }
@@ -34,9 +40,11 @@ impl SecretSource {
 
     pub(super) fn read(&self) -> Result<Secret, String> {
         match self {
-            Self::Env { env } => env::var(env)
+            Self::Env { env, default } => env::var(env)
+                .ok()
+                .or_else(|| default.clone())
                 .map(Secret::new)
-                .map_err(|_| format!("the environment variable `{env}` is not set")),
+                .ok_or_else(|| format!("the environment variable `{env}` is not set")),
             Self::File { file } => fs::read_to_string(file)
                 .map(|text| Secret::new(text.trim_end().to_owned()))
                 .map_err(|error| format!("`{}` cannot be read: {error}", file.display())),

@@ -220,6 +220,10 @@ fn a_provider_that_cannot_be_connected_is_refused_with_what_to_change() {
         ("[providers.oauth]\nclient_id = \"x\"", "oauth2"),
         ("auth = \"api_key\"\napi_key = { env = \"PATH\" }\nowners = [\"me\"]", "org's"),
         ("auth = \"api_key\"\napi_key = \"hunter2\"", "{ env = \"NAME\" }"),
+        (
+            "auth = \"api_key\"\napi_key = { env = \"X\", default = \"hunter2\" }",
+            "{ env = \"NAME\" }",
+        ),
         ("owners = []", "owners"),
     ] {
         let text =

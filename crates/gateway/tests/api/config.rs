@@ -2,7 +2,7 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
-use portcullis_testkit::{Builder, Gateway};
+use portcullis_testkit::{Builder, Gateway, McpServer, tool};
 use reqwest::Certificate;
 use serde_json::{Value, json};
 
@@ -156,6 +156,28 @@ async fn variables_that_clients_and_orchestrators_set_break_no_command() {
     let listed = run(&gateway, &["org", "list"]).await;
 
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_are_told_when_mcp_lists_three_tools_in_the_place_of_many() {
+    let told = "41 tools: `/mcp` lists three tools to find the others with";
+    for (tools, mcp, tells) in [(41, "", true), (40, "", false), (41, "tools = \"list\"", false)] {
+        let listed = (0..tools).map(|number| tool(&format!("t{number}"))).collect();
+        let server = McpServer::start(listed).await;
+        let many = gateway().http("many", &server.url(), "protocol = \"legacy\"");
+        let many = many.config(&format!("[mcp]\n{mcp}")).start();
+
+        let checked = run(&many, &["check"]).await;
+        let settings = run(&many, &["client-config"]).await;
+        let of_one = run(&many, &["client-config", "--provider", "many"]).await;
+
+        let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert_eq!(checked.contains(told), tells, "{tools} {mcp}: {checked}");
+        assert_eq!(many.starting_log().contains(told), tells, "{}", many.starting_log());
+        let told = String::from_utf8_lossy(&settings.stderr).into_owned();
+        assert_eq!(told.contains("`/mcp` lists three tools"), mcp.is_empty(), "{told}");
+        assert!(of_one.stderr.is_empty());
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ mod log;
 mod looks;
 mod people;
 mod trying;
+mod waiting;
 mod workbench;
 
 use portcullis_testkit::{Gateway, Hostile, Script};

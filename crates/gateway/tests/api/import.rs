@@ -196,6 +196,37 @@ fn what_cannot_be_used_is_left_out_with_the_reason() {
 }
 
 #[test]
+fn servers_of_projects_and_defaults_are_taken_and_what_is_no_server_is_named() {
+    let gateway = gateway().prepare();
+    let settings = r#"{
+      "mcpServers": {"_comment": "ours: S3cr3tV4lu3XyZw9", "a": {"command": "x", "env": {
+        "K": "${A_KEY:-none}", "EMPTY": "${A_PIN:-}", "TOKEN": "${A_TOKEN:-S3cr3tV4lu3XyZw9}"
+      }}},
+      "projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}, "/q": {"mcpServers": {}}}
+    }"#;
+    let of_projects = r#"{"projects": {"/p": {"mcpServers": {"b": {"command": "y"}}}}}"#;
+
+    let (code, out, err) = import(&gateway, settings);
+    let (alone, one, _) = import(&gateway, of_projects);
+
+    assert_eq!((code, alone), (0, 0), "{out}{err}");
+    for written in [
+        "\"K\" = { env = \"A_KEY\", default = \"none\" }",
+        "\"EMPTY\" = { env = \"A_PIN\", default = \"\" }",
+        "\"TOKEN\" = { env = \"A_TOKEN\" }",
+        "# May be set: A_KEY for the variable \"K\" of the program.",
+        "# Set A_TOKEN: the variable \"TOKEN\" of the program, as in the client, which has a default there.",
+        "# Of the project \"/p\".",
+        "# \"_comment\" is no server",
+    ] {
+        assert!(out.contains(written), "{written}: {out}");
+    }
+    assert!(err.contains("warning: \"_comment\" is no server"), "{err}");
+    // What has a default need not be set.
+    assert_eq!((checked(&out).len(), checked(&one).len()), (2, 1), "{out}");
+}
+
+#[test]
 fn code_in_a_file_is_warned_of_by_server_and_by_name() {
     let gateway = gateway().prepare();
     let settings = r#"{"mcpServers": {

@@ -243,6 +243,8 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     assert!(!text.contains("0 passed"), "{text}");
     let starter = fs::read_to_string(desk.policies("starter.cedar")).unwrap();
     assert!(starter.contains("sample:create_note"), "{starter}");
+    assert!(starter.contains("  Mcp::Action::\"sample:list_items\""), "{starter}");
+    assert!(!starter.contains("resource.read_only"), "a hint permits nothing: {starter}");
     desk.says("init", 1, "exists").await;
     desk.says("list", 0, "sample-no-destruction-by-services").await;
 }
@@ -301,6 +303,8 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     fs::write(&file, POLICIES).unwrap();
     assert_printed(&run(&gateway, &["check"]).await, 0, "sample: known, ");
     assert_printed(&run(&gateway, &["check", "--start"]).await, 1, "exit code 3");
+    assert_printed(&run(&gateway, &["provider", "list"]).await, 0, "known");
+    assert_printed(&run(&gateway, &["provider", "list", "--start"]).await, 0, "exit code 3");
     let ask = ["policy", "validate", "--ask"];
     assert_printed(&run(&gateway, &ask).await, 0, "its tools are not known here");
 }

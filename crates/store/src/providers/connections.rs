@@ -98,6 +98,13 @@ impl Store {
         Ok(self.readable(rows))
     }
 
+    /// The slugs of which anybody in the installation has a connection. One that was only begun is none.
+    #[boxed]
+    pub async fn connected_slugs(&self) -> Result<BTreeSet<String>, StoreError> {
+        let slugs: Vec<String> = read!(self, installation, |conn| all!(conn, scalar CONNECTED));
+        Ok(slugs.into_iter().collect())
+    }
+
     /// The sealed credentials of a connection of the org.
     #[boxed]
     pub async fn credential_of(
@@ -280,6 +287,9 @@ SELECT * FROM providers
 WHERE org_id = $1 AND removed_at IS NULL AND ($2 = 1 OR owner = $3 OR owner = $4)
     AND (slug > $5 OR (slug = $5 AND id > $6))
 ORDER BY slug, id LIMIT $7";
+
+const CONNECTED: &str =
+    "SELECT DISTINCT slug FROM providers WHERE removed_at IS NULL AND status <> 'pending'";
 
 const OF_OWNERS_SQLITE: &str = "
 SELECT providers.* FROM json_each($1) AS owners

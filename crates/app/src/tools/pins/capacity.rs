@@ -37,7 +37,7 @@ pub(super) fn make(
     let most = provider.declared.max_pins;
     match declared.pinning {
         Pinning::Off => return FittedList { listed, surplus: 0, forgotten: Vec::new() },
-        Pinning::On | Pinning::Review => {}
+        Pinning::On | Pinning::ReviewAdditions | Pinning::Review => {}
     }
     let id = |definition: &ToolDefinition| ToolId::new(&declared.slug, &definition.name);
     let there: BTreeSet<ToolId> = listed.iter().map(id).collect();

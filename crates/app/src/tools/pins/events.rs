@@ -101,7 +101,7 @@ impl Tools {
     ) {
         let slug = provider.declared.slug.as_str();
         for it in &all {
-            tracing::warn!(tool = %it.tool, version = it.new, "the tool changed; see `portcullis tool diff`");
+            tracing::warn!(tool = %it.tool, version = it.new, "a definition waits to be accepted; see `portcullis tool diff`");
         }
         // What is not told now is told with a later look, if it still holds then.
         if all.is_empty() || !self.pins.may_tell(org, slug, self.base.clock.now()) {

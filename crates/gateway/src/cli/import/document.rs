@@ -3,6 +3,7 @@
 use portcullis_core::json::{self, Bounds};
 use serde_json::{Map, Value};
 
+use super::secrets::quote_name;
 use crate::cli::Failure;
 
 /// More than any client can use.
@@ -13,50 +14,78 @@ const PLACES: [&[&str]; 5] =
     [&["mcpServers"], &["servers"], &["mcp", "servers"], &["mcp", "mcpServers"], &["mcp_servers"]];
 
 /// A server in the settings of a client.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) members: Map<String, Value>,
+    /// The path of the project that it belongs to.
+    pub(super) project: Option<String>,
 }
 
-/// The servers in a file, each once. Rejects what is neither JSON nor TOML, duplicate members and a
-/// file without servers, and quotes nothing of the file but names.
-pub(super) fn entries(bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
+/// The lists of servers in a file.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    /// The servers, each once.
+    pub(super) servers: Vec<Entry>,
+    /// Names of members that are no servers, such as comments.
+    pub(super) others: Vec<String>,
+}
+
+/// The servers in a file. Rejects what is neither JSON nor TOML, duplicate members and a file without
+/// servers, and quotes nothing of the file but names.
+pub(super) fn entries(bytes: &[u8]) -> Result<Entries, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| "the file is not UTF-8 text")?;
     let text = text.trim_start_matches('\u{feff}');
     let value = if text.trim_start().starts_with(['{', '/']) { json(text)? } else { toml(text)? };
-    let mut entries = Vec::new();
-    let mut found = false;
-    for place in PLACES {
-        let place = place.iter().try_fold(&value, |value, name| value.get(name));
-        let Some(servers) = place.and_then(Value::as_object) else { continue };
-        found = true;
-        for (name, entry) in servers {
-            let Value::Object(members) = entry else {
-                return Err(format!(
-                    "the server {} is not described by an object",
-                    super::secrets::quote_name(name)
-                )
-                .into());
-            };
-            let entry = Entry { name: name.clone(), members: members.clone() };
-            if !entries.contains(&entry) {
-                entries.push(entry);
-            }
-            if entries.len() > MAX_ENTRIES {
+    let lists = lists(&value);
+    if lists.is_empty() {
+        return Err("there are no servers in this file: it has none of `mcpServers`, `servers`, \
+                    `mcp.servers`, `[mcp_servers]` and `projects` with `mcpServers`"
+            .into());
+    }
+    let mut entries = Entries::default();
+    for (project, list) in lists {
+        for (name, entry) in list {
+            entries.add(project, name, entry);
+            if entries.servers.len() + entries.others.len() > MAX_ENTRIES {
                 return Err(format!("the file lists more than {MAX_ENTRIES} servers").into());
             }
         }
     }
-    if !found {
-        return Err("there are no servers in this file: it has none of `mcpServers`, `servers`, \
-                    `mcp.servers` and `[mcp_servers]`"
-            .into());
+    match (entries.servers.is_empty(), entries.others.first()) {
+        (true, Some(other)) => {
+            let other = quote_name(other);
+            Err(format!("the server {other} is not described by an object, and there is no other")
+                .into())
+        }
+        (true, None) => Err("the list of servers in this file is empty".into()),
+        (false, _) => Ok(entries),
     }
-    if entries.is_empty() {
-        return Err("the list of servers in this file is empty".into());
+}
+
+/// Lists of servers in a file, each with the project that it belongs to, if that is one.
+fn lists(value: &Value) -> Vec<(Option<&str>, &Map<String, Value>)> {
+    let places = PLACES.iter().filter_map(|place| {
+        let list = place.iter().try_fold(value, |value, name| value.get(name))?;
+        Some((None, list.as_object()?))
+    });
+    let projects = value.get("projects").and_then(Value::as_object).into_iter().flatten();
+    let of_projects = projects.filter_map(|(path, project)| {
+        Some((Some(path.as_str()), project.get("mcpServers")?.as_object()?))
+    });
+    places.chain(of_projects).collect()
+}
+
+impl Entries {
+    fn add(&mut self, project: Option<&str>, name: &str, entry: &Value) {
+        let Value::Object(members) = entry else { return self.others.push(name.to_owned()) };
+        let is_same = |it: &Entry| it.name == name && it.members == *members;
+        if !self.servers.iter().any(is_same) {
+            let project = project.map(str::to_owned);
+            let entry = Entry { name: name.to_owned(), members: members.clone(), project };
+            self.servers.push(entry);
+        }
     }
-    Ok(entries)
 }
 
 fn json(text: &str) -> Result<Value, Failure> {
@@ -148,8 +177,8 @@ mod tests {
 
         let found = entries(text.as_bytes()).unwrap();
 
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].members["url"], "https://x/*y*/,]");
+        assert_eq!(found.servers.len(), 1);
+        assert_eq!(found.servers[0].members["url"], "https://x/*y*/,]");
     }
 
     #[test]
@@ -159,9 +188,13 @@ mod tests {
 
         let twice = format!("{{\"mcpServers\": {server}, \"servers\": {server}}}");
         let two = format!("{{\"mcpServers\": {server}, \"servers\": {other}}}");
+        let projects = format!(
+            "{{\"projects\": {{\"/p\": {{\"mcpServers\": {server}}}, \"/q\": {{\"mcpServers\": {server}}}}}}}"
+        );
 
-        assert_eq!(entries(twice.as_bytes()).unwrap().len(), 1);
-        assert_eq!(entries(two.as_bytes()).unwrap().len(), 2);
+        for (text, servers) in [(twice, 1), (two, 2), (projects, 1)] {
+            assert_eq!(entries(text.as_bytes()).unwrap().servers.len(), servers, "{text}");
+        }
     }
 
     #[test]

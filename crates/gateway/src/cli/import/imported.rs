@@ -47,6 +47,13 @@ impl<'a> Imported<'a> {
         reference
     }
 
+    /// A reference to the variable that a value names, with the default that is taken if that is not set.
+    pub(super) fn refer_or(&mut self, value: &str, default: &str, what: &str) -> String {
+        let variable = self.names.variable(&self.slug, "", value, what);
+        self.note(format!("May be set: {} for {what}.", variable.name));
+        format!("{{ env = {}, default = {} }}", quoted(&variable.name), quoted(default))
+    }
+
     /// Takes the variables whose values the client has: the operator need not set them.
     pub(super) fn take_values(&mut self) -> BTreeMap<String, Secret> {
         let known = self.variables.extract_if(.., |variable| variable.value.is_some());

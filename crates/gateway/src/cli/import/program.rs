@@ -6,6 +6,7 @@ use super::{
     members::{Members, SSE},
     risks,
     secrets::{Detectors, is_expanded, is_secret_name, quote_name, quoted},
+    variables::default_of,
 };
 
 /// A program as a client starts it.
@@ -134,14 +135,12 @@ impl Program {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err("its `env` has a name that no variable can have".to_owned());
             }
-            let value = if detectors.is_plain(name, value) {
-                quoted(value)
-            } else {
-                imported.refer(
-                    name,
-                    value,
-                    &format!("the variable {} of the program", quote_name(name)),
-                )
+            let what = format!("the variable {} of the program", quote_name(name));
+            let default = default_of(value).filter(|it| detectors.is_plain_default(name, it));
+            let value = match default {
+                Some(default) => imported.refer_or(value, default, &what),
+                None if detectors.is_plain(name, value) => quoted(value),
+                None => imported.refer(name, value, &what),
             };
             env.push(format!("{} = {value}", quoted(name)));
         }

@@ -48,6 +48,9 @@ pub(super) fn import<'a>(
         members.left.remove(idle);
     }
     let mut imported = Imported::begin(slug, &entry.name, names);
+    if let Some(project) = &entry.project {
+        imported.note(format!("Of the project {}.", quote_name(project)));
+    }
     match members.kind()? {
         ImportedTransport::Program => {
             let program = program::Program::read(&mut members)?;

@@ -125,6 +125,14 @@ impl Detectors {
             || (is_setting(name) && is_word(value));
         kind && !is_secret_name(name) && !is_expanded(value) && !self.suspect(value)
     }
+
+    /// True if what stands in for a variable that is not set can be printed. A word such as `none` says
+    /// nothing of a secret.
+    pub(super) fn is_plain_default(&self, name: &str, default: &str) -> bool {
+        default.is_empty()
+            || PLAIN.contains(&default.to_ascii_lowercase().as_str())
+            || self.is_plain(name, default)
+    }
 }
 
 fn is_number(value: &str) -> bool {

@@ -24,10 +24,13 @@ impl Names {
     /// has set it needs to do nothing.
     pub(super) fn variable(&mut self, slug: &str, part: &str, value: &str, what: &str) -> Variable {
         match Reference::parse(value) {
-            Some(Reference::Environment(name)) => {
+            Some(Reference::Environment(name, default)) => {
                 self.0.insert(name.to_owned(), Secret::new(value.to_owned()));
-                let holds = format!("{what}, as in the client");
-                Variable { name: name.to_owned(), holds, value: None }
+                let default = default.filter(|it| !is_expanded(it) && !it.contains('\0'));
+                let known = if default.is_some() { ", which has a default there" } else { "" };
+                let holds = format!("{what}, as in the client{known}");
+                let value = default.map(|default| Secret::new(default.to_owned()));
+                Variable { name: name.to_owned(), holds, value }
             }
             Some(Reference::Asked(input)) => {
                 let holds = format!("{what}, for which the client asks as {}", quote_name(input));
@@ -72,8 +75,8 @@ fn upper(name: &str) -> String {
 
 /// Reference that a client puts in the place of a whole value.
 enum Reference<'a> {
-    /// A variable of its environment.
-    Environment(&'a str),
+    /// A variable of its environment, and what is taken if that is not set.
+    Environment(&'a str, Option<&'a str>),
     /// Question to the person.
     Asked(&'a str),
 }
@@ -89,8 +92,19 @@ impl<'a> Reference<'a> {
             return (!id.contains(['$', '}'])).then_some(Self::Asked(id));
         }
         let inner = inner.strip_prefix("env:").unwrap_or(inner);
-        let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
-        is_usable_variable(name).then_some(Self::Environment(name))
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        is_usable_variable(name).then_some(Self::Environment(name, default))
+    }
+}
+
+/// What a client takes in the place of a variable that is not set, if a value is such a reference.
+pub(super) fn default_of(value: &str) -> Option<&str> {
+    match Reference::parse(value)? {
+        Reference::Environment(_, default) => default,
+        Reference::Asked(_) => None,
     }
 }
 
@@ -148,6 +162,8 @@ mod tests {
         for (value, known) in [
             ("hunter2", Some("hunter2")),
             ("${TOKEN}", None),
+            ("${TOKEN:-hunter2}", Some("hunter2")),
+            ("${TOKEN:-${OTHER}}", None),
             ("${input:token}", None),
             ("a${B}", None),
             ("a\0b", None),

@@ -158,6 +158,43 @@ fn hints(tool: &Tool) -> &'static str {
     }
 }
 
+fn only_reads(tool: &Tool) -> bool {
+    tool.definition.hint("readOnlyHint") == Some(true)
+}
+
+/// Permits of the tools that only read, by name: what their server adds later is permitted by nobody.
+fn reading(slug: &str, tools: &[&Tool]) -> String {
+    let reads: Vec<&Tool> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
+    if reads.is_empty() {
+        return "\n// No tool here says that it only reads, so nothing is permitted yet.\n"
+            .to_owned();
+    }
+    let named = |margin: &str| {
+        let names = reads.iter().map(|tool| format!("{margin}  Mcp::Action::\"{}\"", tool.id));
+        names.collect::<Vec<_>>().join(",\n")
+    };
+    let (members, services) = (named(""), named("// "));
+    format!(
+        r#"
+@id("{slug}-read")
+@title("Members may use what only reads at {slug}")
+@description("What only reads is what the server says of its tools. A tool that it adds later is not among them.")
+permit (principal in Mcp::Role::"member", action in [
+{members}
+], resource);
+
+// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of them
+// read, or name one: `principal == Mcp::Service::"sa_…"` (`portcullis principal list` has the ids).
+//
+// @id("{slug}-services-read")
+// @title("Service accounts may use what only reads at {slug}")
+// permit (principal is Mcp::Service, action in [
+{services}
+// ], resource);
+"#
+    )
+}
+
 fn policies(head: String, providers: &ByProvider<'_>) -> String {
     let mut text = head;
     for (slug, tools) in providers {
@@ -165,23 +202,10 @@ fn policies(head: String, providers: &ByProvider<'_>) -> String {
         for tool in tools {
             let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
         }
+        text.push_str(&reading(slug, tools));
         let _ = write!(
             text,
             r#"
-@id("{slug}-read")
-@title("Members may use what only reads at {slug}")
-@description("What only reads is what the server says of its tools.")
-permit (principal in Mcp::Role::"member", action in Mcp::Action::"{slug}:*", resource)
-when {{ resource.read_only }};
-
-// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of them
-// read, or name one: `principal == Mcp::Service::"sa_…"` (`portcullis principal list` has the ids).
-//
-// @id("{slug}-services-read")
-// @title("Service accounts may use what only reads at {slug}")
-// permit (principal is Mcp::Service, action in Mcp::Action::"{slug}:*", resource)
-// when {{ resource.read_only }};
-
 // Shadow: counted and reported, never in the way. Look at `would_flip` in its record and at
 // `governance.shadow` of the events, then make it `active`.
 @id("{slug}-no-destruction-by-services")
@@ -208,8 +232,7 @@ fn cases(head: String, providers: &ByProvider<'_>) -> String {
     let nothing = Document::of(&serde_json::json!({}));
     let tools = providers.values().flatten();
     for tool in tools.filter(|tool| tool.violations(nothing.root()).is_empty()) {
-        let reads = tool.definition.hint("readOnlyHint") == Some(true);
-        let (said, decision, policy) = if reads {
+        let (said, decision, policy) = if only_reads(tool) {
             ("may", "allow", format!("{}-read", tool.id.provider()))
         } else {
             ("may not yet", "deny", DEFAULT_DENY.to_owned())

@@ -24,7 +24,7 @@ use crate::boot::{Node, Standing, SystemClock, SystemRandom};
 /// Variable with the token that a call is made with.
 const TOKEN: &str = "PORTCULLIS_TOKEN";
 
-/// Reach a provider as the gateway would, list its tools, and call one that only reads
+/// Reach a provider as the gateway would and list its tools
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  portcullis provider test github\n  PORTCULLIS_TOKEN=svc_live_… portcullis provider \

@@ -8,8 +8,10 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::config) enum Pin {
-    #[default]
     On,
+    #[default]
+    #[serde(rename = "review-additions")]
+    ReviewAdditions,
     Review,
     Off,
 }
@@ -18,6 +20,7 @@ impl From<Pin> for Pinning {
     fn from(pin: Pin) -> Self {
         match pin {
             Pin::On => Self::On,
+            Pin::ReviewAdditions => Self::ReviewAdditions,
             Pin::Review => Self::Review,
             Pin::Off => Self::Off,
         }

@@ -115,7 +115,9 @@ async fn a_call_goes_on_when_its_connection_is_made() {
     let upstream = Hostile::start(Vec::new()).await;
     let site = Site { gateway, upstream, org };
     let browser = site.browser("Ada", "admin").await;
-    let token = hidden(&browser.open("/console/providers").await, "form_token");
+    let unconnected = browser.open("/console/providers").await;
+    assert!(unconnected.text.contains("a person who authorizes it"), "{}", unconnected.text);
+    let token = hidden(&unconnected, "form_token");
     let connecting = async |more: &[(&str, &str)]| {
         let mut fields = vec![("form_token", &*token), ("slug", "saas"), ("owner", "me")];
         fields.extend(more);
@@ -135,6 +137,7 @@ async fn a_call_goes_on_when_its_connection_is_made() {
     let confirmed = connecting(&[("confirm", &hidden(&page, "confirm"))]).await;
     assert_eq!(confirmed.status, 303, "{}", confirmed.text);
     let list = browser.open("/console/providers").await;
+    assert!(!list.text.contains("Not connected yet"), "{}", list.text);
     let id = link_of_test(&list.text);
     let tested = browser.submit(&id, &[("form_token", &token)]).await;
     assert!(tested.text.contains("<strong>saas listed"), "{}", tested.text);

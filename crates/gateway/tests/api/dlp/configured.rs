@@ -24,6 +24,7 @@ const STAFF: &str = "[[dlp.custom]]\nname = \"staff_number\"\ncategory = \"natio
                      must_match = [\"EMP-123456\"]\nmust_not_match = [\"EMP-1\"]\n";
 
 const IN_FORCE: &str = "other DLP settings are in force";
+const SAME: &str = "the DLP settings in force are those of the configuration";
 
 async fn echoing(config: &str) -> Scene {
     scene_with(vec![tool("echo", Script::Echo)], "", |it| it.config(config)).await
@@ -79,7 +80,23 @@ async fn rule_files_are_loaded_and_a_hangup_loads_everything_again() {
     assert_eq!(findings(&event, "input"), [["gitleaks_acme_key", "/a", "block"]]);
 
     scene.gateway.hang_up();
+    let _ = scene.gateway.wait_for_log(SAME);
+    fs::write(scene.gateway.folder().join("rules.toml"), rule("acme-token")).unwrap();
     let _ = scene.gateway.wait_for_log(IN_FORCE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_need_a_restart_are_named_and_the_dlp_settings_stay() {
+    let scene = echoing("").await;
+    let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
+    let added = "[[providers]]\nslug = \"second\"\nurl = \"https://mcp.example/mcp\"\n";
+
+    let named =
+        replace_config(&scene, &format!("{before}\n{added}"), "changed and needs a restart: ");
+    let _ = scene.gateway.wait_for_log(SAME);
+    replace_config(&scene, &before, SAME);
+
+    assert_eq!(named.trim(), "providers.second");
 }
 
 #[tokio::test(flavor = "multi_thread")]

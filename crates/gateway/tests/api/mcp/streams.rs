@@ -14,7 +14,8 @@ use crate::{
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
     // Less than the time between two looks at the tools.
-    let gateway = gateway().config("[server]\ndrain_seconds = 1").http("up", &upstream.url(), "");
+    let gateway =
+        gateway().config("[server]\ndrain_seconds = 1").http("up", &upstream.url(), "pin = \"on\"");
     let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway);
     (gateway, upstream, who)
 }

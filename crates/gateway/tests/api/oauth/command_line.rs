@@ -307,7 +307,7 @@ async fn a_program_brings_its_token_and_refusals_are_told_with_their_request() {
         "key list",
         "migrate",
         "backup /tmp/x",
-        "provider list",
+        "provider register up",
         "audit erase --reason x --actor x",
     ] {
         let mut arguments = words(command);

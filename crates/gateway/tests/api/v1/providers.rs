@@ -1,4 +1,5 @@
-//! `GET /v1/providers`, `GET /v1/providers/{id}`: the connections a caller may use.
+//! `GET /v1/providers`, `GET /v1/providers/{id}`, `GET /v1/providers/waiting`: the connections a caller may use, and
+//! the providers that wait for one.
 
 use portcullis_testkit::{Answer, McpServer, tool};
 use reqwest::StatusCode;
@@ -91,6 +92,62 @@ async fn a_provider_of_one_org_does_not_exist_for_another() {
     let told = call.at("/error/message").to_string();
     assert_eq!(told.replace("private:a", "private:b"), unknown.at("/error/message").to_string());
     assert_eq!(gateway.invoke(&owner, "private:a", json!({"x": 1})).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
+    let server = McpServer::start(vec![tool("a")]).await;
+    let keyed = format!("{LEGACY}\nauth = \"api_key\"");
+    let other = format!("{keyed}\nowners = [\"org\"]");
+    let (gateway, who) = serve(
+        gateway().http("free", &server.url(), LEGACY).http("keyed", &server.url(), &keyed).http(
+            "other",
+            &server.url(),
+            &other,
+        ),
+    );
+    let waiting =
+        async |query: &str| gateway.get(&who, &format!("/v1/providers/waiting{query}")).await.ok();
+    // At the node, and over its API.
+    let listed = || {
+        let here = gateway.admin(&["provider", "list"]);
+        let mut there = gateway.command();
+        there.args(["provider", "list", "--json", "--url", gateway.url()]);
+        let there = there.env("PORTCULLIS_TOKEN", &who.token).output().unwrap();
+        let there: Value = serde_json::from_slice(&there.stdout).expect("JSON");
+        [here, there].map(|list| {
+            let all = list.as_array().unwrap().iter();
+            let mut states: Vec<String> = all
+                .map(|it| format!("{} {} {}", it["slug"], it["status"], it["waits_for"]))
+                .map(|state| state.replace('"', ""))
+                .collect();
+            states.sort_unstable();
+            states
+        })
+    };
+
+    let all = waiting("").await;
+    assert_eq!(members(&all, "slug"), ["keyed", "other"]);
+    let first = json!({
+        "slug": "keyed", "name": "keyed", "waits_for": "key", "for_me": true, "for_org": true,
+    });
+    assert_eq!(items(&all)[0], first);
+    assert_eq!(items(&all)[1]["for_me"], false);
+    let page = waiting("?limit=1").await;
+    let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
+    let rest = waiting(&format!("?limit=1&cursor={cursor}")).await;
+    assert_eq!((members(&page, "slug"), members(&rest, "slug")), (vec!["keyed"], vec!["other"]));
+    let states = ["free connected null", "keyed pending key", "other pending key"];
+    assert_eq!(listed(), [states, states]);
+    let checked = gateway.admin(&["check"]);
+    assert_eq!(checked["providers"][1]["waits_for"], "key");
+
+    let key = json!({"api_key": "the-key-0123456789"}).to_string();
+    gateway.post(&who, "/v1/providers/keyed/connect", &key).await.ok();
+
+    assert_eq!(members(&waiting("").await, "slug"), ["other"]);
+    let states = ["free connected null", "keyed connected null", "other pending key"];
+    assert_eq!(listed(), [states, states]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

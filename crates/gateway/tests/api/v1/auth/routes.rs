@@ -33,7 +33,7 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
     let scope = |method: &Method, path: &str| match (method.as_str(), path) {
         ("GET", "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out") => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
-        ("GET", "/v1/providers" | "/v1/providers/{id}") => Some("providers:read"),
+        ("GET", "/v1/providers" | "/v1/providers/waiting" | "/v1/providers/{id}") => Some("providers:read"),
         ("DELETE", "/v1/providers/{id}")
         | (
             "POST",
