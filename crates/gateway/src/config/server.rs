@@ -1,6 +1,6 @@
 //! `[server]` and `[log]`: where Portcullis listens and what it says.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{env, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use portcullis_core::{limits::UNAUTHENTICATED_PER_MINUTE, oauth::PublicUrl, token::CidrList};
 use serde::Deserialize;
@@ -44,6 +44,8 @@ pub(crate) struct Server {
     pub(crate) unauthenticated_idle_seconds: u64,
     /// Seconds a client may take to send the body of a request.
     pub(crate) body_timeout_seconds: u64,
+    /// Seconds that the port stays open at shutdown, so that balancers learn of it first.
+    pub(crate) drain_listen_seconds: Option<u64>,
     /// Seconds that calls in flight get to end at shutdown.
     pub(crate) drain_seconds: u64,
     /// Seconds that providers get to tell their tools, before the port is bound or a command goes on.
@@ -78,6 +80,7 @@ impl Default for Server {
             header_timeout_seconds: 15,
             unauthenticated_idle_seconds: 5,
             body_timeout_seconds: 30,
+            drain_listen_seconds: None,
             drain_seconds: 30,
             provider_patience_seconds: None,
         }
@@ -94,6 +97,12 @@ impl Server {
     /// started take a minute.
     pub(crate) fn command_patience(&self) -> Duration {
         Duration::from_secs(self.provider_patience_seconds.unwrap_or(60))
+    }
+
+    /// Time that the port stays open at shutdown: none for people at a terminal, who wait for it.
+    pub(crate) fn drain_listen(&self) -> Duration {
+        let of_service = || if env::var_os("NOTIFY_SOCKET").is_some() { 5 } else { 0 };
+        Duration::from_secs(self.drain_listen_seconds.unwrap_or_else(of_service))
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
