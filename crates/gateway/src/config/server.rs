@@ -5,6 +5,8 @@ use std::{env, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration
 use portcullis_core::{limits::UNAUTHENTICATED_PER_MINUTE, oauth::PublicUrl, token::CidrList};
 use serde::Deserialize;
 
+use super::times;
+
 /// `[server]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -39,16 +41,22 @@ pub(crate) struct Server {
     /// Calls on the way to their tools at once, judged or waiting to be; others are refused.
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) header_timeout_seconds: u64,
     /// The same until a caller has authenticated over the connection; TLS handshakes do not count.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) unauthenticated_idle_seconds: u64,
     /// Seconds a client may take to send the body of a request.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) body_timeout_seconds: u64,
     /// Seconds that the port stays open at shutdown, so that balancers learn of it first.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) drain_listen_seconds: Option<u64>,
     /// Seconds that calls in flight get to end at shutdown.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) drain_seconds: u64,
     /// Seconds that providers get to tell their tools, before the port is bound or a command goes on.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) provider_patience_seconds: Option<u64>,
 }
 
