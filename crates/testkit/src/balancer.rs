@@ -23,7 +23,7 @@ impl LoadBalancer {
 
     /// The same, but a request whose connection cannot be made fails.
     pub fn trying_once(nodes: &[SocketAddr]) -> Self {
-        Self::with("retries 0", nodes)
+        Self::with("retries 0\n    timeout check 2s", nodes)
     }
 
     fn with(retrying: &str, nodes: &[SocketAddr]) -> Self {

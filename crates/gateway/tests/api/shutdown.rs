@@ -68,6 +68,9 @@ async fn a_node_that_ends_says_so_first_and_takes_calls_for_a_while() {
     let address = gateway.url().split_once("://").unwrap().1.to_owned();
     let mut calls = slow_call(&gateway, &who, 2).await;
     let mut kept = connect(&gateway).await;
+    let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let over_http2 = || http2.get(format!("{}/healthz", gateway.url())).send();
+    assert_eq!(over_http2().await.unwrap().status(), 200);
 
     gateway.terminate();
     let unready = until_leaving(&gateway).await;
@@ -78,6 +81,7 @@ async fn a_node_that_ends_says_so_first_and_takes_calls_for_a_while() {
 
     assert_eq!(unready.at("/error/details/reason"), "shutdown");
     assert_eq!(called.status, 200, "{called:?}");
+    assert_eq!(over_http2().await.unwrap().status(), 200);
     let last = rest(&mut kept).await.to_lowercase();
     assert!(last.starts_with("http/1.1 200 ") && last.contains("connection: close"), "{last}");
     let answer = calls.join_next().await.unwrap().unwrap();
