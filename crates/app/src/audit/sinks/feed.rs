@@ -187,8 +187,8 @@ impl<'a> Feed<'a> {
     }
 
     /// Gives up an event that the receiver refused by itself again and again while it takes another:
-    /// a receiver that takes none is not asked for the right thing, which somebody can mend. Gives
-    /// how many events are given up.
+    /// a receiver that takes none is asked in a wrong way, which its operator mends. Gives the number
+    /// of events that are given up.
     async fn set_aside(
         &mut self,
         error: SinkError,
