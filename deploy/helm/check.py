@@ -59,6 +59,9 @@ def check(documents, values):
     secure = container["securityContext"]
     selector = workload["spec"]["selector"]["matchLabels"]
     labels = workload["spec"]["template"]["metadata"]["labels"]
+    drain_listen = int(env["PORTCULLIS_SERVER__DRAIN_LISTEN_SECONDS"]["value"])
+    configured = tomllib.loads(kinds["ConfigMap"][0]["data"]["portcullis.toml"])
+    drain = configured.get("server", {}).get("drain_seconds", 30)
     wanted = {
         "it runs as nobody": pod["securityContext"]["runAsNonRoot"] is True,
         "its root is read-only": secure["readOnlyRootFilesystem"] is True,
@@ -77,6 +80,8 @@ def check(documents, values):
         }
         == {"health"}
         and "PORTCULLIS_SERVER__HEALTH_LISTEN" in env,
+        "it takes calls until it is out of all lists": drain_listen >= 5,
+        "it gets the time to end": pod["terminationGracePeriodSeconds"] >= drain_listen + 2 * drain + 10,
         "the selector fits": selector.items() <= labels.items(),
         "services select the pods": all(
             it["spec"]["selector"] == selector for it in kinds["Service"]

@@ -21,8 +21,8 @@ use super::{
     )
 )]
 pub(crate) async fn show(State(gateway): State<Arc<Gateway>>) -> Response {
-    let draining = gateway.draining.load(Ordering::Acquire);
-    let is_ready = !draining && gateway.app.nodes.ready().await.is_ok();
+    let leaving = gateway.leaving.load(Ordering::Acquire);
+    let is_ready = !leaving && gateway.app.nodes.ready().await.is_ok();
     let url = gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     let mut text = text(url, is_ready);
     if gateway.app.logins.is_on() {

@@ -26,7 +26,7 @@ pub(super) async fn healthz() -> Outcome {
     Outcome::data(&Health { status: "ok", policies: None })
 }
 
-/// Says whether calls can be governed: the audit log writable, the store readable, not draining.
+/// Says whether calls can be governed: the audit log writable, the store readable, not shutting down.
 #[utoipa::path(
     get, path = "/readyz", tag = "health", operation_id = "get_readiness",
     responses(
@@ -35,7 +35,7 @@ pub(super) async fn healthz() -> Outcome {
     )
 )]
 pub(super) async fn readyz(State(gateway): State<Arc<Gateway>>) -> Outcome {
-    if gateway.draining.load(Ordering::Acquire) {
+    if gateway.leaving.load(Ordering::Acquire) {
         return Refusal::Unavailable { reason: Unavailable::Shutdown }.into();
     }
     match gateway.app.nodes.ready().await {

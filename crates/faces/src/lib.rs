@@ -66,6 +66,9 @@ pub struct Gateway {
     pub app: Arc<App>,
     pub cursors: Cursors,
     pub proxies: Proxies,
+    /// True from the wish to end on: `/readyz` says so, while calls are still served.
+    pub leaving: Arc<AtomicBool>,
+    /// True when no new connection is served any more.
     pub draining: AtomicBool,
     /// Time that a client has to send its body.
     pub body_time: Duration,

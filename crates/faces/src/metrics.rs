@@ -18,11 +18,33 @@ use super::Gateway;
 static FAMILY: Family = Family {
     name: "portcullis_http_request_seconds",
     help: "Time to answer",
-    label: "",
+    label: "class",
     bounds: &MOMENTS,
 };
 
-static TIMES: LazyLock<Arc<Times>> = LazyLock::new(|| Times::of(&FAMILY, ""));
+/// Classes of routes, beginning with those that are asked for most.
+const CLASSES: [&str; 10] =
+    ["invoke", "mcp", "api", "console", "assets", "oauth", "scim", "probe", "page", "none"];
+
+static TIMES: LazyLock<[(&str, Arc<Times>); CLASSES.len()]> =
+    LazyLock::new(|| CLASSES.map(|class| (class, Times::of(&FAMILY, class))));
+
+/// Class of a route template.
+fn class_of(path: Option<&str>) -> &'static str {
+    let Some(path) = path else { return "none" };
+    let mut segments = path.split('/').skip(1);
+    match (segments.next(), segments.next()) {
+        (Some("v1"), Some("mcps")) if path.ends_with("/invoke") => "invoke",
+        (Some("v1"), _) => "api",
+        (Some("mcp"), _) => "mcp",
+        (Some("console"), Some("assets")) => "assets",
+        (Some("console"), _) => "console",
+        (Some("oauth" | ".well-known"), _) => "oauth",
+        (Some("scim"), _) => "scim",
+        (Some("healthz" | "readyz"), _) => "probe",
+        (Some(_) | None, _) => "page",
+    }
+}
 
 /// The route of a request.
 pub(crate) struct Route {
@@ -72,6 +94,38 @@ impl Route {
             ("status", status.as_str().to_owned()),
         ];
         counter!("portcullis_http_requests_total", &labels).increment(1);
-        TIMES.count(origin.arrived, gateway.app.base.now());
+        let class = class_of(self.path());
+        if let Some((_, times)) = TIMES.iter().find(|(it, _)| *it == class) {
+            times.count(origin.arrived, gateway.app.base.now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_has_one_of_the_classes() {
+        for (path, class) in [
+            (Some("/v1/mcps/{id}/invoke"), "invoke"),
+            (Some("/v1/mcps/{id}"), "api"),
+            (Some("/mcp"), "mcp"),
+            (Some("/mcp/"), "mcp"),
+            (Some("/mcp/{slug}"), "mcp"),
+            (Some("/console"), "console"),
+            (Some("/console/tools/{id}"), "console"),
+            (Some("/console/assets/{name}"), "assets"),
+            (Some("/oauth/token"), "oauth"),
+            (Some("/.well-known/oauth-protected-resource/mcp/{slug}"), "oauth"),
+            (Some("/scim/v2/Users"), "scim"),
+            (Some("/readyz"), "probe"),
+            (Some("/"), "page"),
+            (Some("/login/link"), "page"),
+            (None, "none"),
+        ] {
+            assert_eq!(class_of(path), class, "{path:?}");
+            assert!(CLASSES.contains(&class), "{class}");
+        }
     }
 }

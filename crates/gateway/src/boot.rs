@@ -414,6 +414,7 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
     let cursors = Cursors::new(&derived(key, "cursor"))
         .map_err(|_| BootError::Other("the cursor key cannot be used".to_owned()))?;
     let proxies = Proxies::new(config.server.proxies().map_err(BootError::Other)?);
+    let leaving = Arc::default();
     let draining = std::sync::atomic::AtomicBool::new(false);
     let body_time = Duration::from_secs(config.server.body_timeout_seconds);
     let strangers = Strangers::default();
@@ -424,6 +425,7 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
         app,
         cursors,
         proxies,
+        leaving,
         draining,
         body_time,
         strangers,

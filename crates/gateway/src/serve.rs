@@ -28,7 +28,7 @@ use tokio_util::{
 
 use self::{
     accept::{Limits, Listening, accept},
-    http_connection::HttpConnection,
+    http_connection::{HttpConnection, Leaving},
 };
 use crate::{
     boot::Node,
@@ -129,7 +129,8 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(u32::from(u16::MAX))
 }
 
-/// Serves until `stop`, then drains: no new connections, calls in flight end, events are sealed.
+/// Serves until `stop` and as long after it as the port stays open, then drains: no new connections,
+/// calls in flight end, events are sealed.
 pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: CancellationToken) {
     let service = router(Arc::clone(&node.gateway));
     let jobs = CancellationToken::new();
@@ -143,7 +144,9 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         let router = health_router(Arc::clone(&node.gateway));
         AbortOnDropHandle::new(probes.spawn(plain(listener, router)))
     });
-    let http = HttpConnection::new(&config.server, service, gauge!("portcullis_connections"));
+    let leaving = Leaving { has_begun: Arc::clone(&node.gateway.leaving), begins: stop.clone() };
+    let open = gauge!("portcullis_connections");
+    let http = HttpConnection::new(&config.server, service, open, leaving);
     let lanes = Lanes::start();
     let connections = TaskTracker::new();
     if config.server.behind_tls_proxy && config.server.trusted_proxies.is_empty() {
@@ -153,7 +156,11 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
         );
     }
     let limits = Limits::of(&config.server, node.gateway.proxies.clone());
-    accept(&listening, &limits, &http, &lanes, &connections, &stop).await;
+    let closing = CancellationToken::new();
+    tokio::join!(
+        accept(&listening, &limits, &http, &lanes, &connections, &closing),
+        leave(&node, config.server.drain_listen(), &stop, &closing),
+    );
     drop(listening);
     node.gateway.draining.store(true, Ordering::Release);
     node.app.base.end_long_work();
@@ -177,6 +184,24 @@ pub(crate) async fn run(node: Node, bound: Bound, config: &Config, stop: Cancell
     node.store.close().await;
     // Last: connections to upstreams and databases may have been opened there.
     lanes.end().await;
+}
+
+/// Waits for `stop`, says on `/readyz` that the node ends, and closes the port when those who ask
+/// had time to learn of it.
+async fn leave(
+    node: &Node,
+    drain_listen: Duration,
+    stop: &CancellationToken,
+    closing: &CancellationToken,
+) {
+    stop.cancelled().await;
+    node.gateway.leaving.store(true, Ordering::Release);
+    if !drain_listen.is_zero() {
+        let seconds = drain_listen.as_secs();
+        tracing::info!("shutting down; calls are taken for {seconds} more seconds");
+        tokio::time::sleep(drain_listen).await;
+    }
+    closing.cancel();
 }
 
 /// Serves a plain router to a few clients that need not authenticate, such as a metrics scraper.

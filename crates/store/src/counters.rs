@@ -172,7 +172,7 @@ impl SharedCounters {
         Ok((Self { live, trouble, scripts, patience }, task))
     }
 
-    /// Returns true if there is a connection.
+    /// Returns true if there is a connection that writes go through.
     #[must_use]
     pub fn is_reachable(&self) -> bool {
         self.live.borrow().is_some()

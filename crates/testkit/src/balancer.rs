@@ -18,19 +18,28 @@ impl LoadBalancer {
     /// Balances between these nodes (host and port), by turns, as long as they say on `/readyz`
     /// that they are ready. A request whose connection could be made is sent once.
     pub fn start(nodes: &[SocketAddr]) -> Self {
+        Self::with("option redispatch\n    retries 2\n    retry-on conn-failure", nodes)
+    }
+
+    /// The same, but a request whose connection cannot be made fails.
+    pub fn trying_once(nodes: &[SocketAddr]) -> Self {
+        Self::with("retries 0\n    timeout check 2s", nodes)
+    }
+
+    fn with(retrying: &str, nodes: &[SocketAddr]) -> Self {
         let folder = tempfile::Builder::new().prefix("portcullis-haproxy-").tempdir();
         let folder = folder.expect("a folder");
         let address = free_address();
         let servers: Vec<String> = nodes
             .iter()
             .enumerate()
-            .map(|(n, node)| format!("    server node{n} {node} check inter 250ms fall 1 rise 1\n"))
+            .map(|(n, node)| format!("    server node{n} {node} check inter 200ms fall 1 rise 1\n"))
             .collect();
         let servers = servers.concat();
         let config = format!(
             "global\n    maxconn 2000\n\
              defaults\n    mode http\n    timeout connect 1s\n    timeout client 60s\n    \
-             timeout server 60s\n    option redispatch\n    retries 2\n    retry-on conn-failure\n\
+             timeout server 60s\n    {retrying}\n\
              frontend gateway\n    bind {address}\n    default_backend nodes\n\
              backend nodes\n    balance roundrobin\n    option httpchk GET /readyz\n{servers}"
         );

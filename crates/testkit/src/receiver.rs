@@ -27,8 +27,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     Takes,
+    /// The request is taken, and answered with this status and body.
+    Answers(u16, &'static str),
     /// The request is refused with this status, unread.
     Refuses(u16),
+    /// A request that holds this text is refused with this status; others are taken.
+    RefusesWith(u16, &'static str),
     /// The request is taken, but the connection ends before the answer.
     TakesAndHangsUp,
     /// There is never an answer, and nothing is taken.
@@ -108,10 +112,14 @@ impl Receiver {
 
 async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let mut manner = shared.manner.subscribe();
-    let now = *manner.borrow_and_update();
+    let now = match *manner.borrow_and_update() {
+        Manner::RefusesWith(status, text) if holds(&body, text) => Manner::Refuses(status),
+        Manner::RefusesWith(..) => Manner::Takes,
+        other => other,
+    };
     let shown = headers.get("authorization").and_then(|value| value.to_str().ok());
     shared.authorization.lock().expect("the headers").push(shown.unwrap_or_default().to_owned());
-    if matches!(now, Manner::Takes | Manner::TakesAndHangsUp) {
+    if matches!(now, Manner::Takes | Manner::Answers(..) | Manner::TakesAndHangsUp) {
         let request: Value = serde_json::from_slice(&body).expect("an OTLP request in JSON");
         let records = request.pointer("/resourceLogs/0/scopeLogs/0/logRecords");
         let spans = request.pointer("/resourceSpans/0/scopeSpans/0/spans");
@@ -120,12 +128,22 @@ async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: By
     }
     shared.asked.send_modify(|asked| *asked += 1);
     match now {
-        Manner::Takes => ([("content-type", "application/json")], "{}").into_response(),
-        Manner::Refuses(status) => StatusCode::from_u16(status).expect("a status").into_response(),
+        Manner::Takes | Manner::RefusesWith(..) => answer(200, "{}"),
+        Manner::Answers(status, body) => answer(status, body),
+        Manner::Refuses(status) => answer(status, ""),
         Manner::Hangs | Manner::TakesAndHangsUp => {
             // Until it is told to be otherwise; by then the client is gone.
             let _ = manner.changed().await;
             StatusCode::SERVICE_UNAVAILABLE.into_response()
         }
     }
+}
+
+fn answer(status: u16, body: &'static str) -> Response {
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, [("content-type", "application/json")], body).into_response()
+}
+
+fn holds(body: &[u8], text: &str) -> bool {
+    body.windows(text.len()).any(|window| window == text.as_bytes())
 }

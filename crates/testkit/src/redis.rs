@@ -1,6 +1,10 @@
 //! A Redis or Valkey server of one's own, which can die and come back.
 
-use std::{net::SocketAddr, process::Command};
+use std::{
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    process::Command,
+};
 
 use tempfile::TempDir;
 
@@ -44,6 +48,16 @@ impl RedisServer {
     /// Kills it at once (SIGKILL).
     pub fn kill(&mut self) {
         self.running = None;
+    }
+
+    /// Gives it a command. Panics unless it obeys.
+    pub fn tell(&self, command: &str) {
+        let mut stream = TcpStream::connect(self.address).expect("the server");
+        let commands = format!("AUTH {PASSWORD}\r\n{command}\r\nQUIT\r\n");
+        stream.write_all(commands.as_bytes()).expect("a connection");
+        let mut answers = String::new();
+        stream.read_to_string(&mut answers).expect("answers");
+        assert!(answers.lines().all(|answer| answer.starts_with("+OK")), "{command}: {answers}");
     }
 
     /// Its address.

@@ -70,6 +70,7 @@ impl Outbound {
         if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
             return Err(NoClientDocument::Unreachable);
         }
+        // The standard of these documents has every other status be an error, those of success too.
         if status != StatusCode::OK || answer.is_encoded() {
             return Err(absent());
         }

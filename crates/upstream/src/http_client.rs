@@ -157,6 +157,11 @@ impl Answer {
         self.0.status()
     }
 
+    /// Returns true if it is a success with a body; a 204 has none.
+    pub(crate) fn has_document(&self) -> bool {
+        self.status().is_success() && self.status() != StatusCode::NO_CONTENT
+    }
+
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.0.headers()
     }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::Method;
 use portcullis_core::{
     json::{self, Bounds},
     trust::{KeySet, KeySetError},
@@ -117,7 +117,7 @@ impl Outbound {
         let uri = endpoint.uri().map_err(FetchError::Client)?;
         let sent = client.send(Method::GET, uri, accepting(JSON), Vec::new());
         let answer = sent.await.map_err(|_| FetchError::Unreachable)?;
-        if answer.status() != StatusCode::OK {
+        if !answer.has_document() {
             return Err(FetchError::Status(answer.status().as_u16()));
         }
         if answer.is_encoded() {

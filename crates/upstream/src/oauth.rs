@@ -114,7 +114,7 @@ impl Outbound {
     async fn fetch(&self, endpoint: &Endpoint, headers: HeaderMap) -> Result<Value, OAuthError> {
         within(async {
             let answer = self.ask(Method::GET, endpoint, headers, Vec::new()).await?;
-            document(answer, &[StatusCode::OK]).await
+            document(answer).await
         })
         .await
     }
@@ -167,7 +167,8 @@ impl Outbound {
     ) -> Result<(), OAuthError> {
         within(async {
             let answer = self.post_form(endpoint, client, form).await?;
-            expect(answer, &[StatusCode::OK, StatusCode::NO_CONTENT]).map(|_| ())
+            let status = answer.status();
+            if status.is_success() { Ok(()) } else { Err(OAuthError::Status(status.as_u16())) }
         })
         .await
     }
@@ -181,7 +182,7 @@ impl Outbound {
         within(async {
             let body = metadata.to_string().into_bytes();
             let answer = self.ask(Method::POST, endpoint, sending(JSON, JSON), body).await?;
-            document(answer, &[StatusCode::CREATED, StatusCode::OK]).await
+            document(answer).await
         })
         .await
     }
@@ -252,14 +253,6 @@ async fn within<T>(work: impl Future<Output = Result<T, OAuthError>>) -> Result<
     timeout(OAUTH_TIMEOUT, work).await.unwrap_or(Err(OAuthError::Timeout))
 }
 
-fn expect(answer: Answer, statuses: &[StatusCode]) -> Result<Answer, OAuthError> {
-    if statuses.contains(&answer.status()) {
-        Ok(answer)
-    } else {
-        Err(OAuthError::Status(answer.status().as_u16()))
-    }
-}
-
 async fn read(answer: Answer) -> Result<Vec<u8>, OAuthError> {
     if answer.is_encoded() {
         return Err(OAuthError::Form);
@@ -270,9 +263,12 @@ async fn read(answer: Answer) -> Result<Vec<u8>, OAuthError> {
     })
 }
 
-/// The JSON object in an answer with one of these statuses.
-async fn document(answer: Answer, statuses: &[StatusCode]) -> Result<Value, OAuthError> {
-    let body = read(expect(answer, statuses)?).await?;
+/// The JSON object in an answer.
+async fn document(answer: Answer) -> Result<Value, OAuthError> {
+    if !answer.has_document() {
+        return Err(OAuthError::Status(answer.status().as_u16()));
+    }
+    let body = read(answer).await?;
     let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };
     json::parse(&body, bounds).ok().filter(Value::is_object).ok_or(OAuthError::Form)
 }

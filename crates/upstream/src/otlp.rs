@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode, Uri, header::RETRY_AFTER};
+use http::{HeaderMap, Method, Uri, header::RETRY_AFTER};
 use serde_json::Value;
 
 use crate::{
@@ -55,6 +55,13 @@ impl ReceiverError {
             Self::Refused { status, .. } => matches!(status, 429 | 502 | 503 | 504),
         }
     }
+
+    /// Returns true if the receiver refused what the batch holds. Other statuses speak of the
+    /// receiver, or of the address and credential that it is asked with.
+    #[must_use]
+    pub const fn is_about_content(self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
+    }
 }
 
 impl OtlpReceiver {
@@ -84,7 +91,7 @@ impl OtlpReceiver {
         }
         let sent = self.client.send(Method::POST, self.uri.clone(), headers, body);
         let answer = sent.await.map_err(|_| ReceiverError::Unreachable)?;
-        if answer.status() != StatusCode::OK {
+        if !answer.status().is_success() {
             let status = answer.status().as_u16();
             return Err(ReceiverError::Refused { status, pause: pause(answer.headers()) });
         }
@@ -119,6 +126,28 @@ fn rejected(answer: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_receiver_refuses_for_what_it_holds_is_told_from_a_wrong_address_or_credential() {
+        for (status, is_about_content) in [
+            (400, true),
+            (413, true),
+            (422, true),
+            (401, false),
+            (403, false),
+            (404, false),
+            (405, false),
+            (408, false),
+            (415, false),
+            (429, false),
+            (500, false),
+            (503, false),
+        ] {
+            let error = ReceiverError::Refused { status, pause: None };
+            assert_eq!(error.is_about_content(), is_about_content, "{status}");
+        }
+        assert!(!ReceiverError::Unreachable.is_about_content());
+    }
 
     #[test]
     fn what_a_receiver_could_not_use_is_counted() {

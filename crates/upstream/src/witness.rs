@@ -77,13 +77,13 @@ impl Witness {
         let sent = self.client.send(Method::POST, self.uri.clone(), headers, body.into_bytes());
         let answer = sent.await.map_err(|_| WitnessError::Unreachable)?;
         match answer.status() {
-            StatusCode::OK => Ok(Witnessing::Signed(text(answer).await?)),
             StatusCode::CONFLICT => {
                 let size = text(answer).await?;
                 let size = size.strip_suffix('\n').unwrap_or(&size);
                 size.parse().map(Witnessing::Knows).map_err(|_| WitnessError::Inconsistent)
             }
             StatusCode::UNPROCESSABLE_ENTITY => Err(WitnessError::Inconsistent),
+            _ if answer.has_document() => Ok(Witnessing::Signed(text(answer).await?)),
             other => Err(WitnessError::Refused(other.as_u16())),
         }
     }

@@ -75,6 +75,14 @@ impl SinkError {
             Self::Store(_) | Self::Stored(_) | Self::Write(_) => None,
         }
     }
+
+    /// True if the receiver refused what it was sent, and not the sender.
+    const fn is_about_content(&self) -> bool {
+        match self {
+            Self::Receiver(error) => error.is_about_content(),
+            Self::Store(_) | Self::Stored(_) | Self::Write(_) => false,
+        }
+    }
 }
 
 /// The way out, opened when something goes through it.

@@ -36,6 +36,7 @@ const SINK_LAG_SECONDS: &str = "portcullis_audit_sink_lag_seconds";
 const SINK_UP: &str = "portcullis_audit_sink_up";
 const SINK_DELIVERED: &str = "portcullis_audit_sink_delivered_total";
 const SINK_FAILURES: &str = "portcullis_audit_sink_failures_total";
+const SINK_REJECTED: &str = "portcullis_audit_sink_rejected_total";
 const NODES: &str = "portcullis_nodes";
 const POLICY_SETS: &str = "portcullis_nodes_policy_sets";
 const AUDIT_COMMITS: &str = "portcullis_audit_commits_total";
@@ -80,6 +81,7 @@ pub fn describe() {
     describe_gauge!(SINK_UP, "1 if a sink took events the last time, 0 if not");
     describe_counter!(SINK_DELIVERED, "Events a sink has taken");
     describe_counter!(SINK_FAILURES, "Batches a sink has not taken");
+    describe_counter!(SINK_REJECTED, "Events that a sink does not take and does not get again");
     describe_gauge!(NODES, Unit::Count, "Nodes that serve from the database, this one included");
     describe_gauge!(POLICY_SETS, "Different policy sets that these nodes decide by");
     describe_counter!(AUDIT_COMMITS, "Transactions of the audit writer");
@@ -233,9 +235,9 @@ pub(crate) fn sink_up(sink: &str, up: bool) {
     gauge!(SINK_UP, "sink" => sink.to_owned()).set(if up { 1.0 } else { 0.0 });
 }
 
-pub(crate) fn sink_delivered(sink: &str, events: usize) {
-    let events = u64::try_from(events).unwrap_or(u64::MAX);
+pub(crate) fn sink_delivered(sink: &str, events: u64, rejected: u64) {
     counter!(SINK_DELIVERED, "sink" => sink.to_owned()).increment(events);
+    counter!(SINK_REJECTED, "sink" => sink.to_owned()).increment(rejected);
 }
 
 pub(crate) fn sink_failed(sink: &str) {

@@ -130,7 +130,7 @@ impl Guest {
 
     async fn health(&self) -> Condition {
         let gateway = &self.gateway;
-        let trouble = if gateway.draining.load(Ordering::Acquire) {
+        let trouble = if gateway.leaving.load(Ordering::Acquire) {
             Some("The node is shutting down.".to_owned())
         } else {
             gateway.app.nodes.ready().await.err().map(|refusal| refusal.to_string())

@@ -17,7 +17,7 @@ use portcullis_core::{
 use portcullis_upstream::{Endpoint, Outbound, Witness, secret_printed_by};
 use serde::Deserialize;
 
-use super::{AuditRetention, CaptureMode, Exports, Sink};
+use super::{AuditRetention, CaptureMode, Exports, Sink, times};
 
 /// `[audit]`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -103,6 +103,7 @@ impl std::fmt::Display for KeySource {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Anchor {
     /// Interval between published checkpoints.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) every_seconds: u64,
     /// A file that is only appended to.
     pub(crate) file: Option<PathBuf>,

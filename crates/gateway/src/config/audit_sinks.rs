@@ -10,7 +10,12 @@ use portcullis_app::{ExportLimits, FileOutlet, Outlet, SinkSettings};
 use portcullis_upstream::{OtlpReceiver, Outbound};
 use serde::Deserialize;
 
-use super::{ConfigError, otlp::Receiver, secrets::SecretSource, times::Seconds};
+use super::{
+    ConfigError,
+    otlp::Receiver,
+    secrets::SecretSource,
+    times::{self, Seconds},
+};
 
 /// Characters of a name at most.
 const LONGEST_NAME: usize = 63;
@@ -90,6 +95,7 @@ pub(crate) struct Sink {
     /// The header that carries the token; `Authorization: Bearer` when absent.
     token_header: Option<String>,
     /// Seconds for a batch.
+    #[serde(default, deserialize_with = "times::whole")]
     timeout_seconds: Option<u64>,
 }
 

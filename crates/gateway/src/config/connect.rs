@@ -4,7 +4,7 @@ use portcullis_app::Connecting;
 use portcullis_core::oauth::Origin;
 use serde::Deserialize;
 
-use super::ConfigError;
+use super::{ConfigError, times::Seconds};
 
 /// `[connect]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -15,7 +15,7 @@ pub(crate) struct Connect {
     /// Requires the code that the browser was shown from the caller who began.
     confirmation: Confirmation,
     /// Seconds an attempt is good for.
-    attempt_seconds: i64,
+    attempt_seconds: Seconds,
     /// Name of the gateway on consent pages.
     client_name: String,
     /// Days after which connections are forgotten whose provider is not configured any more.
@@ -35,7 +35,7 @@ impl Default for Connect {
         Self {
             return_to: Vec::new(),
             confirmation: Confirmation::Required,
-            attempt_seconds: 600,
+            attempt_seconds: Seconds(600),
             client_name: "Portcullis".to_owned(),
             keep_missing_days: 7,
         }
@@ -51,7 +51,7 @@ impl Connect {
     /// As the app takes it. Rejects what is no origin.
     pub(crate) fn connecting(&self) -> Result<Connecting, ConfigError> {
         let wrong = |message: String| ConfigError::Wrong(message);
-        if !(5..=600).contains(&self.attempt_seconds) {
+        if !(5..=600).contains(&self.attempt_seconds.0) {
             return Err(wrong("`connect.attempt_seconds` has to be 5 to 600".to_owned()));
         }
         if !(0..=3650).contains(&self.keep_missing_days) {
@@ -67,7 +67,7 @@ impl Connect {
         });
         let origins: Result<Vec<_>, _> = origins.collect();
         let mut connecting =
-            Connecting::new(origins?, self.attempt_seconds, self.client_name.clone());
+            Connecting::new(origins?, self.attempt_seconds.0, self.client_name.clone());
         connecting.keep_missing_days = self.keep_missing_days;
         Ok(connecting)
     }

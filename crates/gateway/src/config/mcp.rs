@@ -6,7 +6,7 @@ use portcullis_core::oauth::{Origin, PublicUrl};
 use portcullis_faces::{Guard, ListForm, Listeners, MOST_LISTED, McpSettings};
 use serde::Deserialize;
 
-use super::{Server, address};
+use super::{Server, address, times};
 
 /// Longest instructions in bytes.
 const LONGEST: usize = 1024;
@@ -27,8 +27,10 @@ pub(crate) struct Mcp {
     /// Instructions for the models of clients; at most 1 KiB.
     pub(crate) instructions: Option<String>,
     /// Seconds for which a client may keep a list of tools, at most an hour.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) ttl_seconds: Option<u64>,
     /// Seconds for which a call is held whose caller opened the address of its approval, at most five minutes.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) approval_wait_seconds: Option<u64>,
     /// Names by which clients reach the gateway, besides `server.public_host` and that of
     /// `server.public_url`.

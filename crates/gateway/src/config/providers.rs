@@ -18,6 +18,7 @@ use super::{
     ConfigError, Connect,
     named::{NamedOrg, is_org},
     secrets::SecretSource,
+    times,
 };
 
 /// One `[[providers]]` entry. Either `url` (streamable HTTP) or `command` (stdio).
@@ -64,10 +65,13 @@ pub(crate) struct Provider {
     #[serde(default)]
     forms: Forms,
     /// Seconds a call may take, 1 to 300.
+    #[serde(default, deserialize_with = "times::whole")]
     timeout_seconds: Option<u64>,
     /// Seconds a connection may take, 1 to 300.
+    #[serde(default, deserialize_with = "times::whole")]
     connect_timeout_seconds: Option<u64>,
     /// Seconds a program may take to start, 1 to 900.
+    #[serde(default, deserialize_with = "times::whole")]
     start_timeout_seconds: Option<u64>,
     /// Bytes of the largest answer, up to 64 MiB.
     max_response_bytes: Option<usize>,

@@ -1,9 +1,11 @@
 //! `[server]` and `[log]`: where Portcullis listens and what it says.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{env, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use portcullis_core::{limits::UNAUTHENTICATED_PER_MINUTE, oauth::PublicUrl, token::CidrList};
 use serde::Deserialize;
+
+use super::times;
 
 /// `[server]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -39,14 +41,22 @@ pub(crate) struct Server {
     /// Calls on the way to their tools at once, judged or waiting to be; others are refused.
     pub(crate) max_calls: NonZeroUsize,
     /// Seconds a client may take to send the head of a request, idle time before it included.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) header_timeout_seconds: u64,
     /// The same until a caller has authenticated over the connection; TLS handshakes do not count.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) unauthenticated_idle_seconds: u64,
     /// Seconds a client may take to send the body of a request.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) body_timeout_seconds: u64,
+    /// Seconds that the port stays open at shutdown, so that balancers learn of it first.
+    #[serde(deserialize_with = "times::whole")]
+    pub(crate) drain_listen_seconds: Option<u64>,
     /// Seconds that calls in flight get to end at shutdown.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) drain_seconds: u64,
     /// Seconds that providers get to tell their tools, before the port is bound or a command goes on.
+    #[serde(deserialize_with = "times::whole")]
     pub(crate) provider_patience_seconds: Option<u64>,
 }
 
@@ -78,6 +88,7 @@ impl Default for Server {
             header_timeout_seconds: 15,
             unauthenticated_idle_seconds: 5,
             body_timeout_seconds: 30,
+            drain_listen_seconds: None,
             drain_seconds: 30,
             provider_patience_seconds: None,
         }
@@ -94,6 +105,12 @@ impl Server {
     /// started take a minute.
     pub(crate) fn command_patience(&self) -> Duration {
         Duration::from_secs(self.provider_patience_seconds.unwrap_or(60))
+    }
+
+    /// Time that the port stays open at shutdown: none for people at a terminal, who wait for it.
+    pub(crate) fn drain_listen(&self) -> Duration {
+        let of_service = || if env::var_os("NOTIFY_SOCKET").is_some() { 5 } else { 0 };
+        Duration::from_secs(self.drain_listen_seconds.unwrap_or_else(of_service))
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

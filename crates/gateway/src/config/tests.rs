@@ -44,6 +44,30 @@ fn every_setting_of_the_example_is_valid() {
 }
 
 #[test]
+fn every_key_of_seconds_takes_a_time_as_well() {
+    let text = |line: &str| match line.split_once("_seconds = ") {
+        Some((key, number)) => format!("{key}_seconds = \"{number}s\""),
+        None => line.to_owned(),
+    };
+    let numbers = uncommented();
+    let texts = numbers.lines().map(text).collect::<Vec<_>>().join("\n");
+
+    let [number, time] = [&numbers, &texts].map(|it| format!("{:?}", parse(it, &[]).unwrap()));
+
+    assert!(texts.matches("s\"").count() > 10, "{texts}");
+    assert_eq!(number, time);
+    let drain = |value: &str| parse(&format!("[server]\ndrain_seconds = {value}"), &[]);
+    assert_eq!(drain("\"2m\"").unwrap().server.drain_seconds, 120);
+    assert_eq!(drain("\"0s\"").unwrap().server.drain_seconds, 0);
+    for wrong in ["\"soon\"", "\"-5s\"", "-5", "1.5"] {
+        let refused = drain(wrong).unwrap_err();
+        let refused = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(refused.contains("a time such as"), "{refused}");
+        assert!(refused.contains("a number of seconds"), "{refused}");
+    }
+}
+
+#[test]
 fn every_key_is_in_the_example() {
     for section in [
         "",

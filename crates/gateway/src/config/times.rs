@@ -8,23 +8,40 @@ pub(crate) struct Seconds(pub(crate) i64);
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a time such as \"15m\" or a number of seconds")]
-        enum NumberOrText {
-            Number(u32),
-            Text(String),
-        }
-        let text = match NumberOrText::deserialize(reader)? {
-            NumberOrText::Number(number) => number.to_string(),
-            NumberOrText::Text(text) => text,
-        };
-        seconds(&text).map(Self).map_err(D::Error::custom)
+        seconds(&written(reader)?).map(Self).map_err(D::Error::custom)
     }
+}
+
+/// Reads the same for a key in `…_seconds`, whose own check says whether it may be 0.
+pub(super) fn whole<'de, D: Deserializer<'de>, T: From<u64>>(reader: D) -> Result<T, D::Error> {
+    let text = written(reader)?;
+    let seconds = amount(&text).and_then(|seconds| u64::try_from(seconds).ok());
+    seconds.map(T::from).ok_or_else(|| D::Error::custom(wrong(&text)))
+}
+
+fn written<'de, D: Deserializer<'de>>(reader: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "a time such as \"15m\" or a number of seconds")]
+    enum NumberOrText {
+        Number(u32),
+        Text(String),
+    }
+    Ok(match NumberOrText::deserialize(reader)? {
+        NumberOrText::Number(number) => number.to_string(),
+        NumberOrText::Text(text) => text,
+    })
 }
 
 /// Reads `15m`, `12h`, `90d` or a number of seconds; rejects zero.
 pub(crate) fn seconds(text: &str) -> Result<i64, String> {
-    let wrong = || format!("`{text}` is no time such as 90s, 15m, 12h or 90d");
+    amount(text).filter(|seconds| *seconds > 0).ok_or_else(|| wrong(text))
+}
+
+fn wrong(text: &str) -> String {
+    format!("`{text}` is neither a time such as 90s, 15m, 12h or 90d nor a number of seconds")
+}
+
+fn amount(text: &str) -> Option<i64> {
     let (number, unit) = match text.char_indices().last() {
         Some((at, 's')) => (text.get(..at), 1),
         Some((at, 'm')) => (text.get(..at), 60),
@@ -32,8 +49,8 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
         Some((at, 'd')) => (text.get(..at), 86_400),
         Some(_) | None => (Some(text), 1),
     };
-    let number: i64 = number.and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
+    let number: i64 = number?.parse().ok()?;
+    number.checked_mul(unit)
 }
 
 #[cfg(test)]

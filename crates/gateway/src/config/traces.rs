@@ -4,7 +4,7 @@ use portcullis_app::TraceSettings;
 use portcullis_upstream::Outbound;
 use serde::Deserialize;
 
-use super::{ConfigError, otlp::Receiver, secrets::SecretSource};
+use super::{ConfigError, otlp::Receiver, secrets::SecretSource, times};
 
 /// `[traces]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -18,6 +18,7 @@ pub(crate) struct Traces {
     /// The header that carries the token; `Authorization: Bearer` when absent.
     token_header: Option<String>,
     /// Seconds for a batch.
+    #[serde(deserialize_with = "times::whole")]
     timeout_seconds: Option<u64>,
     /// The share of requests without a `traceparent` that are traced.
     ratio: f64,

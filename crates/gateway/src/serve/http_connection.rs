@@ -3,7 +3,10 @@
 use std::{
     convert::Infallible,
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,7 +15,7 @@ use axum::{
     Router,
     body::{Body, HttpBody},
     extract::Request,
-    http::Version,
+    http::{HeaderValue, Version, header::CONNECTION},
     response::Response,
 };
 use bytes::Bytes;
@@ -47,6 +50,14 @@ pub(super) struct HttpConnection {
     idle: IdleTime,
     waiting: Arc<Quota>,
     open: Gauge,
+    leaving: Leaving,
+}
+
+/// The time between the wish to end and the end of the port: clients are asked to go elsewhere.
+#[derive(Clone, Default)]
+pub(super) struct Leaving {
+    pub(super) has_begun: Arc<AtomicBool>,
+    pub(super) begins: CancellationToken,
 }
 
 /// Time that a silent client gets to answer the end of its connection.
@@ -66,10 +77,10 @@ impl Drop for OpenConnection {
 
 impl HttpConnection {
     /// For callers who have to authenticate.
-    pub(super) fn new(server: &Server, router: Router, open: Gauge) -> Self {
+    pub(super) fn new(server: &Server, router: Router, open: Gauge, leaving: Leaving) -> Self {
         let known = Duration::from_secs(server.header_timeout_seconds);
         let unknown = Duration::from_secs(server.unauthenticated_idle_seconds).min(known);
-        Self::speaking(IdleTime { unknown, known }, router, open)
+        Self { leaving, ..Self::speaking(IdleTime { unknown, known }, router, open) }
     }
 
     /// For clients that do not authenticate.
@@ -81,7 +92,8 @@ impl HttpConnection {
     fn speaking(idle: IdleTime, router: Router, open: Gauge) -> Self {
         let http1 = Arc::new(over_http1(idle.known));
         let http2 = Arc::new(over_http2(Shared(Handle::current())));
-        Self { http1, http2, router, idle, waiting: waiting(), open }
+        let leaving = Leaving::default();
+        Self { http1, http2, router, idle, waiting: waiting(), open, leaving }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -113,6 +125,8 @@ impl HttpConnection {
                 // Boxed, so that a connection with HTTP/1 has no room for it.
                 let connection = Box::pin(self.http2.serve_connection(wire, service));
                 let connection = pin!(connection);
+                // At once: streams that come meanwhile are answered, and others open elsewhere.
+                let over = pin!(self::over(&client, self.idle, &self.leaving.begins));
                 speak(connection, |it| it.get_mut().as_mut().graceful_shutdown(), over, &client)
                     .await
             }
@@ -130,6 +144,7 @@ impl HttpConnection {
     ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
         let in_flight = InFlight::begin(connection);
         let streamed = request.version() >= Version::HTTP_2;
+        let is_last = !streamed && self.leaving.has_begun.load(Ordering::Acquire);
         let mut request = connection.receive(request);
         let router = self.router.clone();
         let connection = Arc::clone(connection);
@@ -142,7 +157,10 @@ impl HttpConnection {
             let shed = waiting.is_some() && slot.is_none();
             let arrival = Arrival { connection: Some(Arc::clone(&connection)), shed };
             request.extensions_mut().insert(arrival);
-            let answer = router.oneshot(request).await?;
+            let mut answer = router.oneshot(request).await?;
+            if is_last {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             drop(in_flight);
             Ok(answer.map(|body| watched(body, connection)))
         }

@@ -42,6 +42,10 @@ async fn requests_are_counted_by_route_method_and_status_and_by_nothing_a_caller
         "portcullis_http_requests_total{method=\"GET\",path=\"none\",status=\"404\"} 10",
         "portcullis_http_requests_total{method=\"other\",path=\"/v1/mcps\",status=\"405\"} 10",
         "portcullis_http_requests_total{method=\"POST\",path=\"/v1/mcps/{id}/invoke\",status=\"200\"} 1",
+        "portcullis_http_request_seconds_count{class=\"invoke\"} 1\n",
+        "portcullis_http_request_seconds_count{class=\"api\"} 20\n",
+        "portcullis_http_request_seconds_count{class=\"none\"} 10\n",
+        "portcullis_http_request_seconds_count{class=\"assets\"} 0\n",
         "portcullis_invocations_total{outcome=\"success\",executed=\"yes\"} 1",
         "portcullis_provider_up{provider=\"sample\"} 1",
     ] {
@@ -94,6 +98,7 @@ async fn counters_whose_labels_are_known_start_at_zero_and_what_happens_adds_no_
         "portcullis_audit_mismatched_reads_total",
         "portcullis_audit_refused_rows_total",
         "portcullis_audit_sink_failures_total{sink=\"copy\"}",
+        "portcullis_audit_sink_rejected_total{sink=\"copy\"}",
         "portcullis_connections_refused_total{limit=\"node\"}",
         "portcullis_dlp_findings_total{direction=\"output\",category=\"secret\"}",
         "portcullis_invocations_total{outcome=\"unknown\",executed=\"unknown\"}",

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::Value;
-use tokio::{net::TcpStream, task::JoinSet, time::timeout};
+use portcullis_testkit::{Answer, Gateway, Principal, eventually};
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet, time::timeout};
 
 use crate::{
     gateway,
-    given::{OPEN_INTENTS, PATIENCE, connect, rest, serve, serve_as},
+    given::{OPEN_INTENTS, PATIENCE, connect, rest, serve, serve_as, until},
 };
 
 /// Begins a call that takes `seconds` and waits until it is under way.
@@ -52,6 +53,53 @@ async fn a_call_in_flight_is_answered_and_recorded_and_no_new_one_begins() {
     let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
     assert_eq!(event.at("/data/outcome/status"), "success", "{}", event.text);
     assert_eq!(event.at("/data/integrity/sealed"), true);
+}
+
+/// Waits until `GET /readyz` says that the node ends.
+async fn until_leaving(gateway: &Gateway) -> Answer {
+    let ready = || gateway.send(gateway.request(Method::GET, "/readyz"));
+    until(ready, |answer| answer.status == 503).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_ends_says_so_first_and_takes_calls_for_a_while() {
+    let config = "[server]\ndrain_listen_seconds = 5";
+    let (mut gateway, who) = serve(gateway().config(config).sample());
+    let address = gateway.url().split_once("://").unwrap().1.to_owned();
+    let mut calls = slow_call(&gateway, &who, 2).await;
+    let mut kept = connect(&gateway).await;
+    let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+    let over_http2 = || http2.get(format!("{}/healthz", gateway.url())).send();
+    assert_eq!(over_http2().await.unwrap().status(), 200);
+
+    gateway.terminate();
+    let unready = until_leaving(&gateway).await;
+    let input = json!({"title": "a", "text": "b"});
+    let called = gateway.invoke(&who, "sample:create_note", input).await;
+    let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    kept.write_all(request.as_bytes()).await.unwrap();
+
+    assert_eq!(unready.at("/error/details/reason"), "shutdown");
+    assert_eq!(called.status, 200, "{called:?}");
+    assert_eq!(over_http2().await.unwrap().status(), 200);
+    let last = rest(&mut kept).await.to_lowercase();
+    assert!(last.starts_with("http/1.1 200 ") && last.contains("connection: close"), "{last}");
+    let answer = calls.join_next().await.unwrap().unwrap();
+    assert_eq!(answer["result"]["text"], "done", "{answer}");
+    eventually("a port that is given up", async || {
+        TcpStream::connect(&address).await.is_err().then_some(())
+    })
+    .await;
+    assert_eq!(gateway.ended(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_wish_to_end_is_obeyed_at_once() {
+    let mut gateway = gateway().config("[server]\ndrain_listen_seconds = 600").start();
+    gateway.terminate();
+    until_leaving(&gateway).await;
+
+    assert_eq!(gateway.stop(), Some(130));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -249,6 +249,85 @@ async fn a_dead_receiver_blocks_no_call_and_gets_everything_when_it_is_back() {
     }
 }
 
+/// Looks until this metric of the sink has this value.
+async fn until_counted(gateway: &Gateway, name: &str, wanted: impl Fn() -> usize) {
+    eventually(name, async || {
+        let value = metric(gateway, &format!("portcullis_audit_sink_{name}")).await;
+        let wanted = f64::from(u32::try_from(wanted()).unwrap());
+        ((value - wanted).abs() < f64::EPSILON).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_status_of_success_delivers_all_but_what_the_receiver_rejects() {
+    for (status, body, rejected) in [
+        (204, "", 0),
+        (202, "{}", 0),
+        (200, "{\"partialSuccess\":{\"rejectedLogRecords\":\"1\"}}", 1),
+    ] {
+        let receiver = Receiver::start().await;
+        receiver.be(Manner::Answers(status, body));
+        let config = otlp(&receiver);
+        let (gateway, who) = serve(gateway().config(&config).env("SIEM_TOKEN", "x").sample());
+
+        let last = call(&gateway, &who).await;
+
+        until_told(&last, || received(&receiver)).await;
+        let lost = || rejected * receiver.batches();
+        until_counted(&gateway, "rejected_total", lost).await;
+        until_counted(&gateway, "delivered_total", || receiver.records().len() - lost()).await;
+        until_counted(&gateway, "failures_total", || 0).await;
+    }
+}
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_a_receiver_refuses_for_good_is_set_aside_and_the_others_arrive() {
+    let receiver = Receiver::start().await;
+    receiver.be(Manner::RefusesWith(400, TRACE));
+    let config = otlp(&receiver);
+    let (gateway, who) = serve(gateway().config(&config).env("SIEM_TOKEN", "x").sample());
+    plant(&gateway, &who, 30).await;
+    let path = "/v1/mcps/sample:create_note/invoke";
+    let request = gateway.json(&who, path, r#"{"input":{"title":"a","text":"b"}}"#);
+    let refused =
+        gateway.send(request.header("traceparent", format!("00-{TRACE}-00f067aa0ba902b7-01")));
+    let refused = refused.await.ok().event_id().to_owned();
+    let last = call(&gateway, &who).await;
+
+    let all = until_told(&last, || received(&receiver)).await;
+
+    let refused = gateway.get(&who, &format!("/v1/audit/events/{refused}")).await.ok();
+    let sequence = refused.at("/data/sequence").as_i64().unwrap();
+    let found = sequences(&all, &who.org);
+    let missing: Vec<i64> =
+        (0..*found.iter().max().unwrap()).filter(|sequence| !found.contains(sequence)).collect();
+    assert_eq!(missing, [sequence]);
+    until_counted(&gateway, "rejected_total", || 1).await;
+    until_counted(&gateway, "up", || 1).await;
+    let _ = gateway.wait_for_log("a receiver refuses this event; it is set aside");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_refuses_every_event_loses_none() {
+    let receiver = Receiver::start().await;
+    receiver.be(Manner::Refuses(400));
+    let config = otlp(&receiver);
+    let (gateway, who) = serve(gateway().config(&config).env("SIEM_TOKEN", "x").sample());
+    plant(&gateway, &who, 30).await;
+    let last = call(&gateway, &who).await;
+    // Halving to one event, refusing that five times, and refusing others.
+    receiver.wait_for_batches(20).await;
+
+    receiver.be(Manner::Takes);
+
+    let all = until_told(&last, || received(&receiver)).await;
+    assert_no_gap(&sequences(&all, &who.org));
+    until_counted(&gateway, "rejected_total", || 0).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sink_that_is_declared_wrong_is_refused_and_the_wrong_is_named() {
     for (sink, wanted) in [

@@ -259,10 +259,11 @@ async fn no_call_waits_for_a_receiver_that_is_gone_and_what_is_lost_is_counted()
         (lost.parse::<u64>().unwrap() >= 20 * 12).then_some(())
     })
     .await;
-    receiver.be(Manner::Takes);
+    receiver.be(Manner::Answers(204, ""));
     let answer = scene.gateway.send(call(&scene, &json!({}))).await;
     let event = scene.check(&answer, SUCCESS).await;
     spans(&receiver, event["request"]["trace_id"].as_str().unwrap()).await;
+    let _ = scene.gateway.wait_for_log("the receiver accepts traces again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,8 +23,10 @@ const ANSWERS_TO_CONNECT: u32 = 5;
 /// before it is used again.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Interval between probes of an idle connection.
-const PING: Duration = Duration::from_secs(1);
+/// Interval between probes of a connection, the key that they write, and for how long.
+const PROBES: Duration = Duration::from_secs(1);
+const PROBE_KEY: &str = "portcullis:probe";
+const PROBE_MS: u32 = 60_000;
 
 /// The newest connection that failed.
 #[derive(Debug, Default)]
@@ -110,15 +112,21 @@ impl CountersTask {
                 () = self.trouble.comes_to(number) => {
                     return CountersError::Refused("a question was not answered".to_owned());
                 }
-                () = sleep(PING) => {}
+                () = sleep(PROBES) => {}
             }
-            let command = redis::cmd("PING");
-            let ping = command.query_async::<()>(&mut connection);
-            match timeout(self.patience, ping).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return CountersError::of(&error),
-                Err(_) => return CountersError::Slow,
+            if let Err(error) = self.probe(&mut connection).await {
+                return error;
             }
+        }
+    }
+
+    /// Writes, as counting does: a server that is read-only or full answers everything else.
+    async fn probe(&self, connection: &mut MultiplexedConnection) -> Result<(), CountersError> {
+        let mut write = redis::cmd("SET");
+        write.arg(PROBE_KEY).arg(1).arg("PX").arg(PROBE_MS);
+        match timeout(self.patience, write.query_async(connection)).await {
+            Ok(written) => written.map_err(|error| CountersError::of(&error)),
+            Err(_) => Err(CountersError::Slow),
         }
     }
 
@@ -129,7 +137,7 @@ impl CountersTask {
             .set_response_timeout(Some(limit));
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
         match timeout(limit, connecting).await {
-            Ok(Ok(connection)) => Ok(connection),
+            Ok(Ok(mut connection)) => self.probe(&mut connection).await.map(|()| connection),
             Ok(Err(error)) => Err(CountersError::of(&error)),
             Err(_) => Err(CountersError::Slow),
         }

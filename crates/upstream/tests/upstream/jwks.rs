@@ -9,8 +9,8 @@ use axum::{
     http::{HeaderMap, StatusCode, header::CONTENT_ENCODING, header::LOCATION},
     response::{IntoResponse, Response},
 };
-use portcullis_core::trust::KeySetError;
-use portcullis_upstream::{Discovery, Endpoint, FetchError, KeyLocation};
+use portcullis_core::{oauth::TokenMethod, trust::KeySetError};
+use portcullis_upstream::{Client, Discovery, Endpoint, FetchError, KeyLocation, Witness};
 use serde_json::{Value, json};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -247,4 +247,29 @@ fn an_issuer_that_may_not_be_dialled_is_refused_before() {
     }
     assert!(Discovery::of("https://login.acme.example/tenant/", Endpoint::public).is_ok());
     assert!(Discovery::of("http://8.8.8.8", Endpoint::allowed).is_err());
+}
+
+#[tokio::test]
+async fn every_status_of_success_is_one_that_brings_what_was_asked_for() {
+    for (status, answered) in [(200, true), (201, true), (203, true), (204, false), (404, false)] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let issuer = Issuer::start(move |_, path| match path {
+            "/keys" => (status, keys().to_string()).into_response(),
+            _ => (status, "{}").into_response(),
+        })
+        .await;
+        let at = |path: &str| Endpoint::allowed(&format!("{}{path}", issuer.url)).unwrap();
+        let outbound = outbound();
+        let client = Client { id: "c".to_owned(), secret: None, method: TokenMethod::None };
+        let witness = Witness::new(&outbound, &at("/w/")).unwrap();
+
+        assert_eq!(fetched(&KeyLocation::Jwks(at("/keys"))).await.is_ok(), answered, "{status}");
+        assert_eq!(outbound.fetch_json(&at("/")).await.is_ok(), answered, "{status}");
+        let registered = outbound.register_client(&at("/"), &json!({})).await;
+        assert_eq!(registered.is_ok(), answered, "{status}");
+        let signed = witness.add_checkpoint(0, &[], "x").await;
+        assert_eq!(signed.is_ok(), answered, "{status}");
+        let revoked = outbound.revoke_token(&at("/"), &client, &[]).await;
+        assert_eq!(revoked.is_ok(), status.is_success(), "{status}");
+    }
 }

@@ -1,10 +1,13 @@
 //! Feeding one sink: which logs it has not everything of, a batch of each in turn, and patience
-//! with a side that does not take them.
+//! with a side that does not take them. A single event that the receiver refuses for good does not
+//! hold up those behind it: it is set aside.
 
 use std::time::Duration;
 
 use portcullis_core::audit::Shown;
-use portcullis_store::{Behind, EventFilter, EventOrder, EventRecord, StoreError, Visibility};
+use portcullis_store::{
+    Behind, EventFilter, EventOrder, EventPage, EventRecord, StoreError, Visibility,
+};
 use serde::Deserialize;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -33,6 +36,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Time between two warnings about a sink that stays dead.
 const REMIND: Duration = Duration::from_mins(5);
+/// Refusals of an event by itself after which it is set aside.
+const REFUSALS: u32 = 5;
+/// Other events that are offered to see whether the receiver takes any.
+const OTHERS: u32 = 16;
 
 /// Feeds the sink until `stop`.
 pub(super) async fn run(audit: &Audit, settings: SinkSettings, stop: &CancellationToken) {
@@ -80,6 +87,8 @@ struct Feed<'a> {
     /// The last sealed position when the sink had everything, and when that was.
     idle: Option<(i64, Instant)>,
     batch: u32,
+    /// The event that was refused by itself, and how often.
+    refused: Option<(String, u32)>,
 }
 
 impl<'a> Feed<'a> {
@@ -95,6 +104,7 @@ impl<'a> Feed<'a> {
             leased: None,
             idle: None,
             batch: BATCH,
+            refused: None,
         }
     }
 
@@ -124,7 +134,7 @@ impl<'a> Feed<'a> {
         }
         let behind = self.audit.base.store.behind(&self.settings.name).await?;
         for log in &behind {
-            self.forward_log(log).await?;
+            self.forward_log(log, &behind).await?;
         }
         self.idle = behind.is_empty().then(|| (sealed, Instant::now()));
         Ok(!behind.is_empty())
@@ -144,31 +154,98 @@ impl<'a> Feed<'a> {
         Ok(ours)
     }
 
-    async fn forward_log(&mut self, log: &Behind) -> Result<(), SinkError> {
-        let audit = self.audit;
-        let name = &self.settings.name;
-        let all = Visibility::All;
-        let order = EventOrder::Ascending;
-        let everything = EventFilter::default();
-        let after = Some(log.next - 1);
-        let page = audit
-            .base
-            .store
-            .list_events(log.org_id, all, &everything, order, after, self.batch)
-            .await?;
+    async fn forward_log(&mut self, log: &Behind, behind: &[Behind]) -> Result<(), SinkError> {
+        let page = page(self.audit, log, log.next - 1, self.batch).await?;
         let last = page.events.last().and_then(|event| event.seal).map(|seal| seal.sequence);
         let copies = self.copies(log, &page.events)?;
         if !copies.is_empty() {
-            let unusable = self.way.deliver(&audit.base.node, &copies).await?;
-            if unusable > 0 {
-                tracing::error!(sink = name, unusable, "a receiver took events for unusable");
-            }
-            counters::sink_delivered(name, copies.len());
+            let rejected = match self.way.deliver(&self.audit.base.node, &copies).await {
+                Ok(rejected) => rejected,
+                Err(error) => self.set_aside(error, &copies, log, behind).await?,
+            };
+            self.count(copies.len(), rejected);
         }
         // What is pruned already is passed over: it no longer exists.
         let next = last.or(page.reached).map_or(log.size, |last| last + 1);
         // A crash before this line hands the same events over again.
-        Ok(audit.base.store.advance_sink(name, log.org_id, next).await?)
+        let name = &self.settings.name;
+        Ok(self.audit.base.store.advance_sink(name, log.org_id, next).await?)
+    }
+
+    fn count(&self, events: usize, rejected: u64) {
+        let name = &self.settings.name;
+        let events = u64::try_from(events).unwrap_or(u64::MAX);
+        let rejected = rejected.min(events);
+        if rejected > 0 {
+            tracing::error!(
+                sink = name,
+                rejected,
+                "a receiver does not take events; it does not get them again"
+            );
+        }
+        counters::sink_delivered(name, events - rejected, rejected);
+    }
+
+    /// Gives up an event that the receiver refused by itself again and again while it takes another:
+    /// a receiver that takes none is asked in a wrong way, which its operator mends. Gives the number
+    /// of events that are given up.
+    async fn set_aside(
+        &mut self,
+        error: SinkError,
+        copies: &[Copy],
+        log: &Behind,
+        behind: &[Behind],
+    ) -> Result<u64, SinkError> {
+        // What is tried next is smaller than this was, however few there were.
+        self.batch = u32::try_from(copies.len()).unwrap_or(self.batch);
+        let [copy] = copies else { return Err(error) };
+        if !error.is_about_content() {
+            return Err(error);
+        }
+        let before = self.refused.take().filter(|(id, _)| *id == copy.id);
+        let refusals = before.map_or(1, |(_, refusals)| refusals.saturating_add(1));
+        self.refused = Some((copy.id.clone(), refusals));
+        if refusals < REFUSALS || !self.takes_another(copy, log, behind).await? {
+            return Err(error);
+        }
+        // Perhaps it takes everything by now.
+        match self.way.deliver(&self.audit.base.node, copies).await {
+            Err(error) if error.is_about_content() => {
+                let (sink, org, event) = (&self.settings.name, &copy.org, &copy.id);
+                tracing::warn!(sink, org, event, %error, "a receiver refuses this event; it is set aside");
+                Ok(1)
+            }
+            delivered => delivered,
+        }
+    }
+
+    /// Offers other events one by one; true as soon as the receiver takes one. They come again in
+    /// their turn.
+    async fn takes_another(
+        &mut self,
+        refused: &Copy,
+        of: &Behind,
+        behind: &[Behind],
+    ) -> Result<bool, SinkError> {
+        let mut left = OTHERS;
+        for log in behind {
+            let is_same = log.org_id == of.org_id;
+            let after = if is_same { refused.sequence } else { log.next - 1 };
+            let page = page(self.audit, log, after, left).await?;
+            for copy in self.copies(log, &page.events)? {
+                left = left.saturating_sub(1);
+                match self.way.deliver(&self.audit.base.node, &[copy]).await {
+                    Ok(0) => return Ok(true),
+                    Ok(_) => {}
+                    Err(error) if error.is_about_content() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(false)
     }
 
     fn copies(&self, log: &Behind, events: &[EventRecord]) -> Result<Vec<Copy>, SinkError> {
@@ -206,9 +283,14 @@ impl<'a> Feed<'a> {
         counters::sink_up(&self.settings.name, true);
     }
 
-    /// Waits longer and longer, and tries with less at a time: it may be one event too large.
+    /// Waits longer and longer, and tries with less at a time: it may be one event too large. Looks
+    /// for that one at once if the receiver says so.
     fn failed(&mut self, error: &SinkError) -> Duration {
         counters::sink_failed(&self.settings.name);
+        if error.is_about_content() && self.batch > 1 {
+            self.batch /= 2;
+            return Duration::ZERO;
+        }
         counters::sink_up(&self.settings.name, false);
         self.batch = (self.batch / 2).max(1);
         let (pause, told) = match self.health {
@@ -225,6 +307,17 @@ impl<'a> Feed<'a> {
         self.health = Health::Failing { pause, told };
         error.pause().unwrap_or(pause)
     }
+}
+
+async fn page(
+    audit: &Audit,
+    log: &Behind,
+    after: i64,
+    limit: u32,
+) -> Result<EventPage, StoreError> {
+    let everything = EventFilter::default();
+    let (all, order) = (Visibility::All, EventOrder::Ascending);
+    audit.base.store.list_events(log.org_id, all, &everything, order, Some(after), limit).await
 }
 
 /// Members of an event that a sink is given beside it.

@@ -118,8 +118,9 @@ pub(crate) fn start_provider(slug: &str) {
 
 /// Starts the series of a declared sink.
 pub(crate) fn start_sink(name: &str) {
-    counter!(super::SINK_DELIVERED, "sink" => name.to_owned()).increment(0);
-    counter!(super::SINK_FAILURES, "sink" => name.to_owned()).increment(0);
+    for counted in [super::SINK_DELIVERED, super::SINK_FAILURES, super::SINK_REJECTED] {
+        counter!(counted, "sink" => name.to_owned()).increment(0);
+    }
 }
 
 /// Starts the series of the file that checkpoints are published in.

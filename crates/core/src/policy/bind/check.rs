@@ -10,7 +10,7 @@ use miette::Diagnostic;
 use crate::policy::{
     engine::ActionScope,
     files::{PolicyError, label_offset},
-    language::{entity_types::entity_types, misnamed::Misnamed},
+    language::{NUMBERS, entity_types::entity_types, misnamed::Misnamed},
     load::compiled::{Compiled, Placed},
     tool::{
         catalogue::{Catalogue, NameLookup, ToolFacts, is_group},
@@ -255,7 +255,10 @@ fn problem(error: &ValidationError) -> Problem {
         }
         _ => "invalid_policy",
     };
-    let message = plain(error, error.policy_id().as_ref());
+    let mut message = plain(error, error.policy_id().as_ref());
+    if code == "type_mismatch" && message.contains("decimal") {
+        message = format!("{message}; {NUMBERS}");
+    }
     Problem::new(label_offset(error).unwrap_or(0), code, message)
 }
 

@@ -12,7 +12,7 @@ use super::compiled::digest;
 use crate::policy::{
     engine::{ActionScope, Conditions, EntityScope, Rule, RuleScope},
     files::{MAX_FILE_BYTES, PolicyError, PolicyFile, SourceFile, label_offset},
-    language::{context_paths, entity_types::entity_types, nesting},
+    language::{NUMBERS, context_paths, entity_types::entity_types, nesting},
     load::{
         annotations::{self, Annotations, DeclaredNames},
         compiled::{Compiled, Placed},
@@ -156,7 +156,19 @@ fn syntax_error(file: &SourceFile, start: usize, error: &ParseError) -> PolicyEr
     if let Some(help) = error.help() {
         message = format!("{message}; {help}");
     }
-    file.error(start + label_offset(error).unwrap_or(0), "syntax", None, message)
+    let offset = start + label_offset(error).unwrap_or(0);
+    if is_in_number(file.text(), offset) {
+        message = format!("{message}; {NUMBERS}");
+    }
+    file.error(offset, "syntax", None, message)
+}
+
+/// Returns true behind the point of a number, where the language has none.
+fn is_in_number(text: &str, offset: usize) -> bool {
+    let before = text.get(..offset).and_then(|before| before.strip_suffix('.'));
+    let after = text.get(offset..).unwrap_or_default();
+    before.is_some_and(|before| before.ends_with(|it: char| it.is_ascii_digit()))
+        && after.starts_with(|it: char| it.is_ascii_digit())
 }
 
 fn lints(

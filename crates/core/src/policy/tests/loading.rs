@@ -318,3 +318,21 @@ fn brackets_and_operators_in_texts_and_comments_do_not_nest() {
 
     assert!(load(&text, &gh()).is_ok(), "{:?}", load(&text, &gh()).err());
 }
+
+#[test]
+fn who_compares_a_number_as_an_integer_is_told_what_to_write() {
+    let tools = [tool("bank:pay", &json!({"amount": {"type": "number"}}))];
+    for comparison in [" > 1000", " == 1000", " > 1000.0", ".greaterThan(1000)"] {
+        let text = format!(
+            "{} when {{ context.input has amount && context.input.amount{comparison} }};",
+            with("principal, action == Mcp::Action::\"bank:pay\", resource").trim_end_matches(';'),
+        );
+
+        let errors = load(&text, &tools).unwrap_err();
+
+        let advice = ".greaterThan(decimal(\"1000.0\"))";
+        assert!(errors.iter().any(|error| error.message.contains(advice)), "{text}: {errors:#?}");
+        let mended = text.replace(comparison, advice);
+        assert!(load(&mended, &tools).is_ok(), "{mended}");
+    }
+}

@@ -172,3 +172,29 @@ async fn counters_that_answer_late_are_waited_for_as_long_as_is_set() {
     wire.set(Condition::Whole);
     until(|| hasty.get(&in_haste, "/v1/mcps"), |answer| answer.status == 200).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_not_ready_while_the_counters_take_no_writes() {
+    let redis = RedisServer::start();
+    let limits = "[limits]\nredis = { env = \"COUNTERS\" }\n";
+    let gateway = gateway().env("COUNTERS", &redis.url()).config(limits).start();
+    let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    let ready = || gateway.send(gateway.request(Method::GET, "/readyz"));
+    until(ready, |answer| answer.status == 200).await;
+    for (broken, mended) in [
+        ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+        ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+    ] {
+        redis.tell(broken);
+
+        until(ready, |answer| answer.status == 503).await;
+        for _ in 0..100 {
+            assert_uncounted(&gateway.get(&who, "/v1/mcps").await);
+            assert_uncounted(&ready().await);
+        }
+
+        redis.tell(mended);
+        until(ready, |answer| answer.status == 200).await;
+        assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+    }
+}

@@ -52,7 +52,7 @@ fn address(node: &Gateway) -> SocketAddr {
     node.url().split_once("://").unwrap().1.parse().unwrap()
 }
 
-async fn storm() -> Option<Storm> {
+async fn storm(balancer: fn(&[SocketAddr]) -> LoadBalancer) -> Option<Storm> {
     if env::var("PORTCULLIS_TEST_SQLITE_ONLY").is_ok_and(|only| only == "1") {
         return None;
     }
@@ -67,11 +67,11 @@ async fn storm() -> Option<Storm> {
         let wire = Wire::to(postgres.address().to_string()).await;
         let there = postgres.config_at(wire.address());
         let node = common.node(name, &redis.url()).config(&there).http("up", &upstream.url(), "");
-        nodes.push(node.start());
+        nodes.push(node.env("PORTCULLIS_SERVER__DRAIN_LISTEN_SECONDS", "2").start());
         wires.push(wire);
     }
     let who = nodes[0].service(&nodes[0].org("acme", &ENOUGH), ALL_SCOPES);
-    let balancer = LoadBalancer::start(&nodes.iter().map(address).collect::<Vec<_>>());
+    let balancer = balancer(&nodes.iter().map(address).collect::<Vec<_>>());
     let ports = nodes.iter().map(port).collect();
     Some(Storm { nodes, ports, wires, postgres, redis, upstream, common, who, balancer })
 }
@@ -227,7 +227,7 @@ fn events(file: &str) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_everything_fails_in_turn_nothing_answered_is_lost_and_the_log_verifies() {
-    let Some(mut storm) = storm().await else { return };
+    let Some(mut storm) = storm(LoadBalancer::start).await else { return };
     let rounds = env::var("PORTCULLIS_TEST_CLUSTER_ROUNDS").ok().and_then(|it| it.parse().ok());
     let mut load = Load::begin(&storm.balancer.url(), &storm.who);
     load.goes_on("the beginning").await;
@@ -258,6 +258,24 @@ async fn while_everything_fails_in_turn_nothing_answered_is_lost_and_the_log_ver
     let dispatched = recorded.iter().filter(|(_, status)| status != "denied").count();
     assert!(reached <= dispatched, "{reached} calls, {dispatched} events");
     println!("{} answered, {} events, {reached} calls", answered.len(), recorded.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_of_the_nodes_one_by_one_refuses_no_call() {
+    let Some(mut storm) = storm(LoadBalancer::trying_once).await else { return };
+    let mut load = Load::begin(&storm.balancer.url(), &storm.who);
+    load.goes_on("the beginning").await;
+
+    for n in 0..3 {
+        assert_eq!(storm.nodes[n].stop(), Some(0));
+        load.goes_on("a node ended").await;
+        storm.nodes[n].start_at(storm.ports[n]);
+        until(|| storm.nodes[n].get(&storm.who, "/readyz"), |answer| answer.status == 200).await;
+        load.goes_on("it was started again").await;
+    }
+
+    assert_eq!(load.refused.load(Ordering::SeqCst), 0);
+    assert!(load.end().await.len() > 300);
 }
 
 /// An export of everything, once what the dead left open is closed.
