@@ -223,6 +223,35 @@ impl Config {
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
     }
 
+    /// Rejects the defaults if a configuration that nobody named lies in the data folder.
+    pub(crate) fn overlooks_none(self) -> Result<Self, ConfigError> {
+        let file = self.data_dir.join("portcullis.toml");
+        if self.is_given || !file.exists() {
+            return Ok(self);
+        }
+        let file = file.display();
+        Err(ConfigError::Wrong(format!(
+            "no configuration was named, and there is one in `{file}`: add `--config {file}`, or set \
+             PORTCULLIS_CONFIG"
+        )))
+    }
+
+    /// Rejects the defaults where there is nothing for them to serve, too.
+    pub(crate) fn of_installation(self) -> Result<Self, ConfigError> {
+        let config = self.overlooks_none()?;
+        let is_there = config.is_given || config.key_file().exists();
+        if is_there { Ok(config) } else { Err(config.without_installation()) }
+    }
+
+    /// Error for a data folder with nothing in it that no configuration names.
+    pub(crate) fn without_installation(&self) -> ConfigError {
+        ConfigError::Wrong(format!(
+            "no configuration was named, and there is no installation in `{}`: name its configuration with \
+             `--config FILE` or PORTCULLIS_CONFIG, or begin with `portcullis quickstart`",
+            self.data_dir.display()
+        ))
+    }
+
     /// The trust rules and the places of their issuers' keys.
     pub(crate) fn trusted(&self) -> Result<TrustConfig, ConfigError> {
         TrustConfig::of(&self.trust, self.server.public_url.as_deref())

@@ -31,7 +31,7 @@ impl Check {
     /// Does what `serve` does before it binds its port, looks for who authorizes access to the
     /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let config = self.installation.own_config()?;
+        let config = self.installation.own_config()?.of_installation()?;
         self.installation.warn_if_outdated(&config);
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
         let recalled = self.reached(&node, &config).await?;

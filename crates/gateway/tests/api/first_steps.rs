@@ -45,6 +45,29 @@ fn a_command_in_the_wrong_folder_makes_no_installation() {
 }
 
 #[test]
+fn a_command_without_a_configuration_says_so_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = "evt_01M754BKTKX1YB8Q05NMW9TP4G";
+    let commands: [&[&str]; 3] = [&["serve"], &["check"], &["policy", "explain", event]];
+
+    let empty = commands.map(|command| portcullis(folder.path(), command));
+    let untouched = fs::read_dir(folder.path()).unwrap().count();
+    fs::create_dir(folder.path().join("portcullis-data")).unwrap();
+    fs::write(folder.path().join("portcullis-data/portcullis.toml"), "data_dir = \".\"\n").unwrap();
+    let overlooked = commands.map(|command| portcullis(folder.path(), command));
+
+    assert_eq!(untouched, 0);
+    for (said, cure) in empty.iter().map(|said| (said, "portcullis quickstart")).chain(
+        overlooked.iter().map(|said| (said, "add `--config portcullis-data/portcullis.toml`")),
+    ) {
+        let errors = stderr_of(said);
+        assert_eq!(said.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("no configuration was named") && errors.contains(cure), "{errors}");
+        assert!(errors.contains("`portcullis-data"), "{errors}");
+    }
+}
+
+#[test]
 fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_portcullis");
