@@ -219,7 +219,13 @@ async fn check_tells_everything_that_is_wrong_at_once() {
 #[tokio::test]
 async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
     let gateway = gateway()
-        .config("[mcp]\napproval_wait_seconds = 301\n[tokens]\n[connect]\nattempt_seconds = 1")
+        .config(
+            "[mcp]\napproval_wait_seconds = 301\n[tokens]\n[connect]\nattempt_seconds = 1\n\
+             [[trust]]\nname = \"ci\"\norg = \"acme\"\nissuer = \"https://a.example\"\naudience = \"x\"\n\
+             match = { a = \"b\" }\nprincipal = \"ci\"\n\
+             [[trust]]\nname = \"cd\"\norg = \"acme\"\nissuer = \"https://b.example\"\naudience = \"x\"\n\
+             match = { a = \"b\" }\nprincipal = \"cd\"\nscopes = [\"mcp:read\"]",
+        )
         .http(
             "one",
             "http://127.0.0.1:9/mcp",
@@ -235,8 +241,24 @@ async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
     let (_, told) = failure(&gateway, &["check"]).await;
 
     assert!(bounds.contains("mcp.approval_wait_seconds"), "{bounds}");
-    for wrong in ["`one`", "NO_SUCH_KEY", "`two`", "connect.attempt_seconds"] {
+    let names = ["trust rule `ci`: there is no org `acme`", "trust rule `cd`: `scopes`"];
+    let settings = ["`one`", "NO_SUCH_KEY", "`two`", "connect.attempt_seconds"];
+    for wrong in settings.into_iter().chain(names) {
         assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_refuses_an_older_schema_and_changes_nothing() {
+    let mut gateway = gateway().sample().start();
+    gateway.stop();
+    gateway.tamper("DELETE FROM schema_migrations WHERE version > 47");
+
+    for _ in 0..2 {
+        let (code, told) = failure(&gateway, &["check"]).await;
+
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains("schema 47") && told.contains("`portcullis migrate`"), "{told}");
     }
 }
 

@@ -133,11 +133,16 @@ async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
     gateway.start_with(&["--last-good"]);
 
     let (_, checked) = failure(&gateway, &["check"]).await;
+    let shown = run(&gateway, &["check"]).await;
     let (_, validated) = failure(&gateway, &["policy", "validate"]).await;
     write(&gateway, &short("mended"));
 
     for told in [gateway.starting_log(), &checked, &validated] {
         assert!(told.contains("decides by the policies that were last in force"), "{told}");
+    }
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    for counted in ["policies    1, built in ", "would not be loaded"] {
+        assert!(shown.contains(counted), "{shown}");
     }
     eventually("a command that has nothing to say of it", async || {
         let listed = run(&gateway, &["policy", "list"]).await;
