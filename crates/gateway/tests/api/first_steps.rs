@@ -308,7 +308,10 @@ async fn names_stand_for_principals_and_the_only_org_needs_none() {
     assert_eq!(token["principal"], made["id"]);
     assert_eq!(gateway.admin(&["principal", "disable", "ci"])["id"], made["id"]);
     assert_eq!(gateway.admin(&["principal", "enable", "ci"])["id"], made["id"]);
-    assert_eq!(gateway.admin(&["token", "list"]).as_array().map(Vec::len), Some(1));
+    let tokens = gateway.admin(&["token", "list"]);
+    assert_eq!(tokens.as_array().map(Vec::len), Some(1));
+    assert_eq!(tokens[0]["principal_name"], "ci");
+    assert_eq!(gateway.admin(&["org", "show", "acme"])["name"], "acme");
     several_orgs_have_to_be_told_apart(&gateway).await;
 }
 
