@@ -143,9 +143,11 @@ pub(crate) enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    #[error("the configuration file `{path}` is not valid")]
+    #[error("the configuration file `{path}` is not valid{meant}")]
     Invalid {
         path: PathBuf,
+        /// The nearest keys, where one is not known.
+        meant: String,
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -184,6 +186,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let invalid = |source: toml::de::Error| ConfigError::Invalid {
             path: path.to_owned(),
+            meant: environment::meant(&source.to_string()),
             source: Box::new(source),
         };
         let plain: Self = toml::from_str(text).map_err(invalid)?;

@@ -226,6 +226,11 @@ fn an_error_names_the_cure() {
             of("true", "\n@id(\"b\") permit (principal, action, resource);"),
             "is a `;` missing before it?",
         ),
+        (of("true", ";").replace("reason", "reasn"), "(did you mean `reason`?)"),
+        (
+            of("true", ";").replace("reason(\"r\")", "redact(\"output: emial\")"),
+            "(did you mean `email`?)",
+        ),
         (of("true", "\npermit (principal, action, resource);"), "is a `;` missing before it?"),
     ] {
         let errors = load(&text, &tools).unwrap_err();
