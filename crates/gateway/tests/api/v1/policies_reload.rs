@@ -162,6 +162,8 @@ async fn records_tell_what_became_of_each_policy() {
     for limit in [5, 5, 50] {
         list(&gateway, &who, limit).await;
     }
+    let reader = gateway.service(&who.org, "mcps:read");
+    list(&gateway, &reader, 5).await;
 
     let stats = async |id: &str| {
         let record = gateway.get(&who, &format!("/v1/policies/{id}")).await;
@@ -175,6 +177,9 @@ async fn records_tell_what_became_of_each_policy() {
     assert_eq!(stats("base").await, ([2, 2, 0, 0], true));
     assert_eq!(stats("short").await, ([1, 1, 0, 0], true));
     assert_eq!(stats("watch").await, ([0, 0, 0, 2], false));
+    assert_eq!(stats("token-scopes").await, ([1, 1, 0, 0], true));
+    // Answers that pass are decided by what permitted their calls.
+    assert_eq!(stats("dlp-default").await, ([0, 0, 0, 0], false));
     let listed = set(&gateway, &who).await;
     assert!(items(&listed).iter().all(|record| record["stats"].is_object()), "{}", listed.text);
 }
