@@ -101,6 +101,12 @@ pub struct PolicySource {
     pub fallback: Fallback,
 }
 
+/// The set that was last in force; one without policies where there is none.
+fn kept_or_none(last_good: &LastGood, ground: Ground<'_>) -> Result<PolicySet, Vec<PolicyError>> {
+    let kept = last_good.read().ok().and_then(|kept| load_files(kept, ground).ok());
+    kept.map_or_else(|| load_files(Vec::new(), ground), Ok)
+}
+
 impl Policies {
     /// Loads the folder. Fails if it does not load, unless the last good set may be used.
     pub(crate) fn open(
@@ -118,7 +124,7 @@ impl Policies {
         let (set, files, errors) = match (reload::load(&folder, None, ground), fallback) {
             (Ok((set, files)), _) => (set, Some(files), Vec::new()),
             (Err(errors), Fallback::Refuse) => return Err(errors),
-            (Err(errors), Fallback::Nothing) => (load_files(Vec::new(), ground)?, None, errors),
+            (Err(errors), Fallback::Nothing) => (kept_or_none(&last_good, ground)?, None, errors),
             (Err(mut errors), Fallback::LastGood) => {
                 let kept = last_good.read().map_err(|error| {
                     let kept = PolicyError::unreadable("the last good policies", &error);

@@ -217,8 +217,10 @@ impl Tools {
         Ok(())
     }
 
-    /// Sentence about a failure. Words of the upstream in it are masked.
+    /// Sentence about a failure to list tools, for which nothing was to be executed. Words of the upstream in
+    /// it are masked.
     fn why(&self, provider: &Provider, error: CallError) -> String {
+        let error = error.kind;
         let server = provider.server();
         if server.is_starting() {
             return format!("{error}: the program is still starting");

@@ -33,7 +33,7 @@ pub mod trust;
 pub mod vault;
 mod words;
 
-pub use portcullis_dlp::{self as dlp, terminal};
+pub use portcullis_dlp::{self as dlp, did_you_mean, terminal};
 pub use portcullis_json as json;
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Serialize, Serializer};
 
+use crate::did_you_mean;
+
 crate::words! { listed
     /// One endpoint permission. Scopes say *which endpoints*; policies say *which calls*.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,8 +43,12 @@ impl fmt::Display for Scope {
 
 /// The text names no scope.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scope")]
+#[error("`{0}` is no scope{nearest}; there are {all}", nearest = did_you_mean(.0, words()), all = words().join(", "))]
 pub struct ScopeError(String);
+
+fn words() -> [&'static str; Scope::ALL.len()] {
+    Scope::ALL.map(Scope::as_str)
+}
 
 impl FromStr for Scope {
     type Err = ScopeError;

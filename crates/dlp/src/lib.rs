@@ -16,6 +16,7 @@ mod engine;
 mod findings;
 mod limits;
 mod mask;
+mod nearest;
 mod pace;
 mod scan;
 mod settings;
@@ -38,6 +39,7 @@ pub use findings::{
 };
 pub use limits::{Limits, Unscannable};
 pub use mask::replacement::Mask;
+pub use nearest::did_you_mean;
 pub use pace::Pace;
 pub use settings::{
     allow::Allow,

@@ -118,7 +118,7 @@ fn wrong_settings_are_all_named_at_once() {
     let error = Engine::new(&settings).unwrap_err();
 
     assert_eq!(error.problems().len(), 3);
-    assert!(error.to_string().contains("there is no detector `emial`"));
+    assert!(error.to_string().contains("there is no detector `emial` (did you mean `email`?)"));
     assert!(serde_json::from_value::<Settings>(json!({ "detector": {} })).is_err());
     assert!(
         serde_json::from_value::<Settings>(json!({ "actions": { "input": { "x": "flag" } } }))

@@ -295,8 +295,7 @@ impl Node {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
-        let config = &names::identified(config).await?;
-        problems::none_in(config, &outbound)?;
+        let config = &problems::none_in(config, standing, &outbound).await?;
         let key = read_key(&config.key_file())?;
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
@@ -437,7 +436,9 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
 
 /// The trust rules of this configuration without store or port, and the clock to ask them with.
 pub(crate) async fn trust(config: &Config) -> Result<(Trust, Arc<dyn Clock>), BootError> {
-    let trusted = names::identified(config).await?.trusted()?;
+    let (config, unknown) = names::identified(config).await;
+    unknown.into_iter().next().map_or(Ok(()), Err)?;
+    let trusted = config.trusted()?;
     let outbound = Outbound::new(Arc::new(SystemRandom));
     let trust = Trust::new(trusted.rules, trusted.keys, &outbound, &TaskTracker::new());
     Ok((trust, Arc::new(SystemClock)))

@@ -287,12 +287,7 @@ impl Installation {
 
     async fn office_of(&self, config: Config) -> Result<Office, Failure> {
         if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
-            return Err(format!(
-                "there is no installation in `{}`: name its configuration with `--config` or \
-                 PORTCULLIS_CONFIG, or begin with `portcullis quickstart`",
-                config.data_dir.display()
-            )
-            .into());
+            return Err(config.without_installation().into());
         }
         Ok(Office::open(&config).await?)
     }

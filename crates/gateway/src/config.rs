@@ -149,9 +149,11 @@ pub(crate) enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    #[error("the configuration file `{path}` is not valid")]
+    #[error("the configuration file `{path}` is not valid{meant}")]
     Invalid {
         path: PathBuf,
+        /// The nearest keys, where one is not known.
+        meant: String,
         #[source]
         source: Box<toml::de::Error>,
     },
@@ -191,6 +193,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let invalid = |source: toml::de::Error| ConfigError::Invalid {
             path: path.to_owned(),
+            meant: environment::meant(&source.to_string()),
             source: Box::new(source),
         };
         let plain: Self = toml::from_str(text).map_err(invalid)?;
@@ -228,6 +231,35 @@ impl Config {
         let twice = twice.filter_map(|pair| pair.first());
         wrong.extend(twice.map(|slug| format!("the provider `{slug}` is declared twice")));
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
+    }
+
+    /// Rejects the defaults if a configuration that nobody named lies in the data folder.
+    pub(crate) fn overlooks_none(self) -> Result<Self, ConfigError> {
+        let file = self.data_dir.join("portcullis.toml");
+        if self.is_given || !file.exists() {
+            return Ok(self);
+        }
+        let file = file.display();
+        Err(ConfigError::Wrong(format!(
+            "no configuration was named, and there is one in `{file}`: add `--config {file}`, or set \
+             PORTCULLIS_CONFIG"
+        )))
+    }
+
+    /// Rejects the defaults where there is nothing for them to serve, too.
+    pub(crate) fn of_installation(self) -> Result<Self, ConfigError> {
+        let config = self.overlooks_none()?;
+        let is_there = config.is_given || config.key_file().exists();
+        if is_there { Ok(config) } else { Err(config.without_installation()) }
+    }
+
+    /// Error for a data folder with nothing in it that no configuration names.
+    pub(crate) fn without_installation(&self) -> ConfigError {
+        ConfigError::Wrong(format!(
+            "no configuration was named, and there is no installation in `{}`: name its configuration with \
+             `--config FILE` or PORTCULLIS_CONFIG, or begin with `portcullis quickstart`",
+            self.data_dir.display()
+        ))
     }
 
     /// The trust rules and the places of their issuers' keys.

@@ -123,26 +123,21 @@ impl Store {
     /// changed. `None` otherwise.
     #[boxed]
     pub async fn open_as_it_is(settings: &DatabaseSettings) -> Result<Option<Self>, StoreError> {
-        let found = match &settings.url.0 {
-            Target::Sqlite(path) if !path.exists() => None,
-            Target::Sqlite(path) => {
-                let options = SqliteConnectOptions::new().filename(path).read_only(true);
-                let mut conn = options.connect().await?;
-                let found = schema::found(&mut conn).await?;
-                conn.close().await?;
-                found
-            }
-            Target::Postgres(options) => {
-                let pool = postgres::open(settings, options).await?;
-                let found = sqlx::query_scalar(schema::NEWEST).fetch_one(&pool).await;
-                pool.close().await;
-                found?
-            }
-        };
-        if found == Some(schema::newest()) {
+        if schema_of(settings).await? == Some(schema::newest()) {
             Self::open(settings).await.map(Some)
         } else {
             Ok(None)
+        }
+    }
+
+    /// Rejects a database whose schema opening it would bring up to date. Nothing is made and nothing is
+    /// changed.
+    #[boxed]
+    pub async fn refuse_older(settings: &DatabaseSettings) -> Result<(), StoreError> {
+        let known = schema::newest();
+        match schema_of(settings).await? {
+            Some(found) if found < known => Err(StoreError::OlderSchema { found, known }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -208,6 +203,26 @@ impl Store {
                 writer.close().await;
             }
             Db::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// The schema of a database as it is; `None` if there is none of ours.
+async fn schema_of(settings: &DatabaseSettings) -> Result<Option<i64>, StoreError> {
+    match &settings.url.0 {
+        Target::Sqlite(path) if !path.exists() => Ok(None),
+        Target::Sqlite(path) => {
+            let options = SqliteConnectOptions::new().filename(path).read_only(true);
+            let mut conn = options.connect().await?;
+            let found = schema::found(&mut conn).await?;
+            conn.close().await?;
+            Ok(found)
+        }
+        Target::Postgres(options) => {
+            let pool = postgres::open(settings, options).await?;
+            let found = schema::found_on_postgres(&pool).await;
+            pool.close().await;
+            found
         }
     }
 }

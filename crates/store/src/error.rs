@@ -29,6 +29,16 @@ pub enum StoreError {
         /// The newest schema version this build knows.
         known: i64,
     },
+    #[error(
+        "the database has schema {found}, this Portcullis has {known}: `portcullis migrate` or `portcullis serve` \
+         updates it, and only a backup leads back"
+    )]
+    OlderSchema {
+        /// The schema version of the database.
+        found: i64,
+        /// The newest schema version this build knows.
+        known: i64,
+    },
 }
 
 impl StoreError {
@@ -54,7 +64,8 @@ impl StoreError {
             other @ (Self::OutcomeUnknown(_)
             | Self::Conflict(_)
             | Self::Corrupt(_)
-            | Self::NewerSchema { .. }) => other,
+            | Self::NewerSchema { .. }
+            | Self::OlderSchema { .. }) => other,
         }
     }
 

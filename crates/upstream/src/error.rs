@@ -138,28 +138,27 @@ impl CallError {
     }
 }
 
-impl fmt::Display for CallError {
+impl fmt::Display for CallErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
-            CallErrorKind::Upstream(reason) => {
-                write!(f, "{} ({})", reason.sentence(), reason.as_str())
-            }
-            CallErrorKind::Unanswerable(_) => {
-                f.write_str(UpstreamReason::InteractionRequired.sentence())
-            }
-            CallErrorKind::Timeout { after } => {
+        match self {
+            Self::Upstream(reason) => write!(f, "{} ({})", reason.sentence(), reason.as_str()),
+            Self::Unanswerable(_) => f.write_str(UpstreamReason::InteractionRequired.sentence()),
+            Self::Timeout { after } => {
                 write!(f, "the upstream did not answer within {} ms", after.as_millis())
             }
-            CallErrorKind::AuthRequired => f.write_str("the upstream refused our credential"),
-            CallErrorKind::Forbidden => f.write_str("our credential is not enough upstream"),
-            CallErrorKind::Overloaded => {
-                f.write_str("too many calls to the upstream are in flight")
-            }
-            CallErrorKind::Resting { rest } => {
+            Self::AuthRequired => f.write_str("the upstream refused our credential"),
+            Self::Forbidden => f.write_str("our credential is not enough upstream"),
+            Self::Overloaded => f.write_str("too many calls to the upstream are in flight"),
+            Self::Resting { rest } => {
                 write!(f, "the upstream kept failing and is tried again in {} ms", rest.as_millis())
             }
-        }?;
-        write!(f, " (executed: {})", self.executed.as_str())
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (executed: {})", self.kind, self.executed.as_str())
     }
 }
 

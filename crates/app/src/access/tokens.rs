@@ -344,7 +344,9 @@ fn no_token(bearer: &str) -> Refusal {
     let is_placeholder = bearer.starts_with(['$', '<'])
         || bearer.starts_with("{{")
         || bearer.len() > 2 && bearer.starts_with('%') && bearer.ends_with('%');
-    let hint = if is_placeholder {
+    let hint = if bearer.is_empty() {
+        "send it as `Authorization: Bearer …`, in one header"
+    } else if is_placeholder {
         "it is a placeholder that the client did not fill in; set the variable where the client is started"
     } else if is_jwt_shaped(bearer) {
         "it is a JWT, which is exchanged for a token at `POST /v1/auth/token`"

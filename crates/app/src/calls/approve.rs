@@ -73,6 +73,7 @@ impl Calls {
             Ok(approvals) => {
                 if let Some(unused) = self.unused(event, &approvals).await? {
                     self.policies.give_back(ctx, call.rates());
+                    self.tally_outright(ctx, &unused.policy.id);
                     let governance = governance_of(call.ruling(), version, &[]);
                     event.set_governance(deny_for_lost_approvals(
                         governance,
@@ -89,7 +90,8 @@ impl Calls {
                 match judged {
                     HaltedCall::Stopped(refusal) => Err(refusal),
                     HaltedCall::Denied(denial) => {
-                        self.follow_up(ctx, &visible.tool, call.ruling(), Went::Denied);
+                        let ruling = denial.ruling().unwrap_or(call.ruling());
+                        self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
                         Err(event.deny(&denial, version))
                     }
                 }

@@ -78,13 +78,30 @@ impl Calls {
         let outcome = CallOutcome::of_refusal(governance, denial.refusal(), Executed::Yes);
         let Some(ruling) = denial.into_ruling() else { return outcome };
         self.follow_up(&dispatch.ctx, &dispatch.visible.tool, &ruling, Went::Denied);
+        dispatch.ctx.session.tenant.tallies.replaced(&dispatch.call.ruling().policy);
         outcome.with_ruling(ruling)
     }
 
-    /// Counts a ruling and sends its notices.
+    /// Counts a ruling that decides a call, and sends its notices.
     pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
-        let set = || self.policies.current_of(ctx.caller().org_id);
-        ctx.session.tenant.tallies.count(ruling, set, ctx.origin.arrived);
+        self.tally(ctx, ruling, Some(&ruling.policy));
         self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
+    }
+
+    /// The same of an answer that passes: the policy that permitted the call decided it.
+    pub(super) fn follow_answer(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling) {
+        self.tally(ctx, ruling, None);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, Went::Allowed);
+    }
+
+    fn tally(&self, ctx: &Ctx, ruling: &Ruling, decided: Option<&str>) {
+        let set = || self.policies.current_of(ctx.caller().org_id);
+        ctx.session.tenant.tallies.count(ruling, decided, set, ctx.origin.arrived);
+    }
+
+    /// Counts a denial by a policy beside which no other was asked.
+    pub(super) fn tally_outright(&self, ctx: &Ctx, policy: &str) {
+        let set = || self.policies.current_of(ctx.caller().org_id);
+        ctx.session.tenant.tallies.count_outright(policy, set, ctx.origin.arrived);
     }
 }

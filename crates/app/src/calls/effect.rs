@@ -14,7 +14,6 @@ use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
     attendance::Attendance,
     catalogue::provider::Misfits,
-    policies::notices::Went,
     telemetry::{counters, stages::Stage},
 };
 
@@ -85,7 +84,7 @@ impl Calls {
         match self.judge_answer(dispatch, dispatch.answer(result)).await {
             Ok(answer) => {
                 let tool = &dispatch.visible.tool;
-                self.follow_up(&dispatch.ctx, tool, answer.ruling(), Went::Allowed);
+                self.follow_answer(&dispatch.ctx, tool, answer.ruling());
                 answer.ruling().add_to(&mut governance);
                 let (result, is_error, ruling) = answer.into_parts();
                 CallOutcome::of_result(governance, result, is_error).with_ruling(ruling)

@@ -20,7 +20,6 @@ use super::{
     event::CallOutcome,
     leg::{digest_of, owner},
 };
-use crate::policies::notices::Went;
 
 /// Legs after which a tool that still asks is given up: its caller would answer for ever.
 const MOST_LEGS: u32 = 32;
@@ -48,12 +47,7 @@ impl Calls {
         match self.judge_answer(dispatch, Answer::questions(requests)).await {
             Err(denial) => self.withhold(dispatch, governance, denial),
             Ok(questions) => {
-                self.follow_up(
-                    &dispatch.ctx,
-                    &dispatch.visible.tool,
-                    questions.ruling(),
-                    Went::Allowed,
-                );
+                self.follow_answer(&dispatch.ctx, &dispatch.visible.tool, questions.ruling());
                 questions.ruling().add_to(&mut governance);
                 let (requests, _, ruling) = questions.into_parts();
                 let requests = requests.root().to_value();

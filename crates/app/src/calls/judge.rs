@@ -55,6 +55,8 @@ impl Calls {
             self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
             event.add_inputs(self, &ruling.inputs);
             event.capture_input(self, ruling);
+        } else if let Some(policy) = denial.policy() {
+            self.tally_outright(ctx, policy);
         }
         event.deny(&denial, policies.version())
     }

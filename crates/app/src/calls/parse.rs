@@ -29,6 +29,7 @@ impl Calls {
         event.set_target(self.target_of(invocation.tool.as_ref().ok()));
         ctx.require(Scope::McpsInvoke).map_err(|_| {
             let denial = Denial::unscoped(Scope::McpsInvoke);
+            denial.policy().into_iter().for_each(|policy| self.tally_outright(ctx, policy));
             event.deny(&denial, self.policies.current_of(ctx.caller().org_id).version())
         })?;
         let key = invocation.key?;

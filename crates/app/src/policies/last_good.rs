@@ -16,7 +16,7 @@ pub enum Fallback {
     Refuse,
     /// A start with the set that was last in force, which is logged.
     LastGood,
-    /// A start without any policy, for a node that only looks.
+    /// A start with that set, or without any policy where there is none, for a node that only looks.
     Nothing,
 }
 

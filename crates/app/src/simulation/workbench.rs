@@ -187,7 +187,7 @@ async fn list_tools(
 ) -> Result<Vec<ToolDefinition>, String> {
     match tokio::time::timeout(patience, provider.server.list_tools()).await {
         Ok(Ok(list)) => Ok(list.tools),
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(Err(error)) => Err(error.kind.to_string()),
         Err(_) => {
             let seconds = patience.as_secs();
             Err(format!("no answer within {seconds} s (`server.provider_patience_seconds`)"))

@@ -32,7 +32,7 @@ pub struct PolicyStats {
     pub applies_to_tools: usize,
     /// Decisions in which it took part.
     pub matched: u64,
-    /// Decisions that name it.
+    /// Decisions about calls that name it, as their events do.
     pub decided: u64,
     /// Decisions for which it could not be evaluated.
     pub errors: u64,
@@ -63,10 +63,12 @@ impl Tallies {
         }
     }
 
-    /// Counts one decision. The set in force is asked for when a policy is met for the first time.
+    /// Counts one decision, which names `decided` if it decides the call. The set in force is asked for when a
+    /// policy is met for the first time.
     pub(crate) fn count(
         &self,
         ruling: &Ruling,
+        decided: Option<&str>,
         set: impl FnOnce() -> Arc<PolicySet>,
         now: Timestamp,
     ) {
@@ -86,12 +88,39 @@ impl Tallies {
                 tally.last_matched_at.fetch_max(now.as_micros(), Ordering::Relaxed);
             }
         }
-        add(&ruling.policy, |tally| &tally.decided);
+        if let Some(id) = decided {
+            add(id, |tally| &tally.decided);
+        }
         for id in ruling.flipped_by() {
             add(id, |tally| &tally.would_flip);
         }
         for error in &ruling.errors {
             add(&error.policy, |tally| &tally.errors);
+        }
+    }
+
+    /// Counts a denial by a policy beside which no other was asked.
+    pub(crate) fn count_outright(
+        &self,
+        id: &str,
+        set: impl FnOnce() -> Arc<PolicySet>,
+        now: Timestamp,
+    ) {
+        if !self.table.load().contains_key(id) {
+            self.begin(std::iter::once(id), &set());
+        }
+        if let Some(tally) = self.table.load().get(id) {
+            tally.matched.fetch_add(1, Ordering::Relaxed);
+            tally.decided.fetch_add(1, Ordering::Relaxed);
+            tally.last_matched_at.fetch_max(now.as_micros(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a decision back that another one replaced.
+    pub(crate) fn replaced(&self, id: &str) {
+        if let Some(tally) = self.table.load().get(id) {
+            let one_less = |count: u64| count.checked_sub(1);
+            let _ = tally.decided.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
         }
     }
 

@@ -100,7 +100,7 @@ impl ProtocolError {
     #[must_use]
     pub fn method_not_found(era: Era) -> Self {
         let http_status = if era == Era::Modern { 404 } else { 200 };
-        let message = "The method is not offered here.".to_owned();
+        let message = "The method is not offered here: only tools are.".to_owned();
         Self { id: None, code: code::METHOD_NOT_FOUND, http_status, message, data: None }
     }
 

@@ -34,10 +34,11 @@ impl fmt::Display for Refusal {
             Self::PreconditionFailed => f.write_str(STALE),
             Self::Conflict { reason } => f.write_str(reason.sentence()),
             Self::DelegationNotTrusted => write!(f, "Delegation is refused: {NOT_DELEGATED}."),
-            Self::NoSuchProvider { slug, .. } => write!(f, "There is no provider `{slug}` here."),
+            Self::NoSuchProvider { slug, .. } => no_provider(f, slug),
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
             Self::ApprovalSettled { id, status } => settled(f, *id, *status),
             Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
+            Self::NotFound { resource: "provider", id } => no_provider(f, id),
             Self::NotFound { resource, id } => {
                 write!(f, "There is no {} `{id}` here.", noun(resource))
             }
@@ -185,6 +186,10 @@ fn awaits(
 ) -> fmt::Result {
     let reason = reason.trim_end_matches('.');
     write!(f, "Policy '{policy}' asks for an approval: {reason}. {approval}.")
+}
+
+fn no_provider(f: &mut fmt::Formatter<'_>, slug: &str) -> fmt::Result {
+    write!(f, "There is no provider `{slug}` here; `GET /v1/providers` lists those there are.")
 }
 
 fn settled(f: &mut fmt::Formatter<'_>, id: ApprovalId, status: Status) -> fmt::Result {

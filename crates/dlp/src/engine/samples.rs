@@ -14,6 +14,10 @@ pub struct Sample {
     pub detector: String,
     /// The sample's number in its list, from 1.
     pub number: usize,
+    /// The sample with `a`, `A` and `0` in the place of its letters and digits: it may be a real value.
+    pub form: String,
+    /// The detector's pattern.
+    pub pattern: String,
     /// True if it stands in `must_match` rather than in `must_not_match`.
     pub must_match: bool,
     /// True if the detector fired.
@@ -29,13 +33,33 @@ impl Sample {
 
     /// Describes the problem without the sample itself, which may be a real value.
     fn problem(self) -> Option<String> {
-        let Self { detector, number, must_match, .. } = &self;
+        let Self { detector, number, form, pattern, must_match, .. } = &self;
         let (list, what) = match must_match {
             true => ("must_match", "is not found"),
             false => ("must_not_match", "is found"),
         };
-        (!self.holds()).then(|| format!("detector `{detector}`: `{list}` sample {number} {what}"))
+        (!self.holds()).then(|| {
+            format!(
+                "detector `{detector}`: `{list}` sample {number} {what}: its form is `{form}`, with `a`, `A` and `0` \
+                 for letters and digits; the pattern is `{pattern}`"
+            )
+        })
     }
+}
+
+/// Characters of a sample or pattern that are shown.
+const SHOWN: usize = 120;
+
+/// The form of a text, without what it says.
+fn form(text: &str) -> String {
+    let kind = |it: char| match it {
+        _ if it.is_numeric() => '0',
+        _ if it.is_uppercase() => 'A',
+        _ if it.is_alphabetic() => 'a',
+        _ if it.is_control() => ' ',
+        _ => it,
+    };
+    text.chars().take(SHOWN).map(kind).collect()
 }
 
 impl Engine {
@@ -53,6 +77,8 @@ impl Engine {
                 samples.extend((1..).zip(texts).map(|(number, text)| Sample {
                     detector: own.name.clone(),
                     number,
+                    form: form(text),
+                    pattern: own.pattern.chars().take(SHOWN).collect(),
                     must_match,
                     matches: self.finds(&own.name, text),
                 }));

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::{
     findings::fingerprint::Fingerprint,
+    nearest::unknown_detector,
     settings::{
         floor::Floor,
         patterns::{compile, plain},
@@ -90,7 +91,7 @@ impl Allowlist {
 impl Allow {
     fn entry(&self, known: &[&str]) -> Result<Exception, String> {
         if let Some(unknown) = self.detectors.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(format!("there is no detector `{unknown}`"));
+            return Err(unknown_detector(unknown, known));
         }
         let says_where = self.tool.is_some() || self.path.is_some();
         if !says_where && self.regex.is_none() && self.fingerprints.is_empty() {

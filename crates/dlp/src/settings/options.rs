@@ -11,6 +11,7 @@ use crate::{
     catalogue::list,
     limits::Limits,
     mask::replacement::Mask,
+    nearest::unknown_detector,
     settings::{
         allow::Allow,
         custom::{Custom, Own},
@@ -172,10 +173,6 @@ impl Settings {
 pub(crate) fn built_in<'a>() -> impl Iterator<Item = &'a str> {
     let hidden: &'a str = hidden::NAME;
     list::all().map(|detector| -> &'a str { detector.name }).chain([hidden])
-}
-
-fn unknown_detector(name: &str, known: &[&str]) -> String {
-    format!("there is no detector `{name}`; the detectors are {}", known.join(", "))
 }
 
 /// Reason that settings were not accepted: every problem found, each with what to do.

@@ -84,7 +84,11 @@ fn everything_wrong_with_a_detector_is_told_with_its_name() {
         (json!({ "literals": ["e"] }), "a literal"),
         (json!({ "needs_context": true }), "`needs_context`"),
         (json!({ "must_match": [] }), "`must_match`"),
-        (json!({ "must_match": ["EMP-1"] }), "`must_match` sample 1 is not found"),
+        (
+            json!({ "must_match": ["EMP-1"] }),
+            "`must_match` sample 1 is not found: its form is `AAA-0`",
+        ),
+        (json!({ "must_match": ["Emp 123456"] }), "the pattern is `EMP-[0-9]{6}`"),
         (json!({ "must_not_match": ["x", "EMP-123456"] }), "`must_not_match` sample 2 is found"),
     ] {
         let told = problems(staff(changes.clone()));

@@ -211,7 +211,7 @@ impl Guest {
     }
 
     /// The first service accounts that are in use.
-    async fn service_accounts(&self) -> Vec<Json> {
+    pub(super) async fn service_accounts(&self) -> Vec<Json> {
         let filters = "role=service&disabled=false&limit=100";
         self.items(Some(Scope::Admin), filters, v1::principals::list).await
     }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::{http::StatusCode, response::Response};
-use portcullis_core::principal::Scope;
+use portcullis_core::{id::PrincipalId, principal::Scope};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -110,6 +110,12 @@ struct MadePage {
 )]
 pub(crate) async fn create_token(GuestForm(guest, form): GuestForm) -> Response {
     let mut members = texts(&form, &["principal_id", "scopes", "label"]);
+    if let Some(named) = form.field("principal_id").map(str::trim)
+        && named.parse::<PrincipalId>().is_err()
+        && let Some(known) = guest.service_accounts().await.iter().find(|it| it.is("/name", named))
+    {
+        members.insert("principal_id".to_owned(), json!(known.text("/id")));
+    }
     let days = form.field("days").unwrap_or_default().trim();
     if !days.is_empty() {
         // Text that is no number is refused by the API, in its own words.

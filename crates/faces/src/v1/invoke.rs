@@ -100,7 +100,9 @@ impl InvokeRequest {
     fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         let body = body::document(bytes)?;
         let names = body.root().members().into_iter().flatten().map(|(name, _)| name);
-        body::only_named(names, &["input", "interaction"])?;
+        let known = body::only_named(names, &["input", "interaction"]);
+        let is_wrapped = body.root().get("input").is_some();
+        known.map_err(|refusal| if is_wrapped { refusal } else { unwrapped(refusal) })?;
         let interaction = body.root().get("interaction").map(Node::to_value);
         let interaction = InteractionRequest::read(interaction)?;
         match body.member("input") {
@@ -109,4 +111,12 @@ impl InvokeRequest {
             Some(_) => Err(body::wrong_member("input", "has to be an object")),
         }
     }
+}
+
+/// The refusal of arguments that stand where `input` has to be.
+fn unwrapped(mut refusal: Refusal) -> Refusal {
+    if let Refusal::InvalidRequest { message, .. } = &mut refusal {
+        message.push_str(" Send the arguments of the tool as `{\"input\": {…}}`.");
+    }
+    refusal
 }

@@ -2,7 +2,7 @@
 
 use portcullis_store::{Durability, Store, Weakness};
 
-use super::{BootError, Standing, open_store};
+use super::{BootError, Standing, database_settings, open_store};
 use crate::config::{AuditSync, Config};
 
 /// Warning about a database role for whom the wall between orgs does not stand.
@@ -31,4 +31,12 @@ pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, B
         return Err(BootError::Durability(weakness));
     }
     Ok(store)
+}
+
+/// Rejects a database of an older schema for a node that only looks: a look is no upgrade.
+pub(super) async fn not_older(config: &Config, standing: Standing) -> Result<(), BootError> {
+    match standing {
+        Standing::Serving => Ok(()),
+        Standing::Looking => Ok(Store::refuse_older(&database_settings(config)?).await?),
+    }
 }

@@ -5,16 +5,38 @@ use portcullis_app::{Shell, ShellError};
 use super::{BootError, Office};
 use crate::config::{Config, NamedOrg, Provider, is_org, is_principal};
 
-/// The configuration with ids in the place of names. Rejects an unknown name.
-pub(crate) async fn identified(config: &Config) -> Result<Config, BootError> {
+/// Stands for an org whose name is not known, in a configuration that is told to be wrong.
+const NO_ORG: &str = "org_00000000000000000000000000";
+const NO_PRINCIPAL: &str = "sa_00000000000000000000000000";
+
+/// The configuration with ids in the place of names, and why names are not known. Unless nothing is said to be
+/// wrong, it is good for being told more of its problems only.
+pub(super) async fn identified(config: &Config) -> (Config, Vec<BootError>) {
     let mut config = config.clone();
-    if !config.named_orgs().is_empty() {
-        let office = Office::open(&config).await?;
-        let found = identify(&mut config, &office.shell).await;
-        office.close().await;
-        found?;
+    if config.named_orgs().is_empty() {
+        return (config, Vec::new());
     }
-    Ok(config)
+    match Office::open(&config).await {
+        Ok(office) => {
+            let unknown = identify(&mut config, &office.shell).await;
+            office.close().await;
+            (config, unknown)
+        }
+        Err(error) => unidentified(&config, error),
+    }
+}
+
+/// The same where the store cannot be asked.
+pub(super) fn unidentified(config: &Config, error: BootError) -> (Config, Vec<BootError>) {
+    let mut config = config.clone();
+    for NamedOrg { org, principals, .. } in config.named_orgs() {
+        if !is_org(org) {
+            NO_ORG.clone_into(org);
+        }
+        let names = principals.into_iter().filter(|it| !is_principal(it));
+        names.for_each(|principal| NO_PRINCIPAL.clone_into(principal));
+    }
+    (config, vec![error])
 }
 
 /// The same for commands that need no store. Where there is none, a provider is not bound to an org that is
@@ -26,25 +48,41 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
     }
     match Office::present(&config).await? {
         Some(office) => {
-            let found = identify(&mut config, &office.shell).await;
+            let unknown = identify(&mut config, &office.shell).await;
             office.close().await;
-            found?;
+            unknown.into_iter().next().map_or(Ok(()), Err)?;
         }
         None => config.providers.iter_mut().for_each(Provider::forget_name),
     }
     Ok(config)
 }
 
-async fn identify(config: &mut Config, shell: &Shell) -> Result<(), BootError> {
+async fn identify(config: &mut Config, shell: &Shell) -> Vec<BootError> {
+    let mut unknown = Vec::new();
     for NamedOrg { place, org, principals } in config.named_orgs() {
-        let unknown = |error: ShellError| BootError::Other(format!("{place}: {error}"));
+        let told = |error: ShellError| BootError::Other(format!("{place}: {error}"));
         if !is_org(org) {
-            *org = shell.org(org).await.map_err(unknown)?.id.to_string();
+            match shell.org(org).await {
+                Ok(found) => *org = found.id.to_string(),
+                Err(error) => {
+                    unknown.push(told(error));
+                    NO_ORG.clone_into(org);
+                }
+            }
         }
         for principal in principals.into_iter().filter(|it| !is_principal(it)) {
-            let found = shell.principal_of(Some(org), principal).await.map_err(unknown)?;
-            *principal = found.id.to_string();
+            if *org == NO_ORG {
+                NO_PRINCIPAL.clone_into(principal);
+                continue;
+            }
+            match shell.principal_of(Some(org), principal).await {
+                Ok(found) => *principal = found.id.to_string(),
+                Err(error) => {
+                    unknown.push(told(error));
+                    NO_PRINCIPAL.clone_into(principal);
+                }
+            }
         }
     }
-    Ok(())
+    unknown
 }

@@ -6,12 +6,33 @@ use std::error::Error;
 use portcullis_core::openid::LoginKey;
 use portcullis_upstream::Outbound;
 
-use super::{BootError, read_key};
+use super::{BootError, Standing, durability, names, read_key};
 use crate::config::{Config, ConfigError};
 
-/// Rejects a configuration with problems that show without store and port.
-pub(super) fn none_in(config: &Config, outbound: &Outbound) -> Result<(), BootError> {
-    let mut found: Vec<BootError> = read_key(&config.key_file()).err().into_iter().collect();
+/// The configuration with ids in the place of names. Rejects one with problems that show without port, and,
+/// for a node that only looks, a database that would be brought up to date.
+pub(super) async fn none_in(
+    config: &Config,
+    standing: Standing,
+    outbound: &Outbound,
+) -> Result<Config, BootError> {
+    let (config, unknown) = match durability::not_older(config, standing).await {
+        Ok(()) => names::identified(config).await,
+        Err(error) => names::unidentified(config, error),
+    };
+    none_beside(unknown, &config, outbound)?;
+    Ok(config)
+}
+
+fn none_beside(
+    mut found: Vec<BootError>,
+    config: &Config,
+    outbound: &Outbound,
+) -> Result<(), BootError> {
+    // Whoever opened the store for names was told of the key already.
+    if !found.iter().any(|error| matches!(error, BootError::Key(..) | BootError::KeyForm(_))) {
+        found.extend(read_key(&config.key_file()).err());
+    }
     found.extend(config.dlp.load(outbound).err().map(BootError::Dlp));
     let declared = config.providers.iter().map(|it| it.declare(outbound, &config.connect).err());
     let hooks = config.webhooks.iter().map(|(name, hook)| hook.declare(name, outbound).err());

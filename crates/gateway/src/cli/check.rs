@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use portcullis_app::{Awaited, Fallback, IssuerState, ProviderState, Reloading};
+use portcullis_core::policy::{PolicyError, PolicySet};
 use portcullis_store::{Durability, ProviderStatus, UnreadableRow};
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ impl Check {
     /// Does what `serve` does before it binds its port, looks for who authorizes access to the
     /// providers, tells what was found, and stops.
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let config = self.installation.own_config()?;
+        let config = self.installation.own_config()?.of_installation()?;
         self.installation.warn_if_outdated(&config);
         let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
         let recalled = reach(&node, &config, self.start, self.installation.output()).await?;
@@ -64,11 +65,7 @@ impl Check {
         let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| exposed_text(file)));
-        text.push(format!("policies    {} records, {}", set.records().len(), set.version()));
-        text.extend(errors.iter().map(|error| format!("            {error}")));
-        if set.summary().active == 0 {
-            text.push("            no active policy: every call would be denied".to_owned());
-        }
+        text.extend(policies_text(&set, &errors));
         text.extend(providers_text(&providers, &config, &recalled));
         text.extend(many.map(|many| format!("mcp         {many}")));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
@@ -91,6 +88,21 @@ impl Check {
         let wrong: Vec<String> = weakness.into_iter().chain(policies).chain(wrong).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
     }
+}
+
+/// The policies of the folder, or those that were last in force if it does not load.
+fn policies_text(set: &PolicySet, errors: &[PolicyError]) -> Vec<String> {
+    let built_in = set.records().iter().filter(|record| record.builtin).count();
+    let written = set.records().len() - built_in;
+    let mut text = vec![format!("policies    {written}, built in {built_in}: {}", set.version())];
+    if !errors.is_empty() {
+        let kept = "they were last in force; the folder as it is would not be loaded:";
+        text.push(format!("            {kept}"));
+        text.extend(errors.iter().map(|error| format!("            {error}")));
+    } else if set.summary().active == 0 {
+        text.push("            no active policy: every call would be denied".to_owned());
+    }
+    text
 }
 
 fn exposed_text(file: &Path) -> String {

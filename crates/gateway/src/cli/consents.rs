@@ -32,11 +32,12 @@ impl Consents {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { of } => {
-                let records = of.act(
+                let records = of.named(
+                    "principal_id",
                     async |gateway| gateway.list("/v1/consents", &[]).await,
                     async |office, org| Ok(values(office.shell.consents(org.id).await?)),
                 );
-                let columns = ["id", "principal_id", "client", "endpoint", "scope", "renewed_at"];
+                let columns = ["id", "principal_name", "client", "endpoint", "scope", "renewed_at"];
                 of.installation.output().table(&records.await?, &columns)
             }
             Self::Withdraw { consent, of } => withdraw(consent, &of).await,

@@ -1,5 +1,7 @@
 //! An org that a command works on: at a gateway elsewhere, or in the shell of an installation.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use portcullis_store::Org;
 use serde::Serialize;
@@ -41,6 +43,37 @@ impl OfOrg {
         self.installation.with_office(act).await
     }
 
+    /// Records about principals, whose ids are their member `id`: each with the name as `principal_name`.
+    pub(super) async fn named(
+        &self,
+        id: &str,
+        remotely: impl AsyncFnOnce(&RemoteGateway) -> Result<Vec<Value>, Failure>,
+        here: impl AsyncFnOnce(&Office, Org) -> Result<Vec<Value>, Failure>,
+    ) -> Result<Vec<Value>, Failure> {
+        let remotely = async |gateway: &RemoteGateway| {
+            // A token that may not list people is shown their ids.
+            let known = gateway.list("/v1/principals", &[]).await.unwrap_or_default();
+            let names =
+                known.into_iter().filter_map(|it| Some((text(&it, "id")?, text(&it, "name")?)));
+            Ok((names.collect(), remotely(gateway).await?))
+        };
+        let here = async |office: &Office, org: Org| {
+            let known = office.shell.principals(org.id).await?;
+            let names = known.into_iter().map(|it| (it.id.to_string(), it.name));
+            Ok((names.collect(), here(office, org).await?))
+        };
+        let (names, mut records): (BTreeMap<String, String>, Vec<Value>) =
+            self.act(remotely, here).await?;
+        for record in &mut records {
+            let of = text(record, id);
+            let name = of.and_then(|of| names.get(&of).cloned().or(Some(of)));
+            if let Value::Object(members) = record {
+                members.insert("principal_name".to_owned(), json!(name));
+            }
+        }
+        Ok(records)
+    }
+
     /// The gateway to work on over its API, if one is named.
     pub(super) async fn gateway(&self) -> Result<Option<RemoteGateway>, Failure> {
         self.installation.gateway(self.org.as_deref()).await
@@ -50,4 +83,8 @@ impl OfOrg {
 /// The items of a list as JSON.
 pub(super) fn values(items: impl IntoIterator<Item: Serialize>) -> Vec<Value> {
     items.into_iter().map(|item| json!(item)).collect()
+}
+
+fn text(record: &Value, member: &str) -> Option<String> {
+    record.get(member)?.as_str().map(str::to_owned)
 }

@@ -27,6 +27,9 @@ pub(super) enum Orgs {
     },
     /// Show an org with its plan and limits, and over the API what it used of them
     Show {
+        /// Id or name of the org; not needed where there is only one
+        #[arg(value_name = "ORG", conflicts_with = "org")]
+        named: Option<String>,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -134,7 +137,10 @@ impl Orgs {
                 ];
                 installation.output().table(&records, &columns)
             }
-            Self::Show { of } => show(&of).await,
+            Self::Show { named, mut of } => {
+                of.org = named.or(of.org.take());
+                show(&of).await
+            }
             Self::Disable { org, installation } => {
                 let disable =
                     async |office: &Office, org: &Org| Ok(office.shell.disable_org(org).await?);

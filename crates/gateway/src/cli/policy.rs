@@ -103,10 +103,11 @@ impl Desk {
 
     /// The configuration. A gateway that the environment names does not concern the files of a folder.
     fn config(&self) -> Result<Config, Failure> {
-        match self.installation.remote.url {
+        let config = match self.installation.remote.url {
             Some(_) => self.installation.config(),
             None => self.installation.own_config(),
-        }
+        }?;
+        Ok(if self.tools.is_some() { config } else { config.overlooks_none()? })
     }
 
     fn folder(&self, config: &Config) -> PathBuf {

@@ -49,6 +49,7 @@ pub(super) async fn show(out: Output, ways: Ways<'_>, folder: &Path) -> Result<(
     let Ways { url, token, login } = ways;
     let credential = Credential::bearer(token)?;
     out.line(&format!("\nThis token is valid for 24 hours:\n\n  export TOKEN={}", token.expose()))?;
+    let mut denied = None;
     for stop in &STOPS {
         let body = json!({ "input": (stop.input)() }).to_string();
         let path = format!("{url}/v1/mcps/{}/invoke", stop.tool);
@@ -61,14 +62,25 @@ pub(super) async fn show(out: Output, ways: Ways<'_>, folder: &Path) -> Result<(
         let answer: Value = serde_json::from_slice(&answer)?;
         let pretty = json_text(&serde_json::to_string_pretty(&answer)?).replace('\n', "\n  ");
         out.line(&format!("  HTTP {status}\n  {pretty}"))?;
+        let governance = |name| answer.pointer(&format!("/governance/{name}"))?.as_str();
+        if governance("decision") == Some("deny") {
+            denied = governance("audit_event_id").map(str::to_owned);
+        }
+    }
+    let config = folder.join("portcullis.toml");
+    let config = config.display();
+    if let Some(event) = denied {
+        out.line(&format!(
+            "\nThis says which condition of which policy denied a call:\n\n  \
+             portcullis policy explain {event} --config {config}"
+        ))?;
     }
     let policies = folder.join("policies");
     if let Some(login) = login {
         out.line(&format!(
             "\nLog in with a browser by this address, once, within five minutes:\n\n  {login}\n\n\
              `portcullis login-link --principal quickstart-user --url {url} \
-             --config {}` prints another.",
-            folder.join("portcullis.toml").display()
+             --config {config}` prints another."
         ))?;
     }
     out.line(&format!(

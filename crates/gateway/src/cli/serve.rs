@@ -29,7 +29,7 @@ pub(super) struct Serve {
 
 impl Serve {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let mut config = self.installation.own_config()?;
+        let mut config = self.installation.own_config()?.of_installation()?;
         if let Some(port) = self.port {
             let mut address = config::address(&config.server.listen, "server.listen")?;
             address.set_port(port);

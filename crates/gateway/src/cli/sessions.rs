@@ -59,8 +59,9 @@ async fn list(principal: Option<&str>, of: &OfOrg) -> Result<(), Failure> {
         let sessions = office.shell.sessions(org.id, principal).await?;
         Ok(values(sessions.into_iter().map(SessionView::from)))
     };
-    let columns = ["id", "principal_id", "method", "created_at", "last_seen_at", "ends_at"];
-    of.installation.output().table(&of.act(remotely, here).await?, &columns)
+    let columns = ["id", "principal_name", "method", "created_at", "last_seen_at", "ends_at"];
+    let records = of.named("principal_id", remotely, here).await?;
+    of.installation.output().table(&records, &columns)
 }
 
 async fn end(session: SessionId, installation: &Installation) -> Result<(), Failure> {

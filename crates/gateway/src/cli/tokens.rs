@@ -89,7 +89,7 @@ impl Tokens {
                 let records = list(&of).await?;
                 let columns = [
                     "id",
-                    "principal",
+                    "principal_name",
                     "scopes",
                     "label",
                     "expires_at",
@@ -185,7 +185,7 @@ async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
     let here = async |office: &Office, org: Org| {
         Ok(office.shell.tokens(org.id).await?.iter().map(record).collect())
     };
-    of.act(remotely, here).await
+    of.named("principal", remotely, here).await
 }
 
 /// The record of a token that the API tells of; it keeps lineage and grant to itself.

@@ -3,6 +3,7 @@
 //! A variable sets something if its name goes down a level (`PORTCULLIS_SERVER__LISTEN`) or is a key at the
 //! top (`PORTCULLIS_DATA_DIR`). All others, such as those that clients read, are not ours.
 
+use portcullis_core::did_you_mean;
 use toml::{Table, Value};
 
 use super::{Config, ConfigError};
@@ -104,7 +105,18 @@ pub(super) fn overlaid(table: &Table, settings: &[Setting]) -> Result<Config, Co
     // Of a key and one below it, the one below.
     let wrong = names.iter().filter(|name| decides(name)).max_by_key(|name| name.len());
     let wrong = wrong.map_or_else(|| names.join("`, `"), |name| (*name).to_owned());
-    Err(ConfigError::Wrong(format!("`{wrong}` does not fit the configuration: {error}")))
+    let meant = meant(&error);
+    Err(ConfigError::Wrong(format!("`{wrong}` does not fit the configuration{meant}: {error}")))
+}
+
+/// The keys or words nearest to one that is not known, from the message about it.
+pub(super) fn meant(message: &str) -> String {
+    let unknown = ["unknown field `", "unknown variant `"];
+    let rest = unknown.iter().find_map(|it| message.rsplit_once(it).map(|(_, rest)| rest));
+    let parts = rest.and_then(|rest| rest.split_once("`, expected "));
+    parts.map_or_else(String::new, |(name, known)| {
+        did_you_mean(name, known.split('`').skip(1).step_by(2))
+    })
 }
 
 fn laid_over<'a>(
@@ -182,8 +194,8 @@ mod tests {
     fn a_variable_that_is_wrong_is_named_and_its_text_is_not_repeated() {
         let fine = ("PORTCULLIS_SERVER__LISTEN", "127.0.0.1:1");
         for (name, wanted) in [
-            ("PORTCULLIS_SERVER__LISTN", "listn"),
-            ("PORTCULLIS_SEVER__LISTEN", "sever"),
+            ("PORTCULLIS_SERVER__LISTN", "(did you mean `listen`?)"),
+            ("PORTCULLIS_SEVER__LISTEN", "(did you mean `server`?)"),
             ("PORTCULLIS_SERVER__MAX_CONNECTIONS", "a text, expected"),
             ("PORTCULLIS_SERVER__LISTEN__PORT", "no table `listen`"),
             ("PORTCULLIS_KEYS", "a text, expected"),

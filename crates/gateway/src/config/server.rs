@@ -3,7 +3,7 @@
 use std::{env, net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use portcullis_core::{limits::UNAUTHENTICATED_PER_MINUTE, oauth::PublicUrl, token::CidrList};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::times;
 
@@ -14,6 +14,7 @@ pub(crate) struct Server {
     /// Name of the node among those that share a database.
     pub(crate) node: String,
     /// Address and port of the API.
+    #[serde(deserialize_with = "written_address")]
     pub(crate) listen: String,
     /// Address and port of `/metrics`; absent means no metrics listener.
     pub(crate) metrics_listen: Option<String>,
@@ -182,6 +183,17 @@ impl Server {
         let list = self.trusted_proxies.join(",").parse();
         list.map(Some).map_err(|error| format!("`server.trusted_proxies`: {error}"))
     }
+}
+
+/// The text of an address: a port alone is told how to write it.
+fn written_address<'de, D: Deserializer<'de>>(reader: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "an address and a port in quotes, such as \"127.0.0.1:8080\"")]
+    enum Text {
+        Text(String),
+    }
+    let Text::Text(text) = Text::deserialize(reader)?;
+    Ok(text)
 }
 
 /// An address and a port; host names would listen at addresses that the operator did not choose.

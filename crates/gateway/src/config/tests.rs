@@ -265,6 +265,9 @@ fn unknown_keys_are_refused_and_named() {
 
     let shown = format!("{}", std::error::Error::source(&error).unwrap());
     assert!(shown.contains("listen_on"), "{shown}");
+    let port = parse("[server]\nlisten = 18120", &[]).unwrap_err();
+    let shown = format!("{}", std::error::Error::source(&port).unwrap());
+    assert!(shown.contains("such as \"127.0.0.1:8080\""), "{shown}");
 }
 
 #[test]

@@ -120,10 +120,13 @@ impl TrustConfig {
         public_url: Option<&str>,
     ) -> Result<Self, ConfigError> {
         let mut rules = Vec::with_capacity(entries.len());
+        let mut wrong = Vec::new();
         let mut declared: BTreeMap<&str, (&TrustEntry, IssuerKeys)> = BTreeMap::new();
         for entry in entries {
-            entry.check_issuer(public_url).map_err(|error| entry.wrong(&error))?;
-            rules.push(entry.rule().map_err(|error| entry.wrong(&error))?);
+            match entry.check_issuer(public_url).and_then(|()| entry.rule()) {
+                Ok(rule) => rules.push(rule),
+                Err(error) => wrong.push(entry.wrong(&error).to_string()),
+            }
             let said = entry.keys();
             match declared.entry(&entry.issuer) {
                 Entry::Vacant(place) => {
@@ -139,6 +142,9 @@ impl TrustConfig {
                     }
                 }
             }
+        }
+        if !wrong.is_empty() {
+            return Err(ConfigError::Wrong(wrong.join("\n")));
         }
         let keys = declared.into_iter().map(|(issuer, (entry, keys))| {
             let source = keys.source(issuer).map_err(|error| entry.wrong(&error))?;

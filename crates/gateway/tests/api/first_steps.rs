@@ -45,6 +45,29 @@ fn a_command_in_the_wrong_folder_makes_no_installation() {
 }
 
 #[test]
+fn a_command_without_a_configuration_says_so_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = "evt_01M754BKTKX1YB8Q05NMW9TP4G";
+    let commands: [&[&str]; 3] = [&["serve"], &["check"], &["policy", "explain", event]];
+
+    let empty = commands.map(|command| portcullis(folder.path(), command));
+    let untouched = fs::read_dir(folder.path()).unwrap().count();
+    fs::create_dir(folder.path().join("portcullis-data")).unwrap();
+    fs::write(folder.path().join("portcullis-data/portcullis.toml"), "data_dir = \".\"\n").unwrap();
+    let overlooked = commands.map(|command| portcullis(folder.path(), command));
+
+    assert_eq!(untouched, 0);
+    for (said, cure) in empty.iter().map(|said| (said, "portcullis quickstart")).chain(
+        overlooked.iter().map(|said| (said, "add `--config portcullis-data/portcullis.toml`")),
+    ) {
+        let errors = stderr_of(said);
+        assert_eq!(said.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("no configuration was named") && errors.contains(cure), "{errors}");
+        assert!(errors.contains("`portcullis-data"), "{errors}");
+    }
+}
+
+#[test]
 fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_portcullis");
@@ -196,7 +219,13 @@ async fn check_tells_everything_that_is_wrong_at_once() {
 #[tokio::test]
 async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
     let gateway = gateway()
-        .config("[mcp]\napproval_wait_seconds = 301\n[tokens]\n[connect]\nattempt_seconds = 1")
+        .config(
+            "[mcp]\napproval_wait_seconds = 301\n[tokens]\n[connect]\nattempt_seconds = 1\n\
+             [[trust]]\nname = \"ci\"\norg = \"acme\"\nissuer = \"https://a.example\"\naudience = \"x\"\n\
+             match = { a = \"b\" }\nprincipal = \"ci\"\n\
+             [[trust]]\nname = \"cd\"\norg = \"acme\"\nissuer = \"https://b.example\"\naudience = \"x\"\n\
+             match = { a = \"b\" }\nprincipal = \"cd\"\nscopes = [\"mcp:read\"]",
+        )
         .http(
             "one",
             "http://127.0.0.1:9/mcp",
@@ -212,8 +241,24 @@ async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
     let (_, told) = failure(&gateway, &["check"]).await;
 
     assert!(bounds.contains("mcp.approval_wait_seconds"), "{bounds}");
-    for wrong in ["`one`", "NO_SUCH_KEY", "`two`", "connect.attempt_seconds"] {
+    let names = ["trust rule `ci`: there is no org `acme`", "trust rule `cd`: `scopes`"];
+    let settings = ["`one`", "NO_SUCH_KEY", "`two`", "connect.attempt_seconds"];
+    for wrong in settings.into_iter().chain(names) {
         assert!(told.contains(wrong), "{wrong}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn check_refuses_an_older_schema_and_changes_nothing() {
+    let mut gateway = gateway().sample().start();
+    gateway.stop();
+    gateway.tamper("DELETE FROM schema_migrations WHERE version > 47");
+
+    for _ in 0..2 {
+        let (code, told) = failure(&gateway, &["check"]).await;
+
+        assert_eq!(code, 1, "{told}");
+        assert!(told.contains("schema 47") && told.contains("`portcullis migrate`"), "{told}");
     }
 }
 
@@ -263,7 +308,10 @@ async fn names_stand_for_principals_and_the_only_org_needs_none() {
     assert_eq!(token["principal"], made["id"]);
     assert_eq!(gateway.admin(&["principal", "disable", "ci"])["id"], made["id"]);
     assert_eq!(gateway.admin(&["principal", "enable", "ci"])["id"], made["id"]);
-    assert_eq!(gateway.admin(&["token", "list"]).as_array().map(Vec::len), Some(1));
+    let tokens = gateway.admin(&["token", "list"]);
+    assert_eq!(tokens.as_array().map(Vec::len), Some(1));
+    assert_eq!(tokens[0]["principal_name"], "ci");
+    assert_eq!(gateway.admin(&["org", "show", "acme"])["name"], "acme");
     several_orgs_have_to_be_told_apart(&gateway).await;
 }
 

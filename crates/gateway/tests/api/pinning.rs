@@ -105,6 +105,7 @@ async fn a_changed_tool_is_not_called_until_the_operator_accepts_it() {
     assert_eq!(scene.server.count("tools/call"), 0);
     let policy = scene.get("/v1/policies/tool-pinning").await;
     assert_eq!(policy.at("/data/builtin"), &json!(true));
+    assert_eq!(policy.at("/data/stats/decided"), 1);
     let other = scene.invoke("other:b").await;
     assert_eq!(other.status, 200, "other tools of the provider go on: {}", other.text);
     let simulated = json!({"tool": "other:a", "input": {}}).to_string();

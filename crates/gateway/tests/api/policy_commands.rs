@@ -152,6 +152,9 @@ async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() 
     assert!(!unknown.contains("write"), "{unknown}");
     let advice = format!("write `Mcp::User::{}` in place of", ana["id"]);
     assert!(known.contains(&advice) && known.contains("org `acme`"), "{known}");
+    let folder = desk.gateway.folder().join("policies");
+    assert!(known.contains(&format!("{}/", folder.display())), "{known}");
+    assert_eq!(known.matches("nobody's").count(), 1, "one warning for one name: {known}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -138,6 +138,13 @@ fn its_commands_work_when_copied() {
         assert_eq!(copied["error"], shown["error"]);
         assert_eq!(copied["governance"]["policy"], shown["governance"]["policy"]);
     }
+    let explain = quickstart.said.lines().map(str::trim).find(|it| it.contains("policy explain"));
+    let binary = env!("CARGO_BIN_EXE_portcullis");
+    let explain = explain.expect("a command").replacen("portcullis", binary, 1);
+    let explained = Command::new("bash").args(["-c", &explain]).output().expect("an explanation");
+    let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert!(explained.contains("false") || explained.contains("true"), "{explain}: {explained}");
+    assert!(explained.contains("no-bulk-listing"), "{explain}: {explained}");
     // The last one lists the events of the three before.
     let events = answers[3]["data"]["items"].as_array().expect("events");
     assert_eq!(events.len(), 3);

@@ -77,7 +77,7 @@ const APPLIED: &str = "SELECT version FROM schema_migrations";
 const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
 
 /// The schema of a database that has one of ours.
-pub(super) const NEWEST: &str = "SELECT MAX(version) FROM schema_migrations";
+const NEWEST: &str = "SELECT MAX(version) FROM schema_migrations";
 
 pub(crate) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
     // A crash at any line leaves the schema as it was: the whole is one transaction.
@@ -120,6 +120,16 @@ pub(crate) async fn found(conn: &mut SqliteConnection) -> Result<Option<i64>, St
         return Ok(None);
     }
     Ok(sqlx::query_scalar(NEWEST).fetch_one(&mut *conn).await?)
+}
+
+/// The same of a PostgreSQL database.
+pub(super) async fn found_on_postgres(pool: &PgPool) -> Result<Option<i64>, StoreError> {
+    let any = "SELECT to_regclass('schema_migrations') IS NOT NULL";
+    let any: bool = sqlx::query_scalar(any).fetch_one(pool).await?;
+    if !any {
+        return Ok(None);
+    }
+    Ok(sqlx::query_scalar(NEWEST).fetch_one(pool).await?)
 }
 
 /// The migrations that were not applied yet, in their order: each touches tables of its own.

@@ -47,6 +47,8 @@ on_both! {
 
         assert!(current.is_some());
         assert!(older.is_none() && again.is_none(), "nothing is migrated");
+        let refused = Store::refuse_older(&db.settings).await.err();
+        assert!(matches!(refused, Some(StoreError::OlderSchema { found: 25, .. })), "{refused:?}");
     }
 
     async fn what_was_stored_is_there_after_opening_again(db: Database) {

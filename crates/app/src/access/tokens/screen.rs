@@ -68,7 +68,7 @@ impl Access {
 
     /// Rejects what was never one of our tokens.
     async fn is_ours(&self, bearer: &str) -> Result<(), Refusal> {
-        let token = Token::parse(bearer).map_err(|_| Refusal::InvalidToken)?;
+        let token = Token::parse(bearer).map_err(|_| super::no_token(bearer))?;
         let found = match token.kind() {
             TokenKind::Refresh => {
                 self.base.store.find_refresh(&token.hash()).await.map(|it| it.is_some())

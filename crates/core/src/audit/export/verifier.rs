@@ -82,6 +82,8 @@ pub struct Report {
     pub checkpoint_root: Hash,
     /// Names of the keys whose signatures hold.
     pub signed_by: Vec<String>,
+    /// Ids of these keys, in the same order.
+    pub signing_keys: Vec<String>,
     /// Size of the older tree that this one continues, if one was given.
     pub continues: Option<u64>,
     /// Detached values that are those the log committed to.

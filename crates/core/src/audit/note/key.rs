@@ -88,6 +88,12 @@ impl VerifierKey {
         &self.name
     }
 
+    /// Its id in signatures and in its text, in hexadecimal.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{:08x}", u32::from_be_bytes(self.id))
+    }
+
     /// Kind of statement that the key signs.
     #[must_use]
     pub const fn kind(&self) -> KeyKind {

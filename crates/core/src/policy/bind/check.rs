@@ -10,7 +10,7 @@ use miette::Diagnostic;
 use crate::policy::{
     engine::ActionScope,
     files::{PolicyError, label_offset},
-    language::{NUMBERS, entity_types::entity_types, misnamed::Misnamed},
+    language::{entity_types::entity_types, misnamed::Misnamed},
     load::compiled::{Compiled, Placed},
     tool::{
         catalogue::{Catalogue, NameLookup, ToolFacts, is_group},
@@ -217,8 +217,10 @@ fn validate(policies: &[&Compiled], validator: &Validator) -> Vec<ToolCheck> {
     }
     let result = validator.validate(&set, ValidationMode::Strict);
     for error in result.validation_errors() {
-        if let Some(finding) = findings.get_mut::<str>(error.policy_id().as_ref()) {
-            finding.problems.push(problem(error));
+        let id: &str = error.policy_id().as_ref();
+        let policy = policies.iter().find(|policy| &*policy.id == id);
+        if let (Some(finding), Some(policy)) = (findings.get_mut(id), policy) {
+            finding.problems.push(problem(error, &policy.source));
         }
     }
     for warning in result.validation_warnings() {
@@ -243,7 +245,7 @@ fn plain(diagnostic: &dyn Diagnostic, policy: &str) -> String {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the library may add kinds of errors")]
-fn problem(error: &ValidationError) -> Problem {
+fn problem(error: &ValidationError, source: &str) -> Problem {
     let code = match error {
         ValidationError::UnsafeAttributeAccess(_) => "unknown_attribute",
         ValidationError::UnsafeOptionalAttributeAccess(_) => "unguarded_attribute",
@@ -256,10 +258,33 @@ fn problem(error: &ValidationError) -> Problem {
         _ => "invalid_policy",
     };
     let mut message = plain(error, error.policy_id().as_ref());
-    if code == "type_mismatch" && message.contains("decimal") {
-        message = format!("{message}; {NUMBERS}");
+    if let Some(cure) = number_cure(&message, labelled(error, source)) {
+        message = format!("{message}; {cure}");
     }
     Problem::new(label_offset(error).unwrap_or(0), code, message)
+}
+
+/// Text that a diagnostic points at.
+fn labelled<'a>(diagnostic: &dyn Diagnostic, source: &'a str) -> Option<&'a str> {
+    let label = diagnostic.labels()?.next()?;
+    source.get(label.offset()..label.offset().checked_add(label.len())?)
+}
+
+/// The right way to compare a `number` or an `integer` that is compared like the other.
+fn number_cure(message: &str, read: Option<&str>) -> Option<String> {
+    let has = |texts: &[&str]| texts.iter().any(|text| message.contains(text));
+    if has(&["but saw decimal", "Long and decimal", "decimal and Long"]) {
+        let path =
+            read.filter(|it| it.starts_with("context.") && !it.contains(char::is_whitespace));
+        let path = path.unwrap_or("context.input.amount");
+        return Some(format!(
+            "a `number` is compared with a `decimal`: `{path}.greaterThan(decimal(\"1000.0\"))`, or with \
+             `lessThan`, `greaterThanOrEqual`, `lessThanOrEqual`, or `== decimal(\"1000.0\")`"
+        ));
+    }
+    has(&["expected decimal but saw Long"]).then(|| {
+        "an `integer` is compared with a whole number, by `>`, `<`, `>=`, `<=` or `==`".to_owned()
+    })
 }
 
 /// One error for the same problem with many tools.

@@ -28,7 +28,8 @@ impl Misnamed {
     }
 
     /// Says that no caller matches it.
-    pub(in crate::policy) fn warning(&self) -> String {
+    #[must_use]
+    pub fn warning(&self) -> String {
         let Self { entity, kind } = self;
         let prefix = kind.prefix();
         format!("`{entity}` is nobody's: a principal is named by its id, such as `{prefix}_…`")

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    did_you_mean,
     dlp::Direction,
     policy::{
         load::{
@@ -35,6 +36,25 @@ pub(in crate::policy) struct Annotations {
 
 const LATER: [&str; 1] = ["step_up"];
 const MAX_TEXT: usize = 2_000;
+/// The annotations there are.
+const KEYS: [&str; 16] = [
+    "id",
+    "title",
+    "description",
+    "reason",
+    "owner",
+    "tags",
+    "severity",
+    "locked",
+    "mode",
+    "phase",
+    "priority",
+    "redact",
+    "rate_limit",
+    "notify",
+    "require_approval",
+    "log",
+];
 
 /// The names that annotations may refer to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +130,11 @@ impl Annotations {
                 return Err(fault(key, "not_supported_yet", message));
             }
             unknown => {
-                let message = format!("`@{unknown}` is no annotation; check the spelling");
+                let nearest = did_you_mean(unknown, KEYS);
+                let message = format!(
+                    "`@{unknown}` is no annotation{nearest}; there are {}",
+                    KEYS.join(", ")
+                );
                 return Err(fault(key, "unknown_annotation", message));
             }
         }

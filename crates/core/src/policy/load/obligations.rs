@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     approval::ApprovalTerms,
     audit::Capture,
+    did_you_mean,
     dlp::{Category, Finding, Mask},
 };
 use crate::{
@@ -173,7 +174,9 @@ pub(in crate::policy) fn redact(
         };
         let is_known = detectors.contains(name) || is_category(name);
         if name != "*" && !is_known {
-            let message = format!("`{name}` is no detector");
+            let nearest = did_you_mean(name, detectors.iter().map(String::as_str));
+            let message =
+                format!("`{name}` is no detector{nearest}; `portcullis dlp detectors` lists them");
             return Err(fault("redact", "unknown_detector", message));
         }
         masks.insert(Arc::<str>::from(name), mask);

@@ -12,7 +12,7 @@ use super::compiled::digest;
 use crate::policy::{
     engine::{ActionScope, Conditions, EntityScope, Rule, RuleScope},
     files::{MAX_FILE_BYTES, PolicyError, PolicyFile, SourceFile, label_offset},
-    language::{NUMBERS, context_paths, entity_types::entity_types, nesting},
+    language::{context_paths, entity_types::entity_types, nesting},
     load::{
         annotations::{self, Annotations, DeclaredNames},
         compiled::{Compiled, Placed},
@@ -152,23 +152,35 @@ impl Parser<'_> {
 }
 
 fn syntax_error(file: &SourceFile, start: usize, error: &ParseError) -> PolicyError {
-    let mut message = error.to_string();
-    if let Some(help) = error.help() {
-        message = format!("{message}; {help}");
-    }
-    let offset = start + label_offset(error).unwrap_or(0);
-    if is_in_number(file.text(), offset) {
-        message = format!("{message}; {NUMBERS}");
-    }
-    file.error(offset, "syntax", None, message)
+    let place = start + label_offset(error).unwrap_or(0);
+    let said = error.to_string();
+    let cure = cure(&said, file.text().get(start..place).unwrap_or_default());
+    let help = error.help().map(|help| help.to_string());
+    let advice = help.into_iter().chain(cure.map(str::to_owned));
+    let message = std::iter::once(said).chain(advice).collect::<Vec<_>>().join("; ");
+    file.error(place, "syntax", None, message)
 }
 
-/// Returns true behind the point of a number, where the language has none.
-fn is_in_number(text: &str, offset: usize) -> bool {
-    let before = text.get(..offset).and_then(|before| before.strip_suffix('.'));
-    let after = text.get(offset..).unwrap_or_default();
-    before.is_some_and(|before| before.ends_with(|it: char| it.is_ascii_digit()))
-        && after.starts_with(|it: char| it.is_ascii_digit())
+/// What is usually meant by text that is no Cedar, from the message and the text before its place.
+fn cure(message: &str, before: &str) -> Option<&'static str> {
+    if message.ends_with("is not a valid method") {
+        return Some(
+            "texts are compared by `==` and `like \"…*\"`, and by regular expressions in facts (`matches` in \
+             `facts.toml`)",
+        );
+    }
+    let token = message.strip_prefix("unexpected token `")?;
+    let before = before.trim_end();
+    let is_fraction =
+        before.strip_suffix('.').is_some_and(|it| it.ends_with(|c: char| c.is_ascii_digit()));
+    if is_fraction {
+        return Some(
+            "a number with places is written `decimal(\"1000.0\")` and compared by `.greaterThan(…)` or \
+             `.lessThan(…)`",
+        );
+    }
+    let begins_policy = ["@`", "permit`", "forbid`"].contains(&token) && !before.is_empty();
+    begins_policy.then_some("is a `;` missing before it?")
 }
 
 fn lints(

@@ -203,6 +203,46 @@ fn every_error_of_every_file_is_given_at_once() {
 }
 
 #[test]
+fn an_error_names_the_cure() {
+    let number = json!({"amount": {"type": "number"}, "count": {"type": "integer"}, "name": {"type": "string"}});
+    let mut definition = tool("bank:pay", &number).definition.clone();
+    definition.input_schema["required"] = json!(["amount", "count", "name"]);
+    let provider: ProviderSlug = "bank".parse().unwrap();
+    let tools = [Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())];
+    let of = |when: &str, rest: &str| {
+        format!(
+            "@id(\"a\") @reason(\"r\") forbid (principal, action == Mcp::Action::\"bank:pay\", resource)\n\
+             when {{ {when} }}{rest}"
+        )
+    };
+    let decimal = "`context.input.amount.greaterThan(decimal(\"1000.0\"))`";
+    for (text, cure) in [
+        (of("context.input.amount > 1000", ";"), decimal),
+        (of("context.input.amount == 1000", ";"), "`== decimal(\"1000.0\")`"),
+        (of("context.input.amount > 1000.0", ";"), "`decimal(\"1000.0\")`"),
+        (of("context.input.count.greaterThan(decimal(\"1.0\"))", ";"), "by `>`"),
+        (of("context.input.name.matches(\"a.*\")", ";"), "`like \"…*\"`"),
+        (
+            of("true", "\n@id(\"b\") permit (principal, action, resource);"),
+            "is a `;` missing before it?",
+        ),
+        (of("true", ";").replace("reason", "reasn"), "(did you mean `reason`?)"),
+        (
+            of("true", ";").replace("reason(\"r\")", "redact(\"output: emial\")"),
+            "(did you mean `email`?)",
+        ),
+        (of("true", "\npermit (principal, action, resource);"), "is a `;` missing before it?"),
+    ] {
+        let errors = load(&text, &tools).unwrap_err();
+
+        assert!(errors.iter().any(|error| error.message.contains(cure)), "{text}: {errors:#?}");
+    }
+    assert!(
+        load(&of("context.input.amount.greaterThan(decimal(\"1000.0\"))", ";"), &tools).is_ok()
+    );
+}
+
+#[test]
 fn templates_are_refused() {
     let found = places("@id(\"a\") permit (principal == ?principal, action, resource);");
 
@@ -317,22 +357,4 @@ fn brackets_and_operators_in_texts_and_comments_do_not_nest() {
     );
 
     assert!(load(&text, &gh()).is_ok(), "{:?}", load(&text, &gh()).err());
-}
-
-#[test]
-fn who_compares_a_number_as_an_integer_is_told_what_to_write() {
-    let tools = [tool("bank:pay", &json!({"amount": {"type": "number"}}))];
-    for comparison in [" > 1000", " == 1000", " > 1000.0", ".greaterThan(1000)"] {
-        let text = format!(
-            "{} when {{ context.input has amount && context.input.amount{comparison} }};",
-            with("principal, action == Mcp::Action::\"bank:pay\", resource").trim_end_matches(';'),
-        );
-
-        let errors = load(&text, &tools).unwrap_err();
-
-        let advice = ".greaterThan(decimal(\"1000.0\"))";
-        assert!(errors.iter().any(|error| error.message.contains(advice)), "{text}: {errors:#?}");
-        let mended = text.replace(comparison, advice);
-        assert!(load(&mended, &tools).is_ok(), "{mended}");
-    }
 }

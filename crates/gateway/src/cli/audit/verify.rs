@@ -6,6 +6,7 @@ mod live;
 mod reading;
 
 use std::{
+    collections::BTreeMap,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -229,7 +230,7 @@ fn report_text(report: &Report) -> Vec<String> {
     text.push(format!(
         "tree of {} events, signed by {}",
         report.checkpoint_size,
-        report.signed_by.join(", ")
+        signers(&report.signed_by, &report.signing_keys).join(", ")
     ));
     if report.values_unproven > 0 {
         text.push(format!(
@@ -238,6 +239,16 @@ fn report_text(report: &Report) -> Vec<String> {
         ));
     }
     text
+}
+
+/// Each name once, with the ids of its keys.
+fn signers(names: &[String], ids: &[String]) -> Vec<String> {
+    let mut keys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, id) in names.iter().zip(ids) {
+        keys.entry(name).or_default().push(id);
+    }
+    let signer = |(name, ids): (&str, Vec<&str>)| format!("{name} (key {})", ids.join(", "));
+    keys.into_iter().map(signer).collect()
 }
 
 /// Says what the older checkpoint adds.

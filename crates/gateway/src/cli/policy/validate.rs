@@ -1,6 +1,6 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};
@@ -26,10 +26,13 @@ pub(in crate::cli) struct List {
     desk: Desk,
 }
 
-/// Place of a policy, as an editor opens it.
-fn place(record: &PolicyRecord) -> String {
+/// Place of a policy of this folder, as an editor opens it.
+fn place(record: &PolicyRecord, folder: &Path) -> String {
     match &record.origin {
-        Origin::File { path, line, .. } => format!("{path}:{line}"),
+        Origin::File { path, line, .. } => {
+            let path = path.strip_prefix("policies/").unwrap_or(path);
+            format!("{}:{line}", folder.join(path).display())
+        }
         Origin::Builtin => "built in".to_owned(),
     }
 }
@@ -41,36 +44,38 @@ struct Warning<'a> {
 }
 
 impl Warning<'_> {
-    fn to_json(&self) -> Value {
-        json!({ "policy": self.record.id, "at": place(self.record), "message": self.text })
+    fn to_json(&self, folder: &Path) -> Value {
+        json!({ "policy": self.record.id, "at": place(self.record, folder), "message": self.text })
     }
 
-    fn line(&self) -> String {
-        format!("{}: warning: `{}`: {}", place(self.record), self.record.id, self.text)
+    fn line(&self, folder: &Path) -> String {
+        format!("{}: warning: `{}`: {}", place(self.record, folder), self.record.id, self.text)
     }
 }
 
 /// Every warning, and the ids to write for principals that are given by their names.
 async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
-    let mut found = Vec::new();
-    for record in set.records() {
-        let texts = record.validation.warnings.iter();
-        found.extend(texts.map(|text| Warning { record, text: text.clone() }));
-    }
     let patience = config.server.patience();
     // A database that fails or does not answer is none at hand.
     let ids = timeout(patience, ids_of_names(set, config)).await;
-    found.extend(ids.map(Result::unwrap_or_default).unwrap_or_default());
+    let (ids, told) = ids.map(Result::unwrap_or_default).unwrap_or_default();
+    let mut found = Vec::new();
+    for record in set.records() {
+        let texts = record.validation.warnings.iter();
+        let texts = texts.filter(|text| !told.contains(&(&*record.id, (*text).clone())));
+        found.extend(texts.map(|text| Warning { record, text: text.clone() }));
+    }
+    found.extend(ids);
     found
 }
 
+/// Warnings with ids, and the general ones that they replace, by their policies.
+type WithIds<'a> = (Vec<Warning<'a>>, BTreeSet<(&'a str, String)>);
+
 /// The ids of principals that policies give by their names, where the database of this installation is at
 /// hand: the command itself needs none.
-async fn ids_of_names<'a>(
-    set: &'a PolicySet,
-    config: &Config,
-) -> Result<Vec<Warning<'a>>, Failure> {
-    let mut found = Vec::new();
+async fn ids_of_names<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<'a>, Failure> {
+    let mut found = WithIds::default();
     if set.records().iter().all(|record| set.misnamed(&record.id).is_empty()) {
         return Ok(found);
     }
@@ -81,8 +86,12 @@ async fn ids_of_names<'a>(
             for misnamed in set.misnamed(&record.id) {
                 let known = store.find_principal_by_name(org.id, misnamed.name()).await?;
                 let advice = known.map(|known| misnamed.advice(known.id));
-                let text = advice.map(|advice| format!("{advice}, in the org `{}`", org.name));
-                found.extend(text.map(|text| Warning { record, text }));
+                if let Some(advice) = advice {
+                    let general = misnamed.warning();
+                    let text = format!("{general}; {advice}, in the org `{}`", org.name);
+                    found.0.push(Warning { record, text });
+                    found.1.insert((&*record.id, general));
+                }
             }
         }
     }
@@ -111,12 +120,12 @@ impl Validate {
             }
         };
         let warnings = warnings(&set, &config).await;
-        let shown: Vec<Value> = warnings.iter().map(Warning::to_json).collect();
+        let shown: Vec<Value> = warnings.iter().map(|it| it.to_json(&folder)).collect();
         let summary = set.summary();
         if let Some(warning) = crowding(&summary) {
             self.desk.output().warn(&warning);
         }
-        let mut lines: Vec<String> = warnings.iter().map(Warning::line).collect();
+        let mut lines: Vec<String> = warnings.iter().map(|it| it.line(&folder)).collect();
         lines.push(format!(
             "{} active, {} shadow, {} disabled, {}: {}",
             summary.active,
@@ -194,6 +203,7 @@ fn count(number: usize, what: &str) -> String {
 
 impl List {
     pub(super) async fn run(self) -> Result<(), Failure> {
+        let folder = self.desk.folder(&self.desk.config()?);
         let (_, set) = self.desk.loaded().await?;
         let records: Vec<Value> = set
             .records()
@@ -202,7 +212,7 @@ impl List {
             .map(|record| {
                 let mut shown = json!(record);
                 if let Value::Object(members) = &mut shown {
-                    members.insert("at".to_owned(), Value::from(place(record)));
+                    members.insert("at".to_owned(), Value::from(place(record, &folder)));
                 }
                 shown
             })

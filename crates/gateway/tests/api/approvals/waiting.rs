@@ -50,13 +50,15 @@ async fn a_caller_who_waits_is_told_of_a_denial() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wait_ends_when_its_time_is_over() {
-    let (scene, _) = asking_scene().await;
+    let (scene, admin) = asking_scene().await;
     let begun = Instant::now();
 
     let answer = patient(&scene, 1).await;
 
     scene.check(&answer, PENDING).await;
     assert!(begun.elapsed() >= Duration::from_secs(1));
+    let asking = scene.gateway.get(&admin, "/v1/policies/payouts").await;
+    assert_eq!(asking.at("/data/stats/decided"), 1, "{}", asking.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,7 +8,7 @@ use portcullis_testkit::{Gateway, Principal};
 use super::{invoke, keys, logged};
 use crate::{
     gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, until},
+    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, run, until},
 };
 
 async fn signatures(gateway: &Gateway, who: &Principal) -> usize {
@@ -50,6 +50,10 @@ async fn while_a_key_is_replaced_both_sign_and_a_running_node_takes_it_over() {
     let note = checkpoint().await.text;
     assert_eq!(Checkpoint::open(&note, &both).unwrap().1.len(), 2);
     assert!(Checkpoint::open(&note, &before).is_ok());
+    let told = run(&gateway, &["audit", "verify", "--org", &who.org]).await;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let line = told.lines().find(|line| line.contains("signed by")).unwrap();
+    assert_eq!((line.matches("/audit/").count(), line.matches(", ").count()), (1, 2), "{told}");
 
     gateway.admin(&["audit", "key", "retire", "--org", &who.org]);
     until(checkpoint, |it| Checkpoint::open(&it.text, &before).is_err()).await;

@@ -88,6 +88,9 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
     }
     let elsewhere = ask(&gateway, &who, "/mcp/nowhere", "tools/list", json!({})).await;
     assert_eq!(elsewhere.status, 404, "{}", elsewhere.text);
+    assert!(elsewhere.text.contains("`GET /v1/providers` lists"), "{}", elsewhere.text);
+    let prompts = ask(&gateway, &who, "/mcp", "prompts/list", json!({})).await;
+    assert!(prompts.text.contains("only tools are"), "{}", prompts.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,4 +157,8 @@ async fn a_bearer_that_is_no_token_is_told_what_it_is() {
         assert!(message.contains(told), "{bearer}: {message}");
         assert!(!answer.text.contains(bearer), "{bearer}");
     }
+    let basic = gateway.request(Method::GET, "/v1/mcps").header("authorization", "Basic eDp5");
+    let basic = gateway.send(basic).await;
+    assert_eq!(basic.refusal(), (401, "invalid_token"));
+    assert!(basic.text.contains("Authorization: Bearer"), "{}", basic.text);
 }

@@ -26,7 +26,7 @@ async fn a_trust_rule_that_is_wrong_stops_the_start_and_the_wrong_is_named() {
     let toml = toml.replace("ORG", org);
     for (toml, wanted) in [
         (toml.replace(org, "acme"), "trust rule `ci`: there is no org `acme`"),
-        (toml.replace("audience", "audiense"), "audiense"),
+        (toml.replace("audience", "audiense"), "(did you mean `audience`?)"),
         (toml.replace("member", "root"), "`root` is no role"),
     ] {
         let gateway = gateway().config(&toml).prepare();

@@ -133,11 +133,16 @@ async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
     gateway.start_with(&["--last-good"]);
 
     let (_, checked) = failure(&gateway, &["check"]).await;
+    let shown = run(&gateway, &["check"]).await;
     let (_, validated) = failure(&gateway, &["policy", "validate"]).await;
     write(&gateway, &short("mended"));
 
     for told in [gateway.starting_log(), &checked, &validated] {
         assert!(told.contains("decides by the policies that were last in force"), "{told}");
+    }
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    for counted in ["policies    1, built in ", "would not be loaded"] {
+        assert!(shown.contains(counted), "{shown}");
     }
     eventually("a command that has nothing to say of it", async || {
         let listed = run(&gateway, &["policy", "list"]).await;
@@ -157,6 +162,8 @@ async fn records_tell_what_became_of_each_policy() {
     for limit in [5, 5, 50] {
         list(&gateway, &who, limit).await;
     }
+    let reader = gateway.service(&who.org, "mcps:read");
+    list(&gateway, &reader, 5).await;
 
     let stats = async |id: &str| {
         let record = gateway.get(&who, &format!("/v1/policies/{id}")).await;
@@ -170,6 +177,9 @@ async fn records_tell_what_became_of_each_policy() {
     assert_eq!(stats("base").await, ([2, 2, 0, 0], true));
     assert_eq!(stats("short").await, ([1, 1, 0, 0], true));
     assert_eq!(stats("watch").await, ([0, 0, 0, 2], false));
+    assert_eq!(stats("token-scopes").await, ([1, 1, 0, 0], true));
+    // Answers that pass are decided by what permitted their calls.
+    assert_eq!(stats("dlp-default").await, ([0, 0, 0, 0], false));
     let listed = set(&gateway, &who).await;
     assert!(items(&listed).iter().all(|record| record["stats"].is_object()), "{}", listed.text);
 }

@@ -41,6 +41,7 @@ impl Verifier {
             checkpoint_size: checkpoint.size,
             checkpoint_root: checkpoint.root,
             signed_by: signed.iter().map(|by| by.key.name().to_owned()).collect(),
+            signing_keys: signed.iter().map(|by| by.key.id()).collect(),
             continues: self.continues(trailer, &checkpoint)?,
             values_proven: self.seen.opened,
             values_unproven: self.seen.unopened,

@@ -69,6 +69,10 @@ async fn a_body_that_is_no_invocation_is_refused_and_recorded() {
 
         scene.check(&answer, INVALID).await;
     }
+    let unwrapped = scene.post("echo", r#"{"id":"e1"}"#).await;
+    scene.check(&unwrapped, INVALID).await;
+    let message = unwrapped.at("/error/message").as_str().unwrap();
+    assert!(message.ends_with("as `{\"input\": {…}}`."), "{message}");
     assert!(scene.upstream.calls().is_empty());
 }
 
