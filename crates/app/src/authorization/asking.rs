@@ -149,7 +149,7 @@ impl Authorization {
             Ok(request) => request,
             Err(error) => return told(error),
         };
-        let terms = match request.terms(issuer) {
+        let terms = match request.terms(issuer, self.hosts()) {
             Ok(terms) => terms,
             Err((request, error)) => return Ok(Way::Ended(self.back(&request, &error))),
         };

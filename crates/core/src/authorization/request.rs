@@ -2,7 +2,7 @@
 
 use super::{
     Client, ClientAuthentication, ClientGrant, CodeChallenge, Face, MAX_CLIENT_ID, OAuthError,
-    OAuthErrorCode, OAuthForm, RedirectUri,
+    OAuthErrorCode, OAuthForm, OwnHosts, RedirectUri,
 };
 use crate::{
     id::ConsentId,
@@ -121,12 +121,16 @@ impl ClientRequest {
     }
 
     /// The request, if it is well-formed: a code, bound to a challenge, for scopes of a face of the
-    /// gateway at `public_url`. Scopes that are not known here are ignored (RFC 6749 §3.3).
+    /// gateway at `public_url` or one of its `hosts`. Scopes that are not known here are ignored (RFC 6749 §3.3).
     ///
     /// # Errors
     /// `unsupported_response_type`, `invalid_request`, `invalid_scope` and `invalid_target`.
-    pub fn terms(self, public_url: &str) -> Result<Terms, (Box<Self>, OAuthError)> {
-        match self.parts(public_url) {
+    pub fn terms(
+        self,
+        public_url: &str,
+        hosts: &OwnHosts,
+    ) -> Result<Terms, (Box<Self>, OAuthError)> {
+        match self.parts(public_url, hosts) {
             Ok(RequestParts { challenge, key, face, scopes }) => {
                 Ok(Terms { request: self, challenge, key, face, scopes })
             }
@@ -134,7 +138,7 @@ impl ClientRequest {
         }
     }
 
-    fn parts(&self, public_url: &str) -> Result<RequestParts, OAuthError> {
+    fn parts(&self, public_url: &str, hosts: &OwnHosts) -> Result<RequestParts, OAuthError> {
         let form = &self.form;
         if form.required("response_type")? != "code" {
             let told = "response_type has to be code";
@@ -150,7 +154,7 @@ impl ClientRequest {
             CodeChallenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
         let key = form.get("dpop_jkt").map(str::parse).transpose();
         let key = key.map_err(|_| OAuthError::request("dpop_jkt is no thumbprint of a key"))?;
-        let face = Face::of_resource(form.get("resource"), public_url)?;
+        let face = Face::of_resource(form.get("resource"), public_url, hosts)?;
         if face == Face::Rest && !self.client.is_declared() {
             return Err(OAuthError::target());
         }
@@ -344,7 +348,7 @@ mod tests {
     }
 
     fn error(more: &str) -> &'static str {
-        request(more).terms(OWN).unwrap_err().1.code.as_str()
+        request(more).terms(OWN, &OwnHosts::default()).unwrap_err().1.code.as_str()
     }
 
     #[test]
@@ -375,8 +379,10 @@ mod tests {
 
     #[test]
     fn scopes_are_those_asked_for_that_client_and_person_may_have() {
-        let terms =
-            |scope: &str| request(&format!("response_type=code&{PKCE}{scope}")).terms(OWN).unwrap();
+        let terms = |scope: &str| {
+            let request = request(&format!("response_type=code&{PKCE}{scope}"));
+            request.terms(OWN, &OwnHosts::default()).unwrap()
+        };
         let may = "mcps:read mcps:invoke providers:read".parse().unwrap();
         let scopes =
             |scope: &str| terms(scope).of_person((), may).map(|it| it.scopes().to_string()).ok();

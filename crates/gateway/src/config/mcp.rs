@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use portcullis_core::oauth::{Origin, PublicUrl};
+use portcullis_core::{
+    authorization::OwnHosts,
+    oauth::{Origin, PublicUrl},
+};
 use portcullis_faces::{Guard, ListForm, Listeners, McpSettings};
 use serde::Deserialize;
 
@@ -81,6 +84,11 @@ impl Mcp {
             )),
             None => Ok(()),
         }
+    }
+
+    /// The names of the gateway besides that of its public address.
+    pub(crate) fn own_hosts(&self, server: &Server) -> OwnHosts {
+        OwnHosts::new(self.hosts.iter().cloned().chain([server.public_host.clone()]))
     }
 
     /// The settings of the face of a gateway that serves as `server` says.
