@@ -144,7 +144,7 @@ fn switched_off() -> Response {
 }
 
 /// A redirect by which the browser asks for another address.
-fn see_other(title: &str, to: &str) -> Response {
+pub(crate) fn see_other(title: &str, to: &str) -> Response {
     let mut response = page(StatusCode::SEE_OTHER, title, "");
     if let Ok(to) = HeaderValue::from_str(to) {
         response.headers_mut().insert(header::LOCATION, to);

@@ -1,4 +1,4 @@
-//! `GET /approvals/{id}`: a page for browsers that are not signed in.
+//! `GET /approvals/{id}`: a page for browsers that cannot sign in, and the way to that of the console for others.
 
 use reqwest::Method;
 
