@@ -69,7 +69,7 @@ pub(crate) async fn begin(
         (status = 400, description = "a page: this browser began no such login, or the issuer logged nobody in", content_type = "text/html"),
         (status = 403, description = "a page: the person may not log in here, or the issuer did not confirm what was asked for", content_type = "text/html"),
         (status = 429, description = "too many failed logins from this address", body = crate::answer::ErrorAnswer),
-        (status = 502, description = "a page: the issuer cannot be reached", content_type = "text/html"),
+        (status = 502, description = "a page: the issuer cannot be reached, or sends a token of more than 64 KiB", content_type = "text/html"),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
     )
 )]
@@ -123,6 +123,13 @@ fn show_error(error: LoginError) -> Response {
             "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the gateway \
              says more."
                 .to_owned(),
+        ),
+        LoginError::TooLong { member, kib } => (
+            StatusCode::BAD_GATEWAY,
+            format!(
+                "The <code>{member}</code> of the issuer is longer than {kib} KiB, which is the most that this gateway \
+                 takes. It names your groups: the issuer has to send fewer of them."
+            ),
         ),
         LoginError::Stale => (
             StatusCode::BAD_REQUEST,

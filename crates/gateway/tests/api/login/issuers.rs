@@ -231,6 +231,23 @@ async fn a_login_is_recorded_and_a_principal_is_made_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_id_token_names_many_groups_and_what_is_too_long_is_told_as_a_limit() {
+    let site = Site::start();
+    for (groups, status) in [(600, 200), (2_000, 502)] {
+        let names = (0..groups).map(|number| format!("00000000-0000-0000-0000-{number:012}"));
+        let groups: Vec<_> = names.collect();
+        let browser = Browser::new(&site.gateway);
+
+        let page = site.log_in(&browser, "ana", &json!({"groups": groups})).await;
+
+        assert_eq!(page.status.as_u16(), status, "{}", page.text);
+        let is_limit =
+            page.text.contains("<code>id_token</code> of the issuer is longer than 64 KiB");
+        assert_eq!(is_limit, status == 502, "{}", page.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_lists_the_ways_to_log_in() {
     let site = Site::with("links = true", "");
     let browser = Browser::new(&site.gateway);
