@@ -135,7 +135,7 @@ impl Logins {
     fn levels_for(&self, issuer: &KnownIssuer, step_up: Option<StepUp>) -> Vec<String> {
         let usual = || issuer.settings.acr_values.clone();
         match step_up {
-            None => usual(),
+            None | Some(StepUp::Again) => usual(),
             Some(StepUp::Admin) => self.admin_acr.clone(),
             Some(StepUp::Mfa) => {
                 let rules = self.access.trust().rules().of(issuer.issuer(), None);
@@ -281,16 +281,17 @@ impl Logins {
         Ok(opened.ok_or(LoginError::Untrusted(CredentialCheck::Replay))?)
     }
 
-    /// Returns true if the login of a person proves this.
+    /// Returns true if the login of a person proves this. A login anew is one that is yet to come.
     #[must_use]
     pub fn proves(&self, person: &Person, step_up: StepUp) -> bool {
         let session = &person.session;
         let mfa = session.login.as_ref().is_some_and(|login| login.said.mfa);
-        self.is_proved(step_up, session.acr.as_deref(), mfa)
+        step_up != StepUp::Again && self.is_proved(step_up, session.acr.as_deref(), mfa)
     }
 
     fn is_proved(&self, step_up: StepUp, acr: Option<&str>, mfa: bool) -> bool {
         match step_up {
+            StepUp::Again => true,
             StepUp::Mfa => mfa,
             StepUp::Admin => {
                 let is_listed = |acr: &str| self.admin_acr.iter().any(|level| level == acr);

@@ -27,7 +27,7 @@ const MAX_RETURN: usize = 2_600;
 /// Bytes of a digest of the `state` by which the cookie of an attempt is found.
 const LABEL_BYTES: usize = 12;
 
-/// Reason to ask a person who is signed in for more.
+/// Reason to ask a person who is signed in for another login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepUp {
@@ -35,6 +35,8 @@ pub enum StepUp {
     Mfa,
     /// A level that changes of an admin need: `admin`.
     Admin,
+    /// The login itself, maybe of another person: `again`.
+    Again,
 }
 
 impl StepUp {
@@ -44,13 +46,14 @@ impl StepUp {
         match self {
             Self::Mfa => "mfa",
             Self::Admin => "admin",
+            Self::Again => "again",
         }
     }
 
     /// Reads what [`Self::name`] gave.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Mfa, Self::Admin].into_iter().find(|step_up| step_up.name() == name)
+        [Self::Mfa, Self::Admin, Self::Again].into_iter().find(|step_up| step_up.name() == name)
     }
 }
 
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn reasons_to_ask_for_more_have_names() {
-        for step_up in [StepUp::Mfa, StepUp::Admin] {
+        for step_up in [StepUp::Mfa, StepUp::Admin, StepUp::Again] {
             assert_eq!(StepUp::from_name(step_up.name()), Some(step_up));
         }
         assert_eq!(StepUp::from_name("MFA"), None);

@@ -191,6 +191,11 @@ impl Gateway {
         }
     }
 
+    /// Takes the cookie of a session that has ended from the browser.
+    pub(crate) fn drop_session(&self, headers: &mut HeaderMap) {
+        self.drop_cookie(Cookie::Session, headers);
+    }
+
     /// Takes a cookie from the browser.
     pub(super) fn drop_cookie(&self, cookie: Cookie, headers: &mut HeaderMap) {
         if let Some(set) = cookie.set(self.is_secure(), "", 0) {

@@ -24,7 +24,7 @@ use crate::{
     params(
         ("name" = String, Path, description = "of the issuer, as `[[login.issuers]]` names it"),
         ("return_to" = Option<String>, Query, description = "a path of this gateway, with its query, that the browser goes to after the login"),
-        ("step_up" = Option<String>, Query, description = "what the login has to prove: `mfa`, a second factor, or `admin`, a level of `login.admin_acr`"),
+        ("step_up" = Option<String>, Query, description = "what the login has to prove: `mfa`, a second factor, `admin`, a level of `login.admin_acr`, or `again`, nothing but that it is a new one"),
     ),
     responses(
         (status = 303, description = "to the issuer, with a cookie that the browser has to bring back"),
@@ -171,5 +171,6 @@ const fn not_enough(step_up: StepUp) -> &'static str {
         StepUp::Admin => {
             "The issuer logged you in, but not at the level that changes of an admin need here."
         }
+        StepUp::Again => "The issuer did not log you in anew.",
     }
 }
