@@ -104,6 +104,13 @@ impl Visitor {
         if self.own_page { Ok(()) } else { Err(foreign()) }
     }
 
+    /// The person who is signed in now, if a form came from a page of another session: a login in another tab has
+    /// replaced it since. The form decides nothing.
+    pub(crate) fn signed_in_since(&self, form_token: Option<&str>) -> Option<&SignedIn> {
+        let sent = form_token.filter(|_| self.own_page)?;
+        self.signed_in.as_ref().filter(|it| !it.form_token.is(sent))
+    }
+
     /// The person who sent a form with this `form_token` from a page of its session. `None` if the
     /// browser is not signed in.
     pub(crate) fn sender(&self, form_token: Option<&str>) -> Result<Option<&SignedIn>, Refusal> {

@@ -88,8 +88,8 @@ async fn another_account_is_taken_where_the_person_or_the_client_wants_it() {
             assert_eq!(sent.status, 302, "{}", sent.text);
             sent.header("location").to_owned()
         } else {
-            let fields = [("form_token", "wrong"), ("decision", "other")];
-            assert_eq!(browser.submit("/oauth/authorize", &fields).await.status, 400);
+            let form = [("decision", "other")];
+            assert_eq!(browser.submit("/oauth/authorize", &form).await.status, 400);
             next(&Client::decides(&browser, &sent, "other", false).await.ok())
         };
         let offered = browser.open(&to).await.ok();
