@@ -18,7 +18,8 @@ use std::sync::Arc;
 
 use portcullis_core::{
     authorization::{
-        Client, ClientRegistration, OAuthError, OAuthErrorCode, RegistrationKey, SealedRegistration,
+        Client, ClientRegistration, OAuthError, OAuthErrorCode, OwnHosts, RegistrationKey,
+        SealedRegistration,
     },
     id::RegistrationId,
     refusal::Refusal,
@@ -46,6 +47,8 @@ use crate::{
 pub struct AuthorizationParts {
     /// Offered or not; as people can log in when absent.
     pub enabled: Option<bool>,
+    /// Names of the gateway besides that of its public address.
+    pub hosts: OwnHosts,
     pub registrations: RegistrationKey,
     /// Clients of the configuration.
     pub declared: Vec<Client>,
@@ -66,6 +69,7 @@ pub struct Authorization {
     access: Arc<Access>,
     logins: Arc<Logins>,
     enabled: Option<bool>,
+    hosts: OwnHosts,
     registrations: RegistrationKey,
     declared: Vec<Client>,
     confidential: ConfidentialClients,
@@ -82,7 +86,7 @@ impl Authorization {
         parts: AuthorizationParts,
     ) -> Arc<Self> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
-        let AuthorizationParts { enabled, registrations, declared, confidential, documents } =
+        let AuthorizationParts { enabled, hosts, registrations, declared, confidential, documents } =
             parts;
         let documents = Documents::new(documents, &base);
         Arc::new(Self {
@@ -95,6 +99,7 @@ impl Authorization {
             access: Arc::clone(access),
             logins: Arc::clone(logins),
             enabled,
+            hosts,
             registrations,
             declared,
             confidential,
@@ -107,6 +112,12 @@ impl Authorization {
     pub fn issuer(&self) -> Option<&str> {
         let offered = self.logins.is_on() && self.enabled != Some(false);
         self.providers.public_url().filter(|_| offered)
+    }
+
+    /// The names of the gateway besides that of its public address.
+    #[must_use]
+    pub const fn hosts(&self) -> &OwnHosts {
+        &self.hosts
     }
 
     /// Charges a failed request of a caller of whom nothing is known to its source.

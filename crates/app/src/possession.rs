@@ -12,21 +12,21 @@ use portcullis_core::{
 pub struct PresentedProof {
     pub(crate) proof: Result<Secret, ProofFault>,
     pub(crate) method: String,
-    pub(crate) address: Option<TargetUri>,
+    pub(crate) addresses: Vec<TargetUri>,
     /// The nonce that the answer gives the client.
     pub(crate) nonce: OnceLock<String>,
 }
 
 impl PresentedProof {
-    /// The proof in a request by `method` to `address`, as clients know it; a fault if there are
+    /// The proof in a request by `method` to one of `addresses`, as clients know it; a fault if there are
     /// several.
     #[must_use]
     pub fn new(
         proof: Result<Secret, ProofFault>,
         method: String,
-        address: Option<TargetUri>,
+        addresses: Vec<TargetUri>,
     ) -> Self {
-        Self { proof, method, address, nonce: OnceLock::new() }
+        Self { proof, method, addresses, nonce: OnceLock::new() }
     }
 
     /// The nonce that the answer gives the client, if it does.

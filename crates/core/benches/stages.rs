@@ -255,8 +255,11 @@ fn auth(bench: &Bench) {
 }
 
 fn dpop(bench: &Bench) {
-    let target =
-        ProofTarget { method: "GET", address: bench.address.as_ref(), token: Some(&bench.bearer) };
+    let target = ProofTarget {
+        method: "GET",
+        addresses: bench.address.as_slice(),
+        token: Some(&bench.bearer),
+    };
     let _ = black_box(DpopProof::check(&bench.proof, target, NOW).is_ok());
 }
 

@@ -35,7 +35,7 @@ mod tests;
 pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
-    csv::{CSV_COLUMNS, CsvLines},
+    csv::{CSV_COLUMNS, CSV_MARK, CsvLines},
     event::{Durations, Event, EventParts, RecordedEvent},
     held::{LEAF, uncommitted},
     kept::{RestoredRecord, restore},

@@ -10,6 +10,7 @@ mod code;
 mod error;
 mod face;
 mod form;
+mod hosts;
 mod redirect;
 mod registration;
 mod request;
@@ -23,6 +24,7 @@ pub use self::{
     error::{OAuthError, OAuthErrorCode},
     face::Face,
     form::OAuthForm,
+    hosts::OwnHosts,
     redirect::RedirectUri,
     registration::{ClientRegistration, REGISTRATIONS, RegistrationKey, SealedRegistration},
     request::{AuthorizationRequest, ClientRequest, Consented, DEFAULT_SCOPES, PersonTerms, Terms},

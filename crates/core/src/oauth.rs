@@ -25,6 +25,8 @@ const MAX_SCOPE_BYTES: usize = 256;
 const MAX_SCOPES: usize = 200;
 /// The longest token that is kept.
 pub const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// The longest token of a login of a person, none of which is kept: ID tokens name groups.
+pub const MAX_LOGIN_TOKEN_BYTES: usize = 64 << 10;
 
 /// The scopes in a text; those that cannot be one are left out.
 #[must_use]

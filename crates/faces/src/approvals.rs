@@ -1,7 +1,7 @@
 //! The address of an approval in a browser. Outside `/v1`, for people follow it.
 //!
-//! Browsers are not signed in there, so the page shows nothing of the approval, and is the same
-//! whether there is one of this id or not.
+//! It leads to the page of the console. Where there is none, browsers are not signed in, so that a page shows nothing
+//! of the approval. The answer is the same whether there is one of this id or not.
 
 use std::sync::Arc;
 
@@ -15,14 +15,16 @@ use portcullis_core::id::ApprovalId;
 use super::{
     Gateway,
     html::{escape, page},
+    login::see_other,
 };
 
-/// A page that says how people decide about an approval.
+/// The way to the page of an approval in the console; without a console, a page that says how people decide.
 #[utoipa::path(
     get, path = "/approvals/{id}", tag = "approvals", operation_id = "approval_page",
     params(("id" = String, Path, description = "`apr_` and a ULID")),
     responses(
-        (status = 200, description = "a page that says how to decide; nothing of the approval stands there", content_type = "text/html"),
+        (status = 200, description = "a page that says how to decide, where there is no console; nothing of the approval stands there", content_type = "text/html"),
+        (status = 303, description = "to the page of the approval in the console"),
         (status = 404, description = "a page: this is no id of an approval", content_type = "text/html"),
     )
 )]
@@ -35,6 +37,9 @@ pub(crate) async fn show(
         let text = "<p>This is not the address of an approval.</p>";
         return page(StatusCode::NOT_FOUND, "Not known", text);
     };
+    if gateway.console && gateway.app.logins.is_on() {
+        return see_other("A call waits for approval", &format!("/console/approvals/{id}"));
+    }
     let url = gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     page(StatusCode::OK, "A call waits for approval", &text(url, id))
 }

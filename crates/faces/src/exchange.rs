@@ -21,6 +21,7 @@ use portcullis_core::{
 use super::{
     Gateway,
     connection::Connection,
+    host,
     mcp::message::McpMessage,
     proof,
     routes::spec::{Access, RouteSpec},
@@ -33,7 +34,7 @@ pub(crate) struct Exchange {
     pub(crate) route: RouteSpec,
     /// On a route of JSON-RPC: the message, once it is read.
     message: Option<OnceLock<McpMessage>>,
-    /// On the same: the path of the MCP endpoint.
+    /// On the same: the host that was asked and the path of the MCP endpoint.
     endpoint: Option<Box<str>>,
     account: OnceLock<Account>,
     caller: OnceLock<Arc<Session>>,
@@ -66,7 +67,10 @@ impl Exchange {
             }),
             route,
             message: (route.access == Access::Message).then(OnceLock::new),
-            endpoint: (route.access == Access::Message).then(|| request.uri().path().into()),
+            endpoint: (route.access == Access::Message).then(|| {
+                let host = host::named(headers, request.uri()).unwrap_or_default();
+                [host, request.uri().path()].concat().into()
+            }),
             account: OnceLock::new(),
             caller: OnceLock::new(),
             proof: proof::presented(gateway, request),

@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use axum::{
     extract::Request,
-    http::{Version, header, uri::Authority},
+    http::{HeaderMap, Uri, Version, header, uri::Authority},
 };
 use portcullis_core::refusal::Refusal;
 
@@ -37,6 +37,12 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         return Err(wrong("has to be the host that the request is sent to"));
     }
     Ok(())
+}
+
+/// The host that a request names, with or without a port.
+pub(super) fn named<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    host.or_else(|| uri.authority().map(Authority::as_str))
 }
 
 fn wrong(problem: &str) -> Refusal {

@@ -45,7 +45,7 @@ pub(crate) fn step_up_address(step_up: StepUp, return_to: &str) -> String {
     get, path = "/login", tag = "login", operation_id = "login_page",
     params(
         ("return_to" = Option<String>, Query, description = "a path of this gateway, with its query, that the browser goes to after the login"),
-        ("step_up" = Option<String>, Query, description = "what a person who is signed in has to prove besides: `mfa`, a second factor, or `admin`, a level of `login.admin_acr`"),
+        ("step_up" = Option<String>, Query, description = "what a person who is signed in has to prove besides: `mfa`, a second factor, or `admin`, a level of `login.admin_acr`; `again`: another login, maybe of another person"),
     ),
     responses(
         (status = 200, description = "a page: how to log in, or who is signed in", content_type = "text/html"),
@@ -71,7 +71,9 @@ pub(crate) async fn show(
         return log_in(&gateway, return_to.as_ref(), step_up);
     };
     if let Some(step_up) = step_up.filter(|it| !logins.proves(&signed_in.person, *it)) {
-        return match logins.issuer_of(&signed_in.person) {
+        let issuer = logins.issuer_of(&signed_in.person);
+        // Who is to log in anew may be somebody else, at any of the issuers.
+        return match issuer.filter(|_| step_up != StepUp::Again) {
             Some(name) => {
                 see_other("Log in", &issuer_path(name, return_to.as_ref(), Some(step_up)))
             }
@@ -94,12 +96,13 @@ pub(crate) async fn show(
 fn log_in(gateway: &Gateway, return_to: Option<&LocalPath>, step_up: Option<StepUp>) -> Response {
     let logins = &gateway.app.logins;
     let issuers: Vec<(&str, &str)> = logins.issuers().collect();
-    let by_link = logins.takes_links() && step_up.is_none();
+    let more = step_up.filter(|it| *it != StepUp::Again);
+    let by_link = logins.takes_links() && more.is_none();
     if let ([(name, _)], Some(_), false) = (issuers.as_slice(), return_to, by_link) {
         return see_other("Log in", &issuer_path(name, return_to, step_up));
     }
     let mut text = String::new();
-    if step_up.is_some() {
+    if more.is_some() {
         text.push_str(MORE);
     }
     for (name, label) in issuers {
@@ -144,7 +147,7 @@ fn switched_off() -> Response {
 }
 
 /// A redirect by which the browser asks for another address.
-fn see_other(title: &str, to: &str) -> Response {
+pub(crate) fn see_other(title: &str, to: &str) -> Response {
     let mut response = page(StatusCode::SEE_OTHER, title, "");
     if let Ok(to) = HeaderValue::from_str(to) {
         response.headers_mut().insert(header::LOCATION, to);

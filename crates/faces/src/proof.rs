@@ -1,16 +1,13 @@
 //! Proofs of possession as they come with requests (DPoP, RFC 9449 §4.1).
 
-use axum::{
-    extract::Request,
-    http::{HeaderName, header, uri::Authority},
-};
+use axum::{extract::Request, http::HeaderName};
 use portcullis_app::PresentedProof;
 use portcullis_core::{
     secret::Secret,
     trust::{ProofFault, TargetUri},
 };
 
-use super::Gateway;
+use super::{Gateway, host};
 
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 /// The nonce that the next proof has to be made with.
@@ -28,20 +25,22 @@ pub(crate) fn presented(gateway: &Gateway, request: &Request) -> Option<Box<Pres
         },
     };
     let method = request.method().to_string();
-    Some(Box::new(PresentedProof::new(proof, method, address(gateway, request))))
+    Some(Box::new(PresentedProof::new(proof, method, addresses(gateway, request))))
 }
 
-/// The address of a request as clients know it: below the public address of the gateway or, where
-/// it has none, at the host that was asked for, if that is a name of the gateway.
-fn address(gateway: &Gateway, request: &Request) -> Option<TargetUri> {
+/// The addresses of a request as clients know it: below the public address of the gateway, and at the host that
+/// was asked for, if that is a name of the gateway.
+fn addresses(gateway: &Gateway, request: &Request) -> Vec<TargetUri> {
     let path = request.uri().path();
-    if let Some(public) = gateway.app.providers.public_url() {
-        return TargetUri::parse(&format!("{public}{path}"));
-    }
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    let host = host::named(request.headers(), request.uri());
     let guard = &gateway.mcp.guard;
-    let host = host.filter(|host| guard.knows(host))?;
+    let at = |address: &str| TargetUri::parse(&format!("{address}{path}"));
+    if let Some(public) = gateway.app.providers.public_url() {
+        let hosts = gateway.app.authorization.hosts();
+        let asked = host.and_then(|host| at(&hosts.address_at(public, host)));
+        return at(public).into_iter().chain(asked).collect();
+    }
     let scheme = if guard.is_secure() { "https" } else { "http" };
-    TargetUri::parse(&format!("{scheme}://{host}{path}"))
+    let known = host.filter(|host| guard.knows(host));
+    known.and_then(|host| at(&format!("{scheme}://{host}"))).into_iter().collect()
 }

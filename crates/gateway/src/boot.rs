@@ -31,8 +31,8 @@ use std::{
 use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
-    App, AuditParts, CallParts, Cluster, Fallback, Folder, LastGood, LogIdentity, Overrides, Parts,
-    PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
+    App, AuditParts, AuthorizationParts, CallParts, Cluster, Fallback, Folder, LastGood,
+    LogIdentity, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -331,10 +331,7 @@ impl Node {
             providers: ProviderParts { vaults, outbound: outbound.clone(), connecting },
             login: config.login_parts(access.trust.rules(), access::login_key(&key), &outbound)?,
             access,
-            authorization: config
-                .oauth
-                .parts(RegistrationKey::new(&derived(&key, REGISTRATIONS)), &outbound, &tasks)
-                .map_err(BootError::Other)?,
+            authorization: authorization(config, &key, &outbound, &tasks)?,
             read_only: config.admin.read_only,
             webhooks: webhooks(config, &outbound)?,
             traces: config.traces.declare(&outbound)?,
@@ -346,6 +343,17 @@ impl Node {
         let gateway = gateway(config, &key, Arc::clone(&app))?;
         Ok(Self { app, gateway, store, tasks, outbound, living })
     }
+}
+
+fn authorization(
+    config: &Config,
+    key: &[u8; 32],
+    outbound: &Outbound,
+    tasks: &TaskTracker,
+) -> Result<AuthorizationParts, BootError> {
+    let hosts = config.mcp.own_hosts(&config.server);
+    let registrations = RegistrationKey::new(&derived(key, REGISTRATIONS));
+    config.oauth.parts(hosts, registrations, outbound, tasks).map_err(BootError::Other)
 }
 
 fn calls(config: &Config, key: &[u8; 32]) -> CallParts {

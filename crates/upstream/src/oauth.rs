@@ -51,6 +51,8 @@ pub enum OAuthError {
     Status(u16),
     #[error("its answer is larger than {} KiB", MAX_BYTES >> 10)]
     TooLarge,
+    #[error("`{member}` in its answer is longer than {kib} KiB")]
+    TooLong { member: &'static str, kib: usize },
     #[error("its answer is not what the standard demands")]
     Form,
     #[error("it refused ({0:?})")]
@@ -135,12 +137,13 @@ impl Outbound {
         .await
     }
 
-    /// Asks a token endpoint for tokens.
+    /// Asks a token endpoint for tokens of at most `most` bytes.
     pub async fn request_token(
         &self,
         endpoint: &Endpoint,
         client: &Client,
         form: &[(&str, &str)],
+        most: usize,
     ) -> Result<TokenGrant, OAuthError> {
         within(async {
             let answer = self.post_form(endpoint, client, form).await?;
@@ -148,11 +151,16 @@ impl Outbound {
             if status.is_server_error() || status.is_redirection() {
                 return Err(OAuthError::Status(status.as_u16()));
             }
-            match TokenGrant::parse(&read(answer).await?) {
+            match TokenGrant::parse(&read(answer).await?, most) {
                 Ok(grant) if status.is_success() => Ok(grant),
                 Err(GrantError::Refused(why)) => Err(OAuthError::Refused(why)),
                 Err(GrantError::Form) if status.is_success() => Err(OAuthError::Form),
-                Ok(_) | Err(GrantError::Form) => Err(OAuthError::Status(status.as_u16())),
+                Err(GrantError::TooLong { member, kib }) if status.is_success() => {
+                    Err(OAuthError::TooLong { member, kib })
+                }
+                Ok(_) | Err(GrantError::Form | GrantError::TooLong { .. }) => {
+                    Err(OAuthError::Status(status.as_u16()))
+                }
             }
         })
         .await

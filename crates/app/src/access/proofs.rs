@@ -230,8 +230,8 @@ fn checked(
     token: Option<&str>,
     now: Timestamp,
 ) -> Result<DpopProof, Refusal> {
-    let address = presented.address.as_ref();
-    let target = ProofTarget { method: &presented.method, address, token };
+    let (method, addresses) = (presented.method.as_str(), presented.addresses.as_slice());
+    let target = ProofTarget { method, addresses, token };
     let text = presented.proof.as_ref().map_err(|fault| *fault);
     let proof = text.and_then(|text| DpopProof::check(text.expose(), target, now));
     proof.map_err(|fault| Refusal::InvalidProof { fault })

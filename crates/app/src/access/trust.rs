@@ -131,7 +131,7 @@ impl Trust {
         request: &IdTokenRequest<'_>,
         now: Timestamp,
     ) -> Result<IdentifiedPerson, TrustRefusal> {
-        let jwt = Jwt::parse(jwt)?;
+        let jwt = Jwt::parse_id_token(jwt)?;
         let keys = self.keys_for(&jwt, None, now).await?;
         Ok(self.rules.admit_id_token(jwt.verify(&keys)?, request, now)?)
     }

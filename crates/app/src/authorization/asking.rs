@@ -44,6 +44,8 @@ pub enum Decision {
     /// Yes, also the next time the client asks for the same.
     AllowAndRemember,
     Deny,
+    /// Neither: another person is to be asked.
+    OtherAccount,
 }
 
 /// A person's answer to what a page showed.
@@ -113,6 +115,7 @@ impl Authorization {
         }
         match answer.decision {
             Decision::Deny => self.deny(*asked, origin).await,
+            Decision::OtherAccount => self.switch(&asked, query, origin).await,
             Decision::Allow => self.allow(*asked, false, origin).await,
             Decision::AllowAndRemember => {
                 let remembered = asked.redirect_uri().is_web();
@@ -149,7 +152,7 @@ impl Authorization {
             Ok(request) => request,
             Err(error) => return told(error),
         };
-        let terms = match request.terms(issuer) {
+        let terms = match request.terms(issuer, self.hosts()) {
             Ok(terms) => terms,
             Err((request, error)) => return Ok(Way::Ended(self.back(&request, &error))),
         };
@@ -159,6 +162,9 @@ impl Authorization {
                 Ok(Way::Ended(self.back(terms.request(), &error)))
             }
             None => Ok(Way::Ended(Step::LogIn(login))),
+            Some(_) if terms.request().asks_for_login() => {
+                Ok(Way::Ended(Step::StepUp(StepUp::Again, login)))
+            }
             Some(person) => match self.asked_of(terms, person, origin).await? {
                 Way::ConsentQuestion(asked) => Ok(self.proved_enough(asked, login)),
                 ended @ Way::Ended(_) => Ok(ended),
@@ -265,6 +271,22 @@ impl Authorization {
         // A crash before this line leaves a consent of which nothing came.
         self.audit.record(self.person_event(kind, asked.person(), client, about, origin)).await?;
         self.grant(asked, id).await
+    }
+
+    /// Signs the person out, so that another one logs in and is asked the same.
+    async fn switch(
+        &self,
+        asked: &ConsentQuestion,
+        query: &str,
+        origin: &Origin,
+    ) -> Result<Step, Refusal> {
+        match AuthorizationRequest::parse(query) {
+            Ok(request) => {
+                self.logins.end(asked.person(), origin).await?;
+                Ok(Step::StepUp(StepUp::Again, request.path()))
+            }
+            Err(error) => Ok(Step::Told(error)),
+        }
     }
 
     async fn deny(&self, asked: ConsentQuestion, origin: &Origin) -> Result<Step, Refusal> {

@@ -207,7 +207,8 @@ impl Authorization {
     }
 
     pub(super) fn face_of(&self, resource: &str) -> Result<Face, OAuthError> {
-        Face::of_resource(Some(resource), self.issuer().unwrap_or_default())
+        let issuer = self.issuer().unwrap_or_default();
+        Face::of_resource(Some(resource), issuer, self.hosts())
     }
 
     fn note_refused(&self, code: &AuthorizationCode, origin: &Origin) {

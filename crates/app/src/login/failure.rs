@@ -9,6 +9,8 @@ pub enum LoginError {
     UnknownIssuer,
     /// The issuer cannot be reached, or does not answer as the standard says.
     IssuerDown,
+    /// A token of the issuer is longer than is taken.
+    TooLong { member: &'static str, kib: usize },
     /// The browser has begun no login that this answer belongs to, or too long ago.
     Stale,
     /// The answer is of another issuer than the one that was asked.

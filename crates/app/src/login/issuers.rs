@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     clock::Timestamp,
-    oauth::{TokenGrant, TokenMethod, TokenRefusal},
+    oauth::{MAX_LOGIN_TOKEN_BYTES, TokenGrant, TokenMethod, TokenRefusal},
     openid::{ClientKey, IssuerMetadata, IssuerMethod, LoginAttempt},
     random::Random,
     secret::Secret,
@@ -170,10 +170,17 @@ impl KnownIssuer {
             form.push(("client_assertion_type", JWT_BEARER));
             form.push(("client_assertion", assertion.expose()));
         }
-        let granted = outbound.request_token(&endpoint, &client, &form).await;
+        let granted =
+            outbound.request_token(&endpoint, &client, &form, MAX_LOGIN_TOKEN_BYTES).await;
         granted.map_err(|error| {
-            let refused = OAuthError::Refused(TokenRefusal::InvalidGrant);
-            if error == refused { LoginError::CodeRefused } else { unusable(error.to_string()) }
+            if error == OAuthError::Refused(TokenRefusal::InvalidGrant) {
+                return LoginError::CodeRefused;
+            }
+            let unusable = unusable(error.to_string());
+            if let OAuthError::TooLong { member, kib } = error {
+                return LoginError::TooLong { member, kib };
+            }
+            unusable
         })
     }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    browser_session::BrowserSecret,
+    browser_session::{BrowserSecret, LocalPath},
     oauth::{TokenGrant, authorization_url},
     openid::{IssuerAnswer, IssuerCallback, IssuerMetadata, LoginAttempt, StepUp},
     principal::AuthMethod,
@@ -31,6 +31,8 @@ use crate::{access::single_use::record_of, ctx::Origin, tenants::sources::LookUp
 pub struct BegunLogin {
     /// Address that the browser goes to.
     pub location: String,
+    /// `state` of its request.
+    pub state: String,
     /// Value of the cookie that it has to bring back.
     pub sealed: Secret,
 }
@@ -71,7 +73,8 @@ impl Logins {
         Ok(format!("{url}/login/callback"))
     }
 
-    /// Begins a login at the issuer of this name. Another name is charged to the source.
+    /// Begins a login at the issuer of this name, after which the browser goes to `return_to`. Another name is charged
+    /// to the source.
     ///
     /// # Errors
     /// [`LoginFailure`].
@@ -79,6 +82,7 @@ impl Logins {
         &self,
         name: &str,
         step_up: Option<StepUp>,
+        return_to: Option<&LocalPath>,
         origin: &Origin,
     ) -> Result<BegunLogin, LoginFailure> {
         let unknown = || self.charged_for(LoginError::UnknownIssuer, origin);
@@ -86,10 +90,10 @@ impl Logins {
         let now = self.base.now();
         let metadata = issuer.metadata(&self.outbound, now).await?;
         let random = &*self.base.random;
-        let attempt = LoginAttempt::begin(name, step_up, now, random);
+        let attempt = LoginAttempt::begin(name, step_up, return_to, now, random);
         let sealed = self.attempts.seal(&attempt, random).ok_or(Refusal::Internal)?;
         let location = self.request_of(issuer, &metadata, &attempt)?;
-        Ok(BegunLogin { location, sealed })
+        Ok(BegunLogin { location, state: attempt.state().to_owned(), sealed })
     }
 
     /// The address of the authorization request (OpenID Connect Core §3.1.2.1).
@@ -131,7 +135,7 @@ impl Logins {
     fn levels_for(&self, issuer: &KnownIssuer, step_up: Option<StepUp>) -> Vec<String> {
         let usual = || issuer.settings.acr_values.clone();
         match step_up {
-            None => usual(),
+            None | Some(StepUp::Again) => usual(),
             Some(StepUp::Admin) => self.admin_acr.clone(),
             Some(StepUp::Mfa) => {
                 let rules = self.access.trust().rules().of(issuer.issuer(), None);
@@ -146,7 +150,7 @@ impl Logins {
     }
 
     /// Finishes a login with the answer that a browser brought back from an issuer, and ends the session that the
-    /// browser had. Every failure is charged to the source.
+    /// browser had. Gives the path as well that the login was begun for. Every failure is charged to the source.
     ///
     /// # Errors
     /// [`LoginFailure`].
@@ -156,7 +160,7 @@ impl Logins {
         sealed: Option<&str>,
         replaced: Option<BrowserSecret>,
         origin: &Origin,
-    ) -> Result<OpenedSession, LoginFailure> {
+    ) -> Result<(OpenedSession, Option<LocalPath>), LoginFailure> {
         if !self.quotas.may_look_up(LookUp::Code, origin) {
             return Err(self.charged_for(LoginError::Stale, origin));
         }
@@ -165,13 +169,14 @@ impl Logins {
         };
         let this = Arc::clone(self);
         let from = origin.clone();
+        let return_to = attempt.return_to();
         let work = async move {
             // What a person is told is no failure of the work.
             Ok(this.open_at_issuer(&attempt, callback, replaced.as_ref(), &from).await)
         };
         match self.uncancelled(work).await? {
             Err(LoginFailure::Told(error)) => Err(self.charged_for(error, origin)),
-            done => done,
+            done => done.map(|opened| (opened, return_to)),
         }
     }
 
@@ -276,16 +281,17 @@ impl Logins {
         Ok(opened.ok_or(LoginError::Untrusted(CredentialCheck::Replay))?)
     }
 
-    /// Returns true if the login of a person proves this.
+    /// Returns true if the login of a person proves this. A login anew is one that is yet to come.
     #[must_use]
     pub fn proves(&self, person: &Person, step_up: StepUp) -> bool {
         let session = &person.session;
         let mfa = session.login.as_ref().is_some_and(|login| login.said.mfa);
-        self.is_proved(step_up, session.acr.as_deref(), mfa)
+        step_up != StepUp::Again && self.is_proved(step_up, session.acr.as_deref(), mfa)
     }
 
     fn is_proved(&self, step_up: StepUp, acr: Option<&str>, mfa: bool) -> bool {
         match step_up {
+            StepUp::Again => true,
             StepUp::Mfa => mfa,
             StepUp::Admin => {
                 let is_listed = |acr: &str| self.admin_acr.iter().any(|level| level == acr);

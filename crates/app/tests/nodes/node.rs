@@ -21,7 +21,7 @@ use portcullis_app::{
 };
 use portcullis_core::{
     audit::keyring::Keyring,
-    authorization::RegistrationKey,
+    authorization::{OwnHosts, RegistrationKey},
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -185,6 +185,7 @@ pub(crate) fn app(
 fn no_clients(outbound: &Outbound, tasks: &TaskTracker) -> AuthorizationParts {
     AuthorizationParts {
         enabled: Some(false),
+        hosts: OwnHosts::default(),
         registrations: RegistrationKey::new(&[3; 32]),
         declared: Vec::new(),
         confidential: ConfidentialClients::new(Vec::new(), outbound, tasks),

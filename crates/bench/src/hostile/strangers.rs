@@ -175,7 +175,7 @@ fn known_key(token: &str) -> Result<f64, Failure> {
     let address = "https://gateway.example/v1/mcps";
     let proof = proof::prove(address, token, 0).ok_or("no proof was made")?;
     let address = TargetUri::parse(address);
-    let target = ProofTarget { method: "GET", address: address.as_ref(), token: Some(token) };
+    let target = ProofTarget { method: "GET", addresses: address.as_slice(), token: Some(token) };
     let check =
         || DpopProof::check(std::hint::black_box(&proof), target, Timestamp::from_micros(0));
     check()?;

@@ -1,7 +1,7 @@
 //! Events as lines of a table (RFC 4180), for spreadsheets.
 //!
-//! A spreadsheet runs what looks like a formula. So a cell that begins with `=`, `+`, `-`, `@`, a
-//! tab or a carriage return gets an apostrophe in front.
+//! A spreadsheet runs what looks like a formula. So a cell that begins with `=`, `+`, `-`, `@`, one of their
+//! full-width forms, a tab, a line feed or a carriage return gets an apostrophe in front.
 
 use std::borrow::Cow;
 
@@ -9,6 +9,9 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use csv::{Terminator, Writer, WriterBuilder};
 
 use super::stored::{Sealed, StoredError};
+
+/// Mark by which Excel reads a table as UTF-8, before everything else.
+pub const CSV_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The columns, always these and in this order.
 pub const CSV_COLUMNS: [&str; 20] = [
@@ -103,13 +106,13 @@ fn cell(text: Option<&str>) -> Cow<'_, str> {
     Cow::Borrowed(text.unwrap_or_default())
 }
 
+/// Beginnings of what spreadsheets take for formulas.
+const FORMULAS: [char; 11] =
+    ['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}', '\t', '\n', '\r'];
+
 /// The same text, of which a spreadsheet makes no formula.
 fn harmless(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.starts_with(FORMULAS) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
 #[cfg(test)]
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_a_spreadsheet_would_run_is_a_text() {
-        for start in ["=", "+", "-", "@", "\t", "\r"] {
+        for start in FORMULAS {
             let line = line(&format!("{start}1+1"));
 
             assert!(line.contains(&format!("'{start}1+1")), "{line:?}");

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::OAuthError;
+use super::{OAuthError, OwnHosts};
 use crate::principal::{Scope, ScopeSet};
 
 /// Longest `resource`.
@@ -22,17 +22,22 @@ pub enum Face {
 }
 
 impl Face {
-    /// The face that `resource` names; `/mcp` when it is absent. Scheme and host count in any case, and a
-    /// last slash means nothing; the address of the gateway itself stands for `/mcp`.
+    /// The face that `resource` names, at `public_url` or at another of the gateway's hosts; `/mcp` when it is
+    /// absent. Scheme and host count in any case, and a last slash means nothing; the address of the gateway itself
+    /// stands for `/mcp`.
     ///
     /// # Errors
     /// `invalid_target` for everything else.
-    pub fn of_resource(resource: Option<&str>, public_url: &str) -> Result<Self, OAuthError> {
+    pub fn of_resource(
+        resource: Option<&str>,
+        public_url: &str,
+        hosts: &OwnHosts,
+    ) -> Result<Self, OAuthError> {
         let Some(resource) = resource else { return Ok(Self::All) };
-        Self::parse_resource(resource, public_url).ok_or_else(OAuthError::target)
+        Self::parse_resource(resource, public_url, hosts).ok_or_else(OAuthError::target)
     }
 
-    fn parse_resource(resource: &str, public_url: &str) -> Option<Self> {
+    fn parse_resource(resource: &str, public_url: &str, hosts: &OwnHosts) -> Option<Self> {
         let odd = |byte: u8| !byte.is_ascii_graphic() || matches!(byte, b'\\' | b'?' | b'#' | b'@');
         if resource.len() > MAX_RESOURCE || resource.bytes().any(odd) {
             return None;
@@ -44,7 +49,7 @@ impl Face {
             return None;
         }
         // The path is taken as it is written: a parser would resolve dots in it.
-        if Url::parse(resource).ok()?.origin() != own.origin() {
+        if !hosts.admit(&Url::parse(resource).ok()?, &own) {
             return None;
         }
         let path = path.strip_prefix(own.path().trim_end_matches('/'))?;
@@ -123,7 +128,8 @@ mod tests {
     #[test]
     fn a_resource_is_a_face_of_this_gateway_or_nothing() {
         let own = "https://gw.example:8443";
-        let face = |text: &str| Face::of_resource(Some(text), own).ok();
+        let hosts = OwnHosts::new(["gateway.internal".to_owned()]);
+        let face = |text: &str| Face::of_resource(Some(text), own, &hosts).ok();
         let one = Some(Face::One("github".to_owned()));
 
         for (text, wanted) in [
@@ -133,7 +139,11 @@ mod tests {
             ("https://gw.example:8443", Some(Face::All)),
             ("https://gw.example:8443/", Some(Face::All)),
             ("https://gw.example:8443/mcp/github", one.clone()),
-            ("https://gw.example:8443/mcp/github/", one),
+            ("https://gw.example:8443/mcp/github/", one.clone()),
+            ("https://gateway.internal/mcp/github", one),
+            ("https://Gateway.internal:9443/mcp", Some(Face::All)),
+            ("http://gateway.internal/mcp", None),
+            ("https://localhost:8443/mcp", None),
             ("https://gw.example:8443/mcp//", None),
             ("https://gw.example:8443//mcp", None),
             ("https://gw.example:8443/MCP", None),
@@ -157,12 +167,22 @@ mod tests {
         ] {
             assert_eq!(face(text), wanted, "{text}");
         }
-        assert_eq!(Face::of_resource(None, own), Ok(Face::All));
+        assert_eq!(Face::of_resource(None, own, &hosts), Ok(Face::All));
+        let local = "http://127.0.0.1:8080";
+        for (text, wanted) in [
+            ("http://localhost:8080/mcp", Some(Face::All)),
+            ("http://[::1]:8080/mcp", Some(Face::All)),
+            ("http://localhost:9/mcp", None),
+        ] {
+            assert_eq!(Face::of_resource(Some(text), local, &hosts).ok(), wanted, "{text}");
+        }
     }
 
     #[test]
     fn below_a_path_a_resource_has_that_path() {
-        let face = |text: &str| Face::of_resource(Some(text), "https://gw.example/a").ok();
+        let hosts = OwnHosts::default();
+        let own = "https://gw.example/a";
+        let face = |text: &str| Face::of_resource(Some(text), own, &hosts).ok();
 
         for (text, wanted) in [
             ("https://gw.example/a/mcp", Some(Face::All)),

@@ -2,7 +2,7 @@
 
 use super::{
     Client, ClientAuthentication, ClientGrant, CodeChallenge, Face, MAX_CLIENT_ID, OAuthError,
-    OAuthErrorCode, OAuthForm, RedirectUri,
+    OAuthErrorCode, OAuthForm, OwnHosts, RedirectUri,
 };
 use crate::{
     id::ConsentId,
@@ -12,6 +12,8 @@ use crate::{
 
 /// Longest `state` in bytes.
 const MAX_STATE: usize = 2_048;
+/// Values of `prompt` by which a client wants a login before anything else (OpenID Connect Core §3.1.2.1).
+const LOGIN_PROMPTS: [&str; 2] = ["login", "select_account"];
 
 /// The scopes of a client that asks for none.
 pub const DEFAULT_SCOPES: ScopeSet = ScopeSet::EMPTY.with(Scope::McpsRead).with(Scope::McpsInvoke);
@@ -43,10 +45,16 @@ impl AuthorizationRequest {
         &self.client_id
     }
 
-    /// The path of this request at the gateway, to come back to after a login.
+    /// The path of this request at the gateway, to come back to after a login: without a wish for one, which is
+    /// fulfilled then.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("/oauth/authorize?{}", self.form.encoded())
+        let mut form = self.form.clone();
+        if form.get("prompt").is_some() {
+            let left = prompts(&self.form).filter(|prompt| !LOGIN_PROMPTS.contains(prompt));
+            form = form.with("prompt", &left.collect::<Vec<_>>().join(" "));
+        }
+        format!("/oauth/authorize?{}", form.encoded())
     }
 
     /// The request of a client that is known, to return to an address of its own. One that has a single
@@ -68,6 +76,10 @@ impl AuthorizationRequest {
         }?;
         Ok(ClientRequest { client, redirect_uri, form: self.form })
     }
+}
+
+fn prompts(form: &OAuthForm) -> impl Iterator<Item = &str> {
+    form.get("prompt").unwrap_or_default().split(' ')
 }
 
 /// A request of a known client: its errors go to the address that it returns to.
@@ -107,26 +119,32 @@ impl ClientRequest {
     /// True if the client wants an answer at once, without a page (`prompt=none`).
     #[must_use]
     pub fn is_silent(&self) -> bool {
-        self.prompts().any(|prompt| prompt == "none")
+        prompts(&self.form).any(|prompt| prompt == "none")
     }
 
     /// True if the client wants the person to be asked although it has consented before.
     #[must_use]
     pub fn asks_for_consent(&self) -> bool {
-        self.prompts().any(|prompt| prompt == "consent")
+        prompts(&self.form).any(|prompt| prompt == "consent")
     }
 
-    fn prompts(&self) -> impl Iterator<Item = &str> {
-        self.form.get("prompt").unwrap_or_default().split(' ')
+    /// True if the client wants the person to log in although somebody is signed in.
+    #[must_use]
+    pub fn asks_for_login(&self) -> bool {
+        !self.is_silent() && prompts(&self.form).any(|prompt| LOGIN_PROMPTS.contains(&prompt))
     }
 
     /// The request, if it is well-formed: a code, bound to a challenge, for scopes of a face of the
-    /// gateway at `public_url`. Scopes that are not known here are ignored (RFC 6749 §3.3).
+    /// gateway at `public_url` or one of its `hosts`. Scopes that are not known here are ignored (RFC 6749 §3.3).
     ///
     /// # Errors
     /// `unsupported_response_type`, `invalid_request`, `invalid_scope` and `invalid_target`.
-    pub fn terms(self, public_url: &str) -> Result<Terms, (Box<Self>, OAuthError)> {
-        match self.parts(public_url) {
+    pub fn terms(
+        self,
+        public_url: &str,
+        hosts: &OwnHosts,
+    ) -> Result<Terms, (Box<Self>, OAuthError)> {
+        match self.parts(public_url, hosts) {
             Ok(RequestParts { challenge, key, face, scopes }) => {
                 Ok(Terms { request: self, challenge, key, face, scopes })
             }
@@ -134,7 +152,7 @@ impl ClientRequest {
         }
     }
 
-    fn parts(&self, public_url: &str) -> Result<RequestParts, OAuthError> {
+    fn parts(&self, public_url: &str, hosts: &OwnHosts) -> Result<RequestParts, OAuthError> {
         let form = &self.form;
         if form.required("response_type")? != "code" {
             let told = "response_type has to be code";
@@ -150,7 +168,7 @@ impl ClientRequest {
             CodeChallenge::parse(form.get("code_challenge"), form.get("code_challenge_method"))?;
         let key = form.get("dpop_jkt").map(str::parse).transpose();
         let key = key.map_err(|_| OAuthError::request("dpop_jkt is no thumbprint of a key"))?;
-        let face = Face::of_resource(form.get("resource"), public_url)?;
+        let face = Face::of_resource(form.get("resource"), public_url, hosts)?;
         if face == Face::Rest && !self.client.is_declared() {
             return Err(OAuthError::target());
         }
@@ -344,7 +362,7 @@ mod tests {
     }
 
     fn error(more: &str) -> &'static str {
-        request(more).terms(OWN).unwrap_err().1.code.as_str()
+        request(more).terms(OWN, &OwnHosts::default()).unwrap_err().1.code.as_str()
     }
 
     #[test]
@@ -375,8 +393,10 @@ mod tests {
 
     #[test]
     fn scopes_are_those_asked_for_that_client_and_person_may_have() {
-        let terms =
-            |scope: &str| request(&format!("response_type=code&{PKCE}{scope}")).terms(OWN).unwrap();
+        let terms = |scope: &str| {
+            let request = request(&format!("response_type=code&{PKCE}{scope}"));
+            request.terms(OWN, &OwnHosts::default()).unwrap()
+        };
         let may = "mcps:read mcps:invoke providers:read".parse().unwrap();
         let scopes =
             |scope: &str| terms(scope).of_person((), may).map(|it| it.scopes().to_string()).ok();
@@ -384,6 +404,24 @@ mod tests {
         assert_eq!(scopes("").as_deref(), Some("mcps:invoke mcps:read"));
         assert_eq!(scopes("&scope=mcps:read+admin+offline_access").as_deref(), Some("mcps:read"));
         assert_eq!(scopes("&scope=policies:read"), None);
+    }
+
+    #[test]
+    fn a_request_that_comes_back_from_a_login_asks_for_none() {
+        for (prompt, asks, back) in [
+            ("login", true, "prompt="),
+            ("select_account", true, "prompt="),
+            ("login+consent", true, "prompt=consent"),
+            ("consent", false, "prompt=consent"),
+            ("none+login", false, "prompt=none"),
+        ] {
+            let query = format!("client_id=x&prompt={prompt}");
+            let request = AuthorizationRequest::parse(&query).unwrap();
+            assert_eq!(request.path(), format!("/oauth/authorize?client_id=x&{back}"));
+            assert_eq!(request.of(client()).unwrap().asks_for_login(), asks, "{prompt}");
+        }
+        let plain = AuthorizationRequest::parse("client_id=x").unwrap();
+        assert_eq!(plain.path(), "/oauth/authorize?client_id=x");
     }
 
     #[test]

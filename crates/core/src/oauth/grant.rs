@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 use url::Url;
 
-use super::{MAX_TOKEN_BYTES, scopes};
+use super::{MAX_LOGIN_TOKEN_BYTES, scopes};
 use crate::{
     json::{self, Bounds},
     secret::Secret,
@@ -13,6 +13,8 @@ use crate::{
 /// A year: the longest life that is believed.
 const MAX_LIFE_SECONDS: i64 = 366 * 24 * 60 * 60;
 const MAX_ACCOUNT_BYTES: usize = 200;
+/// Bounds of an answer: no text of it is too long to tell which token it is.
+const BOUNDS: Bounds = Bounds { string_bytes: 256 << 10, ..Bounds::REQUEST };
 
 /// Tokens as they were granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +49,16 @@ pub enum GrantError {
     Refused(TokenRefusal),
     #[error("the token endpoint's answer is not one")]
     Form,
+    /// A token is longer than is taken.
+    #[error("`{member}` is longer than {kib} KiB")]
+    TooLong { member: &'static str, kib: usize },
 }
 
 impl TokenGrant {
-    /// Reads an answer, whatever its status was: some servers refuse with 200.
-    pub fn parse(body: &[u8]) -> Result<Self, GrantError> {
-        let bounds = Bounds { string_bytes: 64 << 10, ..Bounds::REQUEST };
-        let answer = json::parse(body, bounds).map_err(|_| GrantError::Form)?;
+    /// Reads an answer, whatever its status was: some servers refuse with 200. Access and refresh token have at most
+    /// `most` bytes.
+    pub fn parse(body: &[u8], most: usize) -> Result<Self, GrantError> {
+        let answer = json::parse(body, BOUNDS).map_err(|_| GrantError::Form)?;
         if let Some(error) = answer.get("error").and_then(Value::as_str) {
             return Err(GrantError::Refused(match error {
                 "invalid_grant"
@@ -69,13 +74,13 @@ impl TokenGrant {
                 _ => TokenRefusal::Other,
             }));
         }
-        let token = |member: &str| {
-            let text = answer.get(member).and_then(Value::as_str);
-            let fits = |text: &&str| {
-                (1..=MAX_TOKEN_BYTES).contains(&text.len())
-                    && text.bytes().all(|byte| byte.is_ascii_graphic())
-            };
-            text.filter(fits).map(|text| Secret::new(text.to_owned()))
+        let token = |member: &'static str, most: usize| {
+            let text = answer.get(member).and_then(Value::as_str).unwrap_or_default();
+            if text.len() > most {
+                return Err(GrantError::TooLong { member, kib: most >> 10 });
+            }
+            let fits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+            Ok(fits.then(|| Secret::new(text.to_owned())))
         };
         let kind = answer.get("token_type").and_then(Value::as_str).unwrap_or("bearer");
         // A token of another type, such as DPoP, would be sent in the wrong way.
@@ -85,12 +90,12 @@ impl TokenGrant {
         }
         let granted = answer.get("scope").and_then(Value::as_str);
         Ok(Self {
-            access_token: token("access_token").ok_or(GrantError::Form)?,
-            refresh_token: token("refresh_token"),
+            access_token: token("access_token", most)?.ok_or(GrantError::Form)?,
+            refresh_token: token("refresh_token", most)?,
             expires_in: seconds(answer.get("expires_in")),
             scopes: granted.map(|text| scopes(text, &[' ', ','])),
             account: id_token(answer.get("id_token")).unwrap_or_default(),
-            id_token: token("id_token"),
+            id_token: token("id_token", MAX_LOGIN_TOKEN_BYTES)?,
         })
     }
 }
@@ -148,9 +153,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::oauth::MAX_TOKEN_BYTES;
 
     fn parse(answer: &Value) -> Result<TokenGrant, GrantError> {
-        TokenGrant::parse(answer.to_string().as_bytes())
+        TokenGrant::parse(answer.to_string().as_bytes(), MAX_TOKEN_BYTES)
     }
 
     #[test]
@@ -191,10 +197,27 @@ mod tests {
             json!({"access_token": "a\r\nx: y"}),
             json!({"access_token": "a b"}),
             json!({"access_token": "a", "token_type": "DPoP"}),
-            json!({"access_token": "a".repeat(MAX_TOKEN_BYTES + 1)}),
         ] {
             assert_eq!(parse(&answer), Err(GrantError::Form), "{answer:.60}");
         }
+    }
+
+    #[test]
+    fn a_token_that_is_too_long_is_named_with_its_limit() {
+        let long = |bytes: usize| "a".repeat(bytes + 1);
+        for (answer, member, kib) in [
+            (json!({"access_token": long(MAX_TOKEN_BYTES)}), "access_token", 16),
+            (
+                json!({"access_token": "a", "refresh_token": long(MAX_TOKEN_BYTES)}),
+                "refresh_token",
+                16,
+            ),
+            (json!({"access_token": "a", "id_token": long(MAX_LOGIN_TOKEN_BYTES)}), "id_token", 64),
+        ] {
+            assert_eq!(parse(&answer), Err(GrantError::TooLong { member, kib }));
+        }
+        let fits = json!({"access_token": "a", "id_token": "a".repeat(MAX_LOGIN_TOKEN_BYTES)});
+        assert!(parse(&fits).is_ok_and(|grant| grant.id_token.is_some()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    browser_session::LocalPath,
     clock::Timestamp,
     idempotency::AnswerKey,
     oauth::{PkceVerifier, digest},
@@ -19,10 +20,14 @@ use crate::{
 pub const LOGIN_ATTEMPTS: &str = "login-attempts";
 /// Purpose of the seal under that key.
 const ATTEMPT: &str = "attempt";
-/// The longest sealed attempt: all of them are shorter.
-const MAX_SEALED: usize = 1_000;
+/// The longest sealed attempt: all of them are shorter, so that each fits into a cookie with its name.
+const MAX_SEALED: usize = 4_000;
+/// The longest path to come back to that an attempt has room for.
+const MAX_RETURN: usize = 2_600;
+/// Bytes of a digest of the `state` by which the cookie of an attempt is found.
+const LABEL_BYTES: usize = 12;
 
-/// Reason to ask a person who is signed in for more.
+/// Reason to ask a person who is signed in for another login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepUp {
@@ -30,6 +35,8 @@ pub enum StepUp {
     Mfa,
     /// A level that changes of an admin need: `admin`.
     Admin,
+    /// The login itself, maybe of another person: `again`.
+    Again,
 }
 
 impl StepUp {
@@ -39,13 +46,14 @@ impl StepUp {
         match self {
             Self::Mfa => "mfa",
             Self::Admin => "admin",
+            Self::Again => "again",
         }
     }
 
     /// Reads what [`Self::name`] gave.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Mfa, Self::Admin].into_iter().find(|step_up| step_up.name() == name)
+        [Self::Mfa, Self::Admin, Self::Again].into_iter().find(|step_up| step_up.name() == name)
     }
 }
 
@@ -57,6 +65,7 @@ pub struct LoginAttempt {
     nonce: String,
     verifier: String,
     step_up: Option<StepUp>,
+    return_to: Option<String>,
     expires_at: Timestamp,
 }
 
@@ -70,14 +79,17 @@ impl LoginAttempt {
     /// Seconds within which a person has to come back from the issuer.
     pub const LIFE_SECONDS: i64 = 15 * 60;
 
-    /// Begins a login with the issuer of this name.
+    /// Begins a login with the issuer of this name, after which the browser goes to `return_to`. A path of more than
+    /// 2,600 bytes, for which a cookie has no room, is left out.
     #[must_use]
     pub fn begin(
         issuer: &str,
         step_up: Option<StepUp>,
+        return_to: Option<&LocalPath>,
         now: Timestamp,
         source: &dyn Random,
     ) -> Self {
+        let return_to = return_to.map(LocalPath::as_str).filter(|path| path.len() <= MAX_RETURN);
         let value = || URL_SAFE_NO_PAD.encode(random::bytes::<32>(source));
         Self {
             issuer: issuer.to_owned(),
@@ -85,6 +97,7 @@ impl LoginAttempt {
             nonce: value(),
             verifier: PkceVerifier::generate(source).secret().expose().to_owned(),
             step_up,
+            return_to: return_to.map(str::to_owned),
             expires_at: now.plus_seconds(Self::LIFE_SECONDS),
         }
     }
@@ -124,6 +137,18 @@ impl LoginAttempt {
     #[must_use]
     pub const fn step_up(&self) -> Option<StepUp> {
         self.step_up
+    }
+
+    /// The path that the browser goes to afterwards, if the login was begun with one.
+    #[must_use]
+    pub fn return_to(&self) -> Option<LocalPath> {
+        self.return_to.as_deref().and_then(LocalPath::parse)
+    }
+
+    /// Label of the login with this `state` among those of its browser: 16 letters, digits, `-` and `_`.
+    #[must_use]
+    pub fn label(state: &str) -> String {
+        URL_SAFE_NO_PAD.encode(digest(state).get(..LABEL_BYTES).unwrap_or_default())
     }
 
     /// Record by which this login is finished once.
@@ -180,12 +205,14 @@ mod tests {
     #[test]
     fn a_login_opens_in_this_installation_until_its_time_is_over() {
         let key = LoginKey::new(&[1; 32]);
-        let attempt = LoginAttempt::begin("okta", Some(StepUp::Mfa), NOW, &Sevens);
+        let path = LocalPath::parse("/oauth/authorize?a=b");
+        let attempt = LoginAttempt::begin("okta", Some(StepUp::Mfa), path.as_ref(), NOW, &Sevens);
 
         let sealed = key.seal(&attempt, &Sevens).unwrap();
 
         let sealed = sealed.expose();
         assert_eq!(key.open(sealed, NOW), Some(attempt.clone()));
+        assert_eq!(key.open(sealed, NOW).unwrap().return_to(), path);
         let last = NOW.plus_seconds(LoginAttempt::LIFE_SECONDS);
         assert_eq!(key.open(sealed, last), None);
         assert_eq!(LoginKey::new(&[2; 32]).open(sealed, NOW), None);
@@ -203,27 +230,34 @@ mod tests {
     fn a_sealed_login_fits_into_a_cookie() {
         let key = LoginKey::new(&[1; 32]);
         let name = "n".repeat(32);
-        let attempt = LoginAttempt::begin(&name, Some(StepUp::Admin), NOW, &Sevens);
+        for (length, kept) in [(MAX_RETURN, true), (MAX_RETURN + 1, false)] {
+            let path = LocalPath::parse(&format!("/{}", "x".repeat(length - 1))).unwrap();
+            let attempt =
+                LoginAttempt::begin(&name, Some(StepUp::Admin), Some(&path), NOW, &Sevens);
 
-        let sealed = key.seal(&attempt, &Sevens).unwrap();
+            let sealed = key.seal(&attempt, &Sevens).unwrap();
 
-        assert!(sealed.expose().len() < MAX_SEALED, "{}", sealed.expose().len());
+            assert_eq!(attempt.return_to(), kept.then_some(path));
+            assert!(sealed.expose().len() < MAX_SEALED, "{}", sealed.expose().len());
+        }
     }
 
     #[test]
     fn only_the_state_of_the_login_is_its_state() {
-        let attempt = LoginAttempt::begin("okta", None, NOW, &Sevens);
+        let attempt = LoginAttempt::begin("okta", None, None, NOW, &Sevens);
 
         assert!(attempt.has_state(attempt.state()));
         for other in ["", "x", &attempt.state()[1..], &format!("{}=", attempt.state())] {
             assert!(!attempt.has_state(other), "{other}");
         }
         assert_eq!(attempt.once().jti, attempt.state());
+        assert_eq!(LoginAttempt::label(attempt.state()).len(), 16);
+        assert_ne!(LoginAttempt::label(attempt.state()), LoginAttempt::label("x"));
     }
 
     #[test]
     fn reasons_to_ask_for_more_have_names() {
-        for step_up in [StepUp::Mfa, StepUp::Admin] {
+        for step_up in [StepUp::Mfa, StepUp::Admin, StepUp::Again] {
             assert_eq!(StepUp::from_name(step_up.name()), Some(step_up));
         }
         assert_eq!(StepUp::from_name("MFA"), None);

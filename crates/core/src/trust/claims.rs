@@ -16,6 +16,8 @@ pub const LEEWAY_SECONDS: i64 = 60;
 /// Bounds on a header or a set of claims: far more than any issuer puts there.
 pub(crate) const BOUNDS: Bounds =
     Bounds { depth: 8, nodes: 2_000, string_bytes: 8 << 10, number_chars: 32, ..Bounds::REQUEST };
+/// Bounds on the claims of an ID token, which names groups.
+pub(crate) const ID_TOKEN_BOUNDS: Bounds = Bounds { nodes: 20_000, ..BOUNDS };
 
 /// The end of the year 9999; what lies beyond is no date.
 const LAST_SECOND: i64 = 253_402_300_799;
@@ -38,8 +40,8 @@ impl fmt::Debug for Claims {
 
 impl Claims {
     /// Reads a JWT's payload. Rejects duplicate members, deep nesting and what is no object.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Rejection> {
-        let members = json::parse(bytes, BOUNDS)
+    pub(crate) fn parse(bytes: &[u8], bounds: Bounds) -> Result<Self, Rejection> {
+        let members = json::parse(bytes, bounds)
             .map_err(|_| Rejection::Malformed("its claims are not one strict JSON value"))?;
         if !members.is_object() {
             return Err(Rejection::Malformed("its claims are no JSON object"));

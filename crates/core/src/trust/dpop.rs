@@ -95,8 +95,8 @@ impl ProofFault {
 #[derive(Debug, Clone, Copy)]
 pub struct ProofTarget<'a> {
     pub method: &'a str,
-    /// The address of the request; `None` if it has none that clients can know.
-    pub address: Option<&'a TargetUri>,
+    /// The addresses of the request, of which a proof names one; none if it has none that clients can know.
+    pub addresses: &'a [TargetUri],
     /// The token that comes with it, where one is used.
     pub token: Option<&'a str>,
 }
@@ -120,7 +120,7 @@ impl DpopProof {
             return Err(ProofFault::Method);
         }
         let address = TargetUri::parse(form("htu")?);
-        if address.is_none() || address.as_ref() != target.address {
+        if !address.is_some_and(|address| target.addresses.contains(&address)) {
             return Err(ProofFault::Address);
         }
         let issued = claims.get("iat").and_then(numeric_date).ok_or(ProofFault::Form)?;

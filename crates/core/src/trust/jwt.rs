@@ -6,12 +6,17 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::{
-    json,
+    json::{self, Bounds},
+    oauth::MAX_LOGIN_TOKEN_BYTES,
     secret::Secret,
-    trust::{Algorithm, Claims, KeySet, MAX_KEYS, Rejection, claims::BOUNDS, jwk::MAX_KEY_ID},
+    trust::{
+        Algorithm, Claims, KeySet, MAX_KEYS, Rejection,
+        claims::{BOUNDS, ID_TOKEN_BOUNDS},
+        jwk::MAX_KEY_ID,
+    },
 };
 
-/// The longest JWT that is looked at.
+/// The longest JWT that somebody presents. An ID token from the issuer's own token endpoint may be longer.
 pub const MAX_JWT_BYTES: usize = 16 << 10;
 /// `typ` of an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant-04).
 const ID_JAG: &str = "oauth-id-jag+jwt";
@@ -96,11 +101,25 @@ impl Jwt {
         if text.len() > MAX_JWT_BYTES {
             return Err(Rejection::Malformed("it is longer than 16 KiB"));
         }
+        Self::parse_within(text, BOUNDS)
+    }
+
+    /// Reads an ID token that came from the token endpoint of its issuer, of 64 KiB at most. Rejects the same as
+    /// [`Jwt::parse`] besides.
+    pub fn parse_id_token(text: &str) -> Result<Self, Rejection> {
+        if text.len() > MAX_LOGIN_TOKEN_BYTES {
+            return Err(Rejection::Malformed("it is longer than 64 KiB"));
+        }
+        let jwt = Self::parse_within(text, ID_TOKEN_BOUNDS)?;
+        if jwt.kind == JwtType::Identity { Ok(jwt) } else { Err(OTHER_PURPOSE) }
+    }
+
+    fn parse_within(text: &str, claims: Bounds) -> Result<Self, Rejection> {
         let (signed, signature) = text.rsplit_once('.').ok_or(NOT_THREE)?;
         let (header, payload) = signed.split_once('.').ok_or(NOT_THREE)?;
         let header = Header::parse(&decoded(header)?)?;
         let signature = decoded(signature)?;
-        let claims = Claims::parse(&decoded(payload)?)?;
+        let claims = Claims::parse(&decoded(payload)?, claims)?;
         let signed = Secret::new(signed.to_owned());
         let Header { kind, algorithm, key_id } = header;
         Ok(Self { kind, algorithm, key_id, claims, signed, signature })

@@ -137,11 +137,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::trust::claims::BOUNDS;
 
     fn login(claims: &Value, reading: &LoginClaims) -> Login {
         let mut claims = claims.clone();
         claims["iss"] = json!("https://issuer.example");
-        Login::of(&Claims::parse(claims.to_string().as_bytes()).unwrap(), reading)
+        Login::of(&Claims::parse(claims.to_string().as_bytes(), BOUNDS).unwrap(), reading)
     }
 
     fn usual() -> LoginClaims {

@@ -37,7 +37,7 @@ const MAX_QUERY: usize = 4_000;
         ("resource" = Option<String>, Query, description = "the MCP endpoint (RFC 8707); `/mcp` when absent"),
         ("dpop_jkt" = Option<String>, Query, description = "thumbprint of the key that the code is bound to (RFC 9449)"),
         ("state" = Option<String>, Query, description = "comes back as it is"),
-        ("prompt" = Option<String>, Query, description = "`none`: answer at once; `consent`: ask in any case"),
+        ("prompt" = Option<String>, Query, description = "`none`: answer at once; `consent`: ask in any case; `login` or `select_account`: have the person log in anew before"),
     ),
     responses(
         (status = 200, description = "a page that asks the person", content_type = "text/html"),
@@ -67,9 +67,9 @@ pub(crate) async fn show(
 /// Takes the answer of a person from the page that asked it.
 #[utoipa::path(
     post, path = "/oauth/authorize", tag = "oauth", operation_id = "answer_authorize",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` and `remember` of the page"),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` (`allow`, `deny`, or `other` to sign out and log in as somebody else) and `remember` of the page"),
     responses(
-        (status = 200, description = "a page that goes on by itself: back to the client with `code` or `error`, or to the login; or one that asks anew, because what is asked changed", content_type = "text/html"),
+        (status = 200, description = "a page that goes on by itself: back to the client with `code` or `error`, or to the login; or one that asks anew, because what is asked or the session changed", content_type = "text/html"),
         (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
         (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
@@ -81,22 +81,37 @@ pub(crate) async fn decide(
 ) -> Result<Response, Outcome> {
     let origin = &visitor.exchange.origin;
     let query = form.field("request").unwrap_or_default();
-    let signed_in = visitor.sender(form.field("form_token"))?;
-    let person = signed_in.map(|it| &it.person);
+    let form_token = form.field("form_token");
     let decision = match (form.field("decision"), form.field("remember")) {
         (Some("allow"), Some("1")) => Decision::AllowAndRemember,
         (Some("allow"), _) => Decision::Allow,
+        (Some("other"), _) => Decision::OtherAccount,
         _ => Decision::Deny,
     };
-    let answered = Answer { decision, shown: form.field("shown").unwrap_or_default() };
-    let step = gateway.app.authorization.answered(query, person, answered, origin).await?;
+    let since = visitor.signed_in_since(form_token);
+    let signed_in = if since.is_some() { since } else { visitor.sender(form_token)? };
+    let person = signed_in.map(|it| &it.person);
+    let authorization = &gateway.app.authorization;
+    let step = if since.is_some() {
+        // Several logins in tabs replace each other's session: who answers on a page of an earlier one is asked anew.
+        authorization.begin(query, person, origin).await?
+    } else {
+        let shown = form.field("shown").unwrap_or_default();
+        authorization.answered(query, person, Answer { decision, shown }, origin).await?
+    };
     charge_failure(&gateway, &step, person, origin)?;
     Ok(match &step {
         // Not by a redirect: what follows the form has to obey the policy of its page, and clients and issuers are
         // where that cannot know.
         Step::Redirect(to) => forward("Back to the program", to),
         Step::LogIn(path) => forward("Log in", &login_address(path)),
-        Step::StepUp(step_up, path) => forward("Log in", &step_up_address(*step_up, path)),
+        Step::StepUp(step_up, path) => {
+            let mut response = forward("Log in", &step_up_address(*step_up, path));
+            if decision == Decision::OtherAccount && since.is_none() {
+                gateway.drop_session(response.headers_mut());
+            }
+            response
+        }
         Step::Ask(_) | Step::Told(_) => answer(&step, query, signed_in),
     })
 }

@@ -8,21 +8,25 @@ use crate::{Gateway, outcome::insert};
 /// Scopes that a client needs at an MCP endpoint, as those without a token are told.
 const USUAL: &str = "mcps:read mcps:invoke";
 
-/// Says in the challenge of a refusal at the MCP endpoint `path` where a token is to be had, if clients are
-/// authorized here.
-pub(crate) fn complete(gateway: &Gateway, path: &str, refusal: &Refusal, headers: &mut HeaderMap) {
-    let Some(issuer) = gateway.app.authorization.issuer() else { return };
+/// Says in the challenge of a refusal at the MCP endpoint `asked`, a host and a path, where a token is to be had, if
+/// clients are authorized here.
+pub(crate) fn complete(gateway: &Gateway, asked: &str, refusal: &Refusal, headers: &mut HeaderMap) {
+    let authorization = &gateway.app.authorization;
+    let Some(issuer) = authorization.issuer() else { return };
     if !headers.contains_key(header::WWW_AUTHENTICATE) {
         return;
     }
-    insert(headers, header::WWW_AUTHENTICATE, &challenge(issuer, path, refusal));
+    let at = asked.find('/').unwrap_or(asked.len());
+    let (host, path) = asked.split_at_checked(at).unwrap_or_default();
+    let own = authorization.hosts().address_at(issuer, host);
+    insert(headers, header::WWW_AUTHENTICATE, &challenge(&own, path, refusal));
 }
 
-fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
+fn challenge(own: &str, path: &str, refusal: &Refusal) -> String {
     let slug = path.strip_prefix("/mcp/");
     let is_face = slug.is_some_and(|slug| slug.is_empty() || Face::one(slug).is_some());
     let path = if is_face { path } else { "/mcp" };
-    let metadata = document(issuer, path);
+    let metadata = document(own, path);
     let proof = matches!(refusal, Refusal::InvalidProof { .. });
     let needed = if let Refusal::InsufficientScope { required } = refusal {
         Some(required.as_str())
@@ -47,8 +51,8 @@ fn challenge(issuer: &str, path: &str, refusal: &Refusal) -> String {
 }
 
 /// The address of the metadata: a path of the gateway stands behind the name of the document (RFC 9728 §3.1).
-fn document(issuer: &str, path: &str) -> String {
-    let (scheme, rest) = issuer.split_once("://").unwrap_or_default();
+fn document(own: &str, path: &str) -> String {
+    let (scheme, rest) = own.split_once("://").unwrap_or_default();
     let (host, prefix) =
         rest.split_at_checked(rest.find('/').unwrap_or(rest.len())).unwrap_or_default();
     format!("{scheme}://{host}/.well-known/oauth-protected-resource{prefix}{path}")

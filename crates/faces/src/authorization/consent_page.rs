@@ -56,7 +56,8 @@ fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {
     }
     text.push_str(
         "<p><button name=\"decision\" value=\"allow\">Allow</button> \
-         <button name=\"decision\" value=\"deny\">Deny</button></p></form>",
+         <button name=\"decision\" value=\"deny\">Deny</button></p>\
+         <p><button name=\"decision\" value=\"other\">Use another account</button></p></form>",
     );
     text
 }

@@ -21,7 +21,7 @@ use utoipa::{
 
 use super::{json_answer, offered};
 use crate::{
-    Gateway,
+    Gateway, host,
     outcome::Outcome,
     segment::{Segment, segment},
 };
@@ -126,13 +126,19 @@ fn server_metadata(issuer: &str) -> Value {
 /// Anyone who asks what this gateway is.
 pub(crate) struct Asker {
     gateway: Arc<Gateway>,
+    /// Host of the request.
+    host: String,
 }
 
 impl FromRequestParts<Arc<Gateway>> for Asker {
     type Rejection = Infallible;
 
-    async fn from_request_parts(_: &mut Parts, gateway: &Arc<Gateway>) -> Result<Self, Infallible> {
-        Ok(Self { gateway: Arc::clone(gateway) })
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Infallible> {
+        let host = host::named(&parts.headers, &parts.uri).unwrap_or_default().to_owned();
+        Ok(Self { gateway: Arc::clone(gateway), host })
     }
 }
 
@@ -141,10 +147,13 @@ impl Asker {
         self.described(path, &SCOPES)
     }
 
+    /// The resource is named by the host that was asked, as its client names it, if that is one of the gateway's.
     fn described(&self, path: &str, scopes: &[&str]) -> Response {
+        let hosts = self.gateway.app.authorization.hosts();
         self.answer_with(|issuer| {
+            let own = hosts.address_at(issuer, &self.host);
             json!({
-                "resource": format!("{issuer}{path}"),
+                "resource": format!("{own}{path}"),
                 "authorization_servers": [issuer],
                 "scopes_supported": scopes,
                 "bearer_methods_supported": ["header"],

@@ -55,6 +55,8 @@ struct ApprovalPage {
     frame: Frame,
     approval: Json,
     may_decide: bool,
+    /// True if it waits, and the person asked for it: somebody else decides.
+    is_own: bool,
     /// Address at which the person proves the second factor that the policy wants.
     step_up: Option<String>,
     problem: Option<Problem>,
@@ -111,13 +113,21 @@ fn decision(form: &Form) -> Map<String, Value> {
     filled.collect()
 }
 
+/// Returns true if the person asked for a call, or acts for whoever did.
+fn asked_by(guest: &Guest, requester: &Json) -> bool {
+    let person = guest.ctx.caller().principal_id.to_string();
+    requester.is("/principal_id", &person)
+        || requester.items("/actors").iter().any(|actor| actor.is("", &person))
+}
+
 async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
     let path = Ok(Path(id));
     let scope = Some(Scope::ApprovalsRead);
     match guest.ask(scope, |caller| v1::approvals::get(caller, path)).await {
         Ok(reply) => {
-            let may_decide =
-                reply.data.is("/status", "pending") && guest.may(Scope::ApprovalsDecide);
+            let is_pending = reply.data.is("/status", "pending");
+            let is_own = is_pending && asked_by(guest, &reply.data.at("/requester"));
+            let may_decide = is_pending && !is_own && guest.may(Scope::ApprovalsDecide);
             let here = format!("{PATH}/{}", reply.data.text("/id"));
             let wants_factor = may_decide && reply.data.is("/terms/mfa", "true");
             let step_up = wants_factor.then(|| guest.step_up(StepUp::Mfa, &here)).flatten();
@@ -125,6 +135,7 @@ async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
                 frame: guest.frame("Approval", PATH),
                 approval: reply.data,
                 may_decide: may_decide && step_up.is_none(),
+                is_own,
                 step_up,
                 problem,
             };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{Method, StatusCode, request::Parts},
+    http::{HeaderMap, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
 use portcullis_app::{Ctx, Stages};
@@ -34,7 +34,8 @@ pub(crate) struct Guest {
 impl FromRequestParts<Arc<Gateway>> for Guest {
     type Rejection = Response;
 
-    /// Sends a browser that is not signed in to the login, from which it comes back to this page.
+    /// Sends a browser that is not signed in to the login, from which it comes back to this page, or to the one that its
+    /// form was on. The form is not sent again.
     async fn from_request_parts(
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
@@ -50,7 +51,9 @@ impl FromRequestParts<Arc<Gateway>> for Guest {
                 see_other(&login_address(back))
             } else {
                 // What follows a form by redirects has to obey the policy of its page, and the issuer is elsewhere.
-                forward("Log in", &login_address("/console"))
+                let page = page_of_form(&parts.headers);
+                let back = page.unwrap_or_else(|| list_of(parts.uri.path()));
+                forward("Log in", &login_address(&back))
             });
         };
         let (logins, origin) = (&gateway.app.logins, &visitor.exchange.origin);
@@ -64,6 +67,13 @@ impl FromRequestParts<Arc<Gateway>> for Guest {
         let unproved = is_less.then(|| list_of(parts.uri.path()));
         Ok(Self { gateway: Arc::clone(gateway), ctx, visitor, unproved })
     }
+}
+
+/// The page of the console that a form was on, with its query, if the browser names one.
+fn page_of_form(headers: &HeaderMap) -> Option<String> {
+    let (_, from) = headers.get(header::REFERER)?.to_str().ok()?.split_once("://")?;
+    let (_, page) = from.split_once("/console")?;
+    (page.is_empty() || page.starts_with(['/', '?'])).then(|| format!("/console{page}"))
 }
 
 /// The page in the navigation to which a form belongs.

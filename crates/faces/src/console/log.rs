@@ -191,6 +191,10 @@ fn export_request(form: &Form) -> Value {
         let text = form.field(name).unwrap_or_default().trim();
         let text = match (name, text.len()) {
             (_, 0) => continue,
+            ("format", _) if text == "csv+bom" => {
+                members.insert("include".to_owned(), json!(["bom"]));
+                "csv".to_owned()
+            }
             // What browsers send for a moment without and with seconds.
             ("from" | "to", 16) => format!("{text}:00Z"),
             ("from" | "to", 19) => format!("{text}Z"),
@@ -256,6 +260,8 @@ mod tests {
         assert_eq!(export_request(&form), expected);
         let other = Form::of([("from", "yesterday"), ("format", "csv")]);
         assert_eq!(export_request(&other), json!({"from": "yesterday", "format": "csv"}));
+        let marked = Form::of([("format", "csv+bom")]);
+        assert_eq!(export_request(&marked), json!({"format": "csv", "include": ["bom"]}));
     }
 
     #[test]

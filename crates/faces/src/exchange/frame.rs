@@ -115,8 +115,8 @@ async fn finish(
         insert(response.headers_mut(), proof::NONCE, nonce);
     }
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
-    if let (Some(path), Some(refusal)) = (&exchange.endpoint, refusal) {
-        authorization::complete_challenge(gateway, path, refusal, response.headers_mut());
+    if let (Some(asked), Some(refusal)) = (&exchange.endpoint, refusal) {
+        authorization::complete_challenge(gateway, asked, refusal, response.headers_mut());
     }
     counted.count(gateway, &exchange.origin, response.status(), refusal);
     if let Some(recording) = exchange.origin.stages.traced() {

@@ -4,12 +4,19 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use portcullis_app::BegunLogin;
 use portcullis_core::{
     browser_session::{BrowserSecret, LONGEST, LocalPath},
+    clock::Timestamp,
     openid::LoginAttempt,
 };
 
 use crate::Gateway;
+
+/// Logins that a browser has under way at once. The oldest makes room for another.
+const MAX_ATTEMPTS: usize = 8;
+/// Bytes of the cookies of all of them: heads of requests have a limit (HTTP/2: 16 KiB).
+const MAX_ATTEMPTS_BYTES: usize = 10 << 10;
 
 /// Cookie of a login.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +25,6 @@ pub(super) enum Cookie {
     Session,
     /// Address to which the browser goes after the login.
     Return,
-    /// The login that is under way at an issuer, sealed.
-    Attempt,
 }
 
 impl Cookie {
@@ -29,8 +34,6 @@ impl Cookie {
             (Self::Session, false) => "portcullis-session",
             (Self::Return, true) => "__Host-portcullis-return",
             (Self::Return, false) => "portcullis-return",
-            (Self::Attempt, true) => "__Host-portcullis-login",
-            (Self::Attempt, false) => "portcullis-login",
         }
     }
 
@@ -38,28 +41,73 @@ impl Cookie {
     const fn life(self) -> i64 {
         match self {
             Self::Session => LONGEST,
-            Self::Return | Self::Attempt => LoginAttempt::LIFE_SECONDS,
+            Self::Return => LoginAttempt::LIFE_SECONDS,
         }
     }
 
     /// The value that a browser sent, if it sent exactly one.
     fn read(self, secure: bool, headers: &HeaderMap) -> Option<&str> {
-        let sent = headers.get_all(header::COOKIE).iter();
-        let pairs = sent.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(';'));
-        let named = pairs.filter_map(|pair| pair.trim().split_once('='));
-        let mut values = named.filter(|(name, _)| *name == self.name(secure));
+        let mut values = sent(headers).filter(|(name, _)| *name == self.name(secure));
         let (_, first) = values.next()?;
         values.next().is_none().then_some(first)
     }
 
     fn set(self, secure: bool, value: &str, seconds: i64) -> Option<HeaderValue> {
-        let only = if secure { "; Secure" } else { "" };
-        let name = self.name(secure);
-        let text =
-            format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{only}");
-        let mut value = HeaderValue::from_str(&text).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+        set(self.name(secure), secure, value, seconds)
+    }
+}
+
+/// Names and values of the cookies that a browser sent.
+fn sent(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let sent = headers.get_all(header::COOKIE).iter();
+    let pairs = sent.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(';'));
+    pairs.filter_map(|pair| pair.trim().split_once('='))
+}
+
+fn set(name: &str, secure: bool, value: &str, seconds: i64) -> Option<HeaderValue> {
+    let only = if secure { "; Secure" } else { "" };
+    let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{only}");
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A login under way at an issuer that a browser brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KeptAttempt<'a> {
+    /// The name of its cookie: the microsecond in which it began, and its label.
+    name: &'a str,
+    begun_at: i64,
+    label: &'a str,
+    pub(super) sealed: &'a str,
+}
+
+const fn attempt_prefix(secure: bool) -> &'static str {
+    if secure { "__Host-portcullis-login-" } else { "portcullis-login-" }
+}
+
+impl<'a> KeptAttempt<'a> {
+    fn read(secure: bool, (name, sealed): (&'a str, &'a str)) -> Option<Self> {
+        let (begun_at, label) = name.strip_prefix(attempt_prefix(secure))?.split_once('-')?;
+        Some(Self { name, begun_at: begun_at.parse().ok()?, label, sealed })
+    }
+
+    fn bytes(&self) -> usize {
+        self.name.len() + self.sealed.len()
+    }
+
+    /// Those that have to go so that one with a cookie of `bytes` has room, the oldest first.
+    fn without_room(mut kept: Vec<Self>, bytes: usize) -> Vec<Self> {
+        kept.sort_unstable_by_key(|it| it.begun_at);
+        let mut total = bytes + kept.iter().map(Self::bytes).sum::<usize>();
+        let mut left = kept.len() + 1;
+        let has_no_room = |it: &Self| {
+            let too_much = left > MAX_ATTEMPTS || total > MAX_ATTEMPTS_BYTES;
+            left -= usize::from(too_much);
+            total -= if too_much { it.bytes() } else { 0 };
+            too_much
+        };
+        kept.into_iter().take_while(has_no_room).collect()
     }
 }
 
@@ -75,9 +123,51 @@ impl Gateway {
         BrowserSecret::parse(Cookie::Session.read(self.is_secure(), headers)?)
     }
 
-    /// The login that is under way in a browser, sealed.
-    pub(super) fn login_attempt<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
-        Cookie::Attempt.read(self.is_secure(), headers)
+    /// The logins that are under way in a browser.
+    fn attempts<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = KeptAttempt<'a>> {
+        let secure = self.is_secure();
+        sent(headers).filter_map(move |pair| KeptAttempt::read(secure, pair))
+    }
+
+    /// The login under way in a browser that has this `state`, if the browser sent exactly one.
+    pub(super) fn attempt<'a>(
+        &self,
+        state: Option<&str>,
+        headers: &'a HeaderMap,
+    ) -> Option<KeptAttempt<'a>> {
+        let label = LoginAttempt::label(state?);
+        let mut found = self.attempts(headers).filter(|it| it.label == label);
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+
+    /// Gives a browser the cookie of a login that began `now`, beside those of its others; takes the oldest of them
+    /// if they are too many.
+    pub(super) fn keep_attempt(
+        &self,
+        begun: &BegunLogin,
+        now: Timestamp,
+        brought: &HeaderMap,
+        headers: &mut HeaderMap,
+    ) {
+        let secure = self.is_secure();
+        let (begun_at, label) = (now.as_micros(), LoginAttempt::label(&begun.state));
+        let name = format!("{}{begun_at}-{label}", attempt_prefix(secure));
+        let sealed = begun.sealed.expose();
+        let kept = self.attempts(brought).collect();
+        for old in KeptAttempt::without_room(kept, name.len() + sealed.len()) {
+            self.drop_attempt(old, headers);
+        }
+        if let Some(set) = set(&name, secure, sealed, LoginAttempt::LIFE_SECONDS) {
+            headers.append(header::SET_COOKIE, set);
+        }
+    }
+
+    /// Takes the cookie of a login that was under way from the browser.
+    pub(super) fn drop_attempt(&self, attempt: KeptAttempt<'_>, headers: &mut HeaderMap) {
+        if let Some(set) = set(attempt.name, self.is_secure(), "", 0) {
+            headers.append(header::SET_COOKIE, set);
+        }
     }
 
     /// The path that a browser goes to after a login; the page of the person if it brings none.
@@ -99,6 +189,11 @@ impl Gateway {
         if let Some(set) = cookie.set(self.is_secure(), &value, cookie.life()) {
             headers.append(header::SET_COOKIE, set);
         }
+    }
+
+    /// Takes the cookie of a session that has ended from the browser.
+    pub(crate) fn drop_session(&self, headers: &mut HeaderMap) {
+        self.drop_cookie(Cookie::Session, headers);
     }
 
     /// Takes a cookie from the browser.
@@ -137,6 +232,27 @@ mod tests {
         assert_eq!(read(false, &["portcullis-session=x", "portcullis-session=y"]), None);
         assert_eq!(read(false, &["Portcullis_session=x"]), None);
         assert_eq!(read(false, &[]), None);
+    }
+
+    #[test]
+    fn the_oldest_logins_under_way_make_room_for_another() {
+        let big = "x".repeat(4_000);
+        let dropped = |secure, cookies: &[&str]| {
+            let headers = headers(cookies);
+            let kept = sent(&headers).filter_map(|pair| KeptAttempt::read(secure, pair)).collect();
+            let gone = KeptAttempt::without_room(kept, 4_000);
+            gone.iter().map(|it| it.begun_at).collect::<Vec<_>>()
+        };
+        let many: Vec<_> = (1..=9).rev().map(|at| format!("portcullis-login-{at}-l=x")).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+
+        assert_eq!(dropped(false, &many[2..]), [] as [i64; 0]);
+        assert_eq!(dropped(false, &many[1..]), [1]);
+        assert_eq!(dropped(false, &[many.join("; ").as_str()]), [1, 2]);
+        assert_eq!(dropped(true, &many), [] as [i64; 0], "cookies of other hosts are none of ours");
+        let large = [9, 3].map(|at| format!("__Host-portcullis-login-{at}-l={big}"));
+        assert_eq!(dropped(true, &[large[0].as_str(), large[1].as_str()]), [3]);
+        assert_eq!(dropped(true, &["__Host-portcullis-login-l=x", "a=b"]), [] as [i64; 0]);
     }
 
     #[test]

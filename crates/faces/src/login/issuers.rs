@@ -24,7 +24,7 @@ use crate::{
     params(
         ("name" = String, Path, description = "of the issuer, as `[[login.issuers]]` names it"),
         ("return_to" = Option<String>, Query, description = "a path of this gateway, with its query, that the browser goes to after the login"),
-        ("step_up" = Option<String>, Query, description = "what the login has to prove: `mfa`, a second factor, or `admin`, a level of `login.admin_acr`"),
+        ("step_up" = Option<String>, Query, description = "what the login has to prove: `mfa`, a second factor, `admin`, a level of `login.admin_acr`, or `again`, nothing but that it is a new one"),
     ),
     responses(
         (status = 303, description = "to the issuer, with a cookie that the browser has to bring back"),
@@ -37,23 +37,21 @@ pub(crate) async fn begin(
     visitor: Visitor,
     State(gateway): State<Arc<Gateway>>,
     name: Segment,
+    headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
     let name = segment(name);
     let fields = form::fields(query.as_deref());
     let step_up = fields.get("step_up").and_then(StepUp::from_name);
+    let return_to = fields.get("return_to").and_then(LocalPath::parse);
     let origin = &visitor.exchange.origin;
-    let begun = match gateway.app.logins.begin_login(&name, step_up, origin).await {
+    let logins = &gateway.app.logins;
+    let begun = match logins.begin_login(&name, step_up, return_to.as_ref(), origin).await {
         Ok(begun) => begun,
         Err(failure) => return answer(failure),
     };
     let mut response = see_other("Log in", &begun.location);
-    let headers = response.headers_mut();
-    gateway.set_cookie(Cookie::Attempt, begun.sealed.expose(), headers);
-    match fields.get("return_to").and_then(LocalPath::parse) {
-        Some(path) => gateway.set_cookie(Cookie::Return, path.as_str(), headers),
-        None => gateway.drop_cookie(Cookie::Return, headers),
-    }
+    gateway.keep_attempt(&begun, origin.arrived, &headers, response.headers_mut());
     response
 }
 
@@ -67,11 +65,11 @@ pub(crate) async fn begin(
         ("iss" = Option<String>, Query, description = "the issuer (RFC 9207)"),
     ),
     responses(
-        (status = 200, description = "a page that goes on by itself, with the cookie of a new session", content_type = "text/html"),
+        (status = 200, description = "a page that goes on by itself, with the cookie of a new session; without one where a person is signed in and this browser has no such login under way, as after a reload", content_type = "text/html"),
         (status = 400, description = "a page: this browser began no such login, or the issuer logged nobody in", content_type = "text/html"),
         (status = 403, description = "a page: the person may not log in here, or the issuer did not confirm what was asked for", content_type = "text/html"),
         (status = 429, description = "too many failed logins from this address", body = crate::answer::ErrorAnswer),
-        (status = 502, description = "a page: the issuer cannot be reached", content_type = "text/html"),
+        (status = 502, description = "a page: the issuer cannot be reached, or sends a token of more than 64 KiB", content_type = "text/html"),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
     )
 )]
@@ -82,22 +80,28 @@ pub(crate) async fn finish(
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = query.unwrap_or_default();
-    let sealed = gateway.login_attempt(&headers);
+    let attempt = gateway.attempt(form::fields(Some(&query)).get("state"), &headers);
+    let sealed = attempt.map(|it| it.sealed);
     let origin = &visitor.exchange.origin;
     let logins = &gateway.app.logins;
     let mut response = match logins.finish_login(&query, sealed, visitor.secret, origin).await {
-        Ok(opened) => {
-            let mut response = forward("Signed in", gateway.return_path(&headers).as_str());
-            let headers = response.headers_mut();
-            gateway.set_cookie(Cookie::Session, opened.secret.expose(), headers);
-            gateway.drop_cookie(Cookie::Return, headers);
+        Ok((opened, return_to)) => {
+            let to = return_to.unwrap_or_else(|| gateway.home());
+            let mut response = forward("Signed in", to.as_str());
+            gateway.set_cookie(Cookie::Session, opened.secret.expose(), response.headers_mut());
             response
         }
-        // Who only sends a browser here does not end the login that is under way in it.
+        // An answer that was brought before, as by a reload: it changes nothing, and the person goes on.
+        Err(LoginFailure::Told(LoginError::Stale)) if visitor.signed_in.is_some() => {
+            return forward("Signed in", gateway.home().as_str());
+        }
+        // Who only sends a browser here does not end a login that is under way in it.
         Err(failure @ LoginFailure::Told(LoginError::Stale)) => return answer(failure),
         Err(failure) => answer(failure),
     };
-    gateway.drop_cookie(Cookie::Attempt, response.headers_mut());
+    if let Some(attempt) = attempt {
+        gateway.drop_attempt(attempt, response.headers_mut());
+    }
     response
 }
 
@@ -120,10 +124,17 @@ fn show_error(error: LoginError) -> Response {
              says more."
                 .to_owned(),
         ),
+        LoginError::TooLong { member, kib } => (
+            StatusCode::BAD_GATEWAY,
+            format!(
+                "The <code>{member}</code> of the issuer is longer than {kib} KiB, which is the most that this gateway \
+                 takes. It names your groups: the issuer has to send fewer of them."
+            ),
+        ),
         LoginError::Stale => (
             StatusCode::BAD_REQUEST,
             "This browser has begun no login that this answer belongs to. The login may have been begun more than \
-             15 minutes ago, anew in another tab, or in another browser."
+             15 minutes ago, before eight others, or in another browser."
                 .to_owned(),
         ),
         LoginError::OtherIssuer => (
@@ -160,5 +171,6 @@ const fn not_enough(step_up: StepUp) -> &'static str {
         StepUp::Admin => {
             "The issuer logged you in, but not at the level that changes of an admin need here."
         }
+        StepUp::Again => "The issuer did not log you in anew.",
     }
 }

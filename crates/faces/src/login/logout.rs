@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::{extract::State, response::Response};
 use portcullis_core::browser_session::LocalPath;
 
-use super::{VisitorForm, cookies::Cookie};
+use super::VisitorForm;
 use crate::{Gateway, html::forward, outcome::Outcome};
 
 /// Ends the session of the browser, or all of the person's.
@@ -34,6 +34,6 @@ pub(crate) async fn log_out(
     }
     let next = next.unwrap_or_else(|| LocalPath::start().as_str().to_owned());
     let mut response = forward("Signed out", &next);
-    gateway.drop_cookie(Cookie::Session, response.headers_mut());
+    gateway.drop_session(response.headers_mut());
     Ok(response)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{header, request::Parts, uri::Authority},
+    http::request::Parts,
 };
 use portcullis_app::{Origin, Person};
 use portcullis_core::{
@@ -12,7 +12,7 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
-use crate::{Gateway, body::RequestBody, exchange::Exchange, form::Form, outcome::Outcome};
+use crate::{Gateway, body::RequestBody, exchange::Exchange, form::Form, host, outcome::Outcome};
 
 /// A person with a live session, and the token of its forms.
 #[derive(Debug)]
@@ -48,8 +48,7 @@ impl FromRequestParts<Arc<Gateway>> for Visitor {
             Some(secret) => person(gateway, &exchange, secret).await?,
             None => None,
         };
-        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| parts.uri.authority().map(Authority::as_str));
+        let host = host::named(&parts.headers, &parts.uri);
         let scheme = if gateway.is_secure() { "https" } else { "http" };
         let own_page = gateway.mcp.guard.is_own_page(scheme, host, &parts.headers);
         Ok(Self { exchange, signed_in, secret, own_page })
@@ -103,6 +102,13 @@ impl Visitor {
     /// Refuses a form that no page of this gateway sent.
     pub(crate) fn require_own_page(&self) -> Result<(), Refusal> {
         if self.own_page { Ok(()) } else { Err(foreign()) }
+    }
+
+    /// The person who is signed in now, if a form came from a page of another session: a login in another tab has
+    /// replaced it since. The form decides nothing.
+    pub(crate) fn signed_in_since(&self, form_token: Option<&str>) -> Option<&SignedIn> {
+        let sent = form_token.filter(|_| self.own_page)?;
+        self.signed_in.as_ref().filter(|it| !it.form_token.is(sent))
     }
 
     /// The person who sent a form with this `form_token` from a page of its session. `None` if the

@@ -5,11 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, header, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
 };
 use portcullis_core::{mcp::ProtocolError, oauth::Origin, refusal::Refusal};
 
-use super::super::{Gateway, exchange::Exchange, outcome::Outcome};
+use super::super::{Gateway, exchange::Exchange, host, outcome::Outcome};
 
 /// The names of this gateway, and the pages that may ask it.
 #[derive(Debug, Default)]
@@ -123,8 +123,7 @@ pub(super) fn forbidden(
     gateway: &Gateway,
     exchange: &Exchange,
 ) -> Option<Outcome> {
-    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    let host = host::named(request.headers(), request.uri());
     let message = gateway.mcp.guard.check(host, request.headers()).err()?;
     let refusal = Refusal::bad_request(message);
     let charged = gateway.app.quotas.charge_source(refusal.clone(), &exchange.origin).refusal;

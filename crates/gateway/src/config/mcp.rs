@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use portcullis_core::oauth::{Origin, PublicUrl};
+use portcullis_core::{
+    authorization::OwnHosts,
+    oauth::{Origin, PublicUrl},
+};
 use portcullis_faces::{Guard, ListForm, Listeners, MOST_LISTED, McpSettings};
 use serde::Deserialize;
 
@@ -99,6 +102,11 @@ impl Mcp {
                  `[mcp] tools = \"list\"` lists all, and `/mcp/SLUG` those of one provider"
             )
         })
+    }
+
+    /// The names of the gateway besides that of its public address.
+    pub(crate) fn own_hosts(&self, server: &Server) -> OwnHosts {
+        OwnHosts::new(self.hosts.iter().cloned().chain([server.public_host.clone()]))
     }
 
     /// The settings of the face of a gateway that serves as `server` says.

@@ -6,7 +6,8 @@ use portcullis_app::{
     AuthorizationParts, ConfidentialClient, ConfidentialClients, DocumentRules, KeySource,
 };
 use portcullis_core::authorization::{
-    COMMAND_LINE, Client, ClientKind, ClientRef, MAX_CLIENT_ID, RedirectUri, RegistrationKey,
+    COMMAND_LINE, Client, ClientKind, ClientRef, MAX_CLIENT_ID, OwnHosts, RedirectUri,
+    RegistrationKey,
 };
 use portcullis_upstream::{Endpoint, KeyLocation, Outbound};
 use serde::Deserialize;
@@ -69,12 +70,14 @@ impl OAuthServer {
     /// The parts of the authorization server.
     pub(crate) fn parts(
         &self,
+        hosts: OwnHosts,
         registrations: RegistrationKey,
         outbound: &Outbound,
         tasks: &TaskTracker,
     ) -> Result<AuthorizationParts, String> {
         Ok(AuthorizationParts {
             enabled: self.enabled,
+            hosts,
             registrations,
             declared: self.declared()?,
             confidential: ConfidentialClients::new(self.confidential()?, outbound, tasks),

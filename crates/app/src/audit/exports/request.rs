@@ -71,7 +71,7 @@ pub struct ExportAsk {
     /// The filters of `GET /v1/audit/events`, each with an array of values.
     #[schema(value_type = Option<Object>)]
     pub filters: Given,
-    /// Of `jsonl`: `payloads`, `proofs`.
+    /// Of `jsonl`: `payloads`, `proofs`. Of `csv`: `bom`, the mark by which Excel reads UTF-8.
     #[schema(value_type = Option<Vec<String>>)]
     pub include: Vec<String>,
     /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
@@ -93,6 +93,8 @@ pub struct ExportRequest {
     pub(crate) payloads: bool,
     /// True if each event of a filtered export has its own proof.
     pub(crate) proofs: bool,
+    /// True if a table begins with a byte order mark.
+    pub(crate) bom: bool,
     /// The size of the tree that the file shows to be the beginning of the log.
     pub(crate) since: Option<u64>,
 }
@@ -114,13 +116,15 @@ impl ExportAsk {
         let format = named
             .ok_or_else(|| Wrong::new("format", format!("takes {}", Format::NAMES.join(", "))))?;
         for what in &self.include {
-            if !["payloads", "proofs"].contains(&what.as_str()) {
-                return Err(Wrong::new("include", "takes payloads, proofs"));
+            let goes_with = match what.as_str() {
+                "payloads" | "proofs" => Format::Jsonl,
+                "bom" => Format::Csv,
+                _ => return Err(Wrong::new("include", "takes payloads, proofs, bom")),
+            };
+            if format != goes_with {
+                let problem = "takes payloads and proofs with the format jsonl, bom with csv";
+                return Err(Wrong::new("include", problem));
             }
-        }
-        if format != Format::Jsonl && !self.include.is_empty() {
-            let problem = "goes with the format jsonl; the others hold neither";
-            return Err(Wrong::new("include", problem));
         }
         if format != Format::Jsonl && self.since.is_some() {
             return Err(Wrong::new(
@@ -138,6 +142,7 @@ impl ExportAsk {
             filter,
             payloads: includes("payloads"),
             proofs: includes("proofs"),
+            bom: includes("bom"),
             since: self.since,
             given: self.filters,
         })
@@ -156,6 +161,7 @@ impl ExportRequest {
             given: Given::new(),
             payloads: true,
             proofs: false,
+            bom: false,
             since: None,
         }
     }
@@ -182,7 +188,7 @@ impl ExportRequest {
     /// Names of the extras asked for.
     #[must_use]
     pub fn include(&self) -> Vec<&'static str> {
-        let all = [("payloads", self.payloads), ("proofs", self.proofs)];
+        let all = [("payloads", self.payloads), ("proofs", self.proofs), ("bom", self.bom)];
         all.into_iter().filter(|(_, wanted)| *wanted).map(|(name, _)| name).collect()
     }
 
@@ -240,6 +246,9 @@ mod tests {
         assert_eq!(wrong(ask("parquet", "proofs")), "format");
         assert_eq!(wrong(ask("jsonl", "everything")), "include");
         assert_eq!(wrong(ask("csv", "payloads")), "include");
+        assert_eq!(wrong(ask("jsonl", "bom")), "include");
+        assert_eq!(wrong(ask("ocsf", "bom")), "include");
+        assert_eq!(ask("csv", "bom").read(NOW).unwrap().include(), ["bom"]);
         let csv = Some("csv".to_owned());
         assert_eq!(
             wrong(ExportAsk { format: csv, since: Some(1), ..ExportAsk::default() }),

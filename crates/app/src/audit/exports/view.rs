@@ -44,7 +44,7 @@ struct ExportRequested {
     /// The filters as they were given.
     #[schema(value_type = BTreeMap<String, Vec<String>>)]
     filters: Given,
-    /// Parts that were asked for besides: `payloads`, `proofs`.
+    /// Parts that were asked for besides: `payloads`, `proofs`, `bom`.
     include: Vec<String>,
     /// The size of the tree that the file continues.
     since: Option<u64>,

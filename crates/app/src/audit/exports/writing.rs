@@ -3,7 +3,7 @@
 
 use std::{fs::File, io::Write};
 
-use portcullis_core::audit::{Hash, Shown};
+use portcullis_core::audit::{CSV_MARK, Hash, Shown};
 use portcullis_store::{EventOrder, EventRecord, ExportBeat, StoreError, Visibility};
 use serde_json::{Value, json};
 
@@ -94,6 +94,9 @@ pub(crate) async fn export_places(
     if provable {
         desk = desk.put(evidence::manifest(log, request, first, end).into_bytes()).await?;
     } else {
+        if request.bom {
+            desk = desk.put(CSV_MARK.to_vec()).await?;
+        }
         // The header of a table that may have no lines.
         desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
     }

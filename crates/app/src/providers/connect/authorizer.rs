@@ -90,7 +90,7 @@ impl Provider {
             }
             OAuthError::Refused(_) => return Refusal::RejectedByProvider { provider },
             OAuthError::Unreachable | OAuthError::Address(_) => UpstreamReason::ConnectFailed,
-            OAuthError::TooLarge => UpstreamReason::ResponseTooLarge,
+            OAuthError::TooLarge | OAuthError::TooLong { .. } => UpstreamReason::ResponseTooLarge,
             OAuthError::Status(status) if *status >= 500 => UpstreamReason::Http5xx,
             OAuthError::Status(_) | OAuthError::Form => UpstreamReason::ProtocolError,
         };

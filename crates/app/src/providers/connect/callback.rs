@@ -5,7 +5,9 @@ use std::sync::Arc;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
     audit::{EventType, OutcomeStatus},
-    oauth::{Confirmation, ReturnTo, State, TokenGrant, TokenRefusal, is_same_issuer},
+    oauth::{
+        Confirmation, MAX_TOKEN_BYTES, ReturnTo, State, TokenGrant, TokenRefusal, is_same_issuer,
+    },
     refusal::Refusal,
     secret::Secret,
 };
@@ -215,7 +217,7 @@ impl Providers {
         }
         let more = settings.token_parameters.iter();
         form.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
-        self.outbound.request_token(&server.token, client, &form).await
+        self.outbound.request_token(&server.token, client, &form, MAX_TOKEN_BYTES).await
     }
 
     /// Keeps what was granted until it is confirmed, or takes it into use at once.

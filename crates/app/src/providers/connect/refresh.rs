@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
-    oauth::{TokenGrant, TokenRefusal, is_same_issuer},
+    oauth::{MAX_TOKEN_BYTES, TokenGrant, TokenRefusal, is_same_issuer},
     random::{self, Random},
     refusal::Refusal,
 };
@@ -393,7 +393,7 @@ async fn ask(
         form.extend(resource.map(|resource| ("resource", resource)));
         let more = settings.token_parameters.iter();
         form.extend(more.map(|(name, value)| (name.as_str(), value.as_str())));
-        providers.outbound.request_token(&server.token, client, &form).await
+        providers.outbound.request_token(&server.token, client, &form, MAX_TOKEN_BYTES).await
     };
     match ask(stored.resource.as_deref()).await {
         Err(OAuthError::Refused(TokenRefusal::Other | TokenRefusal::InvalidScope))

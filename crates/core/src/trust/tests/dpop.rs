@@ -31,7 +31,7 @@ fn header() -> Value {
 
 fn checked(proof: &str) -> Result<DpopProof, ProofFault> {
     let address = TargetUri::parse(ADDRESS);
-    let target = ProofTarget { method: "GET", address: address.as_ref(), token: Some(TOKEN) };
+    let target = ProofTarget { method: "GET", addresses: address.as_slice(), token: Some(TOKEN) };
     DpopProof::check(proof, target, now())
 }
 

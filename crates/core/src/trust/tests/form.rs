@@ -104,7 +104,7 @@ fn what_is_not_three_parts_of_base64url_is_refused() {
 }
 
 #[test]
-fn a_jwt_may_have_sixteen_kibibytes() {
+fn a_jwt_may_have_sixteen_kibibytes_and_an_id_token_of_its_issuer_sixty_four() {
     let room = |size: usize| {
         let mut claims = claims();
         claims["padding"] = json!(vec!["x".repeat(100); size / 104]);
@@ -115,6 +115,12 @@ fn a_jwt_may_have_sixteen_kibibytes() {
     assert!(room(12_400).len() > MAX_JWT_BYTES);
     assert!(refusal(&room(12_400)).contains("16 KiB"));
     assert!(refusal(&"x".repeat(1 << 20)).contains("16 KiB"));
+    assert!(Jwt::parse_id_token(&room(48_000)).is_ok());
+    let longer = Jwt::parse_id_token(&room(50_000)).unwrap_err();
+    assert!(longer.to_string().contains("64 KiB"), "{longer}");
+    let mut many = claims();
+    many["groups"] = json!(vec!["g"; 8_000]);
+    assert!(Jwt::parse_id_token(&Issuer::get().sign(&many)).is_ok());
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(in crate::cli) struct Export {
     /// `jsonl` can be verified, `csv` is for spreadsheets, `ocsf` for SIEMs
     #[arg(long, default_value = "jsonl", value_parser = Format::NAMES)]
     format: String,
-    /// Of `jsonl`: `payloads` (with all salts), `proofs` (one for each event)
+    /// Of `jsonl`: `payloads` (with all salts), `proofs` (one for each event); of `csv`: `bom`, for Excel
     #[arg(long, value_delimiter = ',')]
     include: Vec<String>,
     /// Of `jsonl`: also prove that the log of so many events, whose checkpoint you kept, is its

@@ -40,6 +40,13 @@ impl<'a> Browser<'a> {
         self.cookies.borrow().get(name).cloned()
     }
 
+    /// Name and value of each cookie whose name begins so, in their order.
+    pub(crate) fn cookies_of(&self, prefix: &str) -> Vec<(String, String)> {
+        let cookies = self.cookies.borrow();
+        let found = cookies.iter().filter(|(name, _)| name.starts_with(prefix));
+        found.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// Sets a cookie, as who is beside the browser could.
     pub(crate) fn plant(&self, name: &str, value: &str) {
         self.cookies.borrow_mut().insert(name.to_owned(), value.to_owned());

@@ -17,7 +17,8 @@ use crate::{
 const CLIENT: &str = "gateway";
 const SECRET: &str = "a secret of the gateway at its issuer";
 const SESSION: &str = "portcullis-session";
-const ATTEMPT: &str = "portcullis-login";
+/// Beginning of the names of the cookies of logins that are under way.
+const ATTEMPT: &str = "portcullis-login-";
 
 /// A gateway at which people log in by a provider.
 pub(crate) struct Site {
@@ -150,7 +151,7 @@ async fn a_person_logs_in_at_an_issuer_and_comes_back_to_the_page_it_came_from()
         assert_eq!(parameter(&at, name).unwrap().len(), 43, "{name}");
     }
     assert!(page.text.contains("url=/approvals/x?a=b\""), "{}", page.text);
-    assert!(browser.cookie(ATTEMPT).is_none());
+    assert!(browser.cookies_of(ATTEMPT).is_empty());
     let shown = browser.open("/login").await.ok();
     assert!(shown.text.contains("Ana &lt;b&gt;") && shown.text.contains("admin"), "{}", shown.text);
     let sessions = site.sessions();
@@ -158,6 +159,51 @@ async fn a_person_logs_in_at_an_issuer_and_comes_back_to_the_page_it_came_from()
     assert_eq!(sessions[0]["method"], "oidc");
     let secret = browser.cookie(SESSION).unwrap();
     assert!(!site.gateway.log().contains(&secret));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn logins_begun_in_several_tabs_each_go_on_in_any_order() {
+    let site = Site::start();
+    for order in [[0, 1], [1, 0]] {
+        let browser = Browser::new(&site.gateway);
+        let mut tabs = Vec::new();
+        for tab in ["a", "b"] {
+            let path = format!("/login/issuers/acme?return_to=%2Foauth%2Fauthorize%3Ftab%3D{tab}");
+            let at = site.begin(&browser, &path).await;
+            tabs.push((tab, site.logged_in(&at, "ana", &json!({}))));
+        }
+
+        for (tab, back) in order.map(|at| &tabs[at]) {
+            let page = browser.open(back).await.ok();
+            let to = format!("url=/oauth/authorize?tab={tab}\"");
+            assert!(page.text.contains(&to), "{order:?}: {}", page.text);
+            let session = browser.cookie(SESSION);
+
+            let again = browser.open(back).await.ok();
+            assert!(again.text.contains("url=/console\""), "a reload goes on: {}", again.text);
+            assert!(
+                again.headers.get("set-cookie").is_none() && browser.cookie(SESSION) == session
+            );
+        }
+        assert!(browser.cookies_of(ATTEMPT).is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ninth_login_under_way_takes_the_place_of_the_oldest() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    let mut begun = Vec::new();
+    for _ in 0..9 {
+        begun.push(site.begin(&browser, "/login/issuers/acme").await);
+    }
+    assert_eq!(browser.cookies_of(ATTEMPT).len(), 8);
+
+    let oldest = browser.open(&site.logged_in(&begun[0], "ana", &json!({}))).await;
+    site.assert_nobody(&browser, &oldest, 400).await;
+    browser.open(&site.logged_in(&begun[1], "ana", &json!({}))).await.ok();
+
+    assert!(browser.open("/login").await.ok().text.contains("Signed in"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,6 +228,23 @@ async fn a_login_is_recorded_and_a_principal_is_made_once() {
     }
     let page = browser.open("/login").await.ok();
     assert!(page.text.contains("with the role admin"), "today's role: {}", page.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_token_names_many_groups_and_what_is_too_long_is_told_as_a_limit() {
+    let site = Site::start();
+    for (groups, status) in [(600, 200), (2_000, 502)] {
+        let names = (0..groups).map(|number| format!("00000000-0000-0000-0000-{number:012}"));
+        let groups: Vec<_> = names.collect();
+        let browser = Browser::new(&site.gateway);
+
+        let page = site.log_in(&browser, "ana", &json!({"groups": groups})).await;
+
+        assert_eq!(page.status.as_u16(), status, "{}", page.text);
+        let is_limit =
+            page.text.contains("<code>id_token</code> of the issuer is longer than 64 KiB");
+        assert_eq!(is_limit, status == 502, "{}", page.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

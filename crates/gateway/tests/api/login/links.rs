@@ -30,6 +30,13 @@ async fn a_link_logs_one_browser_in_once_and_a_preview_does_not_spend_it() {
     assert!(again.headers.get("set-cookie").is_none());
     let page = browser.open("/login").await.ok();
     assert!(page.text.contains("Ana &lt;b&gt;") && page.text.contains("member"), "{}", page.text);
+    for second in
+        [browser.open(&path).await, browser.submit("/login/link", &[("code", &code)]).await]
+    {
+        let second = second.ok();
+        assert!(second.text.contains("You are signed in as <strong>Ana &lt;b&gt;"), "{second:?}");
+        assert!(second.headers.get("set-cookie").is_none());
+    }
     let events = site.events("login.succeeded", 1).await;
     assert_eq!(events.len(), 1);
     assert_eq!(events[0]["actor"]["id"], site.ana.as_str());

@@ -215,14 +215,18 @@ async fn consent_is_given_on_the_page_of_the_session_only() {
         browser.send(browser.form(path, &fields).header("origin", "https://evil.example")).await,
         browser.send(browser.form(path, &fields).header("sec-fetch-site", "cross-site")).await,
         browser.submit(path, &fields[1..]).await,
-        site.browser().await.submit(path, &fields).await,
     ];
+    let later = site.browser().await;
+    let anew = later.submit(path, &fields).await;
+    let back = returned(&Client::decides(&later, &anew, "allow", false).await);
     let stranger = Browser::new(&site.gateway).submit(path, &fields).await;
 
     for refused in forged {
         assert_eq!(refused.status, 400, "{}", refused.text);
         assert!(!refused.headers.contains_key("location"));
     }
+    assert!(!anew.headers.contains_key("location") && !anew.text.contains("http-equiv"));
+    assert!(back.contains_key("code"), "the page of the later session decides: {back:?}");
     assert_eq!(stranger.status, 200, "a form leads to issuers by a page only");
     assert!(stranger.text.contains("url=/login?return_to="), "{}", stranger.text);
 }

@@ -8,7 +8,10 @@ use portcullis_testkit::{Answer, Gateway};
 use reqwest::Method;
 use serde_json::json;
 
-use super::Site;
+use super::{
+    Site,
+    client::{Tokens, returned},
+};
 use crate::{gateway, given::assert_framed};
 
 async fn get(gateway: &Gateway, path: &str) -> Answer {
@@ -59,6 +62,52 @@ async fn a_client_without_a_token_is_led_to_the_authorization_server() {
     let rest = get(&site.gateway, "/.well-known/oauth-protected-resource/v1").await.ok();
     assert_eq!(rest.at("/resource"), &json!(format!("{url}/v1")));
     assert!(rest.at("/scopes_supported").as_array().unwrap().contains(&json!("admin")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them() {
+    let names = "[mcp]\nhosts = [\"gateway.internal\"]";
+    let site = Site::of(gateway().config(super::LINKS).config(names).sample());
+    let url = site.gateway.url();
+    let port = url.rsplit_once(':').unwrap().1;
+    let browser = site.browser().await;
+    let client = site.client("https://app.example/cb").await;
+    let [v4, name, v6] = ["127.0.0.1", "localhost", "[::1]"].map(|it| format!("{it}:{port}"));
+    let hosts = [v4, name, v6, "gateway.internal:8443".to_owned()];
+    let document = "/.well-known/oauth-protected-resource/mcp/sample";
+    let at = |method, path, host: &str| site.gateway.request(method, path).header("host", host);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+
+    for host in &hosts {
+        let resource = format!("http://{host}/mcp/sample");
+        let refused = site.gateway.send(at(Method::POST, "/mcp/sample", host).json(&list)).await;
+        let challenge = refused.header("www-authenticate");
+        assert!(challenge.contains(&format!("\"http://{host}{document}\"")), "{challenge}");
+        let metadata = site.gateway.send(at(Method::GET, document, host)).await.ok();
+        assert_eq!(metadata.at("/resource"), &json!(resource));
+        assert_eq!(metadata.at("/authorization_servers"), &json!([url]), "the issuer is one");
+
+        let mut request = client.request();
+        request.insert("resource", resource.clone());
+        let mut exchange = client.exchange(&client.code(&browser, &request).await);
+        exchange.insert("resource", resource);
+        let token = Tokens::of(&client.token(&exchange).await).access;
+
+        for other in &hosts {
+            let request = at(Method::POST, "/mcp/sample", other).json(&list).bearer_auth(&token);
+            site.gateway.send(request).await.ok();
+        }
+        let request = at(Method::POST, "/mcp", host).json(&list).bearer_auth(&token);
+        assert_eq!(site.gateway.send(request).await.status, 401, "another face");
+    }
+    for host in ["evil.example", "localhost:1", "192.0.2.1"] {
+        let metadata = site.gateway.send(at(Method::GET, document, host)).await.ok();
+        assert_eq!(metadata.at("/resource"), &json!(format!("{url}/mcp/sample")), "{host}");
+        let mut request = client.request();
+        request.insert("resource", format!("http://{host}/mcp/sample"));
+        let back = returned(&client.asks(&browser, &request).await);
+        assert_eq!(back["error"], "invalid_target", "{host}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

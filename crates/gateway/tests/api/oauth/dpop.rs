@@ -202,6 +202,14 @@ async fn a_proof_that_is_not_right_in_all_parts_is_refused() {
     }
     let query = with(good(), &json!({ "htu": format!("{address}?limit=1#x") }));
     assert_eq!(bound.sent(&key.header(), &query).await.status, 200);
+    let name = address.replace("127.0.0.1", "localhost");
+    let host = name.split('/').nth(2).unwrap();
+    for htu in [&name, address] {
+        let authorization = format!("DPoP {token}");
+        let proof = key.proof_of("GET", htu, token);
+        let headers = [("host", host), ("authorization", &*authorization), ("dpop", &*proof)];
+        ask(gateway, Method::GET, "/v1/mcps", &headers, None).await.ok();
+    }
     let two = [key.proof_of("GET", address, token), key.proof_of("GET", address, token)];
     let several = tools(gateway, "DPoP", token, &[&two[0], &two[1]]).await;
     assert_eq!(several.at("/error/details/check"), "several", "{}", several.text);

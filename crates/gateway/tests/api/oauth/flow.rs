@@ -69,6 +69,45 @@ async fn a_person_lets_a_client_call_a_tool() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn another_account_is_taken_where_the_person_or_the_client_wants_it() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let ben = site.gateway.admin(&["principal", "create", "Ben", "--org", &site.org]);
+    let next = |page: &Answer| {
+        let (_, rest) = page.text.split_once("url=").expect("a way on");
+        rest.split_once('"').unwrap().0.replace("&amp;", "&")
+    };
+    for prompt in [None, Some("login"), Some("select_account consent")] {
+        let browser = site.browser().await;
+        let before = browser.stolen();
+        let mut request = client.request();
+        request.extend(prompt.map(|prompt| ("prompt", prompt.to_owned())));
+
+        let sent = client.asks(&browser, &request).await;
+        let to = if prompt.is_some() {
+            assert_eq!(sent.status, 302, "{}", sent.text);
+            sent.header("location").to_owned()
+        } else {
+            let form = [("decision", "other")];
+            assert_eq!(browser.submit("/oauth/authorize", &form).await.status, 400);
+            next(&Client::decides(&browser, &sent, "other", false).await.ok())
+        };
+        let offered = browser.open(&to).await.ok();
+        let made = site.gateway.admin(&["login-link", "--principal", ben["id"].as_str().unwrap()]);
+        let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
+        let signed_in = browser.submit("/login/link", &[("code", code)]).await.ok();
+        let page = browser.open(&next(&signed_in)).await.ok();
+        let back = returned(&Client::decides(&browser, &page, "allow", false).await);
+
+        assert!(to.ends_with("&step_up=again"), "{to}");
+        assert!(offered.text.contains("login-link"), "{}", offered.text);
+        assert!(page.text.contains("Signed in as</dt><dd>Ben<"), "{}", page.text);
+        assert!(back.contains_key("code") && back["state"] == "a state & more", "{back:?}");
+        assert!(!before.open("/login").await.text.contains("Ana"), "Ana is signed out");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_step_is_in_the_log_and_names_the_client() {
     let site = Site::start();
     let client = site.client(APP).await;

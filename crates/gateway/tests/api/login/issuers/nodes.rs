@@ -29,14 +29,14 @@ async fn a_login_begun_on_one_node_is_finished_on_another_once() {
     }
     oidc.client(CLIENT, Some(SECRET), PUBLIC);
     let [one, other] = &nodes;
-    let cookie = "__Host-portcullis-login";
 
     let begun = Browser::new(one);
     let sent = begun.open("/login/issuers/acme").await;
     let back = oidc.browse(sent.header("location"), "ana", &person(&json!({})), PUBLIC);
     let path = &back[PUBLIC.len()..];
     let finished = Browser::new(other);
-    finished.plant(cookie, &begun.cookie(cookie).unwrap());
+    let (name, sealed) = begun.cookies_of("__Host-portcullis-login-").remove(0);
+    finished.plant(&name, &sealed);
     finished.open(path).await.ok();
     let again = begun.open(path).await;
 

@@ -72,6 +72,23 @@ async fn a_second_factor_is_asked_for_and_the_browser_comes_back_to_the_same_pag
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_login_anew_is_asked_for_and_may_be_of_another_person() {
+    let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+
+    let sent = browser.open(&format!("/login?step_up=again&return_to={PAGE}")).await;
+    assert_eq!(sent.status, 303, "{}", sent.text);
+    let at = site.begin(&browser, sent.header("location")).await;
+    let page = browser.open(&site.logged_in(&at, "ben", &json!({"name": "Ben"}))).await.ok();
+
+    assert_eq!(parameter(&at, "prompt").as_deref(), Some("login"));
+    assert_eq!(parameter(&at, "acr_values"), None);
+    assert!(page.text.contains("url=/approvals/x?a=b\""), "{}", page.text);
+    assert!(browser.open("/login").await.ok().text.contains("You are <strong>Ben<"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_issuer_that_confirms_nothing_is_not_asked_for_ever() {
     let site = Site::start();
     let browser = Browser::new(&site.gateway);

@@ -1,4 +1,4 @@
-//! `GET /approvals/{id}`: a page for browsers that are not signed in.
+//! `GET /approvals/{id}`: a page for browsers that cannot sign in, and the way to that of the console for others.
 
 use reqwest::Method;
 
@@ -37,4 +37,25 @@ async fn the_page_says_how_to_decide_and_nothing_of_any_approval() {
         assert_eq!(answer.status, 404, "{wrong}");
         assert!(!answer.text.contains("<script") && !answer.text.contains("apr_0"), "{wrong}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_leads_to_the_page_of_the_console_through_the_login() {
+    let logins = "[login]\nlinks = true";
+    let gateway = crate::gateway().config(logins).start();
+    let page = |path: String| gateway.send(gateway.request(Method::GET, &path));
+    let path = "/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G";
+
+    let sent = page(path.to_owned()).await;
+    let login = page(sent.header("location").to_owned()).await;
+
+    assert_eq!(sent.status, 303, "{}", sent.text);
+    assert_eq!(sent.header("location"), format!("/console{path}"));
+    assert_eq!(
+        login.header("location"),
+        "/login?return_to=%2Fconsole%2Fapprovals%2Fapr%5F01M754BKTKX1YB8Q05NMW9TP4G"
+    );
+    let off = crate::gateway().config(&format!("{logins}\n[console]\nenabled = false")).start();
+    let page = off.send(off.request(Method::GET, path)).await.ok();
+    assert!(page.text.contains("portcullis approval show apr_01M754"), "{}", page.text);
 }

@@ -8,6 +8,7 @@ use portcullis_core::audit::{
     note::VerifierKey,
 };
 use portcullis_testkit::ocsf_faults;
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{content, export, start};
@@ -127,9 +128,16 @@ async fn a_table_has_its_columns_and_nothing_in_it_runs() {
     assert_eq!(made.at("/data/events"), rows.len() - 1);
     assert!(rows.iter().all(|row| row.len() == 20));
     let cells = || rows[1..].iter().flatten();
-    assert!(!cells().any(|cell| cell.starts_with(['=', '+', '-', '@', '\t', '\r'])));
+    assert!(!cells().any(|cell| cell.starts_with(['=', '+', '-', '@', '\t', '\n', '\r'])));
     assert!(cells().any(|cell| cell == "'=cmd|' /C calc'!A0"));
     assert!(cells().any(|cell| cell == "'@reason, \"quoted\"\r\nand more"));
+    let marked = export(&gateway, &who, &json!({"format": "csv", "include": ["bom"]})).await;
+    let path = marked.at("/data/file").as_str().unwrap();
+    let file = gateway.request(Method::GET, path).bearer_auth(&who.token).send().await.unwrap();
+    let file = file.bytes().await.unwrap();
+    assert!(file.starts_with(b"\xef\xbb\xbfsequence,"));
+    assert_eq!(marked.at("/data/bytes"), file.len());
+    assert_eq!(marked.at("/data/include"), &json!(["bom"]));
 }
 
 /// RFC 4180, read by hand: a reader other than the writer's.
