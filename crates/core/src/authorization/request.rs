@@ -85,6 +85,12 @@ impl ClientRequest {
         &self.client
     }
 
+    /// The address of the client that it returns to.
+    #[must_use]
+    pub const fn redirect_uri(&self) -> &RedirectUri {
+        &self.redirect_uri
+    }
+
     /// Target of an answer: the address with these parameters, the `state` of the request and the issuer
     /// (RFC 9207).
     #[must_use]
