@@ -5,10 +5,7 @@ use portcullis_app::{
     Account, CodeRequest, GrantRequest, Granted, ProvedKey, RefreshRequest, TokenAnswer,
     proof_error,
 };
-use portcullis_core::{
-    authorization::{OAuthError, OAuthErrorCode},
-    principal::{Scope, ScopeSet},
-};
+use portcullis_core::authorization::{OAuthError, OAuthErrorCode};
 use serde_json::{Value, json};
 
 use super::{ClientForm, denied, json_answer};
@@ -95,7 +92,7 @@ async fn authorization_code(
     Ok(form.authorization().redeem(&request, note(form), form.origin()).await)
 }
 
-/// RFC 6749 §6.
+/// RFC 6749 §6. Scopes are read as at `/oauth/authorize`: a client may repeat what it asked for there.
 async fn refresh_token(
     form: &ClientForm,
     proved: Option<ProvedKey>,
@@ -109,7 +106,7 @@ async fn refresh_token(
         client,
         refresh_token: form.secret("refresh_token")?,
         resource: form.field("resource"),
-        scope: form.fields.get("scope").map(scopes).transpose()?,
+        scope: form.fields.scopes().filter(|it| !it.is_empty()),
         proved,
     };
     Ok(form.authorization().refresh(request, note(form), form.origin()).await)
@@ -152,15 +149,7 @@ fn note(form: &ClientForm) -> impl FnOnce(Account) + Send {
 }
 
 fn grant_request(form: &ClientForm, proved: Option<ProvedKey>) -> GrantRequest {
-    let scope = form.fields.get("scope").map(|text| {
-        text.split(' ').filter_map(|name| name.parse::<Scope>().ok()).collect::<ScopeSet>()
-    });
-    GrantRequest { resource: form.field("resource"), scope, proved }
-}
-
-fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
-    let told = "scope names what is no scope here";
-    text.parse().map_err(|_| OAuthError::new(OAuthErrorCode::InvalidScope, told))
+    GrantRequest { resource: form.field("resource"), scope: form.fields.scopes(), proved }
 }
 
 /// The tokens as they leave, the one time they do (RFC 6749 §5.1).

@@ -202,6 +202,35 @@ async fn a_refused_refresh_spends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_reads_scopes_as_the_request_for_the_code_does() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let mut request = client.request();
+    request.insert("scope", "mcps:read offline_access".to_owned());
+    let mut refresh = client.tokens(&browser, &request).await.refresh;
+
+    for (scope, wanted) in [
+        ("mcps:read offline_access", (200, "")),
+        ("offline_access openid", (200, "")),
+        ("mcps:read mcps:invoke offline_access", (400, "invalid_scope")),
+    ] {
+        let mut fields = client.refresh(&refresh);
+        fields.insert("scope", scope.to_owned());
+        let answer = client.token(&fields).await;
+
+        assert_eq!(error(&answer), wanted, "{scope}: {}", answer.text);
+        if answer.status == 200 {
+            assert_eq!(answer.at("/scope"), "mcps:read", "{scope}");
+            refresh = Tokens::of(&answer).refresh;
+        }
+    }
+    request.insert("scope", "openid offline_access".to_owned());
+    let code = client.code(&browser, &request).await;
+    assert_eq!(client.token(&client.exchange(&code)).await.at("/scope"), "mcps:invoke mcps:read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_made_from_a_clients_token_stays_the_clients() {
     let site = Site::start();
     let client = site.client(APP).await;
