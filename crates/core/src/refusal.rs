@@ -23,7 +23,7 @@ use crate::{
     mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
-    trust::{CredentialCheck, ProofFault},
+    trust::{CredentialCheck, ProofFault, TargetUri},
 };
 
 /// An answer from the error catalogue.
@@ -77,6 +77,8 @@ pub enum Refusal {
     /// (RFC 9449).
     InvalidProof {
         fault: ProofFault,
+        /// The address that it has to be made for, if that is its fault.
+        address: Option<TargetUri>,
     },
     /// Denied by a policy, its DLP rule, or its failure.
     PolicyDenied {
@@ -269,7 +271,7 @@ impl Refusal {
             Self::TokenRevoked => "token_revoked",
             Self::TokenReused => "token_reused",
             Self::InvalidCredential { .. } => "invalid_credential",
-            Self::InvalidProof { fault: ProofFault::Nonce } => "use_dpop_nonce",
+            Self::InvalidProof { fault, .. } if fault.wants_nonce() => "use_dpop_nonce",
             Self::InvalidProof { .. } => "invalid_dpop_proof",
             Self::PolicyDenied { .. } | Self::AwaitsApproval { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",

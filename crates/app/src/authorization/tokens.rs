@@ -9,7 +9,6 @@ use portcullis_core::{
     refusal::Refusal,
     secret::Secret,
     token::Token,
-    trust::ProofFault,
 };
 use portcullis_store::{AuthorizationCode, KnownToken};
 use serde_json::{Value, json};
@@ -96,8 +95,8 @@ impl From<Refusal> for TokenAnswer {
 /// The refusal of a proof of possession in the words of RFC 9449 §5; `None` for any other refusal.
 #[must_use]
 pub fn proof_error(refusal: &Refusal) -> Option<OAuthError> {
-    let Refusal::InvalidProof { fault } = refusal else { return None };
-    let code = if *fault == ProofFault::Nonce {
+    let Refusal::InvalidProof { fault, .. } = refusal else { return None };
+    let code = if fault.wants_nonce() {
         OAuthErrorCode::UseDpopNonce
     } else {
         OAuthErrorCode::InvalidDpopProof

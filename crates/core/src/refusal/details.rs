@@ -173,7 +173,7 @@ impl Refusal {
             | Self::Internal => none,
             Self::TokenExpired { expired_at } => expired(*expired_at),
             Self::InvalidCredential { check } => worthless(check.as_str()),
-            Self::InvalidProof { fault } => worthless(fault.as_str()),
+            Self::InvalidProof { fault, .. } => worthless(fault.as_str()),
             Self::PolicyDenied { policy, reason, dlp, more } => {
                 denied(policy, reason, dlp.as_ref(), more)
             }

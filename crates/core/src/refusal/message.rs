@@ -4,7 +4,12 @@ use std::fmt;
 
 use super::{AskedApproval, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
 use crate::{
-    approval::Status, id::ApprovalId, limits::Resource, scope::ScopeSet, tool::ProviderSlug,
+    approval::Status,
+    id::ApprovalId,
+    limits::Resource,
+    scope::ScopeSet,
+    tool::ProviderSlug,
+    trust::{ProofFault, TargetUri},
 };
 
 impl fmt::Display for Refusal {
@@ -22,7 +27,7 @@ impl fmt::Display for Refusal {
             Self::TokenRevoked => f.write_str("The token was revoked."),
             Self::TokenReused => f.write_str(REUSED),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
-            Self::InvalidProof { fault } => write!(f, "The DPoP proof is refused: {fault}."),
+            Self::InvalidProof { fault, address } => unproved(f, *fault, address.as_ref()),
             Self::PolicyDenied { policy, reason, .. } => denied(f, policy, reason),
             Self::AwaitsApproval { policy, reason, approval } => {
                 awaits(f, policy, reason, approval)
@@ -70,6 +75,22 @@ impl fmt::Display for Refusal {
             Self::Interrupted { .. } => f.write_str(INTERRUPTED),
         }
     }
+}
+
+/// The words tell whether a nonce is wanted, for there are clients that take each refusal of a proof for that.
+fn unproved(
+    f: &mut fmt::Formatter<'_>,
+    fault: ProofFault,
+    address: Option<&TargetUri>,
+) -> fmt::Result {
+    if fault.wants_nonce() {
+        return write!(f, "The DPoP proof needs a nonce: {fault}.");
+    }
+    write!(f, "The DPoP proof is wrong: {fault}")?;
+    if let Some(address) = address {
+        write!(f, ": `{}`", address.as_str())?;
+    }
+    f.write_str(". No nonce is wanted.")
 }
 
 fn methods(f: &mut fmt::Formatter<'_>, allow: &[String]) -> fmt::Result {
