@@ -155,7 +155,10 @@ pub enum Refusal {
         limit_bytes: usize,
     },
     /// The body is declared as something else than JSON.
-    UnsupportedMediaType,
+    UnsupportedMediaType {
+        /// The type that is taken.
+        wanted: &'static str,
+    },
     RateLimited {
         resource: Resource,
         limit: u32,
@@ -285,7 +288,7 @@ impl Refusal {
             Self::ApprovalSettled { .. } => "approval_settled",
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
-            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::UnsupportedMediaType { .. } => "unsupported_media_type",
             Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
                 "rate_limited"
             }
@@ -330,7 +333,7 @@ impl Refusal {
             | Self::IdempotencyInProgress { .. } => 409,
             Self::PreconditionFailed => 412,
             Self::PayloadTooLarge { .. } => 413,
-            Self::UnsupportedMediaType => 415,
+            Self::UnsupportedMediaType { .. } => 415,
             Self::RangeNotSatisfiable { .. } => 416,
             Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
                 429

@@ -385,7 +385,7 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::NoSuchProvider { .. }
         | Refusal::RejectedByProvider { .. }
         | Refusal::PayloadTooLarge { .. }
-        | Refusal::UnsupportedMediaType
+        | Refusal::UnsupportedMediaType { .. }
         | Refusal::Internal
         | Refusal::UpstreamError { .. }
         | Refusal::Unanswerable { .. }

@@ -85,6 +85,12 @@ impl Authorization {
         if is_known { Ok(client_id.to_owned()) } else { Err(unknown()) }
     }
 
+    /// Returns true for the id of a client that is known here, or that describes itself.
+    #[must_use]
+    pub fn knows_client(&self, id: &str) -> bool {
+        self.client_name_of(id).is_ok()
+    }
+
     /// The request, unless its client is not declared and returns to a program whose scheme is not permitted.
     ///
     /// # Errors

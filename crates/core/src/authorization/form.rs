@@ -42,6 +42,12 @@ impl OAuthForm {
         self.0.get(name).map(String::as_str)
     }
 
+    /// A text without the encoding of forms; `None` if that is broken.
+    #[must_use]
+    pub fn decoded(text: &str) -> Option<String> {
+        decoded(text)
+    }
+
     /// The scopes that it names; `None` if it asks for none. Names that are no scope here, such as `offline_access`,
     /// are left out (RFC 6749 §3.3).
     #[must_use]

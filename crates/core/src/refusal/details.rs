@@ -167,7 +167,7 @@ impl Refusal {
             | Self::WrongTokenKind { .. }
             | Self::TokenRevoked
             | Self::TokenReused
-            | Self::UnsupportedMediaType
+            | Self::UnsupportedMediaType { .. }
             | Self::ReadOnly
             | Self::PreconditionFailed
             | Self::Internal => none,

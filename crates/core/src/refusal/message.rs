@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
             Self::PayloadTooLarge { limit_bytes } => too_large(f, *limit_bytes),
             Self::IdempotencyKeyReused { first } => write!(f, "{ANOTHER_REQUEST}, {first}."),
             Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}."),
-            Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
+            Self::UnsupportedMediaType { wanted } => write!(f, "Send the body as {wanted}."),
             Self::RateLimited { resource, limit, retry_after, .. } => {
                 let what = name(*resource);
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")

@@ -132,15 +132,16 @@ async fn client_credentials(
     form: &ClientForm,
     proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    form.without_secret()?;
+    let named = form.client_id()?;
     let assertion = form.client_assertion()?.ok_or_else(|| {
         OAuthError::client("client_credentials is for service accounts, by private_key_jwt")
     })?;
-    let named = form.fields.get("client_id");
     let request = grant_request(form, proved);
     let authorization = form.authorization();
     let origin = form.origin();
-    Ok(authorization.client_credentials(&assertion, named, request, note(form), origin).await)
+    Ok(authorization
+        .client_credentials(&assertion, named.as_deref(), request, note(form), origin)
+        .await)
 }
 
 /// Tells the exchange whose plan pays, once that is known.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Site,
-    client::{Client, Tokens, led_to, returned},
+    client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
 use crate::login::browser::Browser;
@@ -228,6 +228,48 @@ async fn a_refresh_reads_scopes_as_the_request_for_the_code_does() {
     request.insert("scope", "openid offline_access".to_owned());
     let code = client.code(&browser, &request).await;
     assert_eq!(client.token(&client.exchange(&code)).await.at("/scope"), "mcps:invoke mcps:read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_client_may_name_itself_in_a_header_and_others_mean_nothing() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let tokens = client.tokens(&site.browser().await, &client.request()).await;
+    let id = client.id.as_str();
+    let named = client.refresh(&tokens.refresh);
+    let mut nameless = named.clone();
+    nameless.remove("client_id");
+    let sent = async |fields: &Fields, user: &str, secret: Option<&str>| {
+        let request = site.gateway.request(Method::POST, "/oauth/token").body(encoded(fields));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        site.gateway
+            .send(match secret {
+                Some(secret) => request.basic_auth(user, Some(secret)),
+                None => request.bearer_auth(user),
+            })
+            .await
+    };
+    for (fields, user, secret, wanted) in [
+        (&nameless, id, Some(""), (200, "")),
+        (&named, id, Some(""), (200, "")),
+        (&named, "proxy", Some("password"), (200, "")),
+        (&named, "x", None, (200, "")),
+        (&named, id, Some("secret"), (401, "invalid_client")),
+        (&nameless, id, Some("secret"), (401, "invalid_client")),
+        (&named, "other", Some(""), (401, "invalid_client")),
+        (&nameless, "x", None, (400, "invalid_request")),
+    ] {
+        let answer = sent(fields, user, secret).await;
+
+        assert_eq!(error(&answer), wanted, "{user} {secret:?}: {}", answer.text);
+    }
+    let json = json!(client.refresh(&tokens.refresh));
+    for path in ["/oauth/token", "/oauth/revoke"] {
+        let refused = site.gateway.send(site.gateway.request(Method::POST, path).json(&json)).await;
+        assert_eq!(error(&refused), (415, "invalid_request"), "{path}: {}", refused.text);
+        let told = "Send the body as application/x-www-form-urlencoded.";
+        assert_eq!(refused.at("/error_description"), told, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
