@@ -289,6 +289,9 @@ pub struct ClientGrant {
     /// document says by then.
     #[serde(default, skip_serializing_if = "is_public_client")]
     pub by_key: bool,
+    /// The `client_id` by which its client knows itself; `None` if it is the id in `client`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

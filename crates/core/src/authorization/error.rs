@@ -109,6 +109,13 @@ impl OAuthError {
         Self::new(OAuthErrorCode::InvalidRedirectUri, told)
     }
 
+    /// `resource` names another endpoint than the grant.
+    #[must_use]
+    pub fn other_target() -> Self {
+        let told = "resource is not the endpoint that was granted";
+        Self::new(OAuthErrorCode::InvalidTarget, told)
+    }
+
     /// `resource` names nothing that this gateway gives tokens for.
     #[must_use]
     pub fn target() -> Self {

@@ -317,11 +317,15 @@ impl<P> Consented<P> {
     /// Grant of the client.
     #[must_use]
     pub fn grant(&self) -> ClientGrant {
+        let request = &self.asked.terms.request;
+        let client = request.client.reference();
+        let presented = request.form.get("client_id").filter(|id| *id != client.id);
         ClientGrant {
-            client: self.asked.terms.request.client.reference().clone(),
+            client: client.clone(),
             face: self.asked.terms.face.clone(),
             consent: Some(self.consent),
-            by_key: *self.asked.terms.request.client.authentication() != ClientAuthentication::None,
+            by_key: *request.client.authentication() != ClientAuthentication::None,
+            client_id: presented.map(str::to_owned),
         }
     }
 }

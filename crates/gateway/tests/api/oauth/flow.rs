@@ -187,7 +187,7 @@ async fn a_refused_refresh_spends_nothing() {
     for (fields, wanted) in [
         (other.refresh(&tokens.refresh), "invalid_grant"),
         (with("resource", "https://evil.example/mcp"), "invalid_target"),
-        (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_grant"),
+        (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_target"),
         (with("scope", "mcps:read admin"), "invalid_scope"),
         (with("client_id", "unknown"), "invalid_client"),
     ] {
