@@ -129,6 +129,8 @@ pub enum Refusal {
         resource: &'static str,
         /// The id as asked for, bounded.
         id: String,
+        /// A sentence on what there is instead.
+        hint: Option<String>,
     },
     MethodNotAllowed {
         allow: Vec<String>,
@@ -251,7 +253,7 @@ impl Refusal {
     /// Something that is not there for this caller; the id is cut to 200 characters.
     #[must_use]
     pub fn not_found(resource: &'static str, id: &str) -> Self {
-        Self::NotFound { resource, id: id.chars().take(200).collect() }
+        Self::NotFound { resource, id: id.chars().take(200).collect(), hint: None }
     }
 
     /// A slug that names nothing that can be connected; cut to 200 characters.

@@ -187,7 +187,7 @@ impl Refusal {
             Self::RejectedByProvider { provider } => failed(provider, REJECTED),
             Self::ApprovalSettled { id, status } => settled(*id, *status),
             Self::NotRefreshable { auth_type } => unrefreshable(auth_type),
-            Self::NotFound { resource, id } => missing(resource, id),
+            Self::NotFound { resource, id, .. } => missing(resource, id),
             Self::MethodNotAllowed { allow } => ErrorDetails { allow: Some(allow.clone()), ..none },
             Self::ProviderAuthRequired { provider, provider_id, scopes, remedy: _ } => {
                 unauthorized(provider, *provider_id, scopes)

@@ -43,9 +43,7 @@ impl fmt::Display for Refusal {
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
             Self::ApprovalSettled { id, status } => settled(f, *id, *status),
             Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
-            Self::NotFound { resource, id } => {
-                write!(f, "There is no {} `{id}` here.", noun(resource))
-            }
+            Self::NotFound { resource, id, hint } => absent(f, resource, id, hint.as_deref()),
             Self::MethodNotAllowed { allow } => methods(f, allow),
             Self::ProviderAuthRequired { provider, scopes, remedy, .. } => {
                 let how = remedy.sentence();
@@ -149,6 +147,11 @@ const UNANSWERABLE: &str =
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The word for people of what the API calls `resource`.
+fn absent(f: &mut fmt::Formatter<'_>, resource: &str, id: &str, hint: Option<&str>) -> fmt::Result {
+    write!(f, "There is no {} `{id}` here.", noun(resource))?;
+    hint.map_or(Ok(()), |hint| write!(f, " {hint}"))
+}
+
 fn noun(resource: &str) -> &str {
     if resource == "mcp" { "tool" } else { resource }
 }
