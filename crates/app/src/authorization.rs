@@ -55,6 +55,8 @@ pub struct AuthorizationParts {
     /// Clients that prove themselves with a key.
     pub confidential: ConfidentialClients,
     pub documents: DocumentRules,
+    /// Schemes of programs that a client may return to unless it is declared, in small letters; any when absent.
+    pub redirect_schemes: Option<Vec<String>>,
 }
 
 /// The authorization server of a node.
@@ -74,6 +76,7 @@ pub struct Authorization {
     declared: Vec<Client>,
     confidential: ConfidentialClients,
     documents: Arc<Documents>,
+    redirect_schemes: Option<Vec<String>>,
 }
 
 impl Authorization {
@@ -86,8 +89,15 @@ impl Authorization {
         parts: AuthorizationParts,
     ) -> Arc<Self> {
         let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
-        let AuthorizationParts { enabled, hosts, registrations, declared, confidential, documents } =
-            parts;
+        let AuthorizationParts {
+            enabled,
+            hosts,
+            registrations,
+            declared,
+            confidential,
+            documents,
+            redirect_schemes,
+        } = parts;
         let documents = Documents::new(documents, &base);
         Arc::new(Self {
             base,
@@ -104,6 +114,7 @@ impl Authorization {
             declared,
             confidential,
             documents,
+            redirect_schemes,
         })
     }
 
@@ -151,6 +162,7 @@ impl Authorization {
     ) -> Result<(ClientRegistration, SealedRegistration), OAuthError> {
         let id = RegistrationId::new(self.base.ids());
         let registration = ClientRegistration::read(document, id, self.base.now())?;
+        registration.redirect_uris.iter().try_for_each(|uri| self.permits(uri))?;
         let sealed = self.registrations.seal(&registration, &*self.base.random)?;
         Ok((registration, sealed))
     }

@@ -23,7 +23,7 @@ use crate::{
     mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
     tool::{ProviderSlug, ToolId},
-    trust::{CredentialCheck, ProofFault},
+    trust::{CredentialCheck, ProofFault, TargetUri},
 };
 
 /// An answer from the error catalogue.
@@ -77,6 +77,8 @@ pub enum Refusal {
     /// (RFC 9449).
     InvalidProof {
         fault: ProofFault,
+        /// The address that it has to be made for, if that is its fault.
+        address: Option<TargetUri>,
     },
     /// Denied by a policy, its DLP rule, or its failure.
     PolicyDenied {
@@ -127,6 +129,8 @@ pub enum Refusal {
         resource: &'static str,
         /// The id as asked for, bounded.
         id: String,
+        /// A sentence on what there is instead.
+        hint: Option<String>,
     },
     MethodNotAllowed {
         allow: Vec<String>,
@@ -153,7 +157,10 @@ pub enum Refusal {
         limit_bytes: usize,
     },
     /// The body is declared as something else than JSON.
-    UnsupportedMediaType,
+    UnsupportedMediaType {
+        /// The type that is taken.
+        wanted: &'static str,
+    },
     RateLimited {
         resource: Resource,
         limit: u32,
@@ -246,7 +253,7 @@ impl Refusal {
     /// Something that is not there for this caller; the id is cut to 200 characters.
     #[must_use]
     pub fn not_found(resource: &'static str, id: &str) -> Self {
-        Self::NotFound { resource, id: id.chars().take(200).collect() }
+        Self::NotFound { resource, id: id.chars().take(200).collect(), hint: None }
     }
 
     /// A slug that names nothing that can be connected; cut to 200 characters.
@@ -269,7 +276,7 @@ impl Refusal {
             Self::TokenRevoked => "token_revoked",
             Self::TokenReused => "token_reused",
             Self::InvalidCredential { .. } => "invalid_credential",
-            Self::InvalidProof { fault: ProofFault::Nonce } => "use_dpop_nonce",
+            Self::InvalidProof { fault, .. } if fault.wants_nonce() => "use_dpop_nonce",
             Self::InvalidProof { .. } => "invalid_dpop_proof",
             Self::PolicyDenied { .. } | Self::AwaitsApproval { .. } => "policy_denied",
             Self::InsufficientScope { .. } | Self::DelegationNotTrusted => "insufficient_scope",
@@ -283,7 +290,7 @@ impl Refusal {
             Self::ApprovalSettled { .. } => "approval_settled",
             Self::IdempotencyInProgress { .. } => "idempotency_in_progress",
             Self::PayloadTooLarge { .. } => "payload_too_large",
-            Self::UnsupportedMediaType => "unsupported_media_type",
+            Self::UnsupportedMediaType { .. } => "unsupported_media_type",
             Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
                 "rate_limited"
             }
@@ -328,7 +335,7 @@ impl Refusal {
             | Self::IdempotencyInProgress { .. } => 409,
             Self::PreconditionFailed => 412,
             Self::PayloadTooLarge { .. } => 413,
-            Self::UnsupportedMediaType => 415,
+            Self::UnsupportedMediaType { .. } => 415,
             Self::RangeNotSatisfiable { .. } => 416,
             Self::RateLimited { .. } | Self::TooManyExports { .. } | Self::ExportsFull { .. } => {
                 429

@@ -2,6 +2,7 @@
 //! those of RFC 6749 §5.2, not the envelope.
 
 pub(crate) mod authorize;
+mod basic;
 mod challenge;
 mod consent_page;
 pub(crate) mod introspect;
@@ -29,6 +30,7 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
+use self::basic::{BasicClient, no_secrets};
 pub(crate) use self::challenge::complete as complete_challenge;
 use super::{Gateway, body::RequestBody, exchange::Exchange, outcome::Outcome};
 
@@ -91,8 +93,8 @@ fn offered(gateway: &Gateway) -> Result<(&Authorization, &str), Response> {
 pub(crate) struct ClientForm {
     gateway: Arc<Gateway>,
     exchange: Arc<Exchange>,
-    /// True if the header `Authorization` came with it.
-    authorized: bool,
+    /// The client that a header names.
+    basic: Option<BasicClient>,
     fields: OAuthForm,
     /// The form as it came, which is charged to the budget of its sender for as long as it is kept.
     body: Bytes,
@@ -106,7 +108,7 @@ impl FromRequest<Arc<Gateway>> for ClientForm {
         let (parts, body) = request.into_parts();
         let exchange = Exchange::of(&parts).map_err(refused)?;
         let exchange = Arc::clone(exchange);
-        let authorized = parts.headers.contains_key(header::AUTHORIZATION);
+        let basic = BasicClient::of(&parts.headers);
         let origin = &exchange.origin;
         gateway.app.quotas.screen_sender(origin).map_err(refused)?;
         let request = RequestBody::of(&exchange, parts.headers, body, gateway);
@@ -114,7 +116,7 @@ impl FromRequest<Arc<Gateway>> for ClientForm {
         let bytes = request.read_form().await.map_err(charged)?;
         let fields = OAuthForm::parse(&bytes);
         let fields = fields.map_err(|error| malformed(gateway, &error, origin))?;
-        Ok(Self { gateway: Arc::clone(gateway), exchange, authorized, fields, body: bytes })
+        Ok(Self { gateway: Arc::clone(gateway), exchange, basic, fields, body: bytes })
     }
 }
 
@@ -145,23 +147,23 @@ impl ClientForm {
         malformed(&self.gateway, error, self.origin())
     }
 
-    /// Rejects clients that show a secret: there are none.
+    /// The id of the client, from the form or from a header with an empty secret.
     ///
     /// # Errors
-    /// `invalid_client`.
-    fn without_secret(&self) -> Result<(), OAuthError> {
-        if self.authorized || self.fields.get("client_secret").is_some() {
-            let told = "clients have no secrets here: send client_id in the form";
-            return Err(OAuthError::client(told));
+    /// `invalid_client` if it shows a secret: there are none.
+    fn client_id(&self) -> Result<Option<String>, OAuthError> {
+        if self.fields.get("client_secret").is_some() {
+            return Err(no_secrets());
         }
-        Ok(())
+        let Some(basic) = &self.basic else { return Ok(self.field("client_id")) };
+        let is_known = |id: &str| self.authorization().knows_client(id);
+        basic.client_id(self.fields.get("client_id"), is_known).map(Some)
     }
 
     /// The client of a request, or the answer that it gets.
     async fn client(&self) -> Result<Result<TokenClient, TokenAnswer>, OAuthError> {
-        self.without_secret()?;
         let presented = PresentedClient {
-            id: self.field("client_id"),
+            id: self.client_id()?,
             assertion: self.client_assertion()?,
             held: Box::new(self.body.clone()),
         };

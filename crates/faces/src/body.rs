@@ -30,6 +30,9 @@ use super::{
 /// that it takes.
 const STRANGERS_TIME: Duration = Duration::from_secs(5);
 
+const JSON: &str = "application/json";
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
@@ -292,11 +295,10 @@ pub(crate) fn shown_name(name: &str) -> Option<&str> {
 fn is_form(headers: &HeaderMap) -> Result<(), Refusal> {
     let declared = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = declared.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    let form = kind.eq_ignore_ascii_case("application/x-www-form-urlencoded");
-    if form && !headers.contains_key(header::CONTENT_ENCODING) {
+    if kind.eq_ignore_ascii_case(FORM) && !headers.contains_key(header::CONTENT_ENCODING) {
         Ok(())
     } else {
-        Err(Refusal::UnsupportedMediaType)
+        Err(Refusal::UnsupportedMediaType { wanted: FORM })
     }
 }
 
@@ -304,19 +306,19 @@ fn is_form(headers: &HeaderMap) -> Result<(), Refusal> {
 /// unpacks to has no bound.
 fn is_json(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Refusal::UnsupportedMediaType);
+        return Err(Refusal::UnsupportedMediaType { wanted: JSON });
     }
     let Some(declared) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
     let declared = declared.to_str().unwrap_or_default();
     let mut parts = declared.split(';').map(str::trim);
-    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
+    let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(JSON));
     let utf8 = parts.all(|parameter| match parameter.split_once('=') {
         Some((name, value)) if name.eq_ignore_ascii_case("charset") => {
             value.trim_matches('"').eq_ignore_ascii_case("utf-8")
         }
         Some(_) | None => true,
     });
-    if json && utf8 { Ok(()) } else { Err(Refusal::UnsupportedMediaType) }
+    if json && utf8 { Ok(()) } else { Err(Refusal::UnsupportedMediaType { wanted: JSON }) }
 }
 
 #[cfg(test)]
@@ -335,7 +337,11 @@ mod tests {
         assert!(declared("application/json").is_ok());
         assert!(declared("Application/JSON; charset=UTF-8").is_ok());
         for kind in ["text/plain", "application/json; charset=utf-16", "application/jsonx", ""] {
-            assert_eq!(declared(kind), Err(Refusal::UnsupportedMediaType), "{kind}");
+            assert_eq!(
+                declared(kind),
+                Err(Refusal::UnsupportedMediaType { wanted: JSON }),
+                "{kind}"
+            );
         }
     }
 

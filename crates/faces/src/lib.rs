@@ -23,6 +23,7 @@ mod leftover;
 mod login;
 mod mcp;
 mod metrics;
+mod nearest;
 mod oauth;
 mod openapi;
 mod outcome;

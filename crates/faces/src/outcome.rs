@@ -14,6 +14,7 @@ use axum::{
 use portcullis_app::{Answered, GovernanceView, LARGE, ReplayedError, Stopped};
 use portcullis_core::{
     audit::OutcomeStatus,
+    authorization::{OAuthError, OAuthErrorCode},
     json::Document,
     refusal::{Executed, Refusal},
     trust::PROOF_ALGORITHMS,
@@ -319,20 +320,36 @@ fn challenge(headers: &mut HeaderMap, more: &str) {
     insert(headers, header::WWW_AUTHENTICATE, &format!("Bearer realm=\"portcullis\"{more}"));
 }
 
+/// The challenge of RFC 9449 §7.1.
+fn proof_challenge(refusal: &Refusal) -> String {
+    let algorithms = PROOF_ALGORITHMS.join(" ");
+    let error = refusal.code();
+    format!("DPoP algs=\"{algorithms}\", error=\"{error}\"{}", in_words(refusal))
+}
+
+/// The words of a challenge about a token that is sent in the wrong way or a proof that is wrong, which a client
+/// could take for another fault.
+pub(crate) fn in_words(refusal: &Refusal) -> String {
+    if !matches!(refusal, Refusal::WrongTokenKind { .. } | Refusal::InvalidProof { .. }) {
+        return String::new();
+    }
+    let told = OAuthError::new(OAuthErrorCode::InvalidToken, refusal.to_string()).description;
+    format!(", error_description=\"{told}\"")
+}
+
 fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
     match refusal {
         Refusal::MissingToken => challenge(headers, ""),
         Refusal::InvalidToken
-        | Refusal::WrongTokenKind { .. }
         | Refusal::TokenExpired { .. }
         | Refusal::TokenRevoked
         | Refusal::TokenReused
         | Refusal::InvalidCredential { .. } => challenge(headers, ", error=\"invalid_token\""),
+        Refusal::WrongTokenKind { .. } => {
+            challenge(headers, &format!(", error=\"invalid_token\"{}", in_words(refusal)));
+        }
         Refusal::InvalidProof { .. } => {
-            let algorithms = PROOF_ALGORITHMS.join(" ");
-            let code = refusal.code();
-            let told = format!("DPoP algs=\"{algorithms}\", error=\"{code}\"");
-            insert(headers, header::WWW_AUTHENTICATE, &told);
+            insert(headers, header::WWW_AUTHENTICATE, &proof_challenge(refusal));
         }
         Refusal::InsufficientScope { required } => {
             let more = format!(", error=\"insufficient_scope\", scope=\"{required}\"");
@@ -373,7 +390,7 @@ fn refusal_headers(refusal: &Refusal, headers: &mut HeaderMap) {
         | Refusal::NoSuchProvider { .. }
         | Refusal::RejectedByProvider { .. }
         | Refusal::PayloadTooLarge { .. }
-        | Refusal::UnsupportedMediaType
+        | Refusal::UnsupportedMediaType { .. }
         | Refusal::Internal
         | Refusal::UpstreamError { .. }
         | Refusal::Unanswerable { .. }

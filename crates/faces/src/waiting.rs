@@ -14,7 +14,12 @@ use portcullis_app::{Answered, Attendance, Ctx, Invocation, Purpose, Stopped};
 use portcullis_core::{approval::Status, id::ApprovalId, refusal::Refusal, secret::Secret};
 use tokio::time::Instant;
 
-use super::{Gateway, caller::token, outcome::Outcome};
+use super::{
+    Gateway,
+    caller::token,
+    nearest::{self, NamedBy},
+    outcome::Outcome,
+};
 
 /// Longest wait in seconds; a longer one is cut.
 const LONGEST: u64 = 300;
@@ -95,19 +100,27 @@ impl Wait {
     }
 }
 
-/// Makes a call, which is held if its caller waits for people.
+/// Makes a call, which is held if its caller waits for people. If its tool is not there, the caller is told of others
+/// as it names them.
 pub(super) async fn invoke(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
+    by: NamedBy,
     wait: Option<Wait>,
     bytes: usize,
     asked: impl FnOnce() -> Invocation + Clone + Send + 'static,
 ) -> Outcome {
-    match wait {
+    let (origin, session) = (Arc::clone(&ctx.origin), Arc::clone(&ctx.session));
+    let asker = Ctx { origin, session, attendance: None };
+    let outcome = match wait {
         None => Outcome::of_call(gateway.app.calls.invoke(ctx, bytes, asked).await),
         // Boxed, so that calls which are not held carry no room for it.
         Some(wait) => Box::pin(wait.invoke(gateway, ctx, bytes, asked)).await,
+    };
+    if !matches!(outcome.refusal(), Some(Refusal::NotFound { .. })) {
+        return outcome;
     }
+    Box::pin(nearest::told(gateway, &asker, &by, outcome)).await
 }
 
 fn pending(ended: &Result<Answered, Box<Stopped>>) -> Option<ApprovalId> {

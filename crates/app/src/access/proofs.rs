@@ -16,7 +16,8 @@ use portcullis_core::{
     clock::Timestamp,
     refusal::Refusal,
     trust::{
-        DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, Thumbprint,
+        DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, ReadNonce,
+        Thumbprint,
     },
 };
 use portcullis_store::{Assertion, StoreError};
@@ -113,19 +114,15 @@ impl Access {
     ) -> Result<Option<ProvedKey>, Refusal> {
         let Some(presented) = presented else { return Ok(None) };
         let proof = checked(presented, token, now)?;
-        if let Some(nonce) = &proof.nonce
-            && self.proofs.nonces.read(nonce, now).is_none()
-        {
-            return Err(self.ask_for_nonce(presented, now));
-        }
-        Ok(Some(ProvedKey { key: proof.key, once: record_of(&proof.once) }))
+        let nonce = self.nonce_of(presented, &proof, now)?;
+        Ok(Some(ProvedKey { key: proof.key, once: remembered(&proof, nonce) }))
     }
 
     /// Uses the proof of a token request, after all else was found good.
     pub(super) async fn use_proof(&self, proved: Option<&ProvedKey>) -> Result<(), Refusal> {
         let Some(proved) = proved else { return Ok(()) };
         let first = self.base.store.use_assertion(proved.once).await?;
-        if first { Ok(()) } else { Err(Refusal::InvalidProof { fault: ProofFault::Replayed }) }
+        if first { Ok(()) } else { Err(faulty(ProofFault::Replayed)) }
     }
 
     /// Uses a proof that came with a token.
@@ -136,29 +133,26 @@ impl Access {
         now: Timestamp,
     ) -> Result<(), Refusal> {
         let nonces = &self.proofs.nonces;
-        let once = record_of(&proof.once);
-        let read = proof.nonce.as_deref().map(|nonce| nonces.read(nonce, now));
-        let is_first = match read {
-            Some(None) => return Err(self.ask_for_nonce(presented, now)),
-            Some(Some(nonce)) => match nonce.scope {
-                // It would be remembered nowhere but there.
-                NonceScope::Other => return Err(self.ask_for_nonce(presented, now)),
-                NonceScope::Own => {
-                    let mut used = self.proofs.used.lock().unwrap_or_else(PoisonError::into_inner);
-                    match used.note(once.digest, now) {
-                        ProofUse::First => true,
-                        ProofUse::Again => false,
-                        ProofUse::Full => return Err(self.ask_for_nonce(presented, now)),
-                    }
+        let nonce = self.nonce_of(presented, proof, now)?;
+        let once = remembered(proof, nonce);
+        let is_first = match nonce.map(|nonce| nonce.scope) {
+            // It would be remembered nowhere but there.
+            Some(NonceScope::Other) => return Err(self.ask_for_nonce(presented, proof, now)),
+            Some(NonceScope::Own) => {
+                let mut used = self.proofs.used.lock().unwrap_or_else(PoisonError::into_inner);
+                match used.note(once.digest, now) {
+                    ProofUse::First => true,
+                    ProofUse::Again => false,
+                    ProofUse::Full => return Err(self.ask_for_nonce(presented, proof, now)),
                 }
-                NonceScope::Shared => self.remember(once).await?,
-            },
-            None => self.remember(once).await?,
+            }
+            Some(NonceScope::Shared | NonceScope::AnyTime) | None => self.remember(once).await?,
         };
-        if read.is_none_or(|nonce| nonce.is_some_and(|nonce| nonce.is_aging)) {
-            let _ = presented.nonce.set(nonces.own(now));
+        if nonce.is_none_or(|nonce| nonce.is_aging) {
+            let next = if proof.is_timely { nonces.own(now) } else { nonces.any_time(now) };
+            let _ = presented.nonce.set(next);
         }
-        if is_first { Ok(()) } else { Err(Refusal::InvalidProof { fault: ProofFault::Replayed }) }
+        if is_first { Ok(()) } else { Err(faulty(ProofFault::Replayed)) }
     }
 
     /// Remembers a proof in the store, together with all that wait; false if it was used before.
@@ -192,11 +186,41 @@ impl Access {
         }
     }
 
+    /// The nonce of a proof, which has to be of this installation, and to stand for the time if the clock of the
+    /// client is off.
+    fn nonce_of(
+        &self,
+        presented: &PresentedProof,
+        proof: &DpopProof,
+        now: Timestamp,
+    ) -> Result<Option<ReadNonce>, Refusal> {
+        let read = proof.nonce.as_deref().map(|nonce| self.proofs.nonces.read(nonce, now));
+        let is_unknown = read.is_some_and(|nonce| nonce.is_none());
+        let nonce = read.flatten();
+        let is_timely =
+            proof.is_timely || nonce.is_some_and(|nonce| nonce.scope == NonceScope::AnyTime);
+        if is_unknown || !is_timely {
+            return Err(self.ask_for_nonce(presented, proof, now));
+        }
+        Ok(nonce)
+    }
+
     /// Asks for a proof with a nonce that is good at every node, so that the next request is not
     /// turned away again by another one.
-    fn ask_for_nonce(&self, presented: &PresentedProof, now: Timestamp) -> Refusal {
-        let _ = presented.nonce.set(self.proofs.nonces.shared(now));
-        Refusal::InvalidProof { fault: ProofFault::Nonce }
+    fn ask_for_nonce(
+        &self,
+        presented: &PresentedProof,
+        proof: &DpopProof,
+        now: Timestamp,
+    ) -> Refusal {
+        let nonces = &self.proofs.nonces;
+        let (nonce, fault) = if proof.is_timely {
+            (nonces.shared(now), ProofFault::Nonce)
+        } else {
+            (nonces.any_time(now), ProofFault::Time)
+        };
+        let _ = presented.nonce.set(nonce);
+        faulty(fault)
     }
 }
 
@@ -216,11 +240,10 @@ pub(super) fn held(
         (Some(_), Possession::Bearer) => return Err(unproved(None)),
         (Some(_), Possession::Dpop(presented)) => presented,
     };
-    let missing = Refusal::InvalidProof { fault: ProofFault::Missing };
-    let presented = presented.ok_or(missing)?;
+    let presented = presented.ok_or(faulty(ProofFault::Missing))?;
     let proof = checked(presented, token.text, now)?;
     if Some(proof.key) != key {
-        return Err(Refusal::InvalidProof { fault: ProofFault::OtherKey });
+        return Err(faulty(ProofFault::OtherKey));
     }
     Ok(Some((presented, proof)))
 }
@@ -234,7 +257,22 @@ fn checked(
     let target = ProofTarget { method, addresses, token };
     let text = presented.proof.as_ref().map_err(|fault| *fault);
     let proof = text.and_then(|text| DpopProof::check(text.expose(), target, now));
-    proof.map_err(|fault| Refusal::InvalidProof { fault })
+    proof.map_err(|fault| {
+        let address = presented.address.clone().filter(|_| fault == ProofFault::Address);
+        Refusal::InvalidProof { fault, address }
+    })
+}
+
+/// The record of a proof. One that is good at any time is remembered for as long as the nonce that makes it so.
+fn remembered(proof: &DpopProof, nonce: Option<ReadNonce>) -> Assertion {
+    let record = record_of(&proof.once);
+    let lasting = nonce.filter(|nonce| nonce.scope == NonceScope::AnyTime);
+    let until = lasting.map_or(record.expires_at, |nonce| nonce.until.max(record.expires_at));
+    Assertion { expires_at: until, ..record }
+}
+
+const fn faulty(fault: ProofFault) -> Refusal {
+    Refusal::InvalidProof { fault, address: None }
 }
 
 /// The refusal of a token that comes as if it were bound to a key.
@@ -244,7 +282,7 @@ pub(super) const UNBOUND: Refusal =
 /// The refusal of a token whose key was not proved.
 pub(super) const fn unproved(proved: Option<Thumbprint>) -> Refusal {
     match proved {
-        Some(_) => Refusal::InvalidProof { fault: ProofFault::OtherKey },
+        Some(_) => faulty(ProofFault::OtherKey),
         None => Refusal::WrongTokenKind {
             hint: "it is bound to a key: send it as `Authorization: DPoP`, with a proof of that \
                    key in the header `DPoP`",

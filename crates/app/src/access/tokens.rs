@@ -20,6 +20,8 @@ pub use self::{
     screen::Screened,
 };
 
+pub(crate) use self::refresh::OTHER_FACE;
+
 use std::{
     net::IpAddr,
     sync::{Arc, atomic::Ordering},
@@ -160,8 +162,7 @@ impl Access {
         if caller.client.as_deref().is_none_or(|granted| granted.face == *face) {
             return Ok(());
         }
-        let hint = "it was granted for another MCP endpoint of this gateway";
-        let rejected = Rejected::of(caller, Refusal::WrongTokenKind { hint });
+        let rejected = Rejected::of(caller, OTHER_FACE);
         Err(self.turned_away(rejected, &ctx.origin))
     }
 

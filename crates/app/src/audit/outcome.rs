@@ -31,7 +31,7 @@ const fn outcome_status(refusal: &Refusal) -> OutcomeStatus {
         | Refusal::MethodNotAllowed { .. }
         | Refusal::PayloadTooLarge { .. }
         | Refusal::RangeNotSatisfiable { .. }
-        | Refusal::UnsupportedMediaType => OutcomeStatus::Invalid,
+        | Refusal::UnsupportedMediaType { .. } => OutcomeStatus::Invalid,
         Refusal::MissingToken
         | Refusal::InvalidToken
         | Refusal::WrongTokenKind { .. }

@@ -148,7 +148,7 @@ impl Authorization {
             Err(error) => return told(error),
         };
         let login = request.path();
-        let request = match request.of(client) {
+        let request = match request.of(client).and_then(|request| self.permitted(request)) {
             Ok(request) => request,
             Err(error) => return told(error),
         };

@@ -4,7 +4,7 @@ use std::{any::Any, collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     authorization::{Client, ClientAuthentication, ClientRef, OAuthError},
-    refusal::{Refusal, Unavailable},
+    refusal::Refusal,
     secret::Secret,
     trust::{ClientAssertion, KeySet, Rejection, SingleUse},
 };
@@ -170,7 +170,11 @@ impl Authorization {
     ) -> Result<SingleUse, TokenAnswer> {
         let now = origin.arrived;
         let recipient = self.access.recipient()?;
-        let unreachable = || Refusal::Unavailable { reason: Unavailable::IssuerKeys };
+        let unreachable = || {
+            let told = "the keys of the client cannot be fetched from the address that it names for them: see to \
+                        that, and ask again after 10 seconds";
+            OAuthError::client(told)
+        };
         let check = |keys: &KeySet| assertion.check(keys, &recipient, now);
         let turn = if keys.is_fresh(now) { None } else { self.place(described, origin).await? };
         let known = keys.current(now).await.ok_or_else(unreachable)?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    authorization::{Client, ClientRegistration, OAuthError, RegistrationKey},
+    authorization::{
+        Client, ClientRegistration, ClientRequest, OAuthError, RedirectUri, RegistrationKey,
+    },
     id::{PrincipalId, PrincipalKind},
 };
 
@@ -81,6 +83,38 @@ impl Authorization {
             || self.confidential.has(client_id)
             || self.declared.iter().any(|it| it.reference().id == client_id);
         if is_known { Ok(client_id.to_owned()) } else { Err(unknown()) }
+    }
+
+    /// Returns true for the id of a client that is known here, or that describes itself.
+    #[must_use]
+    pub fn knows_client(&self, id: &str) -> bool {
+        self.client_name_of(id).is_ok()
+    }
+
+    /// The request, unless its client is not declared and returns to a program whose scheme is not permitted.
+    ///
+    /// # Errors
+    /// `invalid_redirect_uri`.
+    pub(super) fn permitted(&self, request: ClientRequest) -> Result<ClientRequest, OAuthError> {
+        if !request.client().is_declared() {
+            self.permits(request.redirect_uri())?;
+        }
+        Ok(request)
+    }
+
+    /// Rejects an address of a program whose scheme the operator does not permit.
+    ///
+    /// # Errors
+    /// `invalid_redirect_uri`.
+    pub(super) fn permits(&self, uri: &RedirectUri) -> Result<(), OAuthError> {
+        let (Some(permitted), Some(scheme)) = (&self.redirect_schemes, uri.scheme()) else {
+            return Ok(());
+        };
+        if permitted.iter().any(|it| it == scheme) {
+            return Ok(());
+        }
+        let wanted = "this gateway permits other schemes of programs only";
+        Err(OAuthError::redirect_uri(uri.as_str(), wanted))
     }
 
     fn registered(&self, client_id: &str) -> Result<ClientRegistration, OAuthError> {

@@ -111,7 +111,7 @@ impl Authorization {
         let client = client.cloned().unwrap_or_else(|| credentials.as_client());
         let label = Some(client.name.clone());
         let resource = format!("{}{}", self.issuer().unwrap_or_default(), face.path());
-        let grant = ClientGrant { client, face, consent: None, by_key: false };
+        let grant = ClientGrant { client, face, consent: None, by_key: false, client_id: None };
         let credentials = credentials.granted_to(grant);
         let request = ExchangeRequest { scope: Some(scope), expires_in: None, label, key: proved };
         match self.access.exchange(credentials, request, origin).await {

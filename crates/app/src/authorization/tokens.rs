@@ -9,7 +9,6 @@ use portcullis_core::{
     refusal::Refusal,
     secret::Secret,
     token::Token,
-    trust::ProofFault,
 };
 use portcullis_store::{AuthorizationCode, KnownToken};
 use serde_json::{Value, json};
@@ -22,7 +21,7 @@ use crate::{
     access::{
         proofs::ProvedKey,
         tokens::{
-            Granted, PresentedRefresh, RefreshAt,
+            Granted, OTHER_FACE, PresentedRefresh, RefreshAt,
             codes::{CodeOwner, actor_of, actor_of_known},
         },
     },
@@ -79,6 +78,9 @@ impl From<Refusal> for TokenAnswer {
         if refusal == Refusal::TokenReused {
             return OAuthError::grant("it was used before: log in anew").into();
         }
+        if refusal == OTHER_FACE {
+            return OAuthError::other_target().into();
+        }
         if let Some(error) = proof_error(&refusal) {
             return error.into();
         }
@@ -96,8 +98,8 @@ impl From<Refusal> for TokenAnswer {
 /// The refusal of a proof of possession in the words of RFC 9449 §5; `None` for any other refusal.
 #[must_use]
 pub fn proof_error(refusal: &Refusal) -> Option<OAuthError> {
-    let Refusal::InvalidProof { fault } = refusal else { return None };
-    let code = if *fault == ProofFault::Nonce {
+    let Refusal::InvalidProof { fault, .. } = refusal else { return None };
+    let code = if fault.wants_nonce() {
         OAuthErrorCode::UseDpopNonce
     } else {
         OAuthErrorCode::InvalidDpopProof
@@ -188,7 +190,7 @@ impl Authorization {
         }
         if face.is_some_and(|face| face != code.granted.face) {
             self.note_refused(&code, origin);
-            return Err(OAuthError::target().into());
+            return Err(OAuthError::other_target().into());
         }
         match self.access.code_owner(&code).await? {
             Some(owner) => Ok((code, owner)),
@@ -352,15 +354,14 @@ impl Authorization {
         let Some(known) = found else { return Ok(inactive) };
         let record = known.token.clone();
         let granted = known.client.clone();
+        let face = granted.as_ref().map(|granted| granted.face.path()).unwrap_or_default();
         let Some(scopes) = self.access.live_scopes(known, self.base.now())? else {
             return Ok(inactive);
         };
         let issuer = self.providers.public_url().unwrap_or_default();
-        let face = granted.as_ref().map(|granted| granted.face.path()).unwrap_or_default();
         let mut told = json!({
             "active": true,
             "scope": scopes.to_string(),
-            "client_id": granted.map(|granted| granted.client.id),
             "token_type": if record.dpop_jkt.is_some() { "DPoP" } else { "Bearer" },
             "exp": record.expires_at.as_seconds(),
             "iat": record.issued_at.as_seconds(),
@@ -369,8 +370,12 @@ impl Authorization {
             "iss": issuer,
             "jti": record.id,
         });
-        if let (Some(key), Some(members)) = (record.dpop_jkt, told.as_object_mut()) {
-            members.insert("cnf".to_owned(), json!({"jkt": key}));
+        // What is absent is left out: there are readers that take null for a value.
+        let key = record.dpop_jkt.map(|key| ("cnf", json!({"jkt": key})));
+        let client = granted.map(|it| ("client_id", json!(it.client_id.unwrap_or(it.client.id))));
+        if let Some(members) = told.as_object_mut() {
+            let optional = [key, client].into_iter().flatten();
+            members.extend(optional.map(|(name, value)| (name.to_owned(), value)));
         }
         Ok(told)
     }

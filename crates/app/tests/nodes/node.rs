@@ -194,6 +194,7 @@ fn no_clients(outbound: &Outbound, tasks: &TaskTracker) -> AuthorizationParts {
             private_hosts: Vec::new(),
             outbound: outbound.clone(),
         },
+        redirect_schemes: None,
     }
 }
 

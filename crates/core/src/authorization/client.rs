@@ -264,11 +264,16 @@ fn shown_name(name: &str) -> String {
 /// `invalid_redirect_uri`.
 pub(super) fn redirect_uris(document: &Value) -> Result<Vec<RedirectUri>, OAuthError> {
     let wrong = || {
-        let told = "redirect_uris has to hold https addresses, loopback addresses, or addresses of a program";
+        let told = "redirect_uris has to be a list of addresses";
         OAuthError::new(OAuthErrorCode::InvalidRedirectUri, told)
     };
+    let wanted = "has to hold https addresses, http at loopback addresses, or addresses of a program with a scheme of \
+                  its own";
     let listed = document.get("redirect_uris").and_then(Value::as_array).ok_or_else(wrong)?;
-    let uri = |text: &Value| text.as_str().and_then(RedirectUri::parse).ok_or_else(wrong);
+    let uri = |text: &Value| {
+        let text = text.as_str().ok_or_else(wrong)?;
+        RedirectUri::parse(text).ok_or_else(|| OAuthError::redirect_uri(text, wanted))
+    };
     listed.iter().take(MAX_REDIRECTS + 1).map(uri).collect()
 }
 
@@ -284,6 +289,9 @@ pub struct ClientGrant {
     /// document says by then.
     #[serde(default, skip_serializing_if = "is_public_client")]
     pub by_key: bool,
+    /// The `client_id` by which its client knows itself; `None` if it is the id in `client`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

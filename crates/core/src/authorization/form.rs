@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::OAuthError;
+use crate::principal::ScopeSet;
 
 /// The most parameters that are read.
 const MOST: usize = 64;
@@ -39,6 +40,20 @@ impl OAuthForm {
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// A text without the encoding of forms; `None` if that is broken.
+    #[must_use]
+    pub fn decoded(text: &str) -> Option<String> {
+        decoded(text)
+    }
+
+    /// The scopes that it names; `None` if it asks for none. Names that are no scope here, such as `offline_access`,
+    /// are left out (RFC 6749 §3.3).
+    #[must_use]
+    pub fn scopes(&self) -> Option<ScopeSet> {
+        let names = self.get("scope")?.split(' ');
+        Some(names.filter_map(|name| name.parse().ok()).collect())
     }
 
     /// The same with this parameter in place of one of its name.

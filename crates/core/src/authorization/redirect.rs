@@ -7,8 +7,16 @@ use url::Url;
 
 /// Longest address in bytes.
 const LONGEST: usize = 1_024;
-/// Schemes of editors that take their browser back in without a dot in the name, which RFC 8252 §7.1 asks for.
-const EDITORS: [&str; 5] = ["cursor", "vscode", "vscode-insiders", "windsurf", "zed"];
+/// Schemes that browsers and systems interpret themselves, whatever programs there are, and the name before a port
+/// that only looks like a scheme.
+const INTERPRETED: &str = "about afp android-app blob callto chrome cid content data dav davs dict dns edge facetime \
+    facetime-audio feed file filesystem finger ftp ftps geo git gopher http https imap imaps \
+    intent irc ircs jar javascript ldap ldaps livescript localhost magnet mailto maps market \
+    mhtml mid mocha news nfs nntp opera pop rdp res resource rtsp search sftp shell sip sips \
+    smb sms smsto ssh tag tel telnet tftp urn vbs vbscript view-source vnc webcal ws wss";
+/// Beginnings of others: parts of browsers, of Windows and of Apple's systems, and schemes that sites take over.
+const INTERPRETED_FAMILIES: [&str; 8] =
+    ["chrome-", "edge-", "ext+", "itms", "moz-", "ms-", "web+", "x-apple"];
 
 /// Address that a client returns to, as its client wrote it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +33,7 @@ enum RedirectPlace {
     Web(String),
     /// `http` on the machine of the browser; the address without its port.
     Loopback(String),
-    /// A program of the machine that has this scheme.
+    /// A program of the machine that has this scheme, in small letters.
     Scheme(String),
 }
 
@@ -38,7 +46,7 @@ impl fmt::Debug for RedirectUri {
 impl RedirectUri {
     /// Parses an `https` address, `http` at a loopback address or `localhost`, or the address of a program
     /// with a scheme of its own. `None` for user names, fragments, backslashes, anything but ASCII, and for
-    /// schemes that browsers interpret themselves.
+    /// schemes that browsers or systems interpret themselves.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let odd = |byte: u8| !byte.is_ascii_graphic() || b"\\#\"<>^`{|}".contains(&byte);
@@ -69,10 +77,35 @@ impl RedirectUri {
                     _ => RedirectPlace::Web(host.to_owned()),
                 }
             }
-            own if is_own_scheme(own) => RedirectPlace::Scheme(own.to_owned()),
+            own if Self::is_own_scheme(own) && !names_user(rest) => {
+                RedirectPlace::Scheme(own.to_ascii_lowercase())
+            }
             _ => return None,
         };
         Some(Self { text: text.to_owned(), place })
+    }
+
+    /// Returns true for a scheme (RFC 3986 §3.1) that belongs to a program, so not to browsers or systems. Its case
+    /// does not matter.
+    #[must_use]
+    pub fn is_own_scheme(scheme: &str) -> bool {
+        let letter = |it: u8| it.is_ascii_alphanumeric() || b"+.-".contains(&it);
+        let small = scheme.to_ascii_lowercase();
+        // A single letter is a drive of Windows.
+        scheme.len() > 1
+            && scheme.bytes().all(letter)
+            && scheme.starts_with(|it: char| it.is_ascii_alphabetic())
+            && !INTERPRETED.split(' ').any(|it| it == small)
+            && !INTERPRETED_FAMILIES.iter().any(|family| small.starts_with(family))
+    }
+
+    /// Scheme of the program that it opens, in small letters; `None` for a site or a loopback address.
+    #[must_use]
+    pub fn scheme(&self) -> Option<&str> {
+        match &self.place {
+            RedirectPlace::Scheme(scheme) => Some(scheme),
+            RedirectPlace::Web(_) | RedirectPlace::Loopback(_) => None,
+        }
     }
 
     /// As it was written.
@@ -131,13 +164,10 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
     authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
 }
 
-/// A scheme that belongs to a program: the reversed name of a domain, or one of a known editor.
-fn is_own_scheme(scheme: &str) -> bool {
-    let letter = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || b".-".contains(&it);
-    let reversed = scheme.contains('.') && !scheme.starts_with('.') && !scheme.ends_with('.');
-    scheme.bytes().all(letter)
-        && scheme.starts_with(|it: char| it.is_ascii_lowercase())
-        && (EDITORS.contains(&scheme) || reversed)
+/// Returns true if what follows a scheme has an authority with a user name.
+fn names_user(rest: &str) -> bool {
+    let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
+    authority.is_some_and(|authority| authority.contains('@'))
 }
 
 impl TryFrom<String> for RedirectUri {
@@ -208,6 +238,21 @@ mod tests {
             "view-source:https://app.example",
             "urn:ietf:wg:oauth:2.0:oob",
             "mailto:a@b.example",
+            "JavaScript:alert(1)",
+            "vbscript:x",
+            "filesystem:https://app.example/x",
+            "intent://scan/#Intent;end",
+            "ms-msdt:/id",
+            "web+app://cb",
+            "localhost:3334/cb",
+            "c:/Windows/x",
+            "1app://cb",
+            "my_app://cb",
+            "://cb",
+            "warp://user@mcp/cb",
+            "warp://mcp/cb#x",
+            "warp://mcp\\@evil.example/cb",
+            "warp://mcp/\u{202e}",
         ] {
             assert!(RedirectUri::parse(bad).is_none(), "{bad}");
         }
@@ -224,6 +269,11 @@ mod tests {
             "http://[::1]:8080/cb?x=1",
             "cursor://anysphere.cursor-mcp/oauth/callback",
             "com.example.app:/oauth2redirect",
+            "warp://mcp/oauth2callback",
+            "code-oss://vscode.github-authentication/did-authenticate",
+            "goose://oauth",
+            "x-app+beta:cb",
+            "LMStudio://cb",
         ] {
             assert!(RedirectUri::parse(good).is_some(), "{good}");
         }
@@ -247,6 +297,9 @@ mod tests {
             ("http://127.0.0.1:1/cb", "http://127.0.0.1:2/cb?x=1", false),
             ("cursor://a/cb", "cursor://a/cb", true),
             ("cursor://a/cb", "cursor://b/cb", false),
+            ("warp://a/cb", "warp://a/cb?x=1", false),
+            ("warp://a/cb", "WARP://a/cb", false),
+            ("warp://a:1/cb", "warp://a:2/cb", false),
         ] {
             assert_eq!(admits(own, presented), wanted, "{own} {presented}");
         }

@@ -97,6 +97,12 @@ impl ClientRequest {
         &self.client
     }
 
+    /// The address of the client that it returns to.
+    #[must_use]
+    pub const fn redirect_uri(&self) -> &RedirectUri {
+        &self.redirect_uri
+    }
+
     /// Target of an answer: the address with these parameters, the `state` of the request and the issuer
     /// (RFC 9207).
     #[must_use]
@@ -135,7 +141,8 @@ impl ClientRequest {
     }
 
     /// The request, if it is well-formed: a code, bound to a challenge, for scopes of a face of the
-    /// gateway at `public_url` or one of its `hosts`. Scopes that are not known here are ignored (RFC 6749 §3.3).
+    /// gateway at `public_url` or one of its `hosts`. Scopes that are not known here are ignored (RFC 6749 §3.3); if
+    /// none is left, those of a client that asks for none are meant.
     ///
     /// # Errors
     /// `unsupported_response_type`, `invalid_request`, `invalid_scope` and `invalid_target`.
@@ -172,12 +179,8 @@ impl ClientRequest {
         if face == Face::Rest && !self.client.is_declared() {
             return Err(OAuthError::target());
         }
-        let scopes = match form.get("scope") {
-            None => DEFAULT_SCOPES,
-            Some(text) => text.split(' ').filter_map(|name| name.parse().ok()).collect(),
-        };
-        let scopes: ScopeSet =
-            scopes.intersection(self.client.ceiling()).intersection(face.ceiling());
+        let scopes = form.scopes().filter(|it| !it.is_empty()).unwrap_or(DEFAULT_SCOPES);
+        let scopes = scopes.intersection(self.client.ceiling()).intersection(face.ceiling());
         if scopes.is_empty() {
             let told = "none of the scopes can be given to this client";
             return Err(OAuthError::new(OAuthErrorCode::InvalidScope, told));
@@ -332,11 +335,15 @@ impl<P> Consented<P> {
     /// Grant of the client.
     #[must_use]
     pub fn grant(&self) -> ClientGrant {
+        let request = &self.asked.terms.request;
+        let client = request.client.reference();
+        let presented = request.form.get("client_id").filter(|id| *id != client.id);
         ClientGrant {
-            client: self.asked.terms.request.client.reference().clone(),
+            client: client.clone(),
             face: self.asked.terms.face.clone(),
             consent: Some(self.consent),
-            by_key: *self.asked.terms.request.client.authentication() != ClientAuthentication::None,
+            by_key: *request.client.authentication() != ClientAuthentication::None,
+            client_id: presented.map(str::to_owned),
         }
     }
 }
@@ -381,7 +388,6 @@ mod tests {
         let with = |more: &str| error(&format!("response_type=code&{PKCE}&{more}"));
         assert_eq!(with("resource=https%3A%2F%2Fevil.example%2Fmcp"), "invalid_target");
         assert_eq!(with("scope=admin"), "invalid_scope");
-        assert_eq!(with("scope=nothing+known"), "invalid_scope");
         assert_eq!(with("request_uri=urn:x"), "invalid_request");
         assert_eq!(with("dpop_jkt=x"), "invalid_request");
         let failed = request("").failed(&OAuthError::request("why"), OWN);
@@ -403,6 +409,10 @@ mod tests {
 
         assert_eq!(scopes("").as_deref(), Some("mcps:invoke mcps:read"));
         assert_eq!(scopes("&scope=mcps:read+admin+offline_access").as_deref(), Some("mcps:read"));
+        assert_eq!(
+            scopes("&scope=openid+offline_access").as_deref(),
+            Some("mcps:invoke mcps:read")
+        );
         assert_eq!(scopes("&scope=policies:read"), None);
     }
 

@@ -1,12 +1,17 @@
 //! Sentences for models: why a call was refused or failed, and the next thing to do.
 
+use serde_json::Value;
+
 use crate::{
     approval::Status,
+    hidden::spelled,
     refusal::{AskedApproval, Executed, Refusal, Violation},
 };
 
-/// Violations of a schema that are told in the sentence; all of them stand in the details.
+/// Violations of a schema and findings that are told in the sentence; all of them stand in the details.
 const TOLD: usize = 5;
+/// Characters of a place that are told.
+const MAX_PLACE: usize = 120;
 
 /// Returns true for the code of a refusal that a model can act on. It is answered as the result of
 /// the tool, with `isError`; anything else is an error of the protocol or of HTTP.
@@ -38,7 +43,31 @@ pub fn sentence(refusal: &Refusal, executed: Executed) -> String {
             executed,
         );
     }
+    if let Refusal::PolicyDenied { dlp: Some(dlp), .. } = refusal {
+        return repeated(refusal.code(), &format!("{refusal}{}", places(dlp)), executed);
+    }
     repeated(refusal.code(), &refusal.to_string(), executed)
+}
+
+/// The places of what DLP found, from the details of a denial, each with its detector: models do not see details.
+#[must_use]
+pub fn places(dlp: &Value) -> String {
+    let findings = dlp.get("findings").and_then(Value::as_array).map(Vec::as_slice);
+    let findings = findings.unwrap_or_default();
+    let place = |finding: &Value| {
+        let detector = finding.get("detector")?.as_str()?;
+        let path: String = finding.get("path")?.as_str()?.chars().take(MAX_PLACE).collect();
+        Some(if path.is_empty() {
+            detector.to_owned()
+        } else {
+            format!("{detector} at {}", spelled(&path))
+        })
+    };
+    let mut told: Vec<String> = findings.iter().take(TOLD).filter_map(place).collect();
+    if findings.len() > TOLD {
+        told.push(format!("{} more", findings.len() - TOLD));
+    }
+    if told.is_empty() { String::new() } else { format!(" Found: {}.", told.join(", ")) }
 }
 
 /// The sentence about a call that waits for people while its client asks for the answer later.
@@ -105,7 +134,7 @@ fn invalid(refusal: &Refusal, violations: &[Violation]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Map;
+    use serde_json::{Map, json};
 
     use super::*;
 
@@ -126,6 +155,38 @@ mod tests {
         );
         assert!(before.contains("was not called") && after.contains("only its result is withheld"));
         assert!(is_for_models(denied.code()) && !is_for_models(Refusal::Internal.code()));
+    }
+
+    #[test]
+    fn a_denied_model_learns_where_something_was_found() {
+        let findings = |count: usize| -> Vec<Value> {
+            let finding =
+                |n| json!({"detector": "github_token", "path": format!("/rows/{n}"), "count": 1});
+            (0..count).map(finding).collect()
+        };
+        let told = |findings: Vec<Value>| {
+            let denied = Refusal::PolicyDenied {
+                policy: "dlp".to_owned(),
+                reason: "a secret".to_owned(),
+                dlp: Some(json!({"stage": "input", "findings": findings})),
+                more: Map::new(),
+            };
+            sentence(&denied, Executed::No)
+        };
+
+        let one = told(findings(1));
+        let many = told(findings(7));
+        let odd = vec![
+            json!({"detector": "a", "path": ""}),
+            json!({"detector": "b", "path": format!("/\u{202e}{}", "x".repeat(900))}),
+        ];
+
+        let expected = "a secret. Found: github_token at /rows/0. The tool was not called.";
+        assert!(one.contains(expected), "{one}");
+        assert!(many.contains("at /rows/4, 2 more. The tool"), "{many}");
+        let odd = told(odd);
+        assert!(odd.contains("Found: a, b at /[U+202E]xxx") && odd.len() < 500, "{odd}");
+        assert!(!told(Vec::new()).contains("Found"));
     }
 
     #[test]

@@ -167,13 +167,13 @@ impl Refusal {
             | Self::WrongTokenKind { .. }
             | Self::TokenRevoked
             | Self::TokenReused
-            | Self::UnsupportedMediaType
+            | Self::UnsupportedMediaType { .. }
             | Self::ReadOnly
             | Self::PreconditionFailed
             | Self::Internal => none,
             Self::TokenExpired { expired_at } => expired(*expired_at),
             Self::InvalidCredential { check } => worthless(check.as_str()),
-            Self::InvalidProof { fault } => worthless(fault.as_str()),
+            Self::InvalidProof { fault, .. } => worthless(fault.as_str()),
             Self::PolicyDenied { policy, reason, dlp, more } => {
                 denied(policy, reason, dlp.as_ref(), more)
             }
@@ -187,7 +187,7 @@ impl Refusal {
             Self::RejectedByProvider { provider } => failed(provider, REJECTED),
             Self::ApprovalSettled { id, status } => settled(*id, *status),
             Self::NotRefreshable { auth_type } => unrefreshable(auth_type),
-            Self::NotFound { resource, id } => missing(resource, id),
+            Self::NotFound { resource, id, .. } => missing(resource, id),
             Self::MethodNotAllowed { allow } => ErrorDetails { allow: Some(allow.clone()), ..none },
             Self::ProviderAuthRequired { provider, provider_id, scopes, remedy: _ } => {
                 unauthorized(provider, *provider_id, scopes)

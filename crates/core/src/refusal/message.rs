@@ -4,7 +4,12 @@ use std::fmt;
 
 use super::{AskedApproval, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
 use crate::{
-    approval::Status, id::ApprovalId, limits::Resource, scope::ScopeSet, tool::ProviderSlug,
+    approval::Status,
+    id::ApprovalId,
+    limits::Resource,
+    scope::ScopeSet,
+    tool::ProviderSlug,
+    trust::{ProofFault, TargetUri},
 };
 
 impl fmt::Display for Refusal {
@@ -22,7 +27,7 @@ impl fmt::Display for Refusal {
             Self::TokenRevoked => f.write_str("The token was revoked."),
             Self::TokenReused => f.write_str(REUSED),
             Self::InvalidCredential { check } => f.write_str(check.sentence()),
-            Self::InvalidProof { fault } => write!(f, "The DPoP proof is refused: {fault}."),
+            Self::InvalidProof { fault, address } => unproved(f, *fault, address.as_ref()),
             Self::PolicyDenied { policy, reason, .. } => denied(f, policy, reason),
             Self::AwaitsApproval { policy, reason, approval } => {
                 awaits(f, policy, reason, approval)
@@ -38,10 +43,8 @@ impl fmt::Display for Refusal {
             Self::RejectedByProvider { provider } => write!(f, "Provider '{provider}' {REJECTS}."),
             Self::ApprovalSettled { id, status } => settled(f, *id, *status),
             Self::NotRefreshable { .. } => f.write_str(NOT_REFRESHABLE),
-            Self::NotFound { resource: "provider", id } => no_provider(f, id),
-            Self::NotFound { resource, id } => {
-                write!(f, "There is no {} `{id}` here.", noun(resource))
-            }
+            Self::NotFound { resource: "provider", id, hint: None } => no_provider(f, id),
+            Self::NotFound { resource, id, hint } => absent(f, resource, id, hint.as_deref()),
             Self::MethodNotAllowed { allow } => methods(f, allow),
             Self::ProviderAuthRequired { provider, scopes, remedy, .. } => {
                 let how = remedy.sentence();
@@ -50,7 +53,7 @@ impl fmt::Display for Refusal {
             Self::PayloadTooLarge { limit_bytes } => too_large(f, *limit_bytes),
             Self::IdempotencyKeyReused { first } => write!(f, "{ANOTHER_REQUEST}, {first}."),
             Self::IdempotencyInProgress { first } => write!(f, "The request {first} {UNDER_WAY}."),
-            Self::UnsupportedMediaType => f.write_str("Send the body as application/json."),
+            Self::UnsupportedMediaType { wanted } => write!(f, "Send the body as {wanted}."),
             Self::RateLimited { resource, limit, retry_after, .. } => {
                 let what = name(*resource);
                 write!(f, "{what} of {limit} per minute exceeded. Retry in {retry_after} seconds.")
@@ -71,6 +74,22 @@ impl fmt::Display for Refusal {
             Self::Interrupted { .. } => f.write_str(INTERRUPTED),
         }
     }
+}
+
+/// The words tell whether a nonce is wanted, for there are clients that take each refusal of a proof for that.
+fn unproved(
+    f: &mut fmt::Formatter<'_>,
+    fault: ProofFault,
+    address: Option<&TargetUri>,
+) -> fmt::Result {
+    if fault.wants_nonce() {
+        return write!(f, "The DPoP proof needs a nonce: {fault}.");
+    }
+    write!(f, "The DPoP proof is wrong: {fault}")?;
+    if let Some(address) = address {
+        write!(f, ": `{}`", address.as_str())?;
+    }
+    f.write_str(". No nonce is wanted.")
 }
 
 fn methods(f: &mut fmt::Formatter<'_>, allow: &[String]) -> fmt::Result {
@@ -129,6 +148,11 @@ const UNANSWERABLE: &str =
 const INTERRUPTED: &str = "The gateway stopped during the call; the tool may have run.";
 
 /// The word for people of what the API calls `resource`.
+fn absent(f: &mut fmt::Formatter<'_>, resource: &str, id: &str, hint: Option<&str>) -> fmt::Result {
+    write!(f, "There is no {} `{id}` here.", noun(resource))?;
+    hint.map_or(Ok(()), |hint| write!(f, " {hint}"))
+}
+
 fn noun(resource: &str) -> &str {
     if resource == "mcp" { "tool" } else { resource }
 }

@@ -57,7 +57,10 @@ crate::words! {
         Method = "htm",
         #[error("`htu` is not the address of the request, as clients of this gateway write it")]
         Address = "htu",
-        #[error("`iat` is more than {PROOF_SECONDS} seconds away from this moment")]
+        #[error(
+            "its `iat` is more than {PROOF_SECONDS} seconds away from this moment: make it with the nonce in the \
+             header `DPoP-Nonce` of this answer, which stands for the time, and ask again"
+        )]
         Time = "iat",
         #[error("`ath` is not the SHA-256 of the token")]
         Token = "ath",
@@ -71,11 +74,11 @@ crate::words! {
 }
 
 impl ProofFault {
-    /// The code of the error (RFC 9449 §12.2).
+    /// Returns true if a nonce is all that the proof lacks (`use_dpop_nonce`, RFC 9449 §12.2).
     #[must_use]
-    pub const fn code(self) -> &'static str {
+    pub const fn wants_nonce(self) -> bool {
         match self {
-            Self::Nonce => "use_dpop_nonce",
+            Self::Nonce | Self::Time => true,
             Self::Missing
             | Self::Several
             | Self::Form
@@ -83,10 +86,9 @@ impl ProofFault {
             | Self::Signature
             | Self::Method
             | Self::Address
-            | Self::Time
             | Self::Token
             | Self::OtherKey
-            | Self::Replayed => "invalid_dpop_proof",
+            | Self::Replayed => false,
         }
     }
 }
@@ -107,10 +109,12 @@ pub struct DpopProof {
     pub key: Thumbprint,
     pub once: SingleUse,
     pub nonce: Option<String>,
+    /// True if its `iat` is of this moment; otherwise a nonce has to stand for the time.
+    pub is_timely: bool,
 }
 
 impl DpopProof {
-    /// Reads a proof and checks all that can be checked without knowing other proofs. What costs
+    /// Reads a proof and checks all that can be checked without knowing other proofs and nonces. What costs
     /// least comes first; the signature is verified for proofs that are right in all other parts.
     pub fn check(text: &str, target: ProofTarget<'_>, now: Timestamp) -> Result<Self, ProofFault> {
         let parts = ProofParts::parse(text)?;
@@ -125,9 +129,8 @@ impl DpopProof {
         }
         let issued = claims.get("iat").and_then(numeric_date).ok_or(ProofFault::Form)?;
         let away = now.as_seconds().abs_diff(issued.as_seconds());
-        if away > PROOF_SECONDS.unsigned_abs() {
-            return Err(ProofFault::Time);
-        }
+        let is_timely = away <= PROOF_SECONDS.unsigned_abs();
+        let latest = if is_timely { issued } else { now };
         if let Some(token) = target.token {
             let hash = claims.get("ath").and_then(Value::as_str).ok_or(ProofFault::Token)?;
             if URL_SAFE_NO_PAD.encode(oauth::digest(token)) != hash {
@@ -142,12 +145,13 @@ impl DpopProof {
                 // No issuer has a space in its name.
                 issuer: format!("dpop {key}"),
                 jti: id.to_owned(),
-                until: issued.plus_seconds(PROOF_SECONDS + 1),
+                until: latest.plus_seconds(PROOF_SECONDS + 1),
             },
             nonce: match claims.get("nonce") {
                 None => None,
                 Some(nonce) => Some(nonce.as_str().ok_or(ProofFault::Form)?.to_owned()),
             },
+            is_timely,
         })
     }
 }

@@ -3,7 +3,10 @@
 use axum::http::{HeaderMap, header};
 use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};
 
-use crate::{Gateway, outcome::insert};
+use crate::{
+    Gateway,
+    outcome::{in_words, insert},
+};
 
 /// Scopes that a client needs at an MCP endpoint, as those without a token are told.
 const USUAL: &str = "mcps:read mcps:invoke";
@@ -44,10 +47,12 @@ fn challenge(own: &str, path: &str, refusal: &Refusal) -> String {
         let error = refusal.code();
         return format!(
             "DPoP resource_metadata=\"{metadata}\", scope=\"{scope}\", algs=\"{algorithms}\", \
-             error=\"{error}\""
+             error=\"{error}\"{}",
+            in_words(refusal)
         );
     }
-    format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"{error}")
+    let told = in_words(refusal);
+    format!("Bearer resource_metadata=\"{metadata}\", scope=\"{scope}\"{error}{told}")
 }
 
 /// The address of the metadata: a path of the gateway stands behind the name of the document (RFC 9728 §3.1).
@@ -85,8 +90,15 @@ mod tests {
             ),
             "{below}"
         );
-        let nonce = at("/mcp", &Refusal::InvalidProof { fault: ProofFault::Nonce });
-        assert!(nonce.starts_with("DPoP resource_metadata=") && nonce.contains("use_dpop_nonce"));
+        for (fault, error, words) in [
+            (ProofFault::Nonce, "use_dpop_nonce", "The DPoP proof needs a nonce: "),
+            (ProofFault::Time, "use_dpop_nonce", "The DPoP proof needs a nonce: its `iat`"),
+            (ProofFault::Token, "invalid_dpop_proof", "The DPoP proof is wrong: `ath`"),
+        ] {
+            let told = at("/mcp", &Refusal::InvalidProof { fault, address: None });
+            let error = format!("error=\"{error}\", error_description=\"{words}");
+            assert!(told.starts_with("DPoP resource_metadata=") && told.contains(&error), "{told}");
+        }
         let required = Scope::McpsInvoke;
         let scope = at("/mcp", &Refusal::InsufficientScope { required });
         assert!(scope.contains("scope=\"mcps:invoke\", error=\"insufficient_scope\""), "{scope}");

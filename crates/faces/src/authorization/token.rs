@@ -5,10 +5,7 @@ use portcullis_app::{
     Account, CodeRequest, GrantRequest, Granted, ProvedKey, RefreshRequest, TokenAnswer,
     proof_error,
 };
-use portcullis_core::{
-    authorization::{OAuthError, OAuthErrorCode},
-    principal::{Scope, ScopeSet},
-};
+use portcullis_core::authorization::{OAuthError, OAuthErrorCode};
 use serde_json::{Value, json};
 
 use super::{ClientForm, denied, json_answer};
@@ -95,7 +92,7 @@ async fn authorization_code(
     Ok(form.authorization().redeem(&request, note(form), form.origin()).await)
 }
 
-/// RFC 6749 §6.
+/// RFC 6749 §6. Scopes are read as at `/oauth/authorize`: a client may repeat what it asked for there.
 async fn refresh_token(
     form: &ClientForm,
     proved: Option<ProvedKey>,
@@ -109,7 +106,7 @@ async fn refresh_token(
         client,
         refresh_token: form.secret("refresh_token")?,
         resource: form.field("resource"),
-        scope: form.fields.get("scope").map(scopes).transpose()?,
+        scope: form.fields.scopes().filter(|it| !it.is_empty()),
         proved,
     };
     Ok(form.authorization().refresh(request, note(form), form.origin()).await)
@@ -135,15 +132,16 @@ async fn client_credentials(
     form: &ClientForm,
     proved: Option<ProvedKey>,
 ) -> Result<TokenAnswer, OAuthError> {
-    form.without_secret()?;
+    let named = form.client_id()?;
     let assertion = form.client_assertion()?.ok_or_else(|| {
         OAuthError::client("client_credentials is for service accounts, by private_key_jwt")
     })?;
-    let named = form.fields.get("client_id");
     let request = grant_request(form, proved);
     let authorization = form.authorization();
     let origin = form.origin();
-    Ok(authorization.client_credentials(&assertion, named, request, note(form), origin).await)
+    Ok(authorization
+        .client_credentials(&assertion, named.as_deref(), request, note(form), origin)
+        .await)
 }
 
 /// Tells the exchange whose plan pays, once that is known.
@@ -152,15 +150,7 @@ fn note(form: &ClientForm) -> impl FnOnce(Account) + Send {
 }
 
 fn grant_request(form: &ClientForm, proved: Option<ProvedKey>) -> GrantRequest {
-    let scope = form.fields.get("scope").map(|text| {
-        text.split(' ').filter_map(|name| name.parse::<Scope>().ok()).collect::<ScopeSet>()
-    });
-    GrantRequest { resource: form.field("resource"), scope, proved }
-}
-
-fn scopes(text: &str) -> Result<ScopeSet, OAuthError> {
-    let told = "scope names what is no scope here";
-    text.parse().map_err(|_| OAuthError::new(OAuthErrorCode::InvalidScope, told))
+    GrantRequest { resource: form.field("resource"), scope: form.fields.scopes(), proved }
 }
 
 /// The tokens as they leave, the one time they do (RFC 6749 §5.1).

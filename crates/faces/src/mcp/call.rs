@@ -23,6 +23,7 @@ use crate::{
     Gateway,
     exchange::Exchange,
     idempotency::idempotency_key,
+    nearest::NamedBy,
     outcome::Outcome,
     waiting::{self, Wait},
 };
@@ -110,17 +111,25 @@ pub(super) async fn call(
         conversation,
         task: None,
     };
+    let by = named_by(face);
     let Some(token) = token else {
-        let outcome = waiting::invoke(gateway, ctx, wait, bytes, invocation).await;
+        let outcome = waiting::invoke(gateway, ctx, by, wait, bytes, invocation).await;
         return Err(task::offered(gateway, exchange, waits, outcome).await);
     };
     let (attendance, attending) = Attendance::new();
     let app = Arc::clone(gateway);
     let ctx = Ctx { attendance: Some(attendance), ..ctx };
-    let call = async move { waiting::invoke(&app, ctx, wait, bytes, invocation).await };
+    let call = async move { waiting::invoke(&app, ctx, by, wait, bytes, invocation).await };
     match stream::open(gateway, exchange, token, attending, call).await {
         Ok(streamed) => Ok(streamed),
         Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
+    }
+}
+
+fn named_by(face: &Face) -> NamedBy {
+    match face {
+        Face::All(_) => NamedBy::Name,
+        Face::One(slug) => NamedBy::OwnName(slug.clone()),
     }
 }
 

@@ -298,7 +298,10 @@ fn failed<'a>(
             question::approval(failure, request.opens_urls.get().is_some() && task.is_none());
         let told = match failure {
             Failure::Refused(refusal) => refused::sentence(refusal, executed),
-            Failure::Replayed { error, .. } => refused::repeated(&error.code, &message, executed),
+            Failure::Replayed { error, .. } => {
+                let places = error.details.get("dlp").map(refused::places).unwrap_or_default();
+                refused::repeated(&error.code, &format!("{message}{places}"), executed)
+            }
         };
         let sentence = (asks.is_none() && task.is_none()).then_some(told);
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(request, request_id) };

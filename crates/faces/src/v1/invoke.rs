@@ -25,6 +25,7 @@ use crate::{
     caller::Caller,
     exchange::Exchange,
     idempotency::idempotency_key,
+    nearest::NamedBy,
     outcome::Outcome,
     query::Query,
     waiting::{self, Wait},
@@ -76,7 +77,7 @@ pub(crate) async fn invoke(
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
-    waiting::invoke(&gateway, ctx, wait, bytes, asked).await
+    waiting::invoke(&gateway, ctx, NamedBy::Id, wait, bytes, asked).await
 }
 
 fn view(raw: Option<&str>) -> Result<View, Refusal> {

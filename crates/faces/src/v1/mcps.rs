@@ -10,6 +10,7 @@ use super::ToolPath;
 use crate::{
     answer::{ErrorAnswer, Items, One, Paged},
     caller::{NoQuery, WithQuery},
+    nearest::{self, NamedBy},
     outcome::{HandlerResult, Outcome},
     page::Listing,
 };
@@ -59,8 +60,10 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) -> HandlerResult {
-    let view = gateway.app.tools.tool(&ctx, &id?)?;
-    Ok(Outcome::data(&Tool::full(&view)))
+    match id.and_then(|id| gateway.app.tools.tool(&ctx, &id)) {
+        Ok(view) => Ok(Outcome::data(&Tool::full(&view))),
+        Err(refusal) => Err(nearest::told(&gateway, &ctx, &NamedBy::Id, refusal.into()).await),
+    }
 }
 
 /// Lists the tools that providers of the caller have and that are not in the catalogue, with the reasons.

@@ -26,6 +26,9 @@ pub(crate) struct OAuthServer {
     pub(crate) enabled: Option<bool>,
     /// Addresses of metadata documents that clients may have; each may end in `*`. Any when absent.
     pub(crate) clients: Option<Vec<String>>,
+    /// Schemes of programs that clients may return to unless they are declared. Any that no browser or system
+    /// interprets when absent.
+    pub(crate) redirect_schemes: Option<Vec<String>>,
     /// Hosts in private networks whose metadata documents may be fetched.
     pub(crate) private_hosts: Vec<String>,
     /// Clients that the operator names.
@@ -50,8 +53,16 @@ pub(crate) struct DeclaredClient {
 }
 
 impl OAuthServer {
-    /// Rejects patterns that no metadata document matches, and what is wrong with declared clients.
+    /// Rejects patterns that no metadata document matches, schemes that are of no program, and what is wrong with
+    /// declared clients.
     pub(crate) fn check(&self) -> Result<(), String> {
+        let mut schemes = self.redirect_schemes.iter().flatten();
+        if let Some(scheme) = schemes.find(|scheme| !RedirectUri::is_own_scheme(scheme)) {
+            return Err(format!(
+                "`oauth.redirect_schemes` holds `{scheme}`, but has to hold schemes of programs, such as cursor, \
+                 which no browser or system interprets itself"
+            ));
+        }
         // A host that goes on behind the pattern would be another one.
         let host_ends = |pattern: &str| {
             let host = pattern.strip_prefix("https://").and_then(|rest| rest.split_once('/'));
@@ -82,6 +93,10 @@ impl OAuthServer {
             declared: self.declared()?,
             confidential: ConfidentialClients::new(self.confidential()?, outbound, tasks),
             documents: self.documents(outbound.clone()),
+            redirect_schemes: self
+                .redirect_schemes
+                .as_ref()
+                .map(|schemes| schemes.iter().map(|scheme| scheme.to_ascii_lowercase()).collect()),
         })
     }
 
@@ -171,7 +186,7 @@ impl DeclaredClient {
             RedirectUri::parse(text).ok_or_else(|| {
                 format!(
                     "`oauth.client.redirect_uris` of `{id}` holds `{text}`, but has to hold https \
-                     addresses, loopback addresses, or addresses of a program"
+                     addresses, http at loopback addresses, or addresses of a program with a scheme of its own"
                 )
             })
         };
@@ -200,6 +215,23 @@ mod tests {
             let read: OAuthServer = toml::from_str(&client).unwrap();
 
             assert_eq!(read.check().is_ok(), is_accepted, "{id}");
+        }
+    }
+
+    #[test]
+    fn schemes_are_those_of_programs() {
+        for (lines, is_accepted) in [
+            ("redirect_schemes = []", true),
+            ("redirect_schemes = [\"Cursor\", \"com.example.app\"]", true),
+            ("redirect_schemes = [\"cursor\", \"javascript\"]", false),
+            ("redirect_schemes = [\"https\"]", false),
+            ("redirect_schemes = [\"cursor://\"]", false),
+            ("[[client]]\nid = \"desk\"\nredirect_uris = [\"warp://mcp/cb\"]", true),
+            ("[[client]]\nid = \"desk\"\nredirect_uris = [\"data:x\"]", false),
+        ] {
+            let read: OAuthServer = toml::from_str(lines).unwrap();
+
+            assert_eq!(read.check().is_ok(), is_accepted, "{lines}");
         }
     }
 

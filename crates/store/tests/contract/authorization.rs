@@ -45,6 +45,7 @@ pub(crate) fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) ->
             face: Face::All,
             consent: Some(consent),
             by_key: n > 1,
+            client_id: (n > 1).then(|| "dcr_own".to_owned()),
         },
         redirect_uri: RedirectUri::parse("https://app.example/cb").unwrap(),
         challenge: CodeChallenge::from_stored([9; 32]),

@@ -57,6 +57,10 @@ pub struct PresentedRefresh {
     pub at: RefreshAt,
 }
 
+/// The refusal of a token of a client at another endpoint than that of its grant.
+pub(crate) const OTHER_FACE: Refusal =
+    Refusal::WrongTokenKind { hint: "it was granted for another MCP endpoint of this gateway" };
+
 /// Endpoint at which a refresh token is presented.
 #[derive(Debug, Clone)]
 pub enum RefreshAt {
@@ -81,13 +85,12 @@ impl RefreshAt {
                 Err(Refusal::WrongTokenKind { hint })
             }
             (Self::OAuth { client, proved, face }, Some(granted)) => {
-                let same_face = face.as_ref().is_none_or(|face| *face == granted.face);
                 let is_itself = *proved || !granted.by_key;
-                if *client == granted.client.id && is_itself && same_face {
-                    Ok(())
-                } else {
-                    Err(Refusal::InvalidToken)
+                if *client != granted.client.id || !is_itself {
+                    return Err(Refusal::InvalidToken);
                 }
+                let same_face = face.as_ref().is_none_or(|face| *face == granted.face);
+                if same_face { Ok(()) } else { Err(OTHER_FACE) }
             }
             (Self::OAuth { .. }, None) => Err(Refusal::InvalidToken),
         }

@@ -1,7 +1,8 @@
 //! Nonces that the gateway gives out for proofs (RFC 9449 §8, §9). Nothing of them is kept.
 //!
 //! One of a node is good at the process that made it, which then knows all proofs that were made
-//! with it; a shared one is good at every node, at which proofs have to be remembered together.
+//! with it; a shared one is good at every node, at which proofs have to be remembered together. One that stands for
+//! the time is for clients whose clocks are off (RFC 9449 §11.1): proofs with it are remembered for as long as it is good.
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -15,6 +16,10 @@ use crate::{
 pub const DPOP_NONCES: &str = "dpop-nonces";
 /// Seconds of a window. A nonce is good in the window in which it was made and in the next.
 const WINDOW: i64 = 300;
+/// In the place of a process: good at every node.
+const SHARED: [u8; 8] = [0; 8];
+/// The same, whatever the time of a proof.
+const ANY_TIME: [u8; 8] = [0xff; 8];
 /// Bytes of a MAC that are sent.
 const TAG: usize = 16;
 
@@ -25,6 +30,8 @@ pub enum NonceScope {
     Own,
     /// Every node.
     Shared,
+    /// Every node, in place of the time of the proof.
+    AnyTime,
     /// Another process.
     Other,
 }
@@ -35,6 +42,8 @@ pub struct ReadNonce {
     pub scope: NonceScope,
     /// True in its second window: the client should be given another one.
     pub is_aging: bool,
+    /// From here on no node takes it.
+    pub until: Timestamp,
 }
 
 /// Makes and reads nonces of an installation.
@@ -60,7 +69,13 @@ impl DpopNonces {
     /// A nonce that is good at every node.
     #[must_use]
     pub fn shared(&self, now: Timestamp) -> String {
-        self.nonce([0; 8], now)
+        self.nonce(SHARED, now)
+    }
+
+    /// A nonce that is good at every node, for proofs of any time.
+    #[must_use]
+    pub fn any_time(&self, now: Timestamp) -> String {
+        self.nonce(ANY_TIME, now)
     }
 
     /// Reads a nonce; `None` if it was never given out here, or is too old.
@@ -73,16 +88,20 @@ impl DpopNonces {
         let (signed, tag) = bytes.split_at_checked(16).filter(|(_, tag)| tag.len() == TAG)?;
         verify_slices_are_equal(&self.tag(signed), tag).ok()?;
         let (process, window) = signed.split_at_checked(8)?;
-        let age = window_of(now) - i64::from_be_bytes(window.try_into().ok()?);
+        let window = i64::from_be_bytes(window.try_into().ok()?);
+        let age = window_of(now) - window;
         let scope = if process == self.process {
             NonceScope::Own
-        } else if process == [0; 8] {
+        } else if process == SHARED {
             NonceScope::Shared
+        } else if process == ANY_TIME {
+            NonceScope::AnyTime
         } else {
             NonceScope::Other
         };
-        // Clocks of nodes differ.
-        (-1..=1).contains(&age).then_some(ReadNonce { scope, is_aging: age == 1 })
+        // Clocks of nodes differ, by less than a window.
+        let until = Timestamp::from_micros(0).plus_seconds((window + 3) * WINDOW);
+        (-1..=1).contains(&age).then_some(ReadNonce { scope, is_aging: age == 1, until })
     }
 
     fn nonce(&self, process: [u8; 8], now: Timestamp) -> String {
@@ -117,11 +136,14 @@ mod tests {
 
         let own = here.own(NOW);
         let shared = here.shared(NOW);
+        let any_time = here.any_time(NOW);
 
         assert_eq!(read(&here, &own, 0), Some((NonceScope::Own, false)));
         assert_eq!(read(&here, &own, WINDOW), Some((NonceScope::Own, true)));
         assert_eq!(read(&there, &own, 0), Some((NonceScope::Other, false)));
         assert_eq!(read(&there, &shared, 0), Some((NonceScope::Shared, false)));
+        assert_eq!(read(&there, &any_time, WINDOW), Some((NonceScope::AnyTime, true)));
+        assert_eq!(here.read(&any_time, NOW).unwrap().until, NOW.plus_seconds(3 * WINDOW));
         assert_eq!(read(&here, &own, 2 * WINDOW), None);
         assert_eq!(read(&here, &own, -2 * WINDOW), None);
     }

@@ -8,7 +8,7 @@ use url::Url;
 const MAX_URI: usize = 2_048;
 
 /// The address of a request without query and fragment, in the one way in which RFC 3986 §6.2.2
-/// and §6.2.3 write all that are equal.
+/// and §6.2.3 write all that are equal. A `:` in a path is the same as `%3A`, as some clients write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetUri(String);
 
@@ -28,6 +28,12 @@ impl TargetUri {
         url.set_fragment(None);
         Some(Self(normal(url.as_str())))
     }
+
+    /// The address as it is compared.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Writes each percent-encoded byte in upper case, and as itself if it needs no encoding.
@@ -42,7 +48,7 @@ fn normal(text: &str) -> String {
             rest = after;
             continue;
         };
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
             normal.push(char::from(byte));
         } else {
             let _ = write!(normal, "%{byte:02X}");
@@ -66,6 +72,7 @@ mod tests {
             "HTTPS://GW.Example/v1/mcps/sample%3Alist~items/invoke",
             "https://gw.example:443/v1/mcps/sample%3alist%7Eitems/invoke",
             "https://gw.example/v1/./x/../mcps/sample%3Alist~items/invoke?a=b#c",
+            "https://gw.example/v1/mcps/sample:list~items/invoke",
         ] {
             assert_eq!(uri(same), own, "{same}");
         }
@@ -75,6 +82,9 @@ mod tests {
             "https://gw.example/v1/mcps/sample%3Alist~items/invoke/",
             "https://gw.example/V1/mcps/sample%3Alist~items/invoke",
             "https://evil.example/v1/mcps/sample%3Alist~items/invoke",
+            "https://gw.example/v1/mcps%2Fsample:list~items/invoke",
+            "https://gw.example/v1/mcps/sample%253Alist~items/invoke",
+            "https://gw.example/v1/mcps/sample%3Flist~items/invoke",
         ] {
             assert_ne!(uri(other), own, "{other}");
         }

@@ -167,6 +167,41 @@ async fn refusals_and_failures_are_results_that_a_model_can_act_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_not_there_is_answered_with_that_here_or_the_nearest_that_may_be_used() {
+    let names = ["get_employee", "get_employees", "secret"];
+    let tools = names.map(|name| tool(name, Script::Echo)).into();
+    let scene = scene_under(POLICIES, tools).await;
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    for (path, asked, told) in [
+        ("/mcp", "up:get_employee", "here. Its name here is `up__get_employee`."),
+        ("/mcp", "up__get_employe", "here. The nearest: `up__get_employee`, `up__get_employees`."),
+        ("/mcp", "get_invoices", "here."),
+        ("/mcp/up", "get-employee", "here. Its name here is `get_employee`."),
+        ("/mcp/up", "secre", "here."),
+    ] {
+        let unknown = call(gateway, who, path, asked, json!({})).await;
+
+        assert_eq!(error(&unknown), (200, -32602), "{asked}");
+        let message = unknown.at("/error/message").as_str().unwrap();
+        assert!(message.ends_with(&format!("` {told}")), "{asked}: {message}");
+    }
+    for (asked, told) in [
+        ("up__get_employee", "here. Its name here is `up:get_employee`."),
+        ("up:get_employe", "here. The nearest: `up:get_employee`, `up:get_employees`."),
+        ("up:secre", "here."),
+    ] {
+        let invoked = gateway.invoke(who, asked, json!({})).await;
+        let shown = gateway.get(who, &format!("/v1/mcps/{asked}")).await;
+
+        for unknown in [invoked, shown] {
+            assert_eq!(unknown.refusal(), (404, "not_found"), "{asked}");
+            let message = unknown.at("/error/message").as_str().unwrap();
+            assert!(message.ends_with(&format!("` {told}")), "{asked}: {message}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_model_can_mend_is_an_error_of_the_protocol() {
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let gateway = &scene.gateway;

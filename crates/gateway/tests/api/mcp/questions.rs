@@ -294,6 +294,9 @@ async fn secrets_leave_neither_with_questions_nor_with_answers() {
     assert_eq!(own(&blocked, "error")["code"], "policy_denied", "{}", blocked.text);
     let found = &own(&blocked, "error")["details"]["dlp"]["findings"][0]["path"];
     assert_eq!(found, "/responses/name/content/name", "{}", blocked.text);
+    let told = blocked.at("/result/content/0/text").as_str().unwrap();
+    assert!(told.contains(" at /responses/name/content/name"), "{told}");
+    assert!(told.contains(" Found: ") && !told.contains(KEY), "{told}");
     assert_eq!(statuses(&scene, &blocked).await.0, "denied");
     assert_eq!(scene.upstream.count("asks"), 1);
 

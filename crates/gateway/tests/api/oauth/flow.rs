@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Site,
-    client::{Client, Tokens, led_to, returned},
+    client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
 use crate::login::browser::Browser;
@@ -226,7 +226,7 @@ async fn a_refused_refresh_spends_nothing() {
     for (fields, wanted) in [
         (other.refresh(&tokens.refresh), "invalid_grant"),
         (with("resource", "https://evil.example/mcp"), "invalid_target"),
-        (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_grant"),
+        (with("resource", &format!("{}/mcp/sample", site.gateway.url())), "invalid_target"),
         (with("scope", "mcps:read admin"), "invalid_scope"),
         (with("client_id", "unknown"), "invalid_client"),
     ] {
@@ -238,6 +238,77 @@ async fn a_refused_refresh_spends_nothing() {
     let over_rest = site.gateway.send(request.header("content-type", "application/json")).await;
     assert_eq!(over_rest.status, 401, "{}", over_rest.text);
     Tokens::of(&client.token(&client.refresh(&tokens.refresh)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_reads_scopes_as_the_request_for_the_code_does() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let mut request = client.request();
+    request.insert("scope", "mcps:read offline_access".to_owned());
+    let mut refresh = client.tokens(&browser, &request).await.refresh;
+
+    for (scope, wanted) in [
+        ("mcps:read offline_access", (200, "")),
+        ("offline_access openid", (200, "")),
+        ("mcps:read mcps:invoke offline_access", (400, "invalid_scope")),
+    ] {
+        let mut fields = client.refresh(&refresh);
+        fields.insert("scope", scope.to_owned());
+        let answer = client.token(&fields).await;
+
+        assert_eq!(error(&answer), wanted, "{scope}: {}", answer.text);
+        if answer.status == 200 {
+            assert_eq!(answer.at("/scope"), "mcps:read", "{scope}");
+            refresh = Tokens::of(&answer).refresh;
+        }
+    }
+    request.insert("scope", "openid offline_access".to_owned());
+    let code = client.code(&browser, &request).await;
+    assert_eq!(client.token(&client.exchange(&code)).await.at("/scope"), "mcps:invoke mcps:read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_client_may_name_itself_in_a_header_and_others_mean_nothing() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let tokens = client.tokens(&site.browser().await, &client.request()).await;
+    let id = client.id.as_str();
+    let named = client.refresh(&tokens.refresh);
+    let mut nameless = named.clone();
+    nameless.remove("client_id");
+    let sent = async |fields: &Fields, user: &str, secret: Option<&str>| {
+        let request = site.gateway.request(Method::POST, "/oauth/token").body(encoded(fields));
+        let request = request.header("content-type", "application/x-www-form-urlencoded");
+        site.gateway
+            .send(match secret {
+                Some(secret) => request.basic_auth(user, Some(secret)),
+                None => request.bearer_auth(user),
+            })
+            .await
+    };
+    for (fields, user, secret, wanted) in [
+        (&nameless, id, Some(""), (200, "")),
+        (&named, id, Some(""), (200, "")),
+        (&named, "proxy", Some("password"), (200, "")),
+        (&named, "x", None, (200, "")),
+        (&named, id, Some("secret"), (401, "invalid_client")),
+        (&nameless, id, Some("secret"), (401, "invalid_client")),
+        (&named, "other", Some(""), (401, "invalid_client")),
+        (&nameless, "x", None, (400, "invalid_request")),
+    ] {
+        let answer = sent(fields, user, secret).await;
+
+        assert_eq!(error(&answer), wanted, "{user} {secret:?}: {}", answer.text);
+    }
+    let json = json!(client.refresh(&tokens.refresh));
+    for path in ["/oauth/token", "/oauth/revoke"] {
+        let refused = site.gateway.send(site.gateway.request(Method::POST, path).json(&json)).await;
+        assert_eq!(error(&refused), (415, "invalid_request"), "{path}: {}", refused.text);
+        let told = "Send the body as application/x-www-form-urlencoded.";
+        assert_eq!(refused.at("/error_description"), told, "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

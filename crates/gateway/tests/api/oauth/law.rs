@@ -50,6 +50,14 @@ async fn introspection_tells_of_the_own_org_only_and_needs_its_scope() {
     assert_eq!(told.at("/active"), true);
     assert_eq!(told.at("/scope"), "mcps:invoke mcps:read");
     assert_eq!(told.at("/sub"), &json!(site.ana));
+    assert_eq!(told.at("/client_id"), &json!(client.id), "as the client knows itself");
+    let of_none = ask(&server.token, &server.token).await.ok();
+    assert_eq!(of_none.at("/active"), true);
+    assert!(
+        !of_none.text.contains("client_id") && !of_none.text.contains("null"),
+        "{}",
+        of_none.text
+    );
     assert_eq!(told.at("/aud"), &json!(format!("{}/mcp", site.gateway.url())));
     for (bearer, token) in
         [(&foreign.token, &tokens.access), (&server.token, &"nonsense".to_owned())]

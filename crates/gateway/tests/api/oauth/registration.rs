@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     Site,
-    client::{Client, Fields, encoded},
+    client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
 use crate::given::now;
@@ -69,6 +69,80 @@ async fn metadata_that_names_no_address_is_refused_in_the_words_of_oauth() {
         assert_eq!(error(&refused), (400, code), "{metadata}: {}", refused.text);
         assert_eq!(refused.header("cache-control"), "no-store");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_that_is_refused_is_named_among_the_good_ones() {
+    let site = Site::start();
+    for (address, shown) in [
+        ("javascript:alert(1)", "`javascript:alert(1)`"),
+        ("http://evil.example/cb", "`http://evil.example/cb`"),
+        ("warp://a\u{202e}b", "`warp://a[U+202E]b`"),
+        (format!("data:{}", "x".repeat(3_000)).as_str(), "xxx...`"),
+    ] {
+        let metadata = json!({"redirect_uris": ["https://a.example/cb", address, "warp://mcp/cb"]});
+
+        let refused = register(&site.gateway, &metadata).await;
+
+        assert_eq!(error(&refused), (400, "invalid_redirect_uri"), "{address}");
+        let told = refused.at("/error_description").as_str().unwrap();
+        assert!(told.contains(shown) && told.len() < 300, "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_with_a_scheme_of_its_own_gets_in_by_a_page_that_shows_it() {
+    let site = Site::start();
+    let client = site.client("warp://mcp/oauth2callback").await;
+    let browser = site.browser().await;
+
+    let page = client.asks(&browser, &client.request()).await;
+    let back = Client::decides(&browser, &page, "allow", true).await;
+
+    let shown = "the program on this computer that opens warp: links (warp://mcp/oauth2callback)";
+    assert!(page.text.contains(shown), "{}", page.text);
+    assert!(!page.text.contains("remember"), "{}", page.text);
+    assert!(led_to(&back).as_str().starts_with("warp://mcp/oauth2callback?code="));
+    Tokens::of(&client.token(&client.exchange(&returned(&back)["code"])).await);
+    assert_eq!(client.asks(&browser, &client.request()).await.status, 200, "it is asked anew");
+    let mut request = client.request();
+    request.insert("redirect_uri", "warp://mcp/other".to_owned());
+    assert_eq!(client.asks(&browser, &request).await.status, 400);
+    let mut request = client.request();
+    request.remove("code_challenge");
+    assert_eq!(returned(&client.asks(&browser, &request).await)["error"], "invalid_request");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operator_says_which_schemes_clients_may_return_to() {
+    let mut site = Site::start();
+    let early = site.client("warp://mcp/cb").await.id;
+    site.gateway.kill();
+    site.gateway.configure(
+        "[oauth]\nredirect_schemes = [\"Cursor\"]\n[[oauth.client]]\nid = \"desk\"\n\
+         redirect_uris = [\"warp://mcp/cb\"]",
+    );
+    site.gateway.start();
+    let client = |id: &str| Client {
+        gateway: &site.gateway,
+        id: id.to_owned(),
+        redirect_uri: "warp://mcp/cb".to_owned(),
+    };
+    let browser = site.browser().await;
+
+    let refused = register(&site.gateway, &json!({"redirect_uris": ["warp://mcp/cb"]})).await;
+    let early = client(&early).asks(&browser, &client(&early).request()).await;
+
+    assert_eq!(error(&refused), (400, "invalid_redirect_uri"));
+    let told = refused.at("/error_description").as_str().unwrap();
+    assert!(told.contains("`warp://mcp/cb`, but this gateway permits other schemes"), "{told}");
+    assert_eq!(early.status, 400, "{}", early.text);
+    assert!(early.text.contains("warp://mcp/cb"), "{}", early.text);
+    for uri in ["cursor://a/cb", "https://a.example/cb", "http://127.0.0.1/cb"] {
+        site.client(uri).await;
+    }
+    let desk = client("desk").asks(&browser, &client("desk").request()).await;
+    assert_eq!(desk.status, 200, "{}", desk.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,85 @@
+//! Proofs of clients whose clocks are off, or that write addresses in their own way.
+
+use portcullis_testkit::Answer;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::{APP, Bound, Prover, ask, claims, claims_of, token, tools};
+use crate::oauth::{
+    Site,
+    client::Tokens,
+    error,
+    grants::{now, with},
+};
+
+/// Seconds by which a clock is off.
+const DAY: i64 = 86_400;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nonce_stands_for_the_time_where_a_clock_is_off() {
+    let bound = Bound::start();
+    let Bound { gateway, key, token, address } = &bound;
+    let timely = key.proof_of("GET", address, token);
+    let timely = tools(gateway, "DPoP", token, &[&timely]).await.ok();
+    let own = json!(timely.header("dpop-nonce"));
+    for away in [-DAY, DAY] {
+        let sent = async |nonce: &Value| -> (Answer, String) {
+            let off = json!({ "iat": now() + away, "nonce": nonce });
+            let proof = key.sign(&key.header(), &with(claims_of("GET", address, token), &off));
+            (tools(gateway, "DPoP", token, &[&proof]).await, proof)
+        };
+
+        for unfit in [&Value::Null, &json!("unknown"), &own] {
+            let (refused, _) = sent(unfit).await;
+            assert_eq!(refused.refusal(), (401, "use_dpop_nonce"), "{unfit}: {}", refused.text);
+            assert_eq!(refused.at("/error/details/check"), "iat", "{unfit}");
+            let challenge = refused.header("www-authenticate");
+            assert!(challenge.contains("\"The DPoP proof needs a nonce: its `iat`"), "{challenge}");
+            let (good, proof) = sent(&json!(refused.header("dpop-nonce"))).await;
+            assert_eq!(good.status, 200, "{away}: {}", good.text);
+            let again = tools(gateway, "DPoP", token, &[&proof]).await;
+            assert_eq!(again.at("/error/details/check"), "replay", "{away}: {}", again.text);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_clock_is_off_gets_tokens_with_a_nonce() {
+    let site = Site::start();
+    let key = Prover::new();
+    let address = format!("{}/oauth/token", site.gateway.url());
+    let client = site.client(APP).await;
+    let browser = site.browser().await;
+    let fields = client.exchange(&client.code(&browser, &client.request()).await);
+    let sent = async |nonce: Value| {
+        let off = json!({ "iat": now() - DAY, "nonce": nonce });
+        let proof = key.sign(&key.header(), &with(claims("POST", &address), &off));
+        token(&site.gateway, &fields, Some(&proof)).await
+    };
+
+    let asked = sent(Value::Null).await;
+    let granted = sent(json!(asked.header("dpop-nonce"))).await;
+
+    assert_eq!(error(&asked), (400, "use_dpop_nonce"), "{}", asked.text);
+    Tokens::of(&granted);
+    assert_eq!(granted.at("/token_type"), "DPoP");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_spellings_of_the_path_of_a_tool_are_one_address_for_a_proof() {
+    let bound = Bound::start();
+    let Bound { gateway, key, token, .. } = &bound;
+    let authorization = format!("DPoP {token}");
+    for (path, named, status) in [
+        ("/v1/mcps/sample:list_items", "/v1/mcps/sample%3Alist_items", 200),
+        ("/v1/mcps/sample%3Alist_items", "/v1/mcps/sample:list_items", 200),
+        ("/v1/mcps/sample%3alist_items", "/v1/mcps/sample%3Alist_items", 200),
+        ("/v1/mcps/sample:list_items", "/v1/mcps%2Fsample:list_items", 401),
+    ] {
+        let proof = key.proof_of("GET", &format!("{}{named}", gateway.url()), token);
+        let headers = [("authorization", authorization.as_str()), ("dpop", &proof)];
+        let answer = ask(gateway, Method::GET, path, &headers, None).await;
+
+        assert_eq!(answer.status, status, "{path} {named}: {}", answer.text);
+    }
+}
