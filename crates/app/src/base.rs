@@ -12,7 +12,10 @@ use portcullis_lanes::{FairLimits, Workers};
 use portcullis_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::long_work::{LongWork, Party};
+use crate::{
+    contention::Contention,
+    long_work::{LongWork, Party},
+};
 
 /// Handles that every room of a node shares.
 pub struct Base {
@@ -26,6 +29,8 @@ pub struct Base {
     pub(crate) ending: CancellationToken,
     /// Computations on lists of tools.
     pub(crate) listings: LongWork,
+    /// Changes of what several requests may change at once.
+    pub(crate) contention: Contention,
 }
 
 /// Computations on lists of tools at once: schemas are compiled, and policies bound to them.
@@ -54,7 +59,8 @@ impl Base {
     ) -> Self {
         let ending = CancellationToken::new();
         let listings = LongWork::new(LISTINGS, ending.clone());
-        Self { clock, random, store, node, workers, tasks, ending, listings }
+        let contention = Contention::new(Arc::clone(&random));
+        Self { clock, random, store, node, workers, tasks, ending, listings, contention }
     }
 
     /// Does something of `bytes` bytes for an org: off the threads that serve if that is much.

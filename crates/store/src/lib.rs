@@ -114,7 +114,7 @@ pub use crate::{
     },
     row_key::RowKey,
     scim::{
-        ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
+        GroupGuard, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
         ScimUserChange, ScimUserFilter, ScimWritten,
     },
     secrets::SealedSecret,
