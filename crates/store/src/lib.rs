@@ -55,6 +55,7 @@ mod providers;
 mod revocation;
 mod row_key;
 mod scim;
+mod search;
 mod secrets;
 mod settings;
 mod sinks;

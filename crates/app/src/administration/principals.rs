@@ -112,6 +112,8 @@ pub struct PrincipalQuery {
     pub role: Option<String>,
     /// Only those that are disabled, or that are not.
     pub disabled: Option<bool>,
+    /// Only those of whose names or addresses a word begins so.
+    pub search: Option<String>,
     /// Only beyond this one.
     pub after: Option<PrincipalId>,
     pub limit: usize,
@@ -135,6 +137,7 @@ impl Administration {
         let page = PrincipalPage {
             role: query.role.clone(),
             disabled: query.disabled,
+            search: query.search.clone(),
             after: query.after,
             limit: u32::try_from(query.limit + 1).unwrap_or(u32::MAX),
         };

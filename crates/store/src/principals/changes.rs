@@ -75,6 +75,9 @@ macro_rules! change_within {
             serde_json::json!(after.groups).to_string(), after.disabled_at, &before.name,
             before.role.name(), $crate::principals::listed(before.role).to_string(),
             serde_json::json!(before.groups).to_string(), before.disabled_at);
+        if before.name != after.name {
+            $crate::search::index_words!($tx, before.org_id, "name", before.id, [after.name.as_str()]);
+        }
         if let (None, Some(ended)) = (before.disabled_at, after.disabled_at) {
             for end in $crate::principals::changes::END_LOGINS {
                 $crate::db::run!($tx, end => &org, before.id, ended);

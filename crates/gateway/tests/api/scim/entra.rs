@@ -51,6 +51,11 @@ async fn a_person_is_matched_made_changed_and_disabled() {
     assert_eq!(changed.at("/emails/0/value"), "souza@acme.example");
     assert_eq!(changed.at("/displayName"), "Ana Souza");
 
+    for (asked, wanted) in [("souza@acme", 1), ("TEST_user", 1), ("nobody", 0)] {
+        let found = site.gateway.get(&site.admin, &format!("/v1/principals?q={asked}")).await.ok();
+        assert_eq!(found.at("/data/items").as_array().unwrap().len(), wanted, "{asked}");
+    }
+
     let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
     assert_eq!(site.patch(&path, off).await.ok().at("/active"), false);
     let inactive = site.get("Users?filter=active%20eq%20false").await;
