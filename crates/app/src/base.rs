@@ -12,7 +12,10 @@ use portcullis_lanes::{FairLimits, Workers};
 use portcullis_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::long_work::{LongWork, Party};
+use crate::{
+    contention::Contention,
+    long_work::{LongWork, Party},
+};
 
 /// Handles that every room of a node shares.
 pub struct Base {
@@ -28,6 +31,8 @@ pub struct Base {
     cut: CancellationToken,
     /// Computations on lists of tools.
     pub(crate) listings: LongWork,
+    /// Changes of what several requests may change at once.
+    pub(crate) contention: Contention,
 }
 
 /// Computations on lists of tools at once: schemas are compiled, and policies bound to them.
@@ -57,7 +62,8 @@ impl Base {
         let ending = CancellationToken::new();
         let listings = LongWork::new(LISTINGS, ending.clone());
         let cut = CancellationToken::new();
-        Self { clock, random, store, node, workers, tasks, ending, cut, listings }
+        let contention = Contention::new(Arc::clone(&random));
+        Self { clock, random, store, node, workers, tasks, ending, cut, listings, contention }
     }
 
     /// Does something of `bytes` bytes for an org: off the threads that serve if that is much.

@@ -49,6 +49,7 @@ mod attendance;
 mod base;
 mod caches;
 mod cluster;
+mod contention;
 mod long_work;
 mod low_priority;
 mod tenants;

@@ -27,9 +27,6 @@ use crate::{
     screening::Screening,
 };
 
-/// Attempts at a change that names no version, while others change the same resource.
-const ATTEMPTS: usize = 5;
-
 /// Page of a list: which resources, from which on, how many, and what is told of them.
 #[derive(Debug, Clone)]
 pub struct ScimList {

@@ -31,12 +31,10 @@ pub const MAX_PAGE: u32 = 200;
 pub const MAX_USERS: u32 = 100_000;
 /// Groups of an org at most.
 pub const MAX_GROUPS: u32 = 5_000;
-/// Members of a group at most.
+/// Members of a group at most, and those that one request names: a group is written back as it was read.
 pub const MAX_MEMBERS: usize = 10_000;
 /// Groups of one user at most.
 pub const MAX_GROUPS_OF_USER: u32 = 200;
-/// Members named by one request at most.
-pub const MAX_MEMBERS_NAMED: usize = 1_000;
 
 #[cfg(test)]
 mod tests;

@@ -33,6 +33,9 @@ const STRANGERS_TIME: Duration = Duration::from_secs(5);
 const JSON: &str = "application/json";
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// Bounds on an object of SCIM: a group of all the members that it may have, as it was read.
+const GROUP: Bounds = Bounds { nodes: 200_000, ..Bounds::REQUEST };
+
 /// Bounds on a body: its size and the time that it may take to arrive.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
@@ -99,8 +102,20 @@ impl RequestBody {
         org: OrgId,
         make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
+        self.object_within(Bounds::REQUEST, app, org, make).await
+    }
+
+    async fn object_within<T: Send + 'static>(
+        self,
+        bounds: Bounds,
+        app: &App,
+        org: OrgId,
+        make: impl FnOnce(Map<String, Value>) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let bytes = self.read().await?;
-        app.base.worked(org, bytes.len(), move || make(parsed(&bytes)?)).await?
+        let size = bytes.len();
+        let made = move || make(members_of(&document_within(bounds, &bytes)?));
+        app.base.worked(org, size, made).await?
     }
 
     /// Reads a JSON object; an empty body is an object without members.
@@ -135,7 +150,8 @@ impl RequestBody {
                 Err(_) => self.headers.remove(header::CONTENT_TYPE),
             };
         }
-        Ok(self.object(app, ctx.caller().org_id, move |body| Ok(parse(&body))).await??)
+        let make = move |body: Map<String, Value>| Ok(parse(&body));
+        Ok(self.object_within(GROUP, app, ctx.caller().org_id, make).await??)
     }
 
     /// Reads what is declared to be JSON.
@@ -207,14 +223,21 @@ fn members(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
 
 /// The JSON object that was read.
 pub(crate) fn parsed(bytes: &[u8]) -> Result<Map<String, Value>, Refusal> {
-    let document = document(bytes)?;
+    Ok(members_of(&document(bytes)?))
+}
+
+fn members_of(document: &Document) -> Map<String, Value> {
     let members = document.root().members().into_iter().flatten();
-    Ok(members.map(|(name, member)| (name.to_owned(), member.to_value())).collect())
+    members.map(|(name, member)| (name.to_owned(), member.to_value())).collect()
 }
 
 /// The JSON object that was read, as it came.
 pub(crate) fn document(bytes: &[u8]) -> Result<Document, Refusal> {
-    let document = Document::parse(bytes, Bounds::REQUEST)
+    document_within(Bounds::REQUEST, bytes)
+}
+
+fn document_within(bounds: Bounds, bytes: &[u8]) -> Result<Document, Refusal> {
+    let document = Document::parse(bytes, bounds)
         .map_err(|error| Refusal::bad_request(format!("The body is refused: {error}.")))?;
     if !document.root().is_object() {
         return Err(Refusal::bad_request("The body has to be a JSON object."));

@@ -13,6 +13,8 @@ use super::{Gateway, outcome::Outcome, query::Query};
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
+/// Characters of what is searched for at most.
+const LONGEST_SEARCH: usize = 64;
 const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 const VERSION: &str = "c1.";
 
@@ -138,6 +140,11 @@ impl<'a> Listing<'a> {
             .bound(|list| gateway.cursors.page(list, &listing.query, gateway.app.base.now()))?;
         (listing.limit, listing.after) = (limit, after);
         Ok(listing)
+    }
+
+    /// The beginning of a word that is searched for, if one is.
+    pub(crate) fn search(&self) -> Result<Option<String>, Refusal> {
+        self.query.short("q", LONGEST_SEARCH)
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.

@@ -36,7 +36,7 @@ impl Query {
                 Refusal::bad_parameter(&name, format!("`{name}` is not valid UTF-8 text."))
             })?;
             // A filter that came out empty by mistake must not select everything.
-            if value.trim_matches([',', ' ']).is_empty() {
+            if is_empty(&value) {
                 let message = format!("`{name}` is empty; give it a value or leave it out.");
                 return Err(Refusal::bad_parameter(&name, message));
             }
@@ -45,6 +45,18 @@ impl Query {
             }
         }
         Ok(Self(parameters))
+    }
+
+    /// Reads `raw` for a protocol whose clients are others' choice (RFC 7644 §3.4.2): parameters outside `known` and
+    /// empty ones are ignored.
+    pub(crate) fn parse_known(raw: Option<&str>, known: &[&str]) -> Result<Self, Refusal> {
+        let counts = |pair: &&str| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let is_known = decode(name).is_some_and(|name| known.contains(&name.as_str()));
+            is_known && decode(value).is_none_or(|value| !is_empty(&value))
+        };
+        let pairs: Vec<&str> = raw.unwrap_or_default().split('&').filter(counts).collect();
+        Self::parse(Some(&pairs.join("&")), known)
     }
 
     /// The parameter's text, if it was given.
@@ -104,6 +116,10 @@ impl Query {
     }
 }
 
+fn is_empty(value: &str) -> bool {
+    value.trim_matches([',', ' ']).is_empty()
+}
+
 fn not_among(name: &str, allowed: &[&str]) -> Refusal {
     Refusal::bad_parameter(name, format!("`{name}` takes {}.", allowed.join(", ")))
 }
@@ -147,6 +163,27 @@ mod tests {
             ["x=1", "q=1&q=2", "q=%ff", "q=%00", "access_token=abc", "%71q=1", "q=", "q", "q=,+"]
         {
             assert!(Query::parse(Some(raw), &["q"]).is_err(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn foreign_and_empty_parameters_are_ignored_where_clients_are_others_choice() {
+        let text = |raw: &str| {
+            let query = Query::parse_known(Some(raw), &["q", "r"]).ok()?;
+            Some(query.text("q").unwrap_or("none").to_owned())
+        };
+
+        for (raw, wanted) in [
+            ("flag062020", Some("none")),
+            ("flag&q=a&x=%ff&&", Some("a")),
+            ("q=&r=1", Some("none")),
+            ("Q=a", Some("none")),
+            ("q=&q=a", Some("a")),
+            ("q=a&q=b", None),
+            ("q=%ff", None),
+            ("q=%00", None),
+        ] {
+            assert_eq!(text(raw).as_deref(), wanted, "{raw}");
         }
     }
 

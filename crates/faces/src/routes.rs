@@ -14,7 +14,7 @@ use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 use self::spec::{
     Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
-    FORM_LIMIT as FORM, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
+    FORM_LIMIT as FORM, GROUP_LIMIT as GROUP, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
     Thread::{self, Shared},
     Words::{Envelope, OAuth, Scim},
 };
@@ -158,10 +158,10 @@ fn provisioning() -> Vec<Row> {
         provider(LARGE, || routes!(scim::users::patch)),
         provider(NONE,  || routes!(scim::users::delete)),
         provider(NONE,  || routes!(scim::groups::list)),
-        provider(LARGE, || routes!(scim::groups::create)),
+        provider(GROUP, || routes!(scim::groups::create)),
         provider(NONE,  || routes!(scim::groups::get)),
-        provider(LARGE, || routes!(scim::groups::replace)),
-        provider(LARGE, || routes!(scim::groups::patch)),
+        provider(GROUP, || routes!(scim::groups::replace)),
+        provider(GROUP, || routes!(scim::groups::patch)),
         provider(NONE,  || routes!(scim::groups::delete)),
         provider(NONE,  || routes!(scim::discovery::config)),
         provider(NONE,  || routes!(scim::discovery::schemas)),

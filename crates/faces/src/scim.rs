@@ -6,7 +6,7 @@ pub(crate) mod users;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, Uri, header, uri::PathAndQuery},
     response::{IntoResponse, Response},
 };
 use portcullis_app::{ListedResources, ScimList, ScimResource};
@@ -24,6 +24,8 @@ use super::{
 
 /// Media type of all bodies.
 pub(crate) const MEDIA_TYPE: &str = "application/scim+json";
+/// Beginning of the paths of all resources.
+const BELOW: &str = "/scim/v2/";
 /// Parameters of lists. What is asked of the order is ignored (RFC 7644 §3.4.2.3).
 const OF_LISTS: [&str; 7] =
     ["filter", "startIndex", "count", "attributes", "excludedAttributes", "sortBy", "sortOrder"];
@@ -87,6 +89,20 @@ fn no_content(version: Option<&str>) -> Response {
     response
 }
 
+/// The address without the empty segments that clients leave in it who join its parts by a slash too many; `None` if
+/// it has none, or is not below the SCIM server. Encoded slashes are none.
+pub(crate) fn without_empty_segments(asked: &Uri) -> Option<Uri> {
+    let segments = asked.path().strip_prefix(BELOW)?.split('/').filter(|part| !part.is_empty());
+    let path = BELOW.to_owned() + &segments.collect::<Vec<_>>().join("/");
+    if path == asked.path() {
+        return None;
+    }
+    let query = asked.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let mut parts = asked.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(path + &query).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
 /// The address of the SCIM server; a path where the gateway has no public address.
 fn base(gateway: &Gateway) -> String {
     format!("{}/scim/v2", gateway.app.providers.public_url().unwrap_or_default())
@@ -94,13 +110,13 @@ fn base(gateway: &Gateway) -> String {
 
 /// The parameters of a single resource.
 fn projection(raw: Option<&str>) -> Result<ScimProjection, Rejected> {
-    let query = Query::parse(raw, &OF_ONE)?;
+    let query = Query::parse_known(raw, &OF_ONE)?;
     Ok(ScimProjection::parse(query.text("attributes"), query.text("excludedAttributes"))?)
 }
 
 /// The parameters of a list. A place before the first is the first, and a number below none is none.
 fn list_of(raw: Option<&str>) -> Result<ScimList, Rejected> {
-    let query = Query::parse(raw, &OF_LISTS)?;
+    let query = Query::parse_known(raw, &OF_LISTS)?;
     let start: Option<i64> = query.parsed("startIndex", "a number")?;
     let count: Option<i64> = query.parsed("count", "a number")?;
     let bounded = |value: i64, least: u32, most: u32| {
@@ -206,7 +222,29 @@ mod tests {
         assert_eq!(read("startIndex=-9&count=5000"), Some((1, 200)));
         assert_eq!(read("startIndex=9223372036854775807&count=0"), Some((2_147_483_647, 0)));
         assert_eq!(read("startIndex=x"), None);
-        assert_eq!(read("startindex=1"), None);
+        assert_eq!(read("startindex=7&count=&aadOptscim062020"), Some((1, 100)));
         assert_eq!(read("filter=userName%20co%20%22a%22"), None);
+    }
+
+    #[test]
+    fn only_slashes_too_many_are_taken_from_an_address_and_only_below_scim() {
+        for (asked, within) in [
+            ("/scim/v2/Users/?filter=a%2F/", Some("/scim/v2/Users?filter=a%2F/")),
+            ("/scim/v2//Users", Some("/scim/v2/Users")),
+            ("/scim/v2/Users//usr_1/", Some("/scim/v2/Users/usr_1")),
+            ("https://gw.example/scim/v2//Users", Some("https://gw.example/scim/v2/Users")),
+            ("/scim/v2/Users", None),
+            ("/scim/v2/", None),
+            ("/scim/v2/Users%2F", None),
+            ("/scim/v2/%2e%2e/Users", None),
+            ("//scim/v2/Users/", None),
+            ("/scim//v2/Users", None),
+            ("/SCIM/v2/Users/", None),
+            ("/v1//principals", None),
+            ("/scim/v2/..//v1/tokens", Some("/scim/v2/../v1/tokens")),
+        ] {
+            let found = without_empty_segments(&asked.parse().unwrap());
+            assert_eq!(found.map(|it| it.to_string()).as_deref(), within, "{asked}");
+        }
     }
 }

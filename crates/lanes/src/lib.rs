@@ -9,6 +9,7 @@ mod own;
 mod permits;
 mod shares;
 mod threads;
+mod turns;
 mod workers;
 
 pub use fair::{FairLimits, FairSlot, FairSlots};
@@ -16,4 +17,5 @@ pub use own::Own;
 pub use permits::{Permit, PermitQueue};
 pub use shares::{SharePlace, Shares};
 pub use threads::{LaneSlot, Lanes};
+pub use turns::{Turn, Turns};
 pub use workers::{LARGE, Polling, Workers, goes_on, is_offloaded, offload};

@@ -19,6 +19,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
+    search::{beginning, people},
     tokens::Assertion,
 };
 
@@ -51,8 +52,10 @@ pub struct BrowserSession {
 
 /// Page of the sessions of an org that have not ended, by id.
 #[derive(Debug, Clone, Copy)]
-pub struct SessionPage {
+pub struct SessionPage<'a> {
     pub principal_id: Option<PrincipalId>,
+    /// Only those of people of whose names or addresses a word begins so.
+    pub search: Option<&'a str>,
     pub after: Option<SessionId>,
     pub limit: u32,
     pub now: Timestamp,
@@ -173,11 +176,13 @@ impl Store {
     pub async fn list_sessions(
         &self,
         org: OrgId,
-        page: SessionPage,
+        page: SessionPage<'_>,
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
+        let list = if page.search.is_some() { SEARCH } else { LIST };
+        let beginning = beginning(page.search);
         let rows: Vec<Found<SessionRow>> = read!(self, org, |conn| {
-            all!(conn, LIST => org, after, page.principal_id, page.now, page.limit)
+            all!(conn, list => org, after, page.principal_id, page.now, page.limit, beginning)
         });
         Ok(self.readable(rows))
     }
@@ -228,8 +233,17 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 const LIST: &str = "
 SELECT * FROM browser_sessions
 WHERE org_id = $1 AND id > $2 AND ($3 IS NULL OR principal_id = $3) AND ended_at IS NULL
-    AND ends_at > $4
+    AND ends_at > $4 AND $6 = ''
 ORDER BY id LIMIT $5";
+
+const SEARCH: &str = concat!(
+    "SELECT b.* FROM ",
+    people!("$6"),
+    " CROSS JOIN browser_sessions b
+WHERE b.org_id = $1 AND b.principal_id = people.id AND b.id > $2
+    AND ($3 IS NULL OR b.principal_id = $3) AND b.ended_at IS NULL AND b.ends_at > $4
+ORDER BY b.id LIMIT $5"
+);
 
 const TOUCH: &str = "
 UPDATE browser_sessions SET last_seen_at = $3, ends_at = $4

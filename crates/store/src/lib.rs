@@ -55,6 +55,7 @@ mod providers;
 mod revocation;
 mod row_key;
 mod scim;
+mod search;
 mod secrets;
 mod settings;
 mod sinks;
@@ -114,7 +115,7 @@ pub use crate::{
     },
     row_key::RowKey,
     scim::{
-        ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
+        GroupGuard, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimPage, ScimUser,
         ScimUserChange, ScimUserFilter, ScimWritten,
     },
     secrets::SealedSecret,

@@ -135,6 +135,8 @@ macro_rules! insert {
             $crate::principals::listed(principal.role).to_string(),
             serde_json::json!(principal.groups).to_string(), principal.created_at,
             principal.disabled_at);
+        $crate::search::index_words!($tx, principal.org_id, "name", principal.id,
+            [principal.name.as_str()]);
     }};
 }
 

@@ -4,7 +4,7 @@ mod groups;
 mod users;
 
 pub use self::{
-    groups::{ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember},
+    groups::{GroupGuard, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember},
     users::{ScimUser, ScimUserChange, ScimUserFilter},
 };
 

@@ -18,12 +18,10 @@ use utoipa::ToSchema;
 use super::{Administration, Precondition, broken, grants};
 use crate::{
     audit::events::row_of,
+    contention::Contended,
     ctx::Ctx,
     directory::people::{NewPrincipal, PrincipalPatch, changed_members},
 };
-
-/// Attempts at a change that names no version, while others change the same principal.
-const ATTEMPTS: usize = 3;
 
 /// Kind of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
@@ -114,6 +112,8 @@ pub struct PrincipalQuery {
     pub role: Option<String>,
     /// Only those that are disabled, or that are not.
     pub disabled: Option<bool>,
+    /// Only those of whose names or addresses a word begins so.
+    pub search: Option<String>,
     /// Only beyond this one.
     pub after: Option<PrincipalId>,
     pub limit: usize,
@@ -137,6 +137,7 @@ impl Administration {
         let page = PrincipalPage {
             role: query.role.clone(),
             disabled: query.disabled,
+            search: query.search.clone(),
             after: query.after,
             limit: u32::try_from(query.limit + 1).unwrap_or(u32::MAX),
         };
@@ -182,7 +183,11 @@ impl Administration {
         patch: PrincipalPatch,
     ) -> Result<PrincipalView, Refusal> {
         self.writable()?;
-        for _ in 0..ATTEMPTS {
+        let principal = Contended::Principal(principal_id(id)?);
+        let org = ctx.caller().org_id;
+        let mut attempts = self.base.contention.attempts(org, principal).await?;
+        loop {
+            attempts.begin().await?;
             let before = self.found(ctx, id).await?;
             if !precondition.admits(&version(&before)) {
                 return Err(Refusal::PreconditionFailed);
@@ -204,7 +209,6 @@ impl Administration {
                 return Ok(after.into());
             }
         }
-        Err(Refusal::PreconditionFailed)
     }
 
     /// Makes the change with its event.
@@ -244,13 +248,16 @@ impl Administration {
         grants::check(ctx.caller(), principal.role.scopes())
     }
 
-    /// The principal of this id in the caller's org. What is malformed can name none.
+    /// The principal of this id in the caller's org.
     pub(super) async fn found(&self, ctx: &Ctx, id: &str) -> Result<Principal, Refusal> {
-        let unknown = || Refusal::not_found("principal", id);
-        let parsed: PrincipalId = id.parse().map_err(|_| unknown())?;
-        let found = self.base.store.find_principal(ctx.caller().org_id, parsed).await?;
-        found.ok_or_else(unknown)
+        let found = self.base.store.find_principal(ctx.caller().org_id, principal_id(id)?).await?;
+        found.ok_or_else(|| Refusal::not_found("principal", id))
     }
+}
+
+/// The id of a principal. What is malformed can name none.
+fn principal_id(id: &str) -> Result<PrincipalId, Refusal> {
+    id.parse().map_err(|_| Refusal::not_found("principal", id))
 }
 
 /// True if it is the caller, or acts through its token.

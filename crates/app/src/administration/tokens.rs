@@ -115,8 +115,10 @@ fn expose<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok,
 }
 
 /// Filter and place of a list of tokens.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct TokenListQuery {
+    /// Only those of which a word begins so: label, names and addresses of the principal.
+    pub search: Option<String>,
     pub principal: Option<PrincipalId>,
     pub kind: Option<TokenKind>,
     pub state: Option<ListedState>,
@@ -136,8 +138,9 @@ pub struct ListedTokens {
 impl Administration {
     /// The tokens of the caller's org, by id.
     pub async fn tokens(&self, ctx: &Ctx, query: &TokenListQuery) -> Result<ListedTokens, Refusal> {
-        let TokenListQuery { principal, kind, state, after, limit } = *query;
+        let TokenListQuery { ref search, principal, kind, state, after, limit } = *query;
         let page = TokenQuery {
+            search: search.as_deref(),
             principal_id: principal,
             kind,
             state,

@@ -12,10 +12,7 @@ use portcullis_core::{
 };
 
 use super::{ApprovalView, Approvals};
-use crate::ctx::Ctx;
-
-/// Writes of a decision that others overtake before it is given up.
-const TRIES: u32 = 5;
+use crate::{contention::Contended, ctx::Ctx};
 
 /// A decision as it was asked for.
 #[derive(Debug, Clone)]
@@ -40,7 +37,9 @@ impl Approvals {
         let looking = self.looking(ctx).await?;
         let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
         let kind = kind_of(request.vote);
-        for _ in 0..TRIES {
+        let mut attempts = self.base.contention.attempts(org, Contended::Approval(id)).await?;
+        loop {
+            attempts.begin().await?;
             let found = self.find_visible(org, &looking, id).await?;
             if request.digest.as_ref().is_some_and(|digest| *digest != found.approval.digest) {
                 let message = "The digest is not that of the approval; look at it again.";
@@ -58,7 +57,6 @@ impl Approvals {
                 return Ok(ApprovalView::new(next, now));
             }
         }
-        Err(Refusal::Unavailable { reason: portcullis_core::refusal::Unavailable::Overloaded })
     }
 
     /// The caller as an approver. A group counts if the login of the token and the newest login

@@ -21,8 +21,10 @@ use super::{
 use crate::ctx::Ctx;
 
 /// Page of consents.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ConsentQuery {
+    /// Only those of which a word begins so: name or address of the client, name of the person.
+    pub search: Option<String>,
     /// Those of one principal; of others than the caller with the scope `admin` only.
     pub principal: Option<PrincipalId>,
     pub after: Option<ConsentId>,
@@ -75,7 +77,7 @@ impl Authorization {
     pub async fn consents(
         &self,
         ctx: &Ctx,
-        query: ConsentQuery,
+        query: &ConsentQuery,
     ) -> Result<(Vec<ConsentView>, Option<ConsentId>), Refusal> {
         let caller = ctx.caller();
         let admin = caller.scopes.contains(Scope::Admin);
@@ -87,7 +89,8 @@ impl Authorization {
             return Ok((self.own_consent(ctx).await?.into_iter().collect(), None));
         }
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
-        let page = ConsentPage { principal_id, after: query.after, limit };
+        let search = query.search.as_deref();
+        let page = ConsentPage { search, principal_id, after: query.after, limit };
         let found = self.base.store.list_consents(caller.org_id, page).await?;
         let next = (found.len() == query.limit).then(|| found.last().map(|last| last.id)).flatten();
         Ok((found.into_iter().map(ConsentView::from).collect(), next))

@@ -58,8 +58,10 @@ impl From<BrowserSession> for SessionView {
 }
 
 /// Filter of a list of sessions.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
+    /// Only those of people of whose names or addresses a word begins so.
+    pub search: Option<String>,
     /// Only this person's; another's for an admin.
     pub principal: Option<PrincipalId>,
     /// Only those after this one.
@@ -74,7 +76,7 @@ impl Logins {
     pub async fn list(
         &self,
         ctx: &Ctx,
-        query: SessionQuery,
+        query: &SessionQuery,
     ) -> Result<(Vec<SessionView>, bool), Refusal> {
         let caller = ctx.caller();
         let admin = caller.scopes.contains(Scope::Admin);
@@ -84,7 +86,9 @@ impl Logins {
             return Err(Refusal::InsufficientScope { required: Scope::Admin });
         }
         let limit = u32::try_from(query.limit).unwrap_or(u32::MAX).saturating_add(1);
-        let page = SessionPage { principal_id, after: query.after, limit, now: self.base.now() };
+        let search = query.search.as_deref();
+        let now = self.base.now();
+        let page = SessionPage { search, principal_id, after: query.after, limit, now };
         let mut found = self.base.store.list_sessions(caller.org_id, page).await?;
         let more = found.len() > query.limit;
         found.truncate(query.limit);

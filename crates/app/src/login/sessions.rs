@@ -103,6 +103,7 @@ impl Logins {
     /// The sessions of a person that have not ended, by their beginning; 500 at most.
     pub async fn of_person(&self, person: &Person) -> Result<Vec<BrowserSession>, Refusal> {
         let page = SessionPage {
+            search: None,
             principal_id: Some(person.session.principal_id),
             after: None,
             limit: PAGE,

@@ -12,16 +12,18 @@ use portcullis_core::{
     },
 };
 use portcullis_store::{
-    ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimWritten, StoreError,
+    GroupGuard, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimMember, ScimWritten, StoreError,
 };
 use serde_json::{Value, json};
 
 use super::{
-    ATTEMPTS, ListedResources, Provisioning, ScimList, ScimResource, compared, contended, failed,
-    full, last_admin,
+    ListedResources, Provisioning, ScimList, ScimResource, compared, contended, failed, full,
+    last_admin,
     view::{group_resource, group_version},
 };
-use crate::{administration::Precondition, audit::events::row_of, ctx::Ctx, directory};
+use crate::{
+    administration::Precondition, audit::events::row_of, contention::Contended, ctx::Ctx, directory,
+};
 
 /// Members that an event names at most; it counts all of them.
 const MAX_RECORDED: usize = 1_000;
@@ -107,6 +109,7 @@ impl Provisioning {
         let change = ScimGroupChange {
             org: org_id,
             before: None,
+            guard: GroupGuard::Revision,
             after: Some(&group),
             added: &members,
             added_of: self.confined_to(ctx),
@@ -160,7 +163,11 @@ impl Provisioning {
         edit: &GroupEdit<'_>,
     ) -> Result<String, ScimRejection> {
         let org = ctx.caller().org_id;
-        for _ in 0..ATTEMPTS {
+        let group = Contended::Group(group_id(id)?);
+        let mut attempts = self.base.contention.attempts(org, group).await?;
+        let guard = guard(precondition, edit);
+        loop {
+            attempts.begin().await?;
             let before = self.found_group(ctx, id).await?;
             self.check_own(ctx, "group", before.pushed_by)?;
             if !precondition.admits(&group_version(&before)) {
@@ -184,19 +191,20 @@ impl Provisioning {
             let change = ScimGroupChange {
                 org,
                 before: Some(&before),
+                guard,
                 after: (!deletes).then_some(&after),
                 added: &added,
                 added_of: self.confined_to(ctx),
                 removed: &removed,
             };
             match self.write_group(ctx, &change).await {
+                // Where another node was first, the version is an earlier one, which no precondition admits.
                 Ok(ScimWritten::Done) => return Ok(group_version(&after)),
                 Ok(ScimWritten::Stale) => {}
                 Ok(written) => return Err(rejection(written)),
                 Err(error) => return Err(failed(error, "group")),
             }
         }
-        Err(contended())
     }
 
     /// Makes the change with its event. Nodes follow within seconds, this one at once.
@@ -205,7 +213,7 @@ impl Provisioning {
         ctx: &Ctx,
         change: &ScimGroupChange<'_>,
     ) -> Result<ScimWritten, StoreError> {
-        let ScimGroupChange { org, before, after, added, removed, added_of: _ } = *change;
+        let ScimGroupChange { org, before, after, added, removed, .. } = *change;
         let action = match (before, after) {
             (None, _) => "created",
             (Some(_), Some(_)) => "changed",
@@ -266,12 +274,32 @@ impl Provisioning {
         Ok(Some(self.base.store.scim_members(org, &ids).await.map_err(Refusal::from)?))
     }
 
-    /// The group of this id in the caller's org. What is malformed can name none.
+    /// The group of this id in the caller's org.
     async fn found_group(&self, ctx: &Ctx, id: &str) -> Result<ScimGroup, ScimRejection> {
-        let unknown = || ScimRejection::from(Refusal::not_found("group", id));
-        let parsed: GroupId = id.parse().map_err(|_| unknown())?;
-        let found = self.base.store.find_scim_group(ctx.caller().org_id, parsed).await;
-        found.map_err(Refusal::from)?.ok_or_else(unknown)
+        let found = self.base.store.find_scim_group(ctx.caller().org_id, group_id(id)?).await;
+        found.map_err(Refusal::from)?.ok_or_else(|| unknown_group(id))
+    }
+}
+
+/// The id of a group. What is malformed can name none.
+fn group_id(id: &str) -> Result<GroupId, ScimRejection> {
+    id.parse().map_err(|_| unknown_group(id))
+}
+
+fn unknown_group(id: &str) -> ScimRejection {
+    Refusal::not_found("group", id).into()
+}
+
+/// What has to be as it was read: of a change that only names members, whether these are members.
+fn guard(precondition: &Precondition, edit: &GroupEdit<'_>) -> GroupGuard {
+    match (precondition, edit) {
+        (Precondition::None, GroupEdit::Patch(patch)) if patch.only_names_members() => {
+            GroupGuard::Members
+        }
+        (
+            Precondition::None | Precondition::OneOf(_),
+            GroupEdit::Replace(_) | GroupEdit::Patch(_) | GroupEdit::Delete,
+        ) => GroupGuard::Revision,
     }
 }
 

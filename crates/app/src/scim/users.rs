@@ -21,11 +21,11 @@ use portcullis_store::{
 use serde_json::{Value, json};
 
 use super::{
-    ATTEMPTS, ListedResources, Provisioning, ScimList, ScimResource, compared, contended, failed,
-    full, last_admin, reject_taken,
+    ListedResources, Provisioning, ScimList, ScimResource, compared, contended, failed, full,
+    last_admin, reject_taken,
     view::{user_resource, user_version},
 };
-use crate::{administration::Precondition, audit::events::row_of, ctx::Ctx};
+use crate::{administration::Precondition, audit::events::row_of, contention::Contended, ctx::Ctx};
 
 /// Change that a request asks for.
 enum UserEdit<'a> {
@@ -154,7 +154,10 @@ impl Provisioning {
         precondition: &Precondition,
         edit: &UserEdit<'_>,
     ) -> Result<ScimUser, ScimRejection> {
-        for _ in 0..ATTEMPTS {
+        let user = Contended::Principal(user_id(id)?);
+        let mut attempts = self.base.contention.attempts(ctx.caller().org_id, user).await?;
+        loop {
+            attempts.begin().await?;
             let before = self.found_user(ctx, id).await?;
             self.check_own(ctx, "user", before.pushed_by)?;
             if !precondition.admits(&user_version(&before)) {
@@ -181,7 +184,6 @@ impl Provisioning {
                 Err(error) => return Err(failed(error, "user")),
             }
         }
-        Err(contended())
     }
 
     /// Makes the change with its event. Nodes follow within seconds, this one at once.
@@ -269,13 +271,20 @@ impl Provisioning {
         Ok(KnownPerson { principal: found, deleted: None })
     }
 
-    /// The person of this id in the caller's org. What is malformed can name none.
+    /// The person of this id in the caller's org.
     async fn found_user(&self, ctx: &Ctx, id: &str) -> Result<ScimUser, ScimRejection> {
-        let unknown = || ScimRejection::from(Refusal::not_found("user", id));
-        let parsed: PrincipalId = id.parse().map_err(|_| unknown())?;
-        let found = self.base.store.find_scim_user(ctx.caller().org_id, parsed).await;
-        found.map_err(Refusal::from)?.ok_or_else(unknown)
+        let found = self.base.store.find_scim_user(ctx.caller().org_id, user_id(id)?).await;
+        found.map_err(Refusal::from)?.ok_or_else(|| unknown_user(id))
     }
+}
+
+/// The id of a person. What is malformed can name none.
+fn user_id(id: &str) -> Result<PrincipalId, ScimRejection> {
+    id.parse().map_err(|_| unknown_user(id))
+}
+
+fn unknown_user(id: &str) -> ScimRejection {
+    Refusal::not_found("user", id).into()
 }
 
 /// The filter of a list; `None` if nothing can match it.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::{
-    AttributePath, MAX_MEMBERS_NAMED, PatchKind, PatchOperation, PatchRequest, ScimError, ScimType,
+    AttributePath, MAX_MEMBERS, PatchKind, PatchOperation, PatchRequest, ScimError, ScimType,
     object::{invalid, member, text},
     user::{AttributePlace, check_ignored},
 };
@@ -64,13 +64,17 @@ impl MemberEdits {
     }
 
     fn add(&mut self, members: BTreeSet<PrincipalId>) {
-        self.remove.retain(|id| !members.contains(id));
-        self.add.extend(members);
+        for id in members {
+            self.remove.remove(&id);
+            self.add.insert(id);
+        }
     }
 
     fn remove(&mut self, members: BTreeSet<PrincipalId>) {
-        self.add.retain(|id| !members.contains(id));
-        self.remove.extend(members);
+        for id in members {
+            self.add.remove(&id);
+            self.remove.insert(id);
+        }
     }
 }
 
@@ -94,6 +98,13 @@ impl NewGroup {
 }
 
 impl GroupPatch {
+    /// Returns true if it adds and removes members by their ids, and does nothing else.
+    #[must_use]
+    pub fn only_names_members(&self) -> bool {
+        let keeps_id = self.external_id == AttributeEdit::Keep;
+        self.display_name.is_none() && keeps_id && !self.members.clear
+    }
+
     /// The changes that the operations come to, in their order.
     ///
     /// # Errors
@@ -140,7 +151,7 @@ impl GroupPatch {
                 self.external_id = id.map_or(AttributeEdit::Clear, AttributeEdit::Set);
             }
             "members" => self.set_members(kind, path, value, count)?,
-            other => check_ignored(other, path.extension, place)?,
+            _ => check_ignored(path, place)?,
         }
         Ok(())
     }
@@ -219,10 +230,10 @@ fn values<'a>(value: &'a Value, count: &mut usize) -> Result<Vec<&'a str>, ScimE
 }
 
 fn within(count: usize) -> Result<(), ScimError> {
-    if count <= MAX_MEMBERS_NAMED {
+    if count <= MAX_MEMBERS {
         return Ok(());
     }
-    let detail = format!("A request names {MAX_MEMBERS_NAMED} members at most; send several.");
+    let detail = format!("A request names {MAX_MEMBERS} members at most; send several.");
     Err(ScimError::new(ScimType::TooMany, detail))
 }
 

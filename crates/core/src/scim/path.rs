@@ -18,8 +18,6 @@ pub struct AttributePath {
     pub filter: Option<Comparison>,
     /// The part of each value.
     pub part: Option<String>,
-    /// True for attributes of schemas that are not known here.
-    pub extension: bool,
 }
 
 impl AttributePath {
@@ -34,7 +32,7 @@ impl AttributePath {
         let text = text.trim();
         if is_extension(text) {
             let attribute = text.to_ascii_lowercase();
-            return Ok(Self { attribute, filter: None, part: None, extension: true });
+            return Ok(Self { attribute, filter: None, part: None });
         }
         let (name, rest) = text.split_once('[').map_or((text, None), |(name, it)| (name, Some(it)));
         let name = attribute_name(name).ok_or_else(|| invalid("it names no attribute"))?;
@@ -43,7 +41,7 @@ impl AttributePath {
             .map_or((name.as_str(), None), |(name, part)| (name, Some(part.to_owned())));
         let attribute = attribute.to_owned();
         let Some(rest) = rest else {
-            return Ok(Self { attribute, filter: None, part, extension: false });
+            return Ok(Self { attribute, filter: None, part });
         };
         if part.is_some() {
             return Err(invalid("a filter follows the attribute, not a part of it"));
@@ -56,7 +54,7 @@ impl AttributePath {
             None if rest.is_empty() => None,
             None => return Err(invalid("after `]` there is a dot or nothing")),
         };
-        Ok(Self { attribute, filter: Some(filter), part, extension: false })
+        Ok(Self { attribute, filter: Some(filter), part })
     }
 }
 

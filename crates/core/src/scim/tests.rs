@@ -133,20 +133,59 @@ fn entra_patches_with_words_in_other_cases_and_dotted_names() {
 }
 
 #[test]
-fn addresses_are_added_replaced_and_removed() {
-    let emails = |operations: Value| {
-        let emails = patched(&operations).unwrap().attributes.emails;
-        emails.into_iter().map(|email| email.value).collect::<Vec<_>>()
+fn addresses_are_added_replaced_and_removed_and_one_is_primary() {
+    // A star follows the primary one.
+    let emails = |operations: &Value| {
+        let emails = patched(operations).unwrap().attributes.emails;
+        let shown =
+            |email: Email| format!("{}{}", email.value, if email.primary { "*" } else { "" });
+        emails.into_iter().map(shown).collect::<Vec<_>>().join(" ")
     };
     let other = json!([{"value": "b@acme.example"}]);
+    let first = json!([{"value": "b@acme.example", "primary": true}]);
+    let add = |value: &Value| json!({"op": "add", "path": "emails", "value": value});
 
-    let added = json!([{"op": "add", "path": "emails", "value": other}]);
-    assert_eq!(emails(added), ["ana@acme.example", "b@acme.example"]);
-    let replaced = json!([{"op": "replace", "path": "emails", "value": other}]);
-    assert_eq!(emails(replaced), ["b@acme.example"]);
-    let removed = json!([{"op": "remove", "path": "emails[type eq \"work\"]"}]);
-    assert!(emails(removed).is_empty());
-    assert!(emails(json!([{"op": "remove", "path": "emails"}])).is_empty());
+    for (operations, wanted) in [
+        (json!([add(&other)]), "ana@acme.example* b@acme.example"),
+        (json!([add(&other), add(&other)]), "ana@acme.example* b@acme.example"),
+        (json!([add(&first)]), "ana@acme.example b@acme.example*"),
+        (json!([add(&first), add(&first)]), "ana@acme.example b@acme.example*"),
+        (json!([{"op": "Add", "value": {"emails": first}}]), "ana@acme.example b@acme.example*"),
+        (
+            json!([
+                add(&other),
+                {"op": "Replace", "path": "emails[value eq \"b@acme.example\"].primary", "value": "True"},
+            ]),
+            "ana@acme.example b@acme.example*",
+        ),
+        (json!([{"op": "replace", "path": "emails", "value": other}]), "b@acme.example"),
+        (
+            json!([{"op": "replace", "path": "emails", "value": [
+                {"value": "c@acme.example", "primary": true}, {"value": "d@acme.example", "primary": true},
+            ]}]),
+            "c@acme.example* d@acme.example",
+        ),
+        (json!([{"op": "remove", "path": "emails[type eq \"work\"]"}]), ""),
+        (json!([{"op": "remove", "path": "emails"}]), ""),
+        (
+            json!([add(&other), {"op": "Remove", "path": "emails", "value": other}]),
+            "ana@acme.example*",
+        ),
+        (json!([{"op": "remove", "path": "emails", "value": other}]), "ana@acme.example*"),
+    ] {
+        assert_eq!(emails(&operations), wanted, "{operations}");
+    }
+}
+
+#[test]
+fn attributes_that_are_not_kept_are_ignored_by_any_path() {
+    for path in ["org_id", "role", "roles[primary eq \"True\"].value", "custom.part", "nickName"] {
+        for kind in ["add", "replace", "remove"] {
+            let operation = json!([{"op": kind, "path": path, "value": "admin"}]);
+            assert_eq!(patched(&operation).unwrap().attributes, ana(), "{operation}");
+            assert_eq!(group_patch(&operation).unwrap(), GroupPatch::default(), "{operation}");
+        }
+    }
 }
 
 #[test]
@@ -162,8 +201,8 @@ fn hostile_operations_change_nothing() {
             json!({"op": "replace", "path": "emails[value eq \"none\"].value", "value": "x"}),
             "noTarget",
         ),
-        (json!({"op": "replace", "path": "org_id", "value": "x"}), "invalidPath"),
-        (json!({"op": "replace", "path": "role", "value": "admin"}), "invalidPath"),
+        (json!({"op": "replace", "path": "displayName.x", "value": "x"}), "invalidPath"),
+        (json!({"op": "replace", "path": "na me", "value": "x"}), "invalidPath"),
         (json!({"op": "replace", "path": "userName[a eq \"b\"]", "value": "x"}), "invalidPath"),
         (
             json!({"op": "replace", "path": "a[b[c eq \"d\"] eq \"e\"]", "value": "x"}),
@@ -203,6 +242,8 @@ fn members_are_changed_as_both_providers_send_it() {
         ),
         (json!([{"op": "Remove", "path": "members", "value": [{"value": ANA}]}]), ids(&[])),
         (json!([{"op": "remove", "path": format!("members[value eq \"{ANA}\"]")}]), ids(&[])),
+        (json!([{"op": "Add", "path": "members", "value": [{"value": ANA}]}]), ids(&[ANA])),
+        (json!([{"op": "Remove", "path": "members", "value": ANA}]), ids(&[])),
         (json!([{"op": "remove", "path": "members[value eq \"nobody\"]"}]), ids(&[ANA])),
         (json!([{"op": "remove", "path": "members", "value": []}]), ids(&[ANA])),
         (json!([{"op": "remove", "path": "members"}]), ids(&[])),
@@ -222,6 +263,16 @@ fn members_are_changed_as_both_providers_send_it() {
         let patch = group_patch(&operations).unwrap();
         assert_eq!(patch.members.applied(&before), wanted, "{operations}");
     }
+    for (operations, only) in [
+        (json!([{"op": "add", "path": "members", "value": [{"value": BEN}]}]), true),
+        (json!([{"op": "remove", "path": "members", "value": [{"value": BEN}]}]), true),
+        (json!([{"op": "replace", "path": "members", "value": [{"value": BEN}]}]), false),
+        (json!([{"op": "remove", "path": "members"}]), false),
+        (json!([{"op": "add", "value": {"members": [{"value": BEN}], "displayName": "x"}}]), false),
+        (json!([{"op": "remove", "path": "externalId"}]), false),
+    ] {
+        assert_eq!(group_patch(&operations).unwrap().only_names_members(), only, "{operations}");
+    }
     let renamed = json!([{"op": "replace", "value": {"id": "grp_1", "displayName": "Finance"}}]);
     assert_eq!(group_patch(&renamed).unwrap().display_name.as_deref(), Some("Finance"));
     let removed = json!([{"op": "Remove", "path": "externalId"}]);
@@ -234,8 +285,8 @@ fn members_that_are_too_many_or_no_users_are_refused() {
         |value: Value| group_patch(&json!([{"op": "add", "path": "members", "value": value}]));
     let service = ANA.replace("usr_", "sa_");
 
-    assert!(add(json!(vec![json!({"value": ANA}); 1_000])).is_ok());
-    assert_eq!(kind(add(json!(vec![json!({"value": ANA}); 1_001]))), "tooMany");
+    assert!(add(json!(vec![json!({"value": ANA}); 10_000])).is_ok());
+    assert_eq!(kind(add(json!(vec![json!({"value": ANA}); 10_001]))), "tooMany");
     for wrong in
         [json!([{"value": service}]), json!([{"value": "grp_1"}]), json!([{"x": 1}]), json!([7])]
     {

@@ -12,24 +12,8 @@ use super::{
 const MAX_EMAILS: usize = 10;
 /// Attributes that the server sets.
 const READ_ONLY: [&str; 4] = ["id", "schemas", "meta", "groups"];
-/// Further attributes of RFC 7643 §4.1. None is kept, and none means anything here.
-const IGNORED: [&str; 15] = [
-    "addresses",
-    "entitlements",
-    "ims",
-    "locale",
-    "nickname",
-    "password",
-    "phonenumbers",
-    "photos",
-    "preferredlanguage",
-    "profileurl",
-    "roles",
-    "timezone",
-    "title",
-    "usertype",
-    "x509certificates",
-];
+/// Attributes that are kept as one value.
+const PLAIN: [&str; 5] = ["username", "active", "externalid", "displayname", "name"];
 
 /// Parts of a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +128,8 @@ impl UserRequest {
         value: &Value,
         place: AttributePlace,
     ) -> Result<(), ScimError> {
-        let value = if kind == PatchKind::Remove { &Value::Null } else { value };
+        let given = value;
+        let value = if kind == PatchKind::Remove { &Value::Null } else { given };
         let is_plain = path.filter.is_none() && path.part.is_none();
         match path.attribute.as_str() {
             "username" if is_plain => {
@@ -160,8 +145,8 @@ impl UserRequest {
             "name" if path.filter.is_none() => {
                 self.attributes.name.set(path.part.as_deref(), value)?;
             }
-            "emails" => set_emails(&mut self.attributes.emails, kind, path, value)?,
-            other => check_ignored(other, path.extension, place)?,
+            "emails" => set_emails(&mut self.attributes.emails, kind, path, given)?,
+            _ => check_ignored(path, place)?,
         }
         Ok(())
     }
@@ -170,28 +155,28 @@ impl UserRequest {
 /// Place that an attribute is named in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttributePlace {
-    /// The path of an operation: what it names has to be known.
+    /// The path of an operation.
     Path,
-    /// An object: what is not known is ignored (RFC 7643 §3).
+    /// An object.
     Member,
 }
 
-/// Rejects a path to an attribute that cannot be changed or that there is not.
-pub(super) fn check_ignored(
-    name: &str,
-    extension: bool,
-    place: AttributePlace,
-) -> Result<(), ScimError> {
-    if place == AttributePlace::Member || extension || IGNORED.contains(&name) {
+/// Rejects a path to what cannot be changed, or into an attribute that has no parts. An attribute that is not known is
+/// ignored (RFC 7643 §3), wherever it is named.
+pub(super) fn check_ignored(path: &AttributePath, place: AttributePlace) -> Result<(), ScimError> {
+    let name = path.attribute.as_str();
+    if place == AttributePlace::Member {
         return Ok(());
     }
-    let name: String = name.chars().take(64).collect();
-    if READ_ONLY.contains(&name.as_str()) {
+    if READ_ONLY.contains(&name) {
         let detail = format!("`{name}` is set by the server.");
         return Err(ScimError::new(ScimType::Mutability, detail));
     }
-    let detail = format!("There is no `{name}` that this path could mean.");
-    Err(ScimError::new(ScimType::InvalidPath, detail))
+    if PLAIN.contains(&name) && (path.filter.is_some() || path.part.is_some()) {
+        let detail = format!("`{name}` has no parts that this path could mean.");
+        return Err(ScimError::new(ScimType::InvalidPath, detail));
+    }
+    Ok(())
 }
 
 fn required(name: &str, kind: PatchKind) -> ScimError {
@@ -289,7 +274,11 @@ fn set_emails(
 ) -> Result<(), ScimError> {
     let mut changed = emails.clone();
     match (&path.filter, kind) {
-        (None, PatchKind::Remove) => changed.clear(),
+        (None, PatchKind::Remove) if value.is_null() => changed.clear(),
+        (None, PatchKind::Remove) => {
+            let gone = read_emails(value)?;
+            changed.retain(|email| gone.iter().all(|it| it.value != email.value));
+        }
         (None, PatchKind::Replace) => changed = read_emails(value)?,
         (None, PatchKind::Add) => {
             let added = read_emails(value)?;
@@ -298,7 +287,7 @@ fn set_emails(
         }
         (Some(filter), PatchKind::Remove) => match path.part.as_deref() {
             None | Some("value") => changed.retain(|email| !email.matches(filter)),
-            Some(part) => set_matching(&mut changed, filter, part, value)?,
+            Some(part) => set_matching(&mut changed, filter, part, &Value::Null)?,
         },
         (Some(filter), PatchKind::Add | PatchKind::Replace) => {
             let part = path.part.as_deref().unwrap_or("value");
@@ -309,11 +298,22 @@ fn set_emails(
         }
     }
     changed.retain(|email| !email.value.is_empty());
+    keep_one_primary(emails, &mut changed);
     if changed.len() > MAX_EMAILS {
         return Err(invalid(format!("A user has {MAX_EMAILS} e-mail addresses at most.")));
     }
     *emails = changed;
     Ok(())
+}
+
+/// Leaves one primary address (RFC 7643 §2.4): the one that became it, if one did.
+fn keep_one_primary(before: &[Email], changed: &mut [Email]) {
+    let was = |email: &Email| before.iter().any(|it| it.primary && it.value == email.value);
+    let newer = changed.iter().position(|email| email.primary && !was(email));
+    let kept = newer.or_else(|| changed.iter().position(|email| email.primary));
+    for (at, email) in changed.iter_mut().enumerate() {
+        email.primary = Some(at) == kept;
+    }
 }
 
 /// The address that a path means which matches none: Microsoft Entra ID adds them so.

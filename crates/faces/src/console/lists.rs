@@ -27,8 +27,12 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "table.html")]
-struct TablePage {
+struct TablePage<'a> {
     frame: Frame,
+    path: &'static str,
+    filters: &'a Filters,
+    /// What a search finds the rows by.
+    found_by: &'static str,
     /// Contents of the list, in a sentence.
     about: &'static str,
     /// Sentence in place of an empty list: what to do.
@@ -66,6 +70,7 @@ enum Extra {
 /// A list of the console.
 struct ListPage {
     path: &'static str,
+    found_by: &'static str,
     title: &'static str,
     about: &'static str,
     empty: &'static str,
@@ -76,6 +81,7 @@ struct ListPage {
 
 const TOKENS: ListPage = ListPage {
     path: "/console/tokens",
+    found_by: "label or principal",
     title: "Tokens",
     about: "Access and refresh tokens of the org. Their secrets are not kept.",
     empty: "There is no token yet. Make one for a service account below.",
@@ -100,6 +106,7 @@ const TOKENS: ListPage = ListPage {
 
 const SESSIONS: ListPage = ListPage {
     path: "/console/sessions",
+    found_by: "name or address",
     title: "Sessions",
     about: "Browsers that are signed in.",
     empty: "No browser is signed in.",
@@ -123,6 +130,7 @@ const SESSIONS: ListPage = ListPage {
 
 const CLIENTS: ListPage = ListPage {
     path: "/console/clients",
+    found_by: "client or person",
     title: "Clients",
     about: "MCP clients that people let act for them.",
     empty: "No client was let in yet. Add the gateway to one by the settings below.",
@@ -192,6 +200,9 @@ impl Guest {
         let row = |item: Json| TableRow::of(&item, page.columns, (page.action)(&item));
         let table = TablePage {
             frame: self.frame(page.title, page.path),
+            path: page.path,
+            filters,
+            found_by: page.found_by,
             about: page.about,
             empty: page.empty,
             below: self.below(page).await,

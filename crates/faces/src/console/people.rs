@@ -23,6 +23,7 @@ const DAY: i64 = 86_400;
 #[template(path = "people.html")]
 struct PeoplePage {
     frame: Frame,
+    filters: Filters,
     people: Vec<Json>,
     more: Option<String>,
 }
@@ -40,7 +41,7 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(Some(Scope::Admin), &filters, v1::principals::list).await?;
     let frame = guest.frame("People", PATH);
     let more = more(PATH, &filters, reply.next.as_deref());
-    Ok(render(StatusCode::OK, &PeoplePage { frame, people: reply.items(), more }))
+    Ok(render(StatusCode::OK, &PeoplePage { frame, filters, people: reply.items(), more }))
 }
 
 /// Makes a user or a service account, from the list.

@@ -13,6 +13,7 @@ use axum::{
 use portcullis_core::refusal::{Refusal, Unavailable};
 use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
+use tower::ServiceExt as _;
 
 use super::{
     Row, operations,
@@ -24,18 +25,29 @@ use crate::{
     mcp::{self, MessageRoute, cors},
     outcome::Outcome,
     prefix::Prefix,
+    scim,
 };
 
 /// Everything Portcullis answers.
 pub fn router(gateway: Arc<Gateway>) -> Router {
     let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
-        let scim = request.uri().path().starts_with("/scim/");
-        let spec = if scim { RouteSpec::UNKNOWN_SCIM } else { RouteSpec::UNKNOWN };
+        let is_scim = request.uri().path().starts_with("/scim/");
+        let spec = if is_scim { RouteSpec::UNKNOWN_SCIM } else { RouteSpec::UNKNOWN };
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
         exchange::frame::framed(&gateway, spec, request, answer).await
     };
     let prefix = gateway.app.providers.public_url().and_then(Prefix::of);
-    let router = routed(table(), &mcp::routes(), &gateway).fallback(unknown).with_state(gateway);
+    let routes = routed(table(), &mcp::routes(), &gateway);
+    let strict: Router = routes.clone().fallback(unknown).with_state(Arc::clone(&gateway));
+    // A path that is none of these is changed before anything looks at it, and asked for once again.
+    let again = async move |mut request: Request| {
+        if let Some(uri) = scim::without_empty_segments(request.uri()) {
+            *request.uri_mut() = uri;
+        }
+        let Ok(response) = strict.oneshot(request).await;
+        response
+    };
+    let router = routes.fallback(again).with_state(gateway);
     match prefix {
         Some(prefix) => prefix.around(router),
         None => router,

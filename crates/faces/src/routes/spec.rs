@@ -6,6 +6,9 @@ use portcullis_core::{limits::Resource, principal::Scope};
 pub(crate) const INVOKE_LIMIT: usize = 1 << 20;
 /// The largest body elsewhere in bytes.
 pub(crate) const SMALL_LIMIT: usize = 64 << 10;
+/// The largest group of an identity provider in bytes: with all the members that it may have, each with a long name and
+/// its address.
+pub(crate) const GROUP_LIMIT: usize = 4 << 20;
 /// The largest form of a page in bytes.
 pub(crate) const FORM_LIMIT: usize = 8 << 10;
 

@@ -17,6 +17,7 @@ use crate::{
 #[utoipa::path(
     get, path = "/v1/consents", tag = "oauth", operation_id = "list_consents",
     params(
+        ("q" = Option<String>, Query, description = "only those of which a word begins so, in any case: of name or addresses of the client, or of names and addresses of the person", max_length = 64, pattern = "[^, ]"),
         ("principal" = Option<String>, Query, description = "those of one principal"),
         ("limit" = Option<usize>, Query, description = "1 to 200, 50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
@@ -27,11 +28,12 @@ use crate::{
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let listing = Listing::read(&gateway, &ctx, "consents", &["principal"], raw.as_deref())?;
+    let listing = Listing::read(&gateway, &ctx, "consents", &["q", "principal"], raw.as_deref())?;
     let principal = listing.query.parsed("principal", "an id of the form `usr_…`")?;
     let after = listing.after.as_deref().and_then(|after| after.parse().ok());
-    let query = ConsentQuery { principal, after, limit: listing.limit };
-    let (items, next) = gateway.app.authorization.consents(&ctx, query).await?;
+    let search = listing.search()?;
+    let query = ConsentQuery { search, principal, after, limit: listing.limit };
+    let (items, next) = gateway.app.authorization.consents(&ctx, &query).await?;
     Ok(listing.answer(&Items { items }, next.as_ref()))
 }
 

@@ -26,13 +26,14 @@ use crate::{
 
 /// Bytes of a text member at most, so that a name of any letters fits.
 const LONGEST: usize = 1024;
-const FILTERS: [&str; 2] = ["role", "disabled"];
+const FILTERS: [&str; 3] = ["q", "role", "disabled"];
 const ROLES: [&str; 4] = ["member", "auditor", "admin", "service"];
 
 /// Lists the users and service accounts of the org, by id.
 #[utoipa::path(
     get, path = "/v1/principals", tag = "admin", operation_id = "list_principals",
     params(
+        ("q" = Option<String>, Query, description = "only those of whose name, user name or addresses a word begins so, in any case", max_length = 64, pattern = "[^, ]"),
         ("role" = Option<String>, Query, description = "only those with this role", pattern = "^(member|auditor|admin|service)$"),
         ("disabled" = Option<bool>, Query, description = "only those that are disabled, or that are not"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
@@ -45,6 +46,7 @@ const ROLES: [&str; 4] = ["member", "auditor", "admin", "service"];
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "principals", &FILTERS, raw.as_deref())?;
     let wanted = PrincipalQuery {
+        search: list.search()?,
         role: list.query.choice("role", &ROLES)?.map(str::to_owned),
         disabled: list.query.parsed("disabled", "`true` or `false`")?,
         after: list.after.as_deref().and_then(|text| text.parse().ok()),

@@ -24,7 +24,7 @@ use crate::{
 const LONGEST: usize = 1024;
 /// Networks that a token may be bound to.
 const MAX_NETWORKS: usize = 50;
-const FILTERS: [&str; 3] = ["principal", "kind", "state"];
+const FILTERS: [&str; 4] = ["q", "principal", "kind", "state"];
 const MEMBERS: [&str; 7] =
     ["principal_id", "scopes", "expires_in", "label", "allowed_from", "exchange_only", "dpop_jkt"];
 
@@ -32,6 +32,7 @@ const MEMBERS: [&str; 7] =
 #[utoipa::path(
     get, path = "/v1/tokens", tag = "admin", operation_id = "list_tokens",
     params(
+        ("q" = Option<String>, Query, description = "only those of which a word begins so, in any case: of the label, or of names and addresses of the principal", max_length = 64, pattern = "[^, ]"),
         ("principal" = Option<String>, Query, description = "only those of this principal", pattern = "^(usr|sa)_[0-9A-HJKMNP-TV-Z]{26}$"),
         ("kind" = Option<String>, Query, description = "only those of this kind", pattern = "^(user|service|refresh)$"),
         ("state" = Option<String>, Query, description = "only those in this state at this moment", pattern = "^(live|expired|revoked|spent|principal_disabled)$"),
@@ -47,6 +48,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     let kind = list.query.choice("kind", &["user", "service", "refresh"])?;
     let state = list.query.choice("state", &ListedState::ALL.map(ListedState::as_str))?;
     let wanted = TokenListQuery {
+        search: list.search()?,
         principal: list.query.parsed("principal", "an id such as sa_01M754BKTKX1YB8Q05NMW9TP4G")?,
         kind: kind.and_then(TokenKind::from_word),
         state: state.and_then(ListedState::from_word),

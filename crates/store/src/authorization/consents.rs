@@ -13,6 +13,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
     revocation::revoke_roots,
+    search::{FORGET, beginning, index_words, records},
 };
 
 /// Consent of a person to a client at one face.
@@ -35,8 +36,10 @@ pub struct Consent {
 
 /// Page of the consents of an org, by id.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ConsentPage {
+pub struct ConsentPage<'a> {
     pub principal_id: Option<PrincipalId>,
+    /// Only those of which a word begins so: name or address of the client, name of the person.
+    pub search: Option<&'a str>,
     pub after: Option<ConsentId>,
     pub limit: u32,
 }
@@ -81,10 +84,14 @@ impl Store {
     #[boxed]
     pub async fn keep_consent(&self, consent: &Consent) -> Result<ConsentId, StoreError> {
         let client = serde_json::json!(consent.client).to_string();
+        let texts = [&consent.client.name, &consent.client.id, &consent.returns_to];
         let id: String = change!(self, consent.org_id, |tx| {
-            one!(tx, scalar KEEP => consent.org_id, consent.id, consent.principal_id,
-                &consent.client.id, consent.face.path(), &client, consent.scopes,
-                &consent.returns_to, consent.remembered, consent.created_at, consent.renewed_at)
+            let id: String = one!(tx, scalar KEEP => consent.org_id, consent.id,
+                consent.principal_id, &consent.client.id, consent.face.path(), &client,
+                consent.scopes, &consent.returns_to, consent.remembered, consent.created_at,
+                consent.renewed_at);
+            index_words!(tx, consent.org_id, "consent", &id, texts.map(String::as_str));
+            id
         });
         parse(&id, "consents.id")
     }
@@ -130,12 +137,15 @@ impl Store {
     pub async fn list_consents(
         &self,
         org: OrgId,
-        page: ConsentPage,
+        page: ConsentPage<'_>,
     ) -> Result<Vec<Consent>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<Found<ConsentRow>> =
-            read!(self, org, |conn| all!(conn, LIST => org, after, principal, page.limit));
+        let list = if page.search.is_some() { SEARCH } else { LIST };
+        let beginning = beginning(page.search);
+        let rows: Vec<Found<ConsentRow>> = read!(self, org, |conn| {
+            all!(conn, list => org, after, principal, page.limit, beginning)
+        });
         Ok(self.readable(rows))
     }
 
@@ -151,6 +161,7 @@ impl Store {
         let roots: Vec<String> = change!(self, org, |tx| {
             tx.lock_tokens(&org.to_string()).await?;
             run!(tx, "DELETE FROM consents WHERE org_id = $1 AND id = $2" => org, id);
+            run!(tx, FORGET => org, "consent", id);
             all!(tx, scalar REVOKE => org, id, now)
         });
         let below = self.revoke_descendants(org, &roots, now).await?;
@@ -171,8 +182,16 @@ const FIND_OF_CLIENT: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
 
 const LIST: &str = "
-SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3)
+SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3) AND $5 = ''
 ORDER BY id LIMIT $4";
+
+const SEARCH: &str = concat!(
+    "SELECT c.* FROM ",
+    records!("consents", "consent", "$5"),
+    " CROSS JOIN consents c
+WHERE c.org_id = $1 AND c.id = found.id AND c.id > $2 AND ($3 = '' OR c.principal_id = $3)
+ORDER BY c.id LIMIT $4"
+);
 
 /// Of each grant one token, which ends the others.
 const REVOKE: &str = revoke_roots!(

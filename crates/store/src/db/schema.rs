@@ -64,6 +64,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(45, "0045_row_macs"),
     migration!(47, "0047_scim_accounts"),
     migration!(48, "0048_consents_by_client"),
+    migration!(50, "0050_search_words"),
 ];
 
 /// Holds off other nodes that start at the same moment; any number that has no other use.

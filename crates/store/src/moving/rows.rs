@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 43] = [
+pub(super) const TABLES: [&str; 44] = [
     "orgs",
     "org_usage",
     "principals",
@@ -26,6 +26,7 @@ pub(super) const TABLES: [&str; 43] = [
     "identities",
     "logins",
     "consents",
+    "search_words",
     "authorization_codes",
     "client_grants",
     "used_assertions",

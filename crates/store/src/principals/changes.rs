@@ -7,8 +7,9 @@ use super::{Principal, insert};
 use crate::{
     Store,
     authorization::END_CODES,
-    db::{Dialect, NewEvent, change},
+    db::{Dialect, NewEvent, change, find},
     error::StoreError,
+    search::beginning,
 };
 
 /// Treatment of an org's last admin who is not disabled.
@@ -75,6 +76,9 @@ macro_rules! change_within {
             serde_json::json!(after.groups).to_string(), after.disabled_at, &before.name,
             before.role.name(), $crate::principals::listed(before.role).to_string(),
             serde_json::json!(before.groups).to_string(), before.disabled_at);
+        if before.name != after.name {
+            $crate::search::index_words!($tx, before.org_id, "name", before.id, [after.name.as_str()]);
+        }
         if let (None, Some(ended)) = (before.disabled_at, after.disabled_at) {
             for end in $crate::principals::changes::END_LOGINS {
                 $crate::db::run!($tx, end => &org, before.id, ended);
@@ -95,8 +99,24 @@ macro_rules! change_within {
 
 pub(crate) use change_within;
 
+/// Finds out within a transaction of either database whether another principal of the org has the name, written with
+/// other capitals.
+macro_rules! is_taken {
+    ($tx:ident, $principal:expr) => {{
+        let principal: &Principal = $principal;
+        $tx.lock_tokens(&principal.org_id.to_string()).await?;
+        let other: Option<i32> = find!($tx, scalar NAMED => principal.org_id,
+            beginning(Some(&principal.name)), principal.id, principal.name.to_ascii_lowercase());
+        other.is_some()
+    }};
+}
+
+fn taken() -> StoreError {
+    StoreError::Conflict("principals".to_owned())
+}
+
 impl Store {
-    /// Adds a principal; the event is committed with it. Fails if its id or name exists.
+    /// Adds a principal; the event is committed with it. Fails if its id exists, or its name with any capitals.
     #[boxed]
     pub async fn record_new_principal(
         &self,
@@ -104,6 +124,9 @@ impl Store {
         event: &NewEvent,
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
+            if is_taken!(tx, principal) {
+                return Err(taken());
+            }
             insert!(tx, principal);
             tx.record_event(&self.row_key, event).await?;
         });
@@ -111,7 +134,7 @@ impl Store {
     }
 
     /// Changes a principal; the event is committed with it, and nothing is written unless the
-    /// answer is [`Changed::Done`]. Fails if the new name exists.
+    /// answer is [`Changed::Done`]. Fails if another one has the new name, with any capitals.
     #[boxed]
     pub async fn change_principal(
         &self,
@@ -119,6 +142,9 @@ impl Store {
         event: &NewEvent,
     ) -> Result<Changed, StoreError> {
         change!(self, change.before.org_id, |tx| {
+            if change.before.name != change.after.name && is_taken!(tx, change.after) {
+                return Err(taken());
+            }
             match change_within!(tx, change) {
                 Changed::Done => {}
                 refused @ (Changed::Stale | Changed::LastAdmin) => return Ok(refused),
@@ -133,6 +159,11 @@ pub(crate) const CHANGE: &str = "
 UPDATE principals SET name = $3, role = $4, scopes = $5, groups = $6, disabled_at = $7
 WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND groups = $11
     AND disabled_at IS NOT DISTINCT FROM $12";
+
+/// Another principal of which a word is the whole name.
+const NAMED: &str = "
+SELECT 1 FROM search_words w JOIN principals p ON p.org_id = w.org_id AND p.id = w.id
+WHERE w.org_id = $1 AND w.source = 'name' AND w.word = $2 AND w.id <> $3 AND lower(p.name) = $4 LIMIT 1";
 
 /// Ends of the logins of a person: sessions of browsers, and codes that are not used yet.
 pub(crate) const END_LOGINS: [&str; 2] = [

@@ -8,6 +8,7 @@ use crate::{
     Store,
     db::{Found, all, read},
     error::StoreError,
+    search::{beginning, people},
 };
 
 /// Page of the principals of an org, by id.
@@ -17,6 +18,8 @@ pub struct PrincipalPage {
     pub role: Option<String>,
     /// Only those that are disabled, or that are not.
     pub disabled: Option<bool>,
+    /// Only those of whose names or addresses a word begins so.
+    pub search: Option<String>,
     pub after: Option<PrincipalId>,
     pub limit: u32,
 }
@@ -30,9 +33,11 @@ impl Store {
         page: &PrincipalPage,
     ) -> Result<Vec<Principal>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
+        let list = if page.search.is_some() { SEARCH } else { PAGE };
+        let beginning = beginning(page.search.as_deref());
         let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
-            all!(conn, PAGE => org, &after, page.role.as_deref().unwrap_or_default(),
-                page.disabled.map_or(-1, i64::from), page.limit)
+            all!(conn, list => org, &after, page.role.as_deref().unwrap_or_default(),
+                page.disabled.map_or(-1, i64::from), page.limit, beginning)
         });
         Ok(self.readable(rows))
     }
@@ -40,5 +45,14 @@ impl Store {
 
 const PAGE: &str = "
 SELECT * FROM principals WHERE org_id = $1 AND id > $2 AND ($3 = '' OR role = $3)
-    AND ($4 < 0 OR ($4 = 0) = (disabled_at IS NULL))
+    AND ($4 < 0 OR ($4 = 0) = (disabled_at IS NULL)) AND $6 = ''
 ORDER BY id LIMIT $5";
+
+const SEARCH: &str = concat!(
+    "SELECT p.* FROM ",
+    people!("$6"),
+    " CROSS JOIN principals p
+WHERE p.org_id = $1 AND p.id = people.id AND p.id > $2 AND ($3 = '' OR p.role = $3)
+    AND ($4 < 0 OR ($4 = 0) = (p.disabled_at IS NULL))
+ORDER BY p.id LIMIT $5"
+);

@@ -52,12 +52,21 @@ pub struct ScimMember {
     pub name: String,
 }
 
+/// What of a group has to be as it was read, for a change to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupGuard {
+    Revision,
+    /// Whether those who are added and removed are members. The attributes stay as they are.
+    Members,
+}
+
 /// A group before and after a change.
 #[derive(Debug, Clone, Copy)]
 pub struct ScimGroupChange<'a> {
     pub org: OrgId,
     /// As it was read; `None` if the change makes it.
     pub before: Option<&'a ScimGroup>,
+    pub guard: GroupGuard,
     /// `None` if the change deletes it.
     pub after: Option<&'a ScimGroup>,
     pub added: &'a BTreeSet<PrincipalId>,
@@ -116,6 +125,7 @@ impl Readable for MemberRow {
 /// Statements that differ between the databases.
 struct Statements {
     members: &'static str,
+    present: &'static str,
     add: &'static str,
     remove: &'static str,
     crowded: &'static str,
@@ -146,6 +156,10 @@ macro_rules! statements {
                  WHERE m.org_id = $1 AND m.group_id IN ",
                 text_list!($dialect, "$2"),
                 " ORDER BY m.group_id, m.principal_id"
+            ),
+            present: concat!(
+                "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
+                text_list!($dialect, "$3")
             ),
             add: concat!(
                 "INSERT INTO scim_members (org_id, group_id, principal_id) \
@@ -259,7 +273,8 @@ impl Store {
         change: &ScimGroupChange<'_>,
         event: &NewEvent,
     ) -> Result<ScimWritten, StoreError> {
-        let ScimGroupChange { org: org_id, before, after, added, added_of, removed } = *change;
+        let ScimGroupChange { org: org_id, before, guard, after, added, added_of, removed } =
+            *change;
         let Some(group) = after.or(before) else { return Ok(ScimWritten::Stale) };
         let sql = self.group_statements();
         let org = org_id.to_string();
@@ -270,13 +285,19 @@ impl Store {
         let touched = json!(added.union(removed).collect::<Vec<_>>()).to_string();
         change!(self, org_id, |tx| {
             tx.lock_tokens(&org).await?;
-            let written = written!(tx, before, group);
-            if written == 0 {
+            let written = match guard {
+                GroupGuard::Revision => written!(tx, before, group),
+                GroupGuard::Members => {
+                    run!(tx, TOUCH => &org, &id, group.changed_at, group.pushed_by)
+                }
+            };
+            let remove = json!(removed).to_string();
+            let left = run!(tx, sql.remove => &org, &id, &remove);
+            let add = json!(added).to_string();
+            let present: i64 = one!(tx, scalar sql.present => &org, &id, &add);
+            if written == 0 || present > 0 || usize::try_from(left) != Ok(removed.len()) {
                 return Ok(ScimWritten::Stale);
             }
-            let remove = json!(removed).to_string();
-            run!(tx, sql.remove => &org, &id, &remove);
-            let add = json!(added).to_string();
             let add = run!(tx, sql.add => &org, &id, &add, added_of);
             if usize::try_from(add) != Ok(added.len()) {
                 return Ok(ScimWritten::UnknownMember);
@@ -315,6 +336,11 @@ const UPDATE: &str = "
 UPDATE scim_groups SET revision = $4, display_name = $5, display_key = $6, external_id = $7,
     created_at = $8, changed_at = $9, pushed_by = $10
 WHERE org_id = $1 AND id = $2 AND revision = $3";
+
+/// Raises the revision of a group whose members change, unless another account took the group meanwhile.
+const TOUCH: &str = "
+UPDATE scim_groups SET revision = revision + 1, changed_at = $3, pushed_by = $4
+WHERE org_id = $1 AND id = $2 AND (pushed_by IS NULL OR pushed_by = $4)";
 
 const COUNT: &str = "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2";
 

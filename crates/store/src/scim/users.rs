@@ -16,6 +16,7 @@ use crate::{
     error::StoreError,
     principals::{PrincipalRow, change_within, changes::END_LOGINS, insert},
     revocation::revoke_roots,
+    search::index_words,
 };
 
 /// A person whom an identity provider keeps, and the principal that the person is.
@@ -233,6 +234,7 @@ impl Store {
             if written == 0 {
                 return Ok(ScimWritten::Stale);
             }
+            index_words!(tx, &org, "scim", &id, texts(after));
             let left: &[&str] = if after.deleted_at.is_some() { &LEAVE } else { &[] };
             for leave in left {
                 run!(tx, *leave => &org, &id);
@@ -252,6 +254,17 @@ impl Store {
         }
         Ok(ScimWritten::Done)
     }
+}
+
+/// Names and addresses by which a person is found; none of one that is deleted.
+fn texts(user: &ScimUser) -> Vec<&str> {
+    let UserAttributes { user_name, display_name, name, emails, external_id: _ } = &user.attributes;
+    if user.deleted_at.is_some() {
+        return Vec::new();
+    }
+    let names = [display_name, &name.formatted, &name.given_name, &name.family_name];
+    let names = names.into_iter().flatten().chain([user_name]);
+    names.chain(emails.iter().map(|email| &email.value)).map(String::as_str).collect()
 }
 
 const SELECT: &str = "SELECT p.*, u.pushed_by, u.attributes, u.scim_created_at, u.changed_at, u.deactivated_at, \

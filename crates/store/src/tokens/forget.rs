@@ -20,6 +20,10 @@ macro_rules! forget_sql {
             concat!("DELETE FROM refreshes WHERE token_id IN ", text_list!($dialect, "$1")),
             concat!("DELETE FROM tokens WHERE id IN ", text_list!($dialect, "$1")),
             concat!(
+                "DELETE FROM search_words WHERE source = 'token' AND id IN ",
+                text_list!($dialect, "$1")
+            ),
+            concat!(
                 "DELETE FROM logins WHERE (org_id, grant_id) IN ",
                 $grants,
                 " AND NOT EXISTS (SELECT 1 FROM tokens t
@@ -37,9 +41,9 @@ macro_rules! forget_sql {
     };
 }
 
-const FORGET_SQLITE: [&str; 4] =
+const FORGET_SQLITE: [&str; 5] =
     forget_sql!(sqlite, "(SELECT value ->> 0, value ->> 1 FROM json_each($1))");
-const FORGET_POSTGRES: [&str; 4] =
+const FORGET_POSTGRES: [&str; 5] =
     forget_sql!(postgres, "(SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements($1::jsonb))");
 
 impl Store {
@@ -49,7 +53,7 @@ impl Store {
     /// between two portions leaves the rest to the next round.
     #[boxed]
     pub async fn forget_tokens(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let [refreshes, tokens, logins, client_grants] = match &self.db {
+        let [refreshes, tokens, words, logins, client_grants] = match &self.db {
             Db::Sqlite { .. } => FORGET_SQLITE,
             Db::Postgres(_) => FORGET_POSTGRES,
         };
@@ -66,6 +70,7 @@ impl Store {
             forgotten += change!(self, installation, |tx| {
                 run!(tx, refreshes => &ids);
                 let gone = run!(tx, tokens => &ids);
+                run!(tx, words => &ids);
                 run!(tx, logins => &grants);
                 run!(tx, client_grants => &grants);
                 gone

@@ -97,6 +97,9 @@ macro_rules! insert {
             record.allowed_cidrs.as_ref().map(ToString::to_string), record.exchange_only,
             record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()),
             record.dpop_jkt);
+        if let Some(label) = record.label.as_deref() {
+            $crate::search::index_words!($tx, record.org_id, "token", record.id, [label]);
+        }
     }};
 }
 

@@ -12,6 +12,7 @@ use crate::{
     Store,
     db::{Found, Readable, all, find, parse_some, read, row},
     error::StoreError,
+    search::{beginning, records},
 };
 
 portcullis_core::words! { listed
@@ -37,7 +38,9 @@ pub struct ListedToken {
 
 /// Page of the tokens of an org that match every part given, by id.
 #[derive(Debug, Clone, Copy)]
-pub struct TokenQuery {
+pub struct TokenQuery<'a> {
+    /// Only those of which a word begins so: label, names and addresses of the principal.
+    pub search: Option<&'a str>,
     pub principal_id: Option<PrincipalId>,
     pub kind: Option<TokenKind>,
     pub state: Option<ListedState>,
@@ -78,7 +81,7 @@ const WALKED: u32 = 5_000;
 
 /// The SQL for a page of the tokens `t` among which to look.
 macro_rules! page {
-    ($among:literal) => {
+    ([$($from:tt)+] $among:literal) => {
         concat!(
             "
 SELECT * FROM (
@@ -89,7 +92,9 @@ SELECT * FROM (
         WHEN t.expires_at <= $6 THEN 'expired'
         WHEN p.disabled_at IS NOT NULL THEN 'principal_disabled'
         ELSE 'live' END AS state
-    FROM tokens t JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
+    FROM ",
+            $($from)+,
+            " JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
     WHERE ",
             $among,
             " AND t.org_id = $1 AND t.id > $2 AND t.id <= $8 AND ($4 = '' OR t.kind = $4)
@@ -101,14 +106,29 @@ ORDER BY id LIMIT $7"
 
 /// The SQL for the last of the tokens `t` among which a page looks, if there are as many as it looks at.
 macro_rules! last {
-    ($among:literal) => {
+    ([$($from:tt)+] $among:literal) => {
         concat!(
-            "SELECT id FROM tokens t WHERE ",
+            "SELECT t.id FROM ",
+            $($from)+,
+            " WHERE ",
             $among,
-            " AND t.org_id = $1 AND t.id > $2 ORDER BY id LIMIT 1 OFFSET $4"
+            " AND t.org_id = $1 AND t.id > $2 ORDER BY t.id LIMIT 1 OFFSET $4"
         )
     };
 }
+
+const ALL: &str = page!(["tokens t"] "$3 = '' AND $9 = ''");
+const LAST_OF_ALL: &str = last!(["tokens t"] "$3 = '' AND $5 = ''");
+const OF_PRINCIPAL: &str = page!(["tokens t"] "t.principal_id = $3 AND $9 = ''");
+const LAST_OF_PRINCIPAL: &str = last!(["tokens t"] "t.principal_id = $3 AND $5 = ''");
+const SEARCH: &str = page!(
+    [concat!(records!("tokens", "token", "$9"), " CROSS JOIN tokens t")]
+    "t.id = found.id AND ($3 = '' OR t.principal_id = $3)"
+);
+const LAST_OF_SEARCH: &str = last!(
+    [concat!(records!("tokens", "token", "$5"), " CROSS JOIN tokens t")]
+    "t.id = found.id AND ($3 = '' OR t.principal_id = $3)"
+);
 
 /// Beyond all ids, which have letters and digits.
 const BEYOND: &str = "~";
@@ -119,26 +139,28 @@ impl Store {
     pub async fn page_tokens(
         &self,
         org: OrgId,
-        query: &TokenQuery,
+        query: &TokenQuery<'_>,
     ) -> Result<TokensPage, StoreError> {
         let after = query.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let (page, last) = match query.principal_id {
-            None => (page!("$3 = ''"), last!("$3 = ''")),
-            Some(_) => (page!("t.principal_id = $3"), last!("t.principal_id = $3")),
+        let beginning = beginning(query.search);
+        let (page, last) = match (query.search, query.principal_id) {
+            (None, None) => (ALL, LAST_OF_ALL),
+            (None, Some(_)) => (OF_PRINCIPAL, LAST_OF_PRINCIPAL),
+            (Some(_), _) => (SEARCH, LAST_OF_SEARCH),
         };
         let is_filtered = query.kind.is_some() || query.state.is_some();
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let (rows, last): (Vec<Found<ListedRow>>, Option<String>) = read!(self, org, |conn| {
             let last: Option<String> = if is_filtered {
-                find!(conn, scalar last => org, &after, &principal, WALKED - 1)
+                find!(conn, scalar last => org, &after, &principal, WALKED - 1, &beginning)
             } else {
                 None
             };
             let rows = all!(conn, page => org, &after, &principal,
                 query.kind.map_or("", TokenKind::as_str),
                 query.state.map_or("", ListedState::as_str), query.now, i64::from(query.limit) + 1,
-                last.as_deref().unwrap_or(BEYOND));
+                last.as_deref().unwrap_or(BEYOND), &beginning);
             (rows, last)
         });
         let is_full = rows.len() > limit;

@@ -185,6 +185,7 @@ impl Counted {
         store.find_event(*org, narrowed, id("evt", 1)).await.unwrap().unwrap();
         did("an event");
         let query = TokenQuery {
+            search: None,
             principal_id: None,
             kind: None,
             state: None,

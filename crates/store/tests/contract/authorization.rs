@@ -135,7 +135,7 @@ on_both! {
 
         let found = db.store.find_consent_to(org, user, &client(), &Face::All).await.unwrap();
         assert_eq!(found, Some(Consent { id: first, remembered: false, ..again }));
-        let page = ConsentPage { principal_id: Some(user), after: None, limit: 10 };
+        let page = ConsentPage { principal_id: Some(user), limit: 10, ..ConsentPage::default() };
         assert_eq!(db.store.list_consents(org, page).await.unwrap().len(), 1);
         let other = given::org(&db.store, 2).await;
         assert_eq!(db.store.find_consent(other, first).await.unwrap(), None);

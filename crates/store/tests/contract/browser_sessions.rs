@@ -37,8 +37,8 @@ fn session(org_id: OrgId, principal_id: PrincipalId, n: u32) -> BrowserSession {
     }
 }
 
-fn page(now: Timestamp) -> SessionPage {
-    SessionPage { principal_id: None, after: None, limit: 10, now }
+fn page(now: Timestamp) -> SessionPage<'static> {
+    SessionPage { search: None, principal_id: None, after: None, limit: 10, now }
 }
 
 on_both! {

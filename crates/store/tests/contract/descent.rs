@@ -262,8 +262,8 @@ on_both! {
         insert(&db.store, 20_000, &revoked).await;
         for principal_id in [None, Some(user)] {
             let query = TokenQuery {
-                principal_id, kind: None, state: Some(ListedState::Revoked), now: NOW, after: None,
-                limit: 10,
+                search: None, principal_id, kind: None, state: Some(ListedState::Revoked), now: NOW,
+                after: None, limit: 10,
             };
 
             let first = db.store.page_tokens(org, &query).await.unwrap();

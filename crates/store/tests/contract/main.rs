@@ -44,6 +44,7 @@ mod refreshes;
 mod retention;
 mod row_security;
 mod scim;
+mod search;
 mod tenancy;
 mod tokens;
 mod tools;

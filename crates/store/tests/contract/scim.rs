@@ -9,8 +9,8 @@ use portcullis_core::{
     trust::JoinKey,
 };
 use portcullis_store::{
-    Identity, Principal, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimUser, ScimUserChange,
-    ScimUserFilter, ScimWritten, Store, StoreError,
+    GroupGuard, Identity, Principal, ScimGroup, ScimGroupChange, ScimGroupFilter, ScimUser,
+    ScimUserChange, ScimUserFilter, ScimWritten, Store, StoreError,
 };
 
 use crate::{
@@ -97,6 +97,7 @@ async fn grouped(
     let change = ScimGroupChange {
         org: group.org_id,
         before: None,
+        guard: GroupGuard::Revision,
         after: Some(group),
         added: members,
         added_of: None,
@@ -284,6 +285,7 @@ on_both! {
         let change = ScimGroupChange {
             org,
             before: Some(&finance),
+            guard: GroupGuard::Revision,
             after: Some(&renamed),
             added: &BTreeSet::new(),
             added_of: None,
@@ -297,13 +299,48 @@ on_both! {
         assert!(groups_of(&db.store, &ben).await.is_empty());
 
         let delete = ScimGroupChange {
-            org, before: Some(&renamed), after: None, added: &BTreeSet::new(), added_of: None,
-            removed: &ids(&[&ana]),
+            org, before: Some(&renamed), guard: GroupGuard::Revision, after: None,
+            added: &BTreeSet::new(), added_of: None, removed: &ids(&[&ana]),
         };
         let event = given::event(org, 16);
         assert_eq!(db.store.change_scim_group(&delete, &event).await, Ok(ScimWritten::Done));
         assert!(groups_of(&db.store, &ana).await.is_empty());
         assert_eq!(db.store.find_scim_group(org, finance.id).await.unwrap(), None);
+    }
+
+    async fn members_are_added_and_removed_whatever_else_changed_meanwhile(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
+        let one = |user: &ScimUser| BTreeSet::from([user.principal.id]);
+        let read = ScimGroup { pushed_by: None, ..group(org, 1, "finance") };
+        assert_eq!(grouped(&db.store, &read, &one(&ana), 11).await, Ok(ScimWritten::Done));
+        let renamed = ScimGroup { revision: 2, ..group(org, 1, "treasury") };
+        let none = BTreeSet::new();
+        let rename = ScimGroupChange {
+            org, before: Some(&read), guard: GroupGuard::Revision, after: Some(&renamed),
+            added: &none, added_of: None, removed: &none,
+        };
+        let event = given::event(org, 12);
+        assert_eq!(db.store.change_scim_group(&rename, &event).await, Ok(ScimWritten::Done));
+        // By what was read before the group had another name.
+        let swap = async |after: &ScimGroup, event| {
+            let change = ScimGroupChange {
+                org, before: Some(&read), guard: GroupGuard::Members, after: Some(after),
+                added: &one(&ben), added_of: None, removed: &one(&ana),
+            };
+            db.store.change_scim_group(&change, &given::event(org, event)).await
+        };
+        let after = ScimGroup { revision: 2, ..group(org, 1, "finance") };
+        let other = ScimGroup { pushed_by: Some(given::id("sa", 2)), ..after.clone() };
+
+        assert_eq!(swap(&other, 13).await, Ok(ScimWritten::Stale), "the group is another account's");
+        assert_eq!(swap(&after, 14).await, Ok(ScimWritten::Done));
+        assert_eq!(swap(&after, 15).await, Ok(ScimWritten::Stale), "that was done already");
+
+        let found = db.store.find_scim_group(org, read.id).await.unwrap().unwrap();
+        assert_eq!((found.attributes.display_name.as_str(), found.revision), ("treasury", 3));
+        assert!(groups_of(&db.store, &ana).await.is_empty());
+        assert_eq!(groups_of(&db.store, &ben).await, set(&["treasury"]));
     }
 
     async fn members_are_only_people_of_the_account_that_may_add_them(db: Database) {
@@ -316,6 +353,7 @@ on_both! {
             let change = ScimGroupChange {
                 org,
                 before: None,
+                guard: GroupGuard::Revision,
                 after: Some(group),
                 added: &members,
                 added_of: Some(given::id::<PrincipalId>("sa", account)),

@@ -162,6 +162,7 @@ on_both! {
         }
         db.store.disable_principal(org, ben, NOW).await.unwrap();
         let all = TokenQuery {
+            search: None,
             principal_id: None,
             kind: None,
             state: None,
@@ -169,7 +170,7 @@ on_both! {
             after: None,
             limit: 10,
         };
-        let of = async |query: TokenQuery| {
+        let of = async |query: TokenQuery<'_>| {
             let found = db.store.page_tokens(org, &query).await.unwrap();
             found.tokens.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
         };

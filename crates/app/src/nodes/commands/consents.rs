@@ -19,7 +19,7 @@ impl Shell {
     /// A failure of the store.
     pub async fn consents(&self, org: OrgId) -> Result<Vec<ConsentView>, ShellError> {
         let mut all = Vec::new();
-        let mut page = ConsentPage { principal_id: None, after: None, limit: PAGE };
+        let mut page = ConsentPage { limit: PAGE, ..ConsentPage::default() };
         loop {
             let found = self.store.list_consents(org, page).await?;
             page.after = found.last().map(|last| last.id);

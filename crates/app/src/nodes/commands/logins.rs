@@ -45,7 +45,8 @@ impl Shell {
         let mut all = Vec::new();
         let mut after = None;
         loop {
-            let page = SessionPage { principal_id, after, limit: 500, now: self.clock.now() };
+            let now = self.clock.now();
+            let page = SessionPage { search: None, principal_id, after, limit: 500, now };
             let page = self.store.list_sessions(org, page).await?;
             // A short page is not the last: rows that cannot be read are left out of it.
             let Some(last) = page.last() else { return Ok(all) };

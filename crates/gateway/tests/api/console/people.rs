@@ -24,6 +24,9 @@ async fn admins_make_change_and_disable_principals_and_make_tokens_shown_once() 
     let list = admin.open("/console/people?role=service").await;
     assert!(list.text.contains("nightly") && !list.text.contains("nightly <b>"), "{}", list.text);
     assert!(list.text.contains("build, ops"), "{}", list.text);
+    let found = admin.open("/console/people?q=NIGHT").await;
+    assert!(found.text.contains("build, ops") && !found.text.contains(">Mia<"), "{}", found.text);
+    assert!(found.text.contains("name=\"q\" value=\"NIGHT\""), "{}", found.text);
     let path = link_of_action(&list, "/console/people/sa_");
     let id = path.rsplit('/').next().unwrap().to_owned();
 
@@ -38,6 +41,11 @@ async fn admins_make_change_and_disable_principals_and_make_tokens_shown_once() 
         "{}",
         tokens.text
     );
+    assert!(admin.open("/console/tokens?q=night").await.text.contains("tok_"));
+    for page in ["tokens", "sessions", "clients"] {
+        let none = admin.open(&format!("/console/{page}?q=nobody")).await.ok();
+        assert!(none.text.contains("Nothing on this page fits the search."), "{}", none.text);
+    }
     let wrong = [("form_token", &*token), ("principal_id", &*id), ("days", "soon")];
     assert_eq!(admin.submit("/console/tokens", &wrong).await.status, 400);
 

@@ -21,6 +21,10 @@ async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
     let consent = listed.at("/data/items/0").clone();
     let path = format!("/v1/consents/{}", consent["id"].as_str().unwrap());
     let others = site.gateway.get(&stranger, "/v1/consents").await.ok();
+    for (asked, wanted) in [("app", 1), ("app.ex", 1), ("AN", 1), ("pp", 0)] {
+        let found = site.gateway.get(&admin, &format!("/v1/consents?q={asked}")).await.ok();
+        assert_eq!(found.at("/data/items").as_array().unwrap().len(), wanted, "{asked}");
+    }
     let refused = site.gateway.delete(&stranger, &path).await;
     let own = site.gateway.delete(&site.ana_with(&tokens.access), &path).await;
     let withdrawn = site.gateway.delete(&admin, &path).await.ok();

@@ -1,5 +1,6 @@
 //! The requests of Microsoft Entra ID: capitalised operations, flags as texts, dotted paths and paths with filters.
 
+use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -50,6 +51,11 @@ async fn a_person_is_matched_made_changed_and_disabled() {
     assert_eq!(changed.at("/emails/0/value"), "souza@acme.example");
     assert_eq!(changed.at("/displayName"), "Ana Souza");
 
+    for (asked, wanted) in [("souza@acme", 1), ("TEST_user", 1), ("nobody", 0)] {
+        let found = site.gateway.get(&site.admin, &format!("/v1/principals?q={asked}")).await.ok();
+        assert_eq!(found.at("/data/items").as_array().unwrap().len(), wanted, "{asked}");
+    }
+
     let off = json!([{"op": "Replace", "path": "active", "value": "False"}]);
     assert_eq!(site.patch(&path, off).await.ok().at("/active"), false);
     let inactive = site.get("Users?filter=active%20eq%20false").await;
@@ -99,4 +105,65 @@ async fn groups_are_read_without_members_and_changed_by_lists() {
     let manual = json!([{"op": "Add", "path": "members", "value": [{"value": manual["id"]}]}]);
     assert_eq!(error(&site.patch(&path, manual).await), (400, "invalidValue"), "no user of SCIM");
     assert_eq!(site.scim(Method::DELETE, &path, Value::Null).await.status, 204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_of_one_resource_at_the_same_moment_are_all_made() {
+    let site = Site::start().await;
+    let group = site.group("finance", &[]).await;
+    let path = format!("Groups/{group}");
+    let mut people = Vec::new();
+    for n in 0..40 {
+        people.push(site.person(&format!("person{n}")).await);
+    }
+    let change = async |kind: &str| {
+        let one = |id: &String| {
+            let change = json!([{"op": kind, "path": "members", "value": [{"value": id}]}]);
+            site.patch(&path, change)
+        };
+        join_all(people.iter().map(one)).await
+    };
+
+    let added = change("Add").await;
+    let full = site.get(&path).await.ok();
+    let removed = change("Remove").await;
+    let empty = site.get(&path).await.ok();
+    let ana = format!("Users/{}", people[0]);
+    let renamed = (0..20).map(|n| {
+        let rename = json!([{"op": "Replace", "path": "displayName", "value": format!("Ana {n}")}]);
+        site.patch(&ana, rename)
+    });
+    let renamed = join_all(renamed).await;
+    let groups = (0..20).map(|n| {
+        let body = json!({ "groups": [format!("group{n}")] }).to_string();
+        let path = format!("/v1/principals/{}", people[0]);
+        let request = site.gateway.request_of(&site.admin, Method::PATCH, &path);
+        site.gateway.send(request.header("content-type", "application/json").body(body))
+    });
+    let groups = join_all(groups).await;
+
+    assert!(added.iter().chain(&removed).all(|answer| answer.status == 204));
+    assert_eq!(full.at("/members").as_array().unwrap().len(), 40);
+    assert_eq!(empty.at("/members"), &json!([]));
+    assert!(renamed.iter().chain(&groups).all(|answer| answer.status == 200));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn as_many_members_are_written_as_are_read() {
+    let site = Site::start().await;
+    let ana = site.person("ana").await;
+    let group = site.group("finance", &[&ana]).await;
+    let path = format!("Groups/{group}");
+    let mut body = site.get(&path).await.ok().at("").clone();
+    let member = body["members"][0].clone();
+    // The server reads each of them, also if they are one person.
+    body["members"] = Value::from(vec![member; 10_000]);
+    assert!(body.to_string().len() > 1 << 20);
+
+    let replaced = site.scim(Method::PUT, &path, body.clone()).await.ok();
+    let members = json!([{"op": "replace", "path": "members", "value": body["members"]}]);
+    let patched = site.patch(&path, members).await;
+
+    assert_eq!(replaced.at("/members/0/value"), &json!(ana));
+    assert_eq!(patched.status, 204);
 }

@@ -45,6 +45,8 @@ async fn people_list_and_end_their_own_sessions_and_admins_those_of_the_org() {
     let refused = site.gateway.get(&bo, &of_ana).await;
     assert_eq!(refused.refusal(), (403, "insufficient_scope"));
     assert_eq!(items(&site.gateway.get(&admin, &of_ana).await).len(), 2);
+    assert_eq!(items(&site.gateway.get(&admin, "/v1/sessions?q=an").await).len(), 2);
+    assert_eq!(items(&site.gateway.get(&ana, "/v1/sessions?q=adm").await).len(), 0);
     let ids = members(&own, "id");
     let path = |at: usize| format!("/v1/sessions/{}", ids[at]);
     for nobody in [&bo, &stranger] {

@@ -80,7 +80,11 @@ async fn the_list_is_paged_and_filtered() {
     assert_eq!(names("disabled=true").await, BTreeSet::from(["a".to_owned()]));
     assert_eq!(names("role=member&disabled=false").await.len(), 2);
     assert_eq!(names("role=admin").await.len(), 1);
-    for wrong in ["role=owner", "disabled=maybe", "name=a", "limit=0"] {
+    assert_eq!(names("q=ADM").await, BTreeSet::from(["admin".to_owned()]));
+    assert!(names("q=dmin").await.is_empty());
+    assert!(names("q=adm&role=member").await.is_empty());
+    let long = format!("q={}", "x".repeat(65));
+    for wrong in ["role=owner", "disabled=maybe", "name=a", "limit=0", "q=", &long] {
         let refused = gateway.get(&admin, &format!("/v1/principals?{wrong}")).await;
         assert_eq!(refused.refusal(), (400, "invalid_request"), "{wrong}");
     }
@@ -251,9 +255,12 @@ async fn only_what_admins_may_change_is_read_from_a_body() {
     let typed = typed.header("content-type", "application/json-patch+json").body("{}");
     assert_eq!(gateway.send(typed).await.refusal(), (415, "unsupported_media_type"));
     assert_eq!(gateway.get(&admin, &path).await.at("/data"), made.at("/data"));
-    let taken = gateway.post(&admin, "/v1/principals", "{\"name\": \"ana\"}").await;
-    assert_eq!(taken.refusal(), (409, "conflict"));
-    assert_eq!(taken.at("/error/details/reason"), "name_taken");
+    for name in ["ana", "ANA"] {
+        let body = json!({ "name": name }).to_string();
+        let taken = gateway.post(&admin, "/v1/principals", &body).await;
+        assert_eq!(taken.refusal(), (409, "conflict"), "{name}");
+        assert_eq!(taken.at("/error/details/reason"), "name_taken");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

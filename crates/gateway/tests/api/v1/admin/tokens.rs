@@ -73,6 +73,8 @@ async fn tokens_are_filtered_by_principal_kind_and_state() {
     };
 
     assert_eq!(found("limit=200").await.len(), 3);
+    assert_eq!(found("q=adm").await, [admin.token_id.as_str()]);
+    assert!(found("q=adm&state=revoked").await.is_empty());
     assert_eq!(found(&format!("principal={}", agent.id)).await, [agent.token_id.as_str()]);
     assert_eq!(found("kind=user").await, [admin.token_id.as_str()]);
     assert_eq!(found("state=revoked").await, [other.token_id.as_str()]);

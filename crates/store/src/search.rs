@@ -1,0 +1,130 @@
+//! Search of records by the beginnings of words: of names, addresses and labels.
+//!
+//! A record has a row for the rest of each of its texts from each word on, so that one range of an index has all that
+//! begin as asked. Whoever writes a text writes its rows in the same transaction ([`index_words!`]).
+
+use std::collections::BTreeSet;
+
+/// Characters of a row at most, and of what is asked.
+const LONGEST: usize = 64;
+/// Words of a text that are found at most.
+const MOST: usize = 8;
+
+/// Makes a record found by these texts of a source and by no others of it, within a transaction of either database.
+macro_rules! index_words {
+    ($tx:ident, $org:expr, $source:literal, $id:expr, $texts:expr) => {{
+        $crate::db::run!($tx, $crate::search::FORGET => $org, $source, $id);
+        for word in $crate::search::words($texts) {
+            $crate::db::run!($tx, $crate::search::ADD => $org, $source, $id, word);
+        }
+    }};
+}
+
+/// The SQL for the ids of principals of the org `$1` of which a word begins so, as `people`.
+macro_rules! people {
+    ($beginning:literal) => {
+        concat!(
+            "(SELECT DISTINCT w.id FROM search_words w
+    WHERE w.org_id = $1 AND w.source IN ('name', 'scim') AND w.word >= ",
+            $beginning,
+            " AND w.word < ",
+            $beginning,
+            " || '\u{10ffff}') AS people"
+        )
+    };
+}
+
+/// The SQL for the ids of records in a table of which a word begins so, or one of their principal's, as `found`.
+macro_rules! records {
+    ($table:literal, $source:literal, $beginning:literal) => {
+        concat!(
+            "(SELECT w.id FROM search_words w
+    WHERE w.org_id = $1 AND w.source = '",
+            $source,
+            "' AND w.word >= ",
+            $beginning,
+            " AND w.word < ",
+            $beginning,
+            " || '\u{10ffff}'
+    UNION SELECT x.id FROM ",
+            $crate::search::people!($beginning),
+            " CROSS JOIN ",
+            $table,
+            " x WHERE x.org_id = $1 AND x.principal_id = people.id) AS found"
+        )
+    };
+}
+
+pub(crate) use {index_words, people, records};
+
+/// The rest of each text from each of its first words on.
+pub(crate) fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for text in texts {
+        let text = normal(text);
+        words.extend(starts(&text).take(MOST).map(cut));
+    }
+    words
+}
+
+/// The beginning that a search asks for; empty if there is none.
+pub(crate) fn beginning(asked: Option<&str>) -> String {
+    let asked = asked.unwrap_or_default();
+    let text = normal(asked);
+    // What has no letter stays as it is, which begins no word.
+    cut(starts(&text).next().unwrap_or(asked))
+}
+
+/// The text as it is compared: in lower case, with single spaces.
+fn normal(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+fn starts(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    text.char_indices().filter_map(move |(at, letter)| {
+        let begins = letter.is_alphanumeric() && !inside;
+        inside = letter.is_alphanumeric();
+        if begins { text.get(at..) } else { None }
+    })
+}
+
+pub(crate) const FORGET: &str =
+    "DELETE FROM search_words WHERE org_id = $1 AND source = $2 AND id = $3";
+
+pub(crate) const ADD: &str =
+    "INSERT INTO search_words (org_id, source, id, word) VALUES ($1, $2, $3, $4)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_found_from_each_word_on() {
+        let found = |text: &str| words([text]).into_iter().collect::<Vec<_>>();
+
+        assert_eq!(found("Émile  da SILVA"), ["da silva", "silva", "émile da silva"]);
+        assert_eq!(found("(ana@acme.example)"), ["acme.example)", "ana@acme.example)", "example)"]);
+        assert!(found(" -- ").is_empty());
+        let many: String = (0..100).map(|n| format!("w{n} ")).collect();
+        assert_eq!(found(&many).len(), MOST);
+        assert_eq!(found(&"x".repeat(200)), ["x".repeat(LONGEST)]);
+    }
+
+    #[test]
+    fn a_search_asks_for_the_beginning_of_a_word() {
+        for (asked, wanted) in [
+            (None, ""),
+            (Some("\t "), "\t "),
+            (Some(" Da  SIL"), "da sil"),
+            (Some("@acme.ex"), "acme.ex"),
+            (Some("%_"), "%_"),
+        ] {
+            assert_eq!(beginning(asked), wanted, "{asked:?}");
+        }
+    }
+}
