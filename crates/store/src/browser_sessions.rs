@@ -172,14 +172,17 @@ impl Store {
     }
 
     /// A page of the org's sessions that have not ended, by id.
-    #[boxed]
     pub async fn list_sessions(
         &self,
         org: OrgId,
         page: SessionPage<'_>,
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let list = if page.search.is_some() { SEARCH } else { LIST };
+        let list = match (page.search, page.principal_id) {
+            (Some(_), _) => SEARCH,
+            (None, Some(_)) => LIST_OF_PRINCIPAL,
+            (None, None) => LIST,
+        };
         let beginning = beginning(page.search);
         let rows: Vec<Found<SessionRow>> = read!(self, org, |conn| {
             all!(conn, list => org, after, page.principal_id, page.now, page.limit, beginning)
@@ -230,11 +233,18 @@ INSERT INTO browser_sessions (org_id, id, principal_id, hash, method, trust, iss
     auth_time, created_at, last_seen_at, ends_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 
-const LIST: &str = "
-SELECT * FROM browser_sessions
-WHERE org_id = $1 AND id > $2 AND ($3 IS NULL OR principal_id = $3) AND ended_at IS NULL
-    AND ends_at > $4 AND $6 = ''
-ORDER BY id LIMIT $5";
+macro_rules! list_sql {
+    ($of:literal) => {
+        concat!(
+            "SELECT * FROM browser_sessions WHERE org_id = $1 AND id > $2 AND ",
+            $of,
+            " AND ended_at IS NULL AND ends_at > $4 AND $6 = '' ORDER BY id LIMIT $5"
+        )
+    };
+}
+
+const LIST: &str = list_sql!("$3 IS NULL");
+const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3");
 
 const SEARCH: &str = concat!(
     "SELECT b.* FROM ",

@@ -73,6 +73,7 @@ impl Store {
         F: Fn(&Pruned) -> NewEvent + Send,
     {
         let first = self.pruned_size(org).await?;
+        let end = self.first_recorded(org, before).await?;
         let old = match &self.db {
             Db::Sqlite { .. } => old_sql!(sqlite),
             Db::Postgres(_) => old_sql!(postgres),
@@ -86,7 +87,7 @@ impl Store {
             let rows: Vec<OldRow> = sqlx::query_as(old)
                 .bind(&org)
                 .bind(first)
-                .bind(before.as_micros())
+                .bind(end)
                 .bind(BATCH)
                 .fetch_all(&mut *tx)
                 .await?;
@@ -176,7 +177,7 @@ macro_rules! old_sql {
             held!(),
             " AS held FROM ",
             events_of_seals!($dialect),
-            " WHERE s.org_id = $1 AND s.sequence >= $2 AND s.recorded_at < $3 \
+            " WHERE s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3 \
              AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
              ORDER BY s.sequence LIMIT $4"
         )

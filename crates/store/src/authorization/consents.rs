@@ -111,7 +111,7 @@ impl Store {
         row.map(ConsentRow::read).transpose()
     }
 
-    /// Returns true if somebody consented to the client with this id.
+    /// Returns true if a person consented to the client with this id.
     #[boxed]
     pub async fn is_consented(&self, client_id: &str) -> Result<bool, StoreError> {
         let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM consents WHERE client_id = $1 LIMIT 1) AS any_of_them";
@@ -133,7 +133,6 @@ impl Store {
     }
 
     /// A page of the org's consents, by id.
-    #[boxed]
     pub async fn list_consents(
         &self,
         org: OrgId,
@@ -141,7 +140,11 @@ impl Store {
     ) -> Result<Vec<Consent>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let list = if page.search.is_some() { SEARCH } else { LIST };
+        let list = match (page.search, page.principal_id) {
+            (Some(_), _) => SEARCH,
+            (None, Some(_)) => LIST_OF_PRINCIPAL,
+            (None, None) => LIST,
+        };
         let beginning = beginning(page.search);
         let rows: Vec<Found<ConsentRow>> = read!(self, org, |conn| {
             all!(conn, list => org, after, principal, page.limit, beginning)
@@ -181,9 +184,18 @@ RETURNING id";
 const FIND_OF_CLIENT: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
 
-const LIST: &str = "
-SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ($3 = '' OR principal_id = $3) AND $5 = ''
-ORDER BY id LIMIT $4";
+macro_rules! list_sql {
+    ($of:literal) => {
+        concat!(
+            "SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ",
+            $of,
+            " AND $5 = '' ORDER BY id LIMIT $4"
+        )
+    };
+}
+
+const LIST: &str = list_sql!("$3 = ''");
+const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3");
 
 const SEARCH: &str = concat!(
     "SELECT c.* FROM ",
@@ -193,9 +205,9 @@ WHERE c.org_id = $1 AND c.id = found.id AND c.id > $2 AND ($3 = '' OR c.principa
 ORDER BY c.id LIMIT $4"
 );
 
-/// Of each grant one token, which ends the others.
+/// Of each grant one token, which ends the others. `DISTINCT` has them found before tokens are looked up by them.
 const REVOKE: &str = revoke_roots!(
-    "id IN (SELECT (
+    "id IN (SELECT DISTINCT (
     SELECT t.id FROM tokens t WHERE t.org_id = $1 AND t.grant_id = g.grant_id
         AND t.revoked_at IS NULL AND t.expires_at > $3 LIMIT 1
 ) FROM client_grants g WHERE g.org_id = $1 AND g.consent_id = $2)"

@@ -43,8 +43,10 @@ macro_rules! forget_sql {
 
 const FORGET_SQLITE: [&str; 5] =
     forget_sql!(sqlite, "(SELECT value ->> 0, value ->> 1 FROM json_each($1))");
-const FORGET_POSTGRES: [&str; 5] =
-    forget_sql!(postgres, "(SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements($1::jsonb))");
+const FORGET_POSTGRES: [&str; 5] = forget_sql!(
+    postgres,
+    "(SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements($1::jsonb) OFFSET 0)"
+);
 
 impl Store {
     /// Deletes tokens that ended before `before`, with what belongs to their grants once these have no token

@@ -45,7 +45,7 @@ pub(crate) enum Blocked {
 }
 
 /// The name of a database with the schema, made once: a copy of it costs less than the migrations do.
-async fn template(server: &str) -> &'static str {
+pub(crate) async fn template(server: &str) -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     let make = async || {
         let name = format!("portcullis_test_{}_template", process::id());
@@ -64,7 +64,7 @@ async fn template(server: &str) -> &'static str {
 }
 
 /// Makes the database, in place of one that a run left behind.
-async fn make_database(admin: &mut PgConnection, name: &str, template: &str) {
+pub(crate) async fn make_database(admin: &mut PgConnection, name: &str, template: &str) {
     for statement in [
         format!("DROP DATABASE IF EXISTS {name}"),
         format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE}"),
@@ -73,7 +73,7 @@ async fn make_database(admin: &mut PgConnection, name: &str, template: &str) {
     }
 }
 
-fn url_of(server: &str, name: &str) -> String {
+pub(crate) fn url_of(server: &str, name: &str) -> String {
     let (place, _) = server.rsplit_once('/').unwrap();
     let (_, host) = place.rsplit_once('@').unwrap();
     format!("postgres://{ROLE}:{ROLE}@{host}/{name}")
@@ -109,6 +109,7 @@ impl Database {
         let url = url_of(&server, &name);
         let place = Place::Server { url: url.clone(), admin: format!("{place}/{name}") };
         let settings = given::settings(url.parse().unwrap());
+        statements::record();
         let store = Store::open(&settings).await.unwrap();
 
         let mut tests = JoinSet::new();
@@ -120,6 +121,7 @@ impl Database {
         if let Err(error) = outcome {
             panic::resume_unwind(error.into_panic());
         }
+        statements::check_on_postgres().await;
     }
 
     /// Returns true if it is the one that needs no server.
@@ -236,7 +238,7 @@ impl Blocked {
     }
 }
 
-fn server() -> Option<String> {
+pub(crate) fn server() -> Option<String> {
     if let Ok(server) = std::env::var("PORTCULLIS_TEST_POSTGRES") {
         return Some(server);
     }

@@ -7,6 +7,7 @@
 
 mod database;
 mod given;
+mod growth;
 mod statements;
 
 mod access_changes;

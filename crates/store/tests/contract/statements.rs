@@ -1,6 +1,6 @@
-//! Plans of all statements that the tests of the store run on SQLite, which plans by indexes alone: none reads the rows
-//! of an org one by one, least of all again and again. At the end of a test, the statements that no test before it ran are
-//! explained. What PostgreSQL reads depends on its statistics: see [`super::descent`].
+//! Statements that the tests of the store run. At the end of a test, those that no test before it ran are explained on
+//! SQLite, which plans by indexes alone: none reads the rows of an org one by one, least of all again and again. Their work
+//! is counted on both databases ([`growth`]).
 
 use std::{
     collections::BTreeSet,
@@ -14,6 +14,7 @@ use sqlx::{
     AssertSqlSafe, Connection, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqlitePool},
 };
+use crate::growth;
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
@@ -21,9 +22,11 @@ use tracing::{
 };
 
 /// Tables of which a statement may read all rows, once; each with what bounds their number.
-const SMALL: [(&str, &str); 19] = [
+pub(crate) const SMALL: [(&str, &str); 22] = [
+    ("access_changes", "those of the last minutes"),
     ("approvals", "10,000 for an org"),
     ("audit_checkpoints", "two for an org"),
+    ("audit_floor", "one"),
     ("audit_heads", "one for an org"),
     ("audit_holds", "laid by admins one by one"),
     ("audit_intents", "calls under way"),
@@ -32,6 +35,7 @@ const SMALL: [(&str, &str); 19] = [
     ("audit_unmarked", "one for an org"),
     ("connect_attempts", "ten minutes"),
     ("exports", "files of an org, for a day"),
+    ("nodes", "processes that serve"),
     ("orgs", "made by the operator"),
     ("org_usage", "one for an org and a day"),
     ("policy_overrides", "20 for an org"),
@@ -53,9 +57,37 @@ const EXCEPTIONS: [(&str, &str); 3] = [
     ("instr(said, $3) > 0", "asked for the groups of a policy set, and logins are deleted in time"),
 ];
 
-/// Statements that were run on SQLite and not explained yet, and those that were explained.
-static WAITING: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-static EXPLAINED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// Statements that were run and not checked yet, and those that were checked.
+#[derive(Debug)]
+struct Statements {
+    waiting: Mutex<BTreeSet<String>>,
+    checked: Mutex<BTreeSet<String>>,
+}
+
+static ON_SQLITE: Statements = Statements::new();
+static ON_POSTGRES: Statements = Statements::new();
+
+impl Statements {
+    const fn new() -> Self {
+        Self { waiting: Mutex::new(BTreeSet::new()), checked: Mutex::new(BTreeSet::new()) }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.checked.lock().unwrap_or_else(PoisonError::into_inner).contains(text) {
+            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        }
+    }
+
+    fn waiting(&self) -> BTreeSet<String> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns true if no other test checks it.
+    fn take(&self, text: &str) -> bool {
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(text)
+    }
+}
 
 /// Begins to note the statements of this process.
 pub(crate) fn record() {
@@ -78,28 +110,21 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
         // The driver runs SQLite on threads of its own.
-        if thread::current().name().is_some_and(|name| name.contains("sqlite")) {
-            event.record(&mut Statement);
-        }
+        let is_sqlite = thread::current().name().is_some_and(|name| name.contains("sqlite"));
+        event.record(&mut Statement(if is_sqlite { &ON_SQLITE } else { &ON_POSTGRES }));
     }
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
 }
 
-struct Statement;
+struct Statement(&'static Statements);
 
 impl Visit for Statement {
     fn record_str(&mut self, field: &Field, text: &str) {
         let text = text.trim();
-        let is_explained =
-            || EXPLAINED.lock().unwrap_or_else(PoisonError::into_inner).contains(text);
         // Those of the tests themselves have their values in them.
-        if field.name() == "db.statement"
-            && text.contains("$1")
-            && !text.starts_with("EXPLAIN")
-            && !is_explained()
-        {
-            WAITING.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+        if field.name() == "db.statement" && text.contains("$1") && !text.starts_with("EXPLAIN") {
+            self.0.note(text);
         }
     }
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
@@ -114,19 +139,28 @@ struct Reading {
     plan: String,
 }
 
-/// Explains the statements that no test before ran, on this database. Those that it does not take are left to the next one:
-/// its test may have changed the schema.
+/// Explains and counts the statements that no test before ran, on this database. Those that it does not take are left to the
+/// next one: its test may have changed the schema.
 pub(crate) async fn check(file: &path::Path) {
     let mut conn = SqliteConnection::connect(file.to_str().unwrap()).await.unwrap();
     let tables = tables(&mut conn).await;
-    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    for sql in waiting {
+    for sql in ON_SQLITE.waiting() {
         let Ok(readings) = readings(&mut conn, &sql, &tables).await else { continue };
-        WAITING.lock().unwrap_or_else(PoisonError::into_inner).remove(&sql);
-        EXPLAINED.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.clone());
-        assert_eq!(readings, [], "a statement needs an index, or an exception above: {sql}");
+        if ON_SQLITE.take(&sql) {
+            assert_eq!(readings, [], "a statement needs an index, or an exception above: {sql}");
+            growth::check_on_sqlite(&sql).await;
+        }
     }
     conn.close().await.unwrap();
+}
+
+/// Counts the statements that no test before ran.
+pub(crate) async fn check_on_postgres() {
+    for sql in ON_POSTGRES.waiting() {
+        if ON_POSTGRES.take(&sql) {
+            growth::check_on_postgres(&sql).await;
+        }
+    }
 }
 
 async fn tables(conn: &mut SqliteConnection) -> BTreeSet<String> {

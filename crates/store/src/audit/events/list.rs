@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Store,
-    db::{Db, events_of_seals, read, text_list},
+    db::{Db, events_of_seals, find, read, text_list},
     error::StoreError,
 };
 
@@ -151,15 +151,28 @@ impl Store {
     }
 
     /// The first sequence recorded at `moment` or later; the size of the log if there is none.
-    async fn first_recorded(&self, org: OrgId, moment: Timestamp) -> Result<i64, StoreError> {
-        let first: Option<i64> = read!(self, org, |conn| {
-            sqlx::query_scalar(FIRST_RECORDED)
-                .bind(org.to_string())
-                .bind(moment.as_micros())
-                .fetch_optional(&mut *conn)
-                .await?
+    ///
+    /// Times of recording never run backwards along the sequence, and sequences have no gaps: a binary search needs no
+    /// index of its own. Where a row was removed the next place counts, so that one row that is missing hides no others.
+    pub(in crate::audit) async fn first_recorded(
+        &self,
+        org: OrgId,
+        moment: Timestamp,
+    ) -> Result<i64, StoreError> {
+        let span = (self.pruned_size(org).await?, self.sealed_size(org).await?);
+        let first = read!(self, org, |conn| {
+            let (mut low, mut high) = span;
+            while low < high {
+                let middle = i64::midpoint(low, high);
+                let next: Option<(i64, i64)> = find!(conn, NEXT_SEAL => org, middle, high);
+                match next {
+                    Some((sequence, at)) if at < moment.as_micros() => low = sequence + 1,
+                    Some(_) | None => high = middle,
+                }
+            }
+            low
         });
-        Ok(first.unwrap_or(0))
+        Ok(first)
     }
 
     /// Moves the near end of `span` to the first event that indexes know to have one of these values;
@@ -295,24 +308,9 @@ ORDER BY s.sequence ",
 }
 use list_sql;
 
-/// Times of recording never run backwards along the sequence, and sequences have no gaps: a binary
-/// search needs no index of its own. Where a row was removed the next place counts, so that one row
-/// that is missing hides no others.
-const FIRST_RECORDED: &str = "
-WITH RECURSIVE search (low, high) AS (
-    SELECT CAST(COALESCE((SELECT p.size FROM audit_pruned p WHERE p.org_id = $1), 0) AS BIGINT),
-        size FROM audit_heads WHERE org_id = $1
-    UNION ALL
-    SELECT CASE WHEN s.recorded_at < $2 THEN s.sequence + 1 ELSE search.low END,
-        CASE WHEN s.recorded_at < $2 THEN search.high ELSE (search.low + search.high) / 2 END
-    FROM search
-    LEFT JOIN audit_seals s ON s.org_id = $1 AND s.sequence < search.high AND s.sequence = (
-        SELECT MIN(n.sequence) FROM audit_seals n
-        WHERE n.org_id = $1 AND n.sequence >= (search.low + search.high) / 2
-    )
-    WHERE search.low < search.high
-)
-SELECT low FROM search WHERE low >= high";
+const NEXT_SEAL: &str = "
+SELECT sequence, recorded_at FROM audit_seals
+WHERE org_id = $1 AND sequence >= $2 AND sequence < $3 ORDER BY sequence LIMIT 1";
 
 #[cfg(test)]
 mod tests {

@@ -51,6 +51,12 @@ pub(super) fn values_of(visibility: Visibility, filter: &EventFilter) -> Vec<(In
 /// of those from `$3` up to, not including, `$4`, also if a seal there is missing.
 macro_rules! next_sql {
     ($found:expr, $named:expr, ascending) => {
+        concat!(next_sql!(@ $found, $named), "ORDER BY e.position LIMIT 1")
+    };
+    ($found:expr, $named:expr, descending) => {
+        concat!(next_sql!(@ $found, $named), "ORDER BY e.position DESC LIMIT 1")
+    };
+    (@ $found:expr, $named:expr) => {
         concat!(
             "SELECT s.sequence FROM ",
             $found,
@@ -59,19 +65,9 @@ macro_rules! next_sql {
             " AND s.sequence >= $3 AND s.sequence < $4
     AND e.position >= (SELECT position FROM audit_seals
         WHERE org_id = $1 AND sequence >= $3 ORDER BY sequence LIMIT 1)
-ORDER BY e.position LIMIT 1"
-        )
-    };
-    ($found:expr, $named:expr, descending) => {
-        concat!(
-            "SELECT s.sequence FROM ",
-            $found,
-            " WHERE ",
-            $named,
-            " AND s.sequence >= $3 AND s.sequence < $4
     AND e.position <= (SELECT position FROM audit_seals
         WHERE org_id = $1 AND sequence < $4 ORDER BY sequence DESC LIMIT 1)
-ORDER BY e.position DESC LIMIT 1"
+"
         )
     };
 }
