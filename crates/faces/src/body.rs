@@ -114,8 +114,8 @@ impl RequestBody {
     ) -> Result<T, Refusal> {
         let bytes = self.read().await?;
         let size = bytes.len();
-        let made = move || make(members_of(&document_within(bounds, &bytes)?));
-        app.base.worked(org, size, made).await?
+        let work = move || make(members_of(&document_within(bounds, &bytes)?));
+        app.base.worked(org, size, work).await?
     }
 
     /// Reads a JSON object; an empty body is an object without members.

@@ -72,7 +72,7 @@ pub(crate) async fn show(
     };
     if let Some(step_up) = step_up.filter(|it| !logins.proves(&signed_in.person, *it)) {
         let issuer = logins.issuer_of(&signed_in.person);
-        // Who is to log in anew may be somebody else, at any of the issuers.
+        // The next login may be that of another person, at any of the issuers.
         return match issuer.filter(|_| step_up != StepUp::Again) {
             Some(name) => {
                 see_other("Log in", &issuer_path(name, return_to.as_ref(), Some(step_up)))

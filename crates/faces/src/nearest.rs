@@ -65,8 +65,8 @@ fn hint_among<'a>(
     by: &NamedBy,
     tools: impl Iterator<Item = &'a OfferedTool>,
 ) -> Option<String> {
-    let named = tools.take(MOST_TOOLS).map(|tool| (tool.tool.id.as_str(), by.name(tool)));
-    let (exact, names) = nearest(asked, named);
+    let candidates = tools.take(MOST_TOOLS).map(|tool| (tool.tool.id.as_str(), by.name(tool)));
+    let (exact, names) = nearest(asked, candidates);
     let first = names.first()?;
     if exact {
         return Some(format!("Its name here is `{first}`."));
@@ -112,7 +112,7 @@ fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
     for (read, letter) in one.iter().enumerate() {
         let mut before = read;
         let mut last = read + 1;
-        let mut least = last;
+        let mut smallest = last;
         let mut cells = distances.iter_mut();
         if let Some(first) = cells.next() {
             *first = last;
@@ -121,10 +121,10 @@ fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
             let changed = before + usize::from(letter != other);
             before = *cell;
             last = changed.min(before + 1).min(last + 1);
-            least = least.min(last);
+            smallest = smallest.min(last);
             *cell = last;
         }
-        if least > most {
+        if smallest > most {
             return None;
         }
     }

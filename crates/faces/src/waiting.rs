@@ -111,7 +111,7 @@ pub(super) async fn invoke(
     asked: impl FnOnce() -> Invocation + Clone + Send + 'static,
 ) -> Outcome {
     let (origin, session) = (Arc::clone(&ctx.origin), Arc::clone(&ctx.session));
-    let asker = Ctx { origin, session, attendance: None };
+    let caller = Ctx { origin, session, attendance: None };
     let outcome = match wait {
         None => Outcome::of_call(gateway.app.calls.invoke(ctx, bytes, asked).await),
         // Boxed, so that calls which are not held carry no room for it.
@@ -120,7 +120,7 @@ pub(super) async fn invoke(
     if !matches!(outcome.refusal(), Some(Refusal::NotFound { .. })) {
         return outcome;
     }
-    Box::pin(nearest::told(gateway, &asker, &by, outcome)).await
+    Box::pin(nearest::told(gateway, &caller, &by, outcome)).await
 }
 
 fn pending(ended: &Result<Answered, Box<Stopped>>) -> Option<ApprovalId> {

@@ -233,7 +233,7 @@ impl Config {
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
     }
 
-    /// Rejects the defaults if a configuration that nobody named lies in the data folder.
+    /// Rejects the defaults if a configuration that was not named lies in the data folder.
     pub(crate) fn overlooks_none(self) -> Result<Self, ConfigError> {
         let file = self.data_dir.join("portcullis.toml");
         if self.is_given || !file.exists() {

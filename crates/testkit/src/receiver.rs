@@ -112,11 +112,10 @@ impl Receiver {
 
 async fn receive(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let mut manner = shared.manner.subscribe();
-    let now = match *manner.borrow_and_update() {
-        Manner::RefusesWith(status, text) if holds(&body, text) => Manner::Refuses(status),
-        Manner::RefusesWith(..) => Manner::Takes,
-        other => other,
-    };
+    let mut now = *manner.borrow_and_update();
+    if let Manner::RefusesWith(status, text) = now {
+        now = if holds(&body, text) { Manner::Refuses(status) } else { Manner::Takes };
+    }
     let shown = headers.get("authorization").and_then(|value| value.to_str().ok());
     shared.authorization.lock().expect("the headers").push(shown.unwrap_or_default().to_owned());
     if matches!(now, Manner::Takes | Manner::Answers(..) | Manner::TakesAndHangsUp) {

@@ -258,7 +258,7 @@ fn checked(
     let text = presented.proof.as_ref().map_err(|fault| *fault);
     let proof = text.and_then(|text| DpopProof::check(text.expose(), target, now));
     proof.map_err(|fault| {
-        let address = presented.address.clone().filter(|_| fault == ProofFault::Address);
+        let address = presented.addresses.first().filter(|_| fault == ProofFault::Address).cloned();
         Refusal::InvalidProof { fault, address }
     })
 }

@@ -138,7 +138,7 @@ impl Authorization {
             Ok(request) => request,
             Err(error) => return told(error),
         };
-        // Whoever has documents fetched pays for that until it is known who it is.
+        // A caller pays for the documents that it has fetched until it is known who it is.
         let fetcher = if person.is_some() { FetchFor::Person } else { FetchFor::Stranger };
         if fetcher == FetchFor::Stranger && self.is_unread(request.client_id()) {
             self.charge_stranger(origin)?;

@@ -86,7 +86,7 @@ struct PlacesOfAll {
     strangers: Places,
 }
 
-/// Clients to which somebody consented, or all others.
+/// Clients with a consent, or all others.
 #[derive(Debug)]
 struct DocumentGroup {
     known: Cache<String, Arc<FetchedClient>>,

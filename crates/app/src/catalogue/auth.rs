@@ -24,7 +24,7 @@ portcullis_core::words! {
 }
 
 portcullis_core::words! {
-    /// Credential that somebody has to bring before a provider can be used.
+    /// Credential that a person has to bring before a provider can be used.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "snake_case")]
     pub enum Awaited {
@@ -174,7 +174,7 @@ impl Auth {
         self.awaited().is_none()
     }
 
-    /// What whoever connects it has to bring; `None` if nobody has to.
+    /// Credential that its connection needs; `None` if it needs none.
     pub(crate) const fn awaited(&self) -> Option<Awaited> {
         match self {
             Self::None | Self::ConfiguredKey => None,

@@ -57,7 +57,7 @@ pub struct ProviderState {
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
-    /// What it needs as long as nobody in the installation connected it; it is `pending` then.
+    /// Credential that it needs while the installation has no connection to it; it is `pending` then.
     pub waits_for: Option<Awaited>,
     /// Its authorization server, as far as that is known.
     pub issuer: Option<IssuerState>,
@@ -322,7 +322,7 @@ impl Providers {
     /// States of all declared providers.
     pub async fn provider_states(&self) -> Result<Vec<ProviderState>, StoreError> {
         let connected = self.base.store.connected_slugs().await?;
-        let mut states = Vec::with_capacity(self.catalogue.providers.len());
+        let mut all = Vec::with_capacity(self.catalogue.providers.len());
         for (slug, provider) in &self.catalogue.providers {
             let state = provider.state();
             let configured = provider.declared.auth.oauth().and_then(OAuthSettings::issuer);
@@ -336,7 +336,7 @@ impl Providers {
                 Some(_) => ProviderStatus::Pending,
                 None => provider.status(),
             };
-            states.push(ProviderState {
+            all.push(ProviderState {
                 slug: slug.clone(),
                 status,
                 tools: state.tools.as_ref().map_or(0, Vec::len),
@@ -345,7 +345,7 @@ impl Providers {
                 issuer,
             });
         }
-        Ok(states)
+        Ok(all)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Providers that the caller could use if somebody connected them.
+//! Providers that the caller could use with a connection.
 
 use std::collections::BTreeSet;
 

@@ -193,7 +193,7 @@ impl ActorClient {
 /// The actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Actor {
-    /// Everybody who acted for it, nested as in RFC 8693 §4.1; absent when nobody did.
+    /// Principals that acted for it, nested as in RFC 8693 §4.1; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
     /// Authentication of the actor.

@@ -228,6 +228,14 @@ mod tests {
             "https://app.example:/cb",
             "http://localhost:/cb",
             "HTTPS://app.example/cb",
+        ] {
+            assert!(RedirectUri::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn schemes_that_others_interpret_are_none() {
+        for bad in [
             "javascript:alert(1)",
             "data:text/html,x",
             "file:///etc/passwd",

@@ -134,7 +134,7 @@ impl ClientRequest {
         prompts(&self.form).any(|prompt| prompt == "consent")
     }
 
-    /// True if the client wants the person to log in although somebody is signed in.
+    /// True if the client wants the person to log in although a session is there.
     #[must_use]
     pub fn asks_for_login(&self) -> bool {
         !self.is_silent() && prompts(&self.form).any(|prompt| LOGIN_PROMPTS.contains(&prompt))

@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The longest JWT that somebody presents. An ID token from the issuer's own token endpoint may be longer.
+/// The longest JWT that a caller presents. An ID token from the issuer's own token endpoint may be longer.
 pub const MAX_JWT_BYTES: usize = 16 << 10;
 /// `typ` of an ID-JAG (draft-ietf-oauth-identity-assertion-authz-grant-04).
 const ID_JAG: &str = "oauth-id-jag+jwt";

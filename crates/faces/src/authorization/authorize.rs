@@ -116,7 +116,7 @@ pub(crate) async fn decide(
     })
 }
 
-/// Charges the source of a request that leads nowhere, if nobody is signed in. What cannot be told at the moment
+/// Charges the source of a request that leads nowhere, if there is no session. What cannot be told at the moment
 /// is no fault of the source.
 fn charge_failure(
     gateway: &Gateway,

@@ -55,7 +55,7 @@ struct ApprovalPage {
     frame: Frame,
     approval: Json,
     may_decide: bool,
-    /// True if it waits, and the person asked for it: somebody else decides.
+    /// True if it waits, and the person asked for it, who cannot decide.
     is_own: bool,
     /// Address at which the person proves the second factor that the policy wants.
     step_up: Option<String>,
@@ -113,7 +113,7 @@ fn decision(form: &Form) -> Map<String, Value> {
     filled.collect()
 }
 
-/// Returns true if the person asked for a call, or acts for whoever did.
+/// Returns true if the person asked for a call, or acts for its requester.
 fn asked_by(guest: &Guest, requester: &Json) -> bool {
     let person = guest.ctx.caller().principal_id.to_string();
     requester.is("/principal_id", &person)

@@ -29,7 +29,7 @@ const PATH: &str = "/console/providers";
 struct ProvidersPage {
     frame: Frame,
     providers: Vec<Json>,
-    /// Providers that nobody connected yet.
+    /// Providers without a connection.
     waiting: Vec<Json>,
     more: Option<String>,
     /// True if the person may connect for itself, and for the org.

@@ -87,7 +87,7 @@ const fn attempt_prefix(secure: bool) -> &'static str {
 }
 
 impl<'a> KeptAttempt<'a> {
-    fn read(secure: bool, (name, sealed): (&'a str, &'a str)) -> Option<Self> {
+    fn read(secure: bool, name: &'a str, sealed: &'a str) -> Option<Self> {
         let (begun_at, label) = name.strip_prefix(attempt_prefix(secure))?.split_once('-')?;
         Some(Self { name, begun_at: begun_at.parse().ok()?, label, sealed })
     }
@@ -126,7 +126,7 @@ impl Gateway {
     /// The logins that are under way in a browser.
     fn attempts<'a>(&self, headers: &'a HeaderMap) -> impl Iterator<Item = KeptAttempt<'a>> {
         let secure = self.is_secure();
-        sent(headers).filter_map(move |pair| KeptAttempt::read(secure, pair))
+        sent(headers).filter_map(move |(name, sealed)| KeptAttempt::read(secure, name, sealed))
     }
 
     /// The login under way in a browser that has this `state`, if the browser sent exactly one.
@@ -239,7 +239,9 @@ mod tests {
         let big = "x".repeat(4_000);
         let dropped = |secure, cookies: &[&str]| {
             let headers = headers(cookies);
-            let kept = sent(&headers).filter_map(|pair| KeptAttempt::read(secure, pair)).collect();
+            let kept = sent(&headers)
+                .filter_map(|(name, value)| KeptAttempt::read(secure, name, value))
+                .collect();
             let gone = KeptAttempt::without_room(kept, 4_000);
             gone.iter().map(|it| it.begun_at).collect::<Vec<_>>()
         };

@@ -84,7 +84,8 @@ pub(crate) async fn finish(
     let sealed = attempt.map(|it| it.sealed);
     let origin = &visitor.exchange.origin;
     let logins = &gateway.app.logins;
-    let mut response = match logins.finish_login(&query, sealed, visitor.secret, origin).await {
+    let finished = Box::pin(logins.finish_login(&query, sealed, visitor.secret, origin)).await;
+    let mut response = match finished {
         Ok((opened, return_to)) => {
             let to = return_to.unwrap_or_else(|| gateway.home());
             let mut response = forward("Signed in", to.as_str());

@@ -63,7 +63,7 @@ fn offer(name: &str, org: &str, code: &str) -> String {
     text
 }
 
-/// The page of a link that logs nobody in. Whoever is signed in, as after a second click, is told so.
+/// The page of a link that opens no session. A person who is signed in, as after a second click, is told so.
 fn worthless(gateway: &Gateway, visitor: &Visitor) -> Response {
     if let Some(SignedIn { person, .. }) = &visitor.signed_in {
         let mut text = String::from("<p>You are signed in as <strong>");

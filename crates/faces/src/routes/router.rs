@@ -47,10 +47,10 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         let Ok(response) = strict.oneshot(request).await;
         response
     };
-    let router = routes.fallback(again).with_state(gateway);
+    let whole = routes.fallback(again).with_state(gateway);
     match prefix {
-        Some(prefix) => prefix.around(router),
-        None => router,
+        Some(prefix) => prefix.around(whole),
+        None => whole,
     }
 }
 

@@ -89,13 +89,13 @@ fn whose(owner: Option<&str>) -> Result<Whose, Refusal> {
     )
 )]
 pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "waiting_providers", &[], raw.as_deref())?;
+    let listing = Listing::read(&gateway, &ctx, "waiting_providers", &[], raw.as_deref())?;
     let mut all = gateway.app.providers.waiting(&ctx).await?;
-    all.retain(|it| list.after.as_deref().is_none_or(|after| it.slug.as_str() > after));
-    let items: Vec<_> = all.iter().take(list.limit).map(Waiting::of).collect();
-    let last = items.last().filter(|_| all.len() > list.limit);
+    all.retain(|it| listing.after.as_deref().is_none_or(|after| it.slug.as_str() > after));
+    let items: Vec<_> = all.iter().take(listing.limit).map(Waiting::of).collect();
+    let last = items.last().filter(|_| all.len() > listing.limit);
     let end = last.map(|it| it.slug.as_str().to_owned());
-    Ok(list.answer(&Items { items }, end.as_deref()))
+    Ok(listing.answer(&Items { items }, end.as_deref()))
 }
 
 /// One connection.
@@ -305,7 +305,7 @@ pub(crate) struct Provider<'a> {
     updated_at: Timestamp,
 }
 
-/// A provider that nobody connected whose connection the caller could use.
+/// A provider without a connection, which the caller could use with one.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Waiting<'a> {
     #[schema(value_type = String, example = "github")]

@@ -29,7 +29,7 @@ fn none_beside(
     config: &Config,
     outbound: &Outbound,
 ) -> Result<(), BootError> {
-    // Whoever opened the store for names was told of the key already.
+    // The key was told of when the store was opened for names.
     if !found.iter().any(|error| matches!(error, BootError::Key(..) | BootError::KeyForm(_))) {
         found.extend(read_key(&config.key_file()).err());
     }

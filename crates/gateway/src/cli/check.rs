@@ -152,7 +152,7 @@ fn unreadable_text(UnreadableRow { table, row, why }: &UnreadableRow) -> String 
     format!("unreadable  {table}: {row}: {why}")
 }
 
-/// A provider that nobody connected yet is not broken.
+/// A provider without a connection is not broken.
 fn is_unusable(provider: &ProviderState) -> bool {
     provider.status != ProviderStatus::Connected && provider.waits_for.is_none()
 }

@@ -21,7 +21,7 @@ const KNOWN: &str = "known";
 /// Commands about providers.
 #[derive(Subcommand)]
 pub(super) enum Providers {
-    /// List the providers with their states and what those wait for that nobody connected
+    /// List the providers with their states and what those without a connection wait for
     ///
     /// With `--url`, the gateway there is asked. Otherwise providers are asked from here, but for programs whose
     /// tools are known from a gateway that ran.
@@ -95,7 +95,7 @@ impl List {
     }
 }
 
-/// Connections that the gateway shows to the token, and the providers that nobody connected.
+/// Connections that the gateway shows to the token, and the providers without a connection.
 async fn listed_there(gateway: &RemoteGateway) -> Result<Vec<Value>, Failure> {
     let connections = gateway.list("/v1/providers", &[]).await?;
     let waiting = gateway.list("/v1/providers/waiting", &[]).await?;

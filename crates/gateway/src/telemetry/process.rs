@@ -23,8 +23,8 @@ pub(super) fn render() -> String {
     let cpu = processor_ticks(&stat).map(in_seconds);
     show("process_cpu_seconds_total", "counter", "Processor time of the process", cpu);
     let machine = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let start = start_ticks(&stat, &machine).map(in_seconds);
-    show("process_start_time_seconds", "gauge", "Start of the process since 1970", start);
+    let began = start_ticks(&stat, &machine).map(in_seconds);
+    show("process_start_time_seconds", "gauge", "Start of the process since 1970", began);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let resident = resident_bytes(&status).map(|bytes| bytes.to_string());
     show("process_resident_memory_bytes", "gauge", "Memory of the process", resident);

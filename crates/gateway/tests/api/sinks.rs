@@ -274,9 +274,9 @@ async fn every_status_of_success_delivers_all_but_what_the_receiver_rejects() {
         let last = call(&gateway, &who).await;
 
         until_told(&last, || received(&receiver)).await;
-        let lost = || rejected * receiver.batches();
-        until_counted(&gateway, "rejected_total", lost).await;
-        until_counted(&gateway, "delivered_total", || receiver.records().len() - lost()).await;
+        let missing = || rejected * receiver.batches();
+        until_counted(&gateway, "rejected_total", missing).await;
+        until_counted(&gateway, "delivered_total", || receiver.records().len() - missing()).await;
         until_counted(&gateway, "failures_total", || 0).await;
     }
 }

@@ -162,7 +162,7 @@ fn only_reads(tool: &Tool) -> bool {
     tool.definition.hint("readOnlyHint") == Some(true)
 }
 
-/// Permits of the tools that only read, by name: what their server adds later is permitted by nobody.
+/// Permits of the tools that only read, by name: what their server adds later is permitted by no policy.
 fn reading(slug: &str, tools: &[&Tool]) -> String {
     let reads: Vec<&Tool> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
     if reads.is_empty() {

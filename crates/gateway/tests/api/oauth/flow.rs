@@ -336,7 +336,7 @@ async fn revocation_ends_the_grant_and_says_nothing_of_other_tokens() {
     let browser = site.browser().await;
     let tokens = client.tokens(&browser, &client.request()).await;
     let fields = |client: &Client<'_>, token: &str| {
-        super::client::Fields::from([("client_id", client.id.clone()), ("token", token.to_owned())])
+        Fields::from([("client_id", client.id.clone()), ("token", token.to_owned())])
     };
 
     let foreign = other.posts("/oauth/revoke", &fields(&other, &tokens.refresh)).await;

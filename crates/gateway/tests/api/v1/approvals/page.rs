@@ -42,7 +42,7 @@ async fn the_page_says_how_to_decide_and_nothing_of_any_approval() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_leads_to_the_page_of_the_console_through_the_login() {
     let logins = "[login]\nlinks = true";
-    let gateway = crate::gateway().config(logins).start();
+    let gateway = gateway().config(logins).start();
     let page = |path: String| gateway.send(gateway.request(Method::GET, &path));
     let path = "/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G";
 
