@@ -50,6 +50,7 @@ let wanted = { claims: {}, ttl: 300, alg: 'RS256', audience: '' };
 let provider;
 let counts = { discovery: 0, jwks: 0 };
 let person = '';
+let built = '';
 let clientKey;
 let forged;
 let hasPages = false;
@@ -80,6 +81,7 @@ const played = {
 };
 
 function rebuild() {
+  built = JSON.stringify(wanted);
   provider = new Provider(issuer, {
     jwks: { keys },
     clients: [
@@ -275,7 +277,8 @@ function loginClient({ id, secret, redirect, logout }) {
 
 async function play({ url, subject, until }) {
   person = subject;
-  rebuild();
+  // A provider that is made anew has forgotten the codes that it gave.
+  if (JSON.stringify(wanted) !== built) rebuild();
   return { url: (await browse(url, until)).href };
 }
 

@@ -332,9 +332,9 @@ impl Providers {
             };
             let awaited = provider.declared.auth.awaited();
             let waits_for = awaited.filter(|_| !connected.contains(slug));
-            let status = match waits_for {
-                Some(_) => ProviderStatus::Pending,
-                None => provider.status(),
+            let status = match provider.status() {
+                ProviderStatus::Connected if waits_for.is_some() => ProviderStatus::Pending,
+                status => status,
             };
             all.push(ProviderState {
                 slug: slug.clone(),

@@ -154,7 +154,11 @@ fn unreadable_text(UnreadableRow { table, row, why }: &UnreadableRow) -> String 
 
 /// A provider without a connection is not broken.
 fn is_unusable(provider: &ProviderState) -> bool {
-    provider.status != ProviderStatus::Connected && provider.waits_for.is_none()
+    match provider.status {
+        ProviderStatus::Connected => false,
+        ProviderStatus::Pending => provider.waits_for.is_none(),
+        ProviderStatus::Starting | ProviderStatus::NeedsAuth | ProviderStatus::Error => true,
+    }
 }
 
 fn provider_json(provider: &ProviderState, recalled: &[String]) -> Value {

@@ -2,13 +2,14 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
 
-use portcullis_testkit::{Builder, Gateway, McpServer, tool};
+use portcullis_testkit::{Builder, Gateway, Hostile};
 use reqwest::Certificate;
 use serde_json::{Value, json};
 
 use crate::{
     gateway,
     given::{assert_fails, failure, items, run, serve},
+    scene::giving,
 };
 
 /// Message of a `serve` that does not start.
@@ -162,9 +163,9 @@ async fn variables_that_clients_and_orchestrators_set_break_no_command() {
 async fn operators_are_told_when_mcp_lists_three_tools_in_the_place_of_many() {
     let told = "41 tools: `/mcp` lists three tools to find the others with";
     for (tools, mcp, tells) in [(41, "", true), (40, "", false), (41, "tools = \"list\"", false)] {
-        let listed = (0..tools).map(|number| tool(&format!("t{number}"))).collect();
-        let server = McpServer::start(listed).await;
-        let many = gateway().http("many", &server.url(), "protocol = \"legacy\"");
+        let listed = (0..tools).map(|number| giving(&format!("t{number}"), &json!({})));
+        let server = Hostile::start(listed.collect()).await;
+        let many = gateway().http("many", &server.url(), "");
         let many = many.config(&format!("[mcp]\n{mcp}")).start();
 
         let checked = run(&many, &["check"]).await;

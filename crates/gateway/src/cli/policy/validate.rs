@@ -1,6 +1,6 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::{Path, PathBuf}, sync::Arc};
 
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};
@@ -31,7 +31,9 @@ fn place(record: &PolicyRecord, folder: &Path) -> String {
     match &record.origin {
         Origin::File { path, line, .. } => {
             let path = path.strip_prefix("policies/").unwrap_or(path);
-            format!("{}:{line}", folder.join(path).display())
+            // Without the `.` of a folder that is named by the place of the configuration.
+            let place: PathBuf = folder.join(path).components().collect();
+            format!("{}:{line}", place.display())
         }
         Origin::Builtin => "built in".to_owned(),
     }

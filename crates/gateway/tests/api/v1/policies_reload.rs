@@ -141,7 +141,7 @@ async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
         assert!(told.contains("decides by the policies that were last in force"), "{told}");
     }
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    for counted in ["policies    1, built in ", "would not be loaded"] {
+    for counted in ["policies    2, built in ", "would not be loaded"] {
         assert!(shown.contains(counted), "{shown}");
     }
     eventually("a command that has nothing to say of it", async || {
