@@ -53,6 +53,7 @@ const KEPT: usize = 12;
 #[derive(Debug, Clone, Copy, Default)]
 struct Weighed {
     who: usize,
+    /// Byte of the buffer that it begins at.
     at: usize,
     length: usize,
     bits: Option<i32>,
@@ -115,9 +116,9 @@ impl<'a> Window<'a> {
         range: &Range<usize>,
         weigh: impl FnOnce() -> Option<i32>,
     ) -> Option<i32> {
-        let Some(Place { notes, .. }) = self.place else { return weigh() };
+        let Some(Place { at, notes, .. }) = self.place else { return weigh() };
         let who = who.as_ptr().addr();
-        let at = self.piece.as_ptr().addr() + range.start;
+        let at = at + self.start + range.start;
         let length = range.len();
         let mut weighed = notes.weighed.get();
         let is_same = |it: &&Weighed| (it.who, it.at, it.length) == (who, at, length);
@@ -184,6 +185,19 @@ mod tests {
         assert_eq!(window.inside(&range), BEFORE..BEFORE + 10);
         assert_eq!(window.outside(&(0..1)), 5_000 - BEFORE..5_001 - BEFORE);
         assert_eq!(Window::around(b"ab", &(0..1)).bytes(), b"ab");
+    }
+
+    #[test]
+    fn a_passage_is_known_by_its_place_in_the_buffer() {
+        let notes = Notes::default();
+        let weighed = |at: usize, bits: i32| {
+            let place = Place { at, notes: &notes, placeholders: &[] };
+            let window = Window::around(b"one text", &(0..3)).placed(place);
+            window.once("who", &(0..3), || Some(bits))
+        };
+
+        assert_eq!([weighed(0, 1), weighed(9, 2)], [Some(1), Some(2)]);
+        assert_eq!([weighed(0, 3), weighed(9, 4)], [Some(1), Some(2)]);
     }
 
     #[test]
