@@ -1,5 +1,7 @@
 //! The engine: scans a value, redacts it, and knows what is done about findings by default.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{
@@ -37,6 +39,8 @@ pub struct Engine {
     settings: Settings,
     pub(super) scanner: Scanner,
     allow: Allowlist,
+    /// The names of all detectors.
+    names: BTreeSet<String>,
 }
 
 impl Engine {
@@ -55,7 +59,8 @@ impl Engine {
         let scanner = Scanner::new(settings, owns);
         match (allow, scanner) {
             (Ok(allow), Ok(scanner)) if problems.is_empty() => {
-                let engine = Engine { settings: settings.clone(), scanner, allow };
+                let names = names.into_iter().map(str::to_owned).collect();
+                let engine = Engine { settings: settings.clone(), scanner, allow, names };
                 let problems = engine.sample_problems();
                 if problems.is_empty() { Ok(engine) } else { Err(SettingsError::new(problems)) }
             }
@@ -81,14 +86,7 @@ impl Engine {
     /// or external.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
-        let active = self.scanner.active.iter().map(|active| &*active.name);
-        let own = self.settings.custom.iter().map(|custom| custom.name.as_str());
-        let external = self.settings.external.keys().map(String::as_str);
-        let mut names: Vec<&str> =
-            options::built_in().chain(active).chain(own).chain(external).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        self.names.iter().map(String::as_str).collect()
     }
 
     /// Finds what the enabled detectors know in a value. Refuses a value beyond the limits.
@@ -191,13 +189,14 @@ impl Engine {
     /// Steps of a scan.
     #[cfg(test)]
     pub(super) fn steps<'a>(&self, value: impl JsonValue<'a>) -> Result<usize, Unscannable> {
+        let Engine { scanner, names, .. } = self;
         workspace::with(|Workspace { body, views, scratch, .. }| {
             let limits = &self.settings.limits;
             body.flatten(value, limits)?;
             scratch.meter = Meter::new(pace::without_rest, usize::MAX);
             views.begin(body, limits);
-            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
-                let _work = self.scanner.scan(body, first, runs, scratch, recased);
+            views.scan_all(body, scanner.rare(), names, |body, first, runs, recased| {
+                let _work = scanner.scan(body, first, runs, scratch, recased);
             })?;
             Ok(scratch.meter.steps() + views.decoded())
         })
@@ -220,14 +219,14 @@ impl Engine {
         limits: &Limits,
         pace: Pace,
     ) -> Result<Option<(Findings, usize)>, Unscannable> {
+        let Engine { scanner, allow, names, .. } = self;
         workspace::with(|Workspace { body, views, scratch, groups }| {
             body.flatten(value, limits)?;
-            body.blank_placeholders();
             scratch.meter = Meter::new(pace, pace::budget(body.text.len()));
             views.begin(body, limits);
             let mut work = 0;
-            views.scan_all(body, self.scanner.rare(), |body, first, runs, recased| {
-                work += self.scanner.scan(body, first, runs, scratch, recased);
+            views.scan_all(body, scanner.rare(), names, |body, first, runs, recased| {
+                work += scanner.scan(body, first, runs, scratch, recased);
             })?;
             if let Some(limit) = scratch.meter.exceeded() {
                 return Err(Unscannable::TooCostly { limit });
@@ -236,7 +235,6 @@ impl Engine {
                 return Ok(None);
             }
             work += views.decoded();
-            let Engine { scanner, allow, .. } = self;
             let gather = Gather { scanner, allow, body, views, subject };
             let findings = gather.findings(&mut scratch.matches, groups);
             Ok(Some((findings.with_media(body.media), work)))

@@ -15,7 +15,8 @@ use crate::{
         delimited::LastLine,
         labels,
         marks::{Marks, Set},
-        window::Notes,
+        placeholders::Placeholder,
+        window::{Notes, Place, Window},
     },
 };
 
@@ -39,8 +40,8 @@ pub(crate) struct Body {
     /// Of a table in a text.
     pub(crate) line: Cell<LastLine>,
     pub(crate) notes: Notes,
-    /// Texts that stood in placeholders, with their places.
-    pub(super) placeholders: Vec<(usize, Box<[u8]>)>,
+    /// Placeholders that were blanked, in order.
+    pub(super) placeholders: Vec<Placeholder>,
     pub(super) tables: Tables,
     pub(super) nodes: Vec<PathNode>,
     /// Texts of JSON that stands in texts.
@@ -113,6 +114,12 @@ impl Body {
 
     pub(crate) fn slice(&self, range: Range<usize>) -> &[u8] {
         self.text.get(range).unwrap_or_default()
+    }
+
+    /// The window around a range of a segment, which is at `home`.
+    pub(crate) fn window(&self, home: &Range<usize>, range: &Range<usize>) -> Window<'_> {
+        let place = Place { at: home.start, notes: &self.notes, placeholders: &self.placeholders };
+        Window::around(self.slice(home.clone()), range).placed(place)
     }
 
     pub(crate) fn segment(&self, index: u32) -> Option<&Segment> {

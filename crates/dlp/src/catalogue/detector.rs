@@ -163,6 +163,13 @@ impl Candidate<'_> {
         self.text.get(self.range.clone()).unwrap_or_default()
     }
 
+    /// Returns true if it holds a placeholder and hardly more, such as a password that was masked before.
+    pub(crate) fn is_masked(&self) -> bool {
+        const LEAST: usize = 6;
+        let letters = || self.matched().iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
+        self.text.holds_placeholder(&self.range) && letters() < LEAST
+    }
+
     /// Counts steps of a check that reads more than a few words.
     pub(crate) fn spend(&self, steps: usize) {
         self.steps.set(self.steps.get() + steps);
@@ -276,6 +283,33 @@ impl NormalForm {
                 let kept = matched.iter().filter(|byte| byte.is_ascii_alphanumeric());
                 kept.map(u8::to_ascii_lowercase).collect()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{
+        placeholders::Placeholder,
+        window::{Notes, Place},
+    };
+
+    #[test]
+    fn what_is_masked_is_no_match_and_what_stands_beside_it_is() {
+        let (notes, steps) = (Notes::default(), Cell::new(0));
+        let placeholders = [Placeholder { at: 3, written: Box::from(*b"**********") }];
+        let place = Place { at: 0, notes: &notes, placeholders: &placeholders };
+        let is_masked = |range: Range<usize>| {
+            let text = Window::around(b"x=[**********]hunter2hunter2", &range).placed(place);
+            Candidate { text, range, key: None, head: None, steps: &steps }.is_masked()
+        };
+
+        for masked in [2..14, 0..14, 2..19] {
+            assert!(is_masked(masked.clone()), "{masked:?}");
+        }
+        for open in [2..28, 14..28, 0..2] {
+            assert!(!is_masked(open.clone()), "{open:?}");
         }
     }
 }

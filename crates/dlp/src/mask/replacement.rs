@@ -7,10 +7,7 @@ use serde::{Deserialize, Deserializer};
 use crate::{
     catalogue::detector::NormalForm,
     findings::fingerprint::{FingerprintKey, Pseudonym},
-    text::{
-        hidden,
-        placeholders::{self, MAX_KEPT},
-    },
+    text::{hidden, placeholders::MAX_KEPT},
 };
 
 /// Mask of a match.
@@ -113,37 +110,6 @@ fn last(matched: &[u8], count: u8) -> Option<String> {
     (4 * count <= kept.len()).then(|| String::from_utf8_lossy(tail).into_owned())
 }
 
-/// Returns true if a match is nothing but something masked, such as a password that was replaced by
-/// its placeholder before.
-pub(crate) fn is_masked(matched: &[u8]) -> bool {
-    const LEAST: usize = 6;
-    let mut has_placeholder = false;
-    if memchr::memchr(b'[', matched).is_none() {
-        return false;
-    }
-    let text = String::from_utf8_lossy(matched);
-    let mut left = 0;
-    let mut rest: &str = &text;
-    while let Some((before, after)) = rest.split_once('[') {
-        left += letters(before);
-        rest = match after.split_once(']') {
-            Some((inside, after)) if placeholders::is_one(inside) => {
-                has_placeholder = true;
-                after
-            }
-            Some(_) | None => {
-                left += 1;
-                after
-            }
-        };
-    }
-    has_placeholder && left + letters(rest) < LEAST
-}
-
-fn letters(text: &str) -> usize {
-    text.bytes().filter(u8::is_ascii_alphanumeric).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,17 +129,5 @@ mod tests {
         assert_eq!(last(b"4111 1111 1111 1234", 4).as_deref(), Some("1234"));
         assert_eq!(last(b"536-22-8726", 4), None);
         assert_eq!(last(b"536-22-8726", 2).as_deref(), Some("26"));
-    }
-
-    #[test]
-    fn what_is_masked_is_no_match_and_what_stands_beside_it_is() {
-        for masked in ["[REDACTED:email]", "x=[REDACTED:iban:3000]", "[email:bcdfghjkmnpqrstv]"] {
-            assert!(is_masked(masked.as_bytes()), "{masked}");
-        }
-        for open in
-            ["[REDACTED:email]hunter2hunter2", "[REDACTED:Some Secret]", "[a:hunter2]", "ab"]
-        {
-            assert!(!is_masked(open.as_bytes()), "{open}");
-        }
     }
 }

@@ -11,10 +11,9 @@ use regex::bytes::Regex;
 use crate::{
     body::{buffer::Body, segment::SegmentKind},
     catalogue::detector::{Candidate, Detector, LOOSE_BITS, NormalForm, Shape},
-    mask::replacement,
     scan::{evidence, found::Match, reach::Reach},
     settings::{custom::Own, patterns::compile},
-    text::{groups::Grouping, hidden, layouts::Layout, window::Window},
+    text::{groups::Grouping, hidden, layouts::Layout},
     vocabulary::{Category, Likelihood},
 };
 
@@ -185,10 +184,10 @@ impl Active {
         if inside.end > text.len() {
             return None;
         }
-        let window = Window::around(text, &inside).noted(&body.notes);
+        let window = body.window(&home.range(), &inside);
         let range = window.inside(&inside);
         let candidate = Candidate { text: window, range, key, head, steps: &body.notes.steps };
-        if replacement::is_masked(candidate.matched()) {
+        if candidate.is_masked() {
             return None;
         }
         let bits = match &self.rule {

@@ -103,7 +103,7 @@ impl Scanner {
                 return work;
             }
             work += 1;
-            let window = Window::around(text, &(0..0)).noted(&body.notes);
+            let window = body.window(&home.range(), &(0..0));
             for (index, find) in &self.triggers.starts {
                 let Some(active) = self.active.get(usize::from(*index)) else { continue };
                 if let Some(found) = find(&window, 0..0) {

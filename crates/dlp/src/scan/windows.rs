@@ -17,7 +17,7 @@ use crate::{
         triggered::add_once,
         window::{Stretch, Stretches, clip},
     },
-    text::{window::Window, words},
+    text::words,
     views::recased::{self, Recased},
 };
 
@@ -117,7 +117,7 @@ impl Scanner {
         };
         let home = body.segment(segment)?.range();
         let inside = literal.start - home.start..literal.end - home.start;
-        let window = Window::around(body.slice(home.clone()), &inside).noted(&body.notes);
+        let window = body.window(&home, &inside);
         let found = window.outside(&find(&window, window.inside(&inside))?);
         let range = home.start + found.start..home.start + found.end;
         Some(Stretch { active, segment, range, key: None })

@@ -48,6 +48,15 @@ fn a_detector_of_ones_own_finds_acts_and_is_named() {
 }
 
 #[test]
+fn the_placeholder_of_a_detector_of_ones_own_names_nothing() {
+    let own = configured(staff(json!({ "name": "ssn_of_staff" }))).unwrap();
+    let value = json!("[REDACTED:ssn_of_staff] 536228726");
+
+    assert_eq!(detectors(engine(), &value), ["us_ssn"]);
+    assert!(detectors(&own, &value).is_empty());
+}
+
+#[test]
 fn a_detector_without_literals_looks_at_everything() {
     let engine = configured(staff(json!({ "literals": [] }))).unwrap();
 

@@ -121,6 +121,7 @@ fn only_what_is_selected_goes() {
 fn what_stands_beside_a_masked_value_under_another_name_stays() {
     let token = "Bearer k9fQ2mZx81LwPq7rTvAb02";
     let request = "7f3c2a9e51b04d68a2c19e7f3b5d8c40";
+    let encoded = STANDARD.encode("[REDACTED:us_ssn] placed order 525060204");
     for (value, masked) in [
         (
             json!("user 042-33-1871 placed order 525060204 today"),
@@ -162,6 +163,11 @@ fn what_stands_beside_a_masked_value_under_another_name_stays() {
             json!({ "[REDACTED:us_ssn]": 525_060_204, "note": "[us_ssn:bcdfghjkmnpqrstv] 525060204" }),
             json!({ "[REDACTED:us_ssn]": 525_060_204, "note": "[us_ssn:bcdfghjkmnpqrstv] 525060204" }),
         ),
+        (
+            json!("ssn 536228726 of R&amp;D placed order 525060204"),
+            json!("ssn [REDACTED:us_ssn] of R&amp;D placed order 525060204"),
+        ),
+        (json!(encoded), json!(encoded)),
     ] {
         let once = redacted(&value);
 
@@ -170,6 +176,21 @@ fn what_stands_beside_a_masked_value_under_another_name_stays() {
     }
     let below = json!({ "[REDACTED:us_ssn]": { "mail": "ada@example.org" } });
     assert_eq!(places(&below), ["email /[REDACTED:us_ssn]/mail"]);
+}
+
+#[test]
+fn what_only_looks_like_a_placeholder_hides_nothing() {
+    for (value, found) in [
+        (json!(["[REDACTED:ssn_of_ada]: 536228726"]), "us_ssn /0"),
+        (json!(["Social Security Number [*]: 536228726"]), "us_ssn /0"),
+        (json!(["Social Security Number [**********]: 536228726"]), "us_ssn /0"),
+        (json!(["536228726 [*] is my SSN"]), "us_ssn /0"),
+        (json!({ "password": "Zq[*]9w!k" }), "password /password"),
+        (json!({ "password": "x[REDACTED:correct_horse_battery]" }), "password /password"),
+        (json!({ "password": "x[correct:bcdfghjkmnpqrstv]" }), "password /password"),
+    ] {
+        assert_eq!(places(&value), [found], "{value}");
+    }
 }
 
 fn sensitive() -> impl Strategy<Value = String> {

@@ -5,12 +5,9 @@ use std::ops::Range;
 
 use crate::text::{
     labels,
+    window::Window,
     words::{self, AFTER, BEFORE},
 };
-
-/// End and beginning of a placeholder that is [blanked](crate::body::placeholders).
-const PLACEHOLDER_END: &[u8] = b"*]";
-const PLACEHOLDER_START: &[u8] = b"[*";
 
 /// Digits of a value, at least. Years have fewer.
 const VALUE_DIGITS: usize = 5;
@@ -24,16 +21,16 @@ const SAY_NOTHING: [&[u8]; 8] =
     [b"no", b"nr", b"num", b"number", b"nummer", b"id", b"is", b"value"];
 
 /// Returns true if one of the words stands near a range of a text and names what is there.
-pub(crate) fn stand_near(text: &[u8], range: &Range<usize>, named: &[&str]) -> bool {
-    let before = text.get(range.start.saturating_sub(BEFORE)..range.start).unwrap_or_default();
-    let after = text.get(range.end..text.len().min(range.end + AFTER)).unwrap_or_default();
+pub(crate) fn stand_near(text: &Window<'_>, range: &Range<usize>, named: &[&str]) -> bool {
+    let near = text.between_placeholders(range);
+    let start = near.start.max(range.start.saturating_sub(BEFORE));
+    let before = text.get(start..range.start).unwrap_or_default();
+    let after = text.get(range.end..near.end.min(range.end + AFTER)).unwrap_or_default();
     words::names(own_before(before), named) || words::names(own_after(after), named)
 }
 
 /// The end of what stands before a value, as far as words in it name the value.
 fn own_before(before: &[u8]) -> &[u8] {
-    let placeholder = memchr::memmem::rfind(before, PLACEHOLDER_END).map_or(0, |at| at + 2);
-    let before = before.get(placeholder..).unwrap_or_default();
     let behind = last_value(before).and_then(|end| before.get(end..));
     let before = behind.filter(|gap| holds_words(gap)).unwrap_or(before);
     own_label(before).unwrap_or(before)
@@ -41,10 +38,6 @@ fn own_before(before: &[u8]) -> &[u8] {
 
 /// The beginning of what stands behind a value, without what belongs to the next one.
 fn own_after(after: &[u8]) -> &[u8] {
-    let after = match memchr::memmem::find(after, PLACEHOLDER_START) {
-        Some(at) => after.get(..at).unwrap_or_default(),
-        None => after,
-    };
     let mut done = 0;
     loop {
         let rest = after.get(done..).unwrap_or_default();
@@ -116,11 +109,22 @@ fn is_separator(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::{
+        placeholders::Placeholder,
+        window::{Notes, Place},
+    };
 
-    /// True if `ssn` names the number `9`.
+    /// True if `ssn` names the number `9`, where `[~]` is a placeholder.
     fn is_named(text: &str) -> bool {
+        let notes = Notes::default();
+        let found = text.match_indices("[~]").map(|(at, _)| at + 1);
+        let placeholders: Vec<Placeholder> =
+            found.map(|at| Placeholder { at, written: Box::from(*b"~") }).collect();
         let at = text.find('9').unwrap();
-        stand_near(text.as_bytes(), &(at..at + 1), &["ssn"])
+        let range = at..at + 1;
+        let place = Place { at: 0, notes: &notes, placeholders: &placeholders };
+        let window = Window::around(text.as_bytes(), &range).placed(place);
+        stand_near(&window, &range, &["ssn"])
     }
 
     #[test]
@@ -137,6 +141,9 @@ mod tests {
             "9 (ssn)",
             "9, ssn of Ada",
             "9 is the ssn, not 4",
+            "SSN [*]: 9",
+            "9 [*] ssn",
+            "[~] ssn 9 [~]",
         ] {
             assert!(is_named(text), "{text:?}");
         }
@@ -152,10 +159,10 @@ mod tests {
             "ssn=none&order=9",
             "{\"ssn\": \"\", \"order\": \"9",
             "| ssn | none | order: 9",
-            "ssn [******] 9",
+            "ssn [~] 9",
             "9\nSSN: 536-22-8726",
             "9, ssn 536-22-8726",
-            "9 [******] ssn",
+            "9 [~] ssn",
         ] {
             assert!(!is_named(text), "{text:?}");
         }

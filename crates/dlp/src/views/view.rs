@@ -3,7 +3,7 @@
 //! A view is one more segment of the scan buffer. It knows which bytes of which segment it was
 //! read from, so that a match in it is a match at its origin.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use crate::{
     body::{
@@ -99,11 +99,13 @@ impl Views {
     }
 
     /// Scans `body` with `scan`, then its views, then theirs, until there are no more. Refuses
-    /// when decoding goes over the budget. `rare` is what the scan wants marked.
+    /// when decoding goes over the budget. `rare` is what the scan wants marked, and placeholders of the
+    /// `known` detectors are blanked for it.
     pub(crate) fn scan_all(
         &mut self,
         body: &mut Body,
         rare: &Set,
+        known: &BTreeSet<String>,
         mut scan: impl FnMut(&Body, usize, &[Run], &mut Vec<Recased>),
     ) -> Result<(), Unscannable> {
         let mut first = 0;
@@ -112,6 +114,7 @@ impl Views {
             if first == end {
                 break;
             }
+            body.blank_placeholders(first, known);
             body.mark(first, rare);
             find_runs(body, first, &mut self.runs);
             self.recased.clear();
