@@ -332,10 +332,10 @@ impl Providers {
             };
             let awaited = provider.declared.auth.awaited();
             let waits_for = awaited.filter(|_| !connected.contains(slug));
-            let status = match provider.status() {
-                ProviderStatus::Connected if waits_for.is_some() => ProviderStatus::Pending,
-                status => status,
-            };
+            let mut status = provider.status();
+            if status == ProviderStatus::Connected && waits_for.is_some() {
+                status = ProviderStatus::Pending;
+            }
             all.push(ProviderState {
                 slug: slug.clone(),
                 status,
