@@ -8,8 +8,6 @@ use super::{
     outcome::{Content, Failure, Outcome},
 };
 
-/// Tools that are compared, at most.
-const MOST_TOOLS: usize = 2_000;
 /// Tools that are named, at most.
 const MOST_NAMED: usize = 3;
 /// Letters by which a name may differ, at most.
@@ -53,40 +51,50 @@ pub(crate) async fn told(
     if let Content::Failed(Failure::Refused(Refusal::NotFound { resource, id, hint })) =
         &mut outcome.content
         && *resource == "mcp"
-        && let Ok(offered) = gateway.app.tools.offered_tools(ctx, by.provider()).await
     {
-        *hint = hint_among(id, by, offered.iter());
+        let asked = Asked::new(id);
+        let distance = |tool: &OfferedTool| asked.distance(tool.tool.id.as_str());
+        if let Ok(near) = gateway.app.tools.near_tools(ctx, by.provider(), distance).await {
+            let near =
+                near.iter().filter_map(|(distance, tool)| Some((*distance, by.name(tool.get()?))));
+            *hint = hint_of(&near.take(MOST_NAMED).collect::<Vec<_>>());
+        }
     }
     outcome
 }
 
-fn hint_among<'a>(
-    asked: &str,
-    by: &NamedBy,
-    tools: impl Iterator<Item = &'a OfferedTool>,
-) -> Option<String> {
-    let candidates = tools.take(MOST_TOOLS).map(|tool| (tool.tool.id.as_str(), by.name(tool)));
-    let (exact, names) = nearest(asked, candidates);
-    let first = names.first()?;
-    if exact {
+/// A hint that names these, of which the first is what was asked for in another spelling if its distance is 0.
+fn hint_of(near: &[(usize, &str)]) -> Option<String> {
+    let (distance, first) = near.first()?;
+    if *distance == 0 {
         return Some(format!("Its name here is `{first}`."));
     }
-    let all: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let all: Vec<String> = near.iter().map(|(_, name)| format!("`{name}`")).collect();
     Some(format!("The nearest: {}.", all.join(", ")))
 }
 
-/// Names of the nearest ids, the best first, and whether the first is what was asked for in another spelling.
-fn nearest<'a>(
-    asked: &str,
-    named: impl Iterator<Item = (&'a str, &'a str)>,
-) -> (bool, Vec<&'a str>) {
-    let asked = plain(asked);
-    let most = (asked.len() / 4).clamp(1, MOST_LETTERS);
-    let mut near: Vec<(usize, &str)> =
-        named.filter_map(|(id, name)| Some((distance(&asked, &plain(id), most)?, name))).collect();
-    near.sort_by_key(|(distance, _)| *distance);
-    let exact = near.first().is_some_and(|(distance, _)| *distance == 0);
-    (exact, near.into_iter().take(MOST_NAMED).map(|(_, name)| name).collect())
+/// A name that was asked for.
+struct Asked {
+    plain: Vec<u8>,
+    /// Letters by which another one may differ.
+    most: usize,
+}
+
+impl Asked {
+    fn new(name: &str) -> Self {
+        let plain = plain(name);
+        let most = (plain.len() / 4).clamp(1, MOST_LETTERS);
+        Self { plain, most }
+    }
+
+    /// Letters by which an id differs, if it is near.
+    fn distance(&self, id: &str) -> Option<usize> {
+        // It becomes no longer.
+        if id.len() + self.most < self.plain.len() {
+            return None;
+        }
+        distance(&self.plain, &plain(id), self.most)
+    }
 }
 
 /// A name without what its spellings differ in: case, and the letters between its parts.
@@ -101,23 +109,26 @@ fn plain(name: &str) -> Vec<u8> {
     plain
 }
 
-/// Letters to add, leave out or change between two names, if no more than `most`. Names that are far apart cost
-/// little: only the first letters are compared.
+/// Letters to add, leave out or change between two names, if no more than `most`. Of each name only what is not the same
+/// at its beginning is compared, and each letter only with those that are `most` places away.
 fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
     if one.len().abs_diff(other.len()) > most {
         return None;
     }
-    // The distance of what was read of `one` to each beginning of `other`.
+    let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let (one, other) = (one.get(same..)?, other.get(same..)?);
+    // The distance of what was read of `one` to each beginning of `other`; more than `most` where nobody looks.
     let mut distances: Vec<usize> = (0..=other.len()).collect();
     for (read, letter) in one.iter().enumerate() {
-        let mut before = read;
-        let mut last = read + 1;
+        let skipped = read.saturating_sub(most);
+        let mut before = distances.get(skipped).copied()?;
+        let mut last = if skipped == 0 { read + 1 } else { most + 1 };
         let mut smallest = last;
-        let mut cells = distances.iter_mut();
+        let mut cells = distances.iter_mut().skip(skipped);
         if let Some(first) = cells.next() {
             *first = last;
         }
-        for (cell, other) in cells.zip(other) {
+        for (cell, other) in cells.zip(other.iter().skip(skipped)).take(2 * most + 1) {
             let changed = before + usize::from(letter != other);
             before = *cell;
             last = changed.min(before + 1).min(last + 1);
@@ -155,9 +166,15 @@ mod tests {
             ("", false, ""),
             ("something:else", false, ""),
         ] {
-            let (is_exact, found) = nearest(asked, tools.into_iter());
+            let sought = Asked::new(asked);
+            let near = tools.iter().filter_map(|(id, name)| Some((sought.distance(id)?, *name)));
+            let mut near: Vec<_> = near.collect();
+            near.sort_by_key(|(distance, _)| *distance);
 
-            assert_eq!((is_exact, found.join(" ").as_str()), (exact, names), "{asked}");
+            let found = near.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(" ");
+            assert_eq!(found, names, "{asked}");
+            let hint = hint_of(&near).unwrap_or_default();
+            assert_eq!(hint.starts_with("Its name here is `"), exact, "{asked}: {hint}");
         }
     }
 
@@ -175,6 +192,34 @@ mod tests {
             ("abc", "abcdef", None),
         ] {
             assert_eq!(distance(one.as_bytes(), other.as_bytes(), 2), wanted, "{one} {other}");
+        }
+    }
+
+    /// The same without a bound, by its definition.
+    fn defined(one: &[u8], other: &[u8]) -> usize {
+        match (one, other) {
+            ([], rest) | (rest, []) => rest.len(),
+            ([first, one @ ..], [second, other @ ..]) if first == second => defined(one, other),
+            ([_, fewer @ ..], [_, less @ ..]) => {
+                1 + defined(fewer, other).min(defined(one, less)).min(defined(fewer, less))
+            }
+        }
+    }
+
+    #[test]
+    fn a_distance_up_to_the_bound_is_that_of_its_definition() {
+        let mut names = vec![Vec::new()];
+        for at in 0..63 {
+            let longer: &Vec<u8> = &names[at / 2];
+            let longer = longer.iter().copied().chain([b"ab"[at % 2]]).collect();
+            names.push(longer);
+        }
+        for (one, other) in names.iter().flat_map(|one| names.iter().map(move |other| (one, other)))
+        {
+            for most in 1..=3 {
+                let wanted = Some(defined(one, other)).filter(|distance| *distance <= most);
+                assert_eq!(distance(one, other, most), wanted, "{one:?} {other:?} {most}");
+            }
         }
     }
 }

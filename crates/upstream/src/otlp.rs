@@ -38,12 +38,12 @@ pub enum ReceiverError {
 }
 
 impl ReceiverError {
-    /// Pause that the receiver requests.
+    /// Pause before the next attempt: `own`, or the longer one that the receiver requests.
     #[must_use]
-    pub const fn pause(self) -> Option<Duration> {
+    pub fn pause(self, own: Duration) -> Duration {
         match self {
-            Self::Refused { pause, .. } => pause,
-            Self::Unreachable => None,
+            Self::Refused { pause, .. } => pause.map_or(own, |asked| asked.max(own)),
+            Self::Unreachable => own,
         }
     }
 
@@ -117,15 +117,41 @@ fn rejected(answer: &[u8]) -> u64 {
         partial.get("rejectedLogRecords").or_else(|| partial.get("rejectedSpans"))
     });
     match rejected {
-        Some(Value::String(number)) => number.parse().unwrap_or(0),
-        Some(Value::Number(number)) => number.as_u64().unwrap_or(0),
+        Some(Value::String(number)) => count(number.trim()),
+        Some(Value::Number(number)) => count(&number.to_string()),
         Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => 0,
+    }
+}
+
+/// A number of records. One that is too large or unreadable stands for all of them: what is counted as delivered has
+/// arrived.
+fn count(number: &str) -> u64 {
+    let number = number.strip_suffix(".0").unwrap_or(number);
+    if number.is_empty() || number.starts_with('-') {
+        0
+    } else {
+        number.parse().unwrap_or(u64::MAX)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
+
+    #[test]
+    fn a_receiver_prolongs_the_pause_of_the_sender_and_never_shortens_it() {
+        let own = Duration::from_secs(4);
+        for (asked, seconds) in
+            [("", 4), ("0", 4), ("3", 4), ("60", 60), ("9999999", 300), ("soon", 4)]
+        {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(asked))]);
+            let error = ReceiverError::Refused { status: 503, pause: pause(&headers) };
+            assert_eq!(error.pause(own), Duration::from_secs(seconds), "{asked}");
+        }
+        assert_eq!(ReceiverError::Unreachable.pause(own), own);
+    }
 
     #[test]
     fn what_a_receiver_refuses_for_what_it_holds_is_told_from_a_wrong_address_or_credential() {
@@ -158,6 +184,13 @@ mod tests {
             (r#"{"partialSuccess":{"rejectedLogRecords":"7","errorMessage":"x"}}"#, 7),
             (r#"{"partialSuccess":{"rejectedLogRecords":3}}"#, 3),
             (r#"{"partialSuccess":{"rejectedSpans":"2"}}"#, 2),
+            (r#"{"partialSuccess":{"rejectedLogRecords":"99999999999999999999999"}}"#, u64::MAX),
+            (r#"{"partialSuccess":{"rejectedLogRecords":99999999999999999999999}}"#, u64::MAX),
+            (r#"{"partialSuccess":{"rejectedLogRecords":2.0}}"#, 2),
+            (r#"{"partialSuccess":{"rejectedLogRecords":"all"}}"#, u64::MAX),
+            (r#"{"partialSuccess":{"rejectedLogRecords":"0"}}"#, 0),
+            (r#"{"partialSuccess":{"rejectedLogRecords":""}}"#, 0),
+            (r#"{"partialSuccess":{"rejectedLogRecords":-1}}"#, 0),
         ] {
             assert_eq!(rejected(answer.as_bytes()), count, "{answer}");
         }

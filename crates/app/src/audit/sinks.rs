@@ -68,11 +68,11 @@ enum SinkError {
 }
 
 impl SinkError {
-    /// Pause that the receiver asked for.
-    const fn pause(&self) -> Option<Duration> {
+    /// Pause before the next attempt: `own`, or the longer one that the receiver asked for.
+    fn pause(&self, own: Duration) -> Duration {
         match self {
-            Self::Receiver(error) => error.pause(),
-            Self::Store(_) | Self::Stored(_) | Self::Write(_) => None,
+            Self::Receiver(error) => error.pause(own),
+            Self::Store(_) | Self::Stored(_) | Self::Write(_) => own,
         }
     }
 

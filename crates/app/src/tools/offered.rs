@@ -32,6 +32,9 @@ use portcullis_core::{
     tool::{Tool, ToolId},
 };
 
+/// Tools near a name that policies are asked about, at most.
+const MOST_NEAR: usize = 32;
+
 /// A tool under the name by which clients know it.
 #[derive(Debug)]
 pub struct OfferedTool {
@@ -185,12 +188,7 @@ impl Tools {
         ctx: &Ctx,
         provider: Option<&str>,
     ) -> Result<OfferedTools, Refusal> {
-        ctx.require(Scope::McpsRead)?;
-        let connections = ctx.session.connections.iter();
-        let mut offers = Vec::new();
-        for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
-            offers.push(self.offer_of(connection).await?);
-        }
+        let offers = self.offers_of(ctx, provider).await?;
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
         let accesses = policies.accesses(&ctx.session.principal);
@@ -199,6 +197,36 @@ impl Tools {
         };
         let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
         Ok(OfferedTools { views })
+    }
+
+    /// Tools that the caller may use with their distances, the nearest first, of one provider or of all. Policies are
+    /// asked about few: about those that `distance` finds near.
+    pub async fn near_tools(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+        distance: impl Fn(&OfferedTool) -> Option<usize> + Send,
+    ) -> Result<Vec<(usize, NamedTool)>, Refusal> {
+        let offers = self.offers_of(ctx, provider).await?;
+        let mut near = Vec::new();
+        for offer in &offers {
+            let tools = offer.tools.iter().enumerate();
+            near.extend(tools.filter_map(|(place, tool)| Some((distance(tool)?, offer, place))));
+        }
+        near.sort_by_key(|(distance, ..)| *distance);
+        near.truncate(MOST_NEAR);
+        let org = ctx.caller().org_id;
+        let policies = self.policies.current_of(org);
+        let accesses = policies.accesses(&ctx.session.principal);
+        near.retain(|(_, offer, place)| {
+            offer.tools.get(*place).is_some_and(|it| {
+                accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
+            })
+        });
+        let named = |(distance, offer, place): (usize, &Arc<Offer>, usize)| {
+            (distance, NamedTool { offer: Arc::clone(offer), place })
+        };
+        Ok(near.into_iter().map(named).collect())
     }
 
     /// The tool behind a name in the list of one provider or of all, whether or not the caller may
@@ -233,6 +261,21 @@ impl Tools {
     #[must_use]
     pub fn reaches(&self, ctx: &Ctx, slug: &str) -> bool {
         ctx.session.connections.get(slug).is_some()
+    }
+
+    /// The lists of one provider or of all that the caller has a connection to.
+    async fn offers_of(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+    ) -> Result<Vec<Arc<Offer>>, Refusal> {
+        ctx.require(Scope::McpsRead)?;
+        let connections = ctx.session.connections.iter();
+        let mut offers = Vec::new();
+        for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
+            offers.push(self.offer_of(connection).await?);
+        }
+        Ok(offers)
     }
 
     /// Prepared texts of a connection's tools; prepared now if they are not.

@@ -24,7 +24,7 @@ pub(super) struct ClientConfig {
     #[arg(long, value_name = "SLUG")]
     provider: Option<ProviderSlug>,
     /// Environment variable that holds the token
-    #[arg(long, value_name = "NAME", default_value = TOKEN)]
+    #[arg(long, value_name = "NAME", value_parser = variable, default_value = TOKEN)]
     token_env: String,
 }
 
@@ -35,6 +35,17 @@ fn client_names() -> impl TypedValueParser<Value = McpClient> {
     });
     PossibleValuesParser::new(names)
         .try_map(|name| McpClient::from_name(&name).ok_or("no such client"))
+}
+
+/// Reads the name of an environment variable, which stands in files that programs expand.
+fn variable(name: &str) -> Result<String, &'static str> {
+    let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+    let is_name = name.bytes().all(is_letter) && !name.starts_with(|it: char| it.is_ascii_digit());
+    if is_name && !name.is_empty() {
+        Ok(name.to_owned())
+    } else {
+        Err("a name of an environment variable is A-Z, a-z, 0-9 and `_`, and begins with no digit")
+    }
 }
 
 impl ClientConfig {

@@ -74,6 +74,19 @@ fn completions_are_printed_for_each_shell() {
     }
 }
 
+#[tokio::test]
+async fn client_config_takes_only_what_can_be_the_name_of_a_variable() {
+    let gateway = gateway().prepare();
+
+    let printed = gateway.run(&["client-config", "--token-env", "_MY_TOKEN2"]);
+
+    assert!(printed.contains("_MY_TOKEN2"), "{printed}");
+    for name in ["X$(id)\"", "2X", "A B", "A-B", "Ä"] {
+        let command = ["client-config", "--token-env", name];
+        assert_fails(&gateway, &command, 2, "a name of an environment variable is").await;
+    }
+}
+
 fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
     let mut command = vec!["token", "create", "--principal", &who.id];
     command.extend(more);

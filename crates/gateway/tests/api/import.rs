@@ -31,6 +31,7 @@ const CLAUDE: &str = r#"{
 const CURSOR: &str = r#"{"mcpServers": {
   "linear": {"url": "https://mcp.linear.example/mcp", "headers": {"X-Api-Key": "${env:LINEAR_KEY}"}},
   "keyed": {"url": "https://mcp.example.com/mcp?api_key=S3cr3tV4lu3XyZw9"},
+  "o\u202ewned": {"url": "https://mcp.example.com/s/01234567-89ab-cdef-0123-456789abcdef/mcp"},
   "local": {"url": "http://localhost:3845/mcp"}
 }}"#;
 
@@ -122,11 +123,13 @@ fn the_settings_of_each_client_become_providers_that_load() {
         ),
         (
             CURSOR,
-            json!(["keyed", "linear", "local"]),
+            json!(["keyed", "linear", "local", "o-wned"]),
             &[
                 "api_key = { env = \"LINEAR_KEY\" }",
                 "api_key_header = \"X-Api-Key\"",
                 "url = { env = \"MCP_KEYED_URL\" }",
+                "url = { env = \"MCP_O_WNED_URL\" }",
+                "name = \"o\\u202Ewned\"",
                 "allow_private = true",
             ],
         ),

@@ -239,6 +239,9 @@ async fn diff_tells_what_another_folder_would_change() {
 async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     let desk = Desk::with(POLICIES);
     fs::remove_file(desk.policies("test.cedar")).unwrap();
+    // A name that YAML would read as something else.
+    let described = fs::read_to_string(&desk.tools).unwrap();
+    fs::write(&desk.tools, described.replace("list_items", "list: items")).unwrap();
 
     desk.says("init", 0, "").await;
     desk.says("validate", 0, "").await;
@@ -246,7 +249,9 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     assert!(!text.contains("0 passed"), "{text}");
     let starter = fs::read_to_string(desk.policies("starter.cedar")).unwrap();
     assert!(starter.contains("sample:create_note"), "{starter}");
-    assert!(starter.contains("  Mcp::Action::\"sample:list_items\""), "{starter}");
+    assert!(starter.contains("  Mcp::Action::\"sample:list: items\""), "{starter}");
+    let cases = fs::read_to_string(desk.policies("tests/starter.yaml")).unwrap();
+    assert!(cases.contains("    tool: \"sample:list: items\"\n"), "{cases}");
     assert!(!starter.contains("resource.read_only"), "a hint permits nothing: {starter}");
     desk.says("init", 1, "exists").await;
     desk.says("list", 0, "sample-no-destruction-by-services").await;

@@ -1,10 +1,10 @@
 //! Feeding one sink: which logs it has not everything of, a batch of each in turn, and patience
-//! with a side that does not take them. A single event that the receiver refuses for good does not
-//! hold up those behind it: it is set aside.
+//! with a side that does not take them. A single event that the receiver refuses for good holds up
+//! neither other logs nor those behind it: it is set aside.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use portcullis_core::audit::Shown;
+use portcullis_core::{audit::Shown, id::OrgId};
 use portcullis_store::{
     Behind, EventFilter, EventOrder, EventPage, EventRecord, StoreError, Visibility,
 };
@@ -38,8 +38,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const REMIND: Duration = Duration::from_mins(5);
 /// Refusals of an event by itself after which it is set aside.
 const REFUSALS: u32 = 5;
-/// Other events that are offered to see whether the receiver takes any.
+/// Other events that are offered to see whether the receiver takes any: of other logs, and of the same one.
 const OTHERS: u32 = 16;
+/// Time between two such offers.
+const OFFER: Duration = Duration::from_secs(5);
 
 /// Feeds the sink until `stop`.
 pub(super) async fn run(audit: &Audit, settings: SinkSettings, stop: &CancellationToken) {
@@ -86,9 +88,32 @@ struct Feed<'a> {
     leased: Option<Instant>,
     /// The last sealed position when the sink had everything, and when that was.
     idle: Option<(i64, Instant)>,
+    /// Logs with failures that are not made up for yet.
+    troubled: HashMap<OrgId, Troubled>,
+    /// When the receiver last took an event.
+    took: Option<Instant>,
+    /// The log for which other events were offered last, and when that was.
+    offered: Option<(OrgId, Instant)>,
+}
+
+/// Failures of one log.
+struct Troubled {
     batch: u32,
-    /// The event that was refused by itself, and how often.
-    refused: Option<(String, u32)>,
+    refused: Option<RefusedEvent>,
+    rests_until: Option<Instant>,
+}
+
+impl Default for Troubled {
+    fn default() -> Self {
+        Self { batch: BATCH, refused: None, rests_until: None }
+    }
+}
+
+/// Event that the receiver refused by itself.
+struct RefusedEvent {
+    id: String,
+    times: u32,
+    last: Instant,
 }
 
 impl<'a> Feed<'a> {
@@ -103,8 +128,9 @@ impl<'a> Feed<'a> {
             pace,
             leased: None,
             idle: None,
-            batch: BATCH,
-            refused: None,
+            troubled: HashMap::new(),
+            took: None,
+            offered: None,
         }
     }
 
@@ -132,12 +158,31 @@ impl<'a> Feed<'a> {
         if self.idle.is_some_and(|(last, at)| last == sealed && at.elapsed() < LOOK_AT_ALL) {
             return Ok(false);
         }
-        let behind = self.audit.base.store.behind(&self.settings.name).await?;
-        for log in &behind {
-            self.forward_log(log, &behind).await?;
+        let mut behind = self.audit.base.store.behind(&self.settings.name).await?;
+        // Each log has its turn to ask whether the receiver takes another event.
+        let last = self.offered.map(|(org, _)| org);
+        if let Some(at) = behind.iter().position(|log| Some(log.org_id) == last) {
+            behind.rotate_left(at + 1);
+        }
+        let (mut is_taking, mut refused) = (false, None);
+        for log in behind.iter().filter(|log| !self.rests(log)).collect::<Vec<_>>() {
+            match self.forward_log(log, &behind).await {
+                Ok(()) => is_taking = true,
+                // What one org did holds up no other one.
+                Err(error) if error.is_about_content() => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
+            }
         }
         self.idle = behind.is_empty().then(|| (sealed, Instant::now()));
-        Ok(!behind.is_empty())
+        match refused {
+            Some(error) if !is_taking => Err(error),
+            Some(_) | None => Ok(is_taking),
+        }
+    }
+
+    fn rests(&self, log: &Behind) -> bool {
+        let until = self.troubled.get(&log.org_id).and_then(|of| of.rests_until);
+        until.is_some_and(|until| Instant::now() < until)
     }
 
     /// True if this node is the one that feeds the sink.
@@ -155,7 +200,43 @@ impl<'a> Feed<'a> {
     }
 
     async fn forward_log(&mut self, log: &Behind, behind: &[Behind]) -> Result<(), SinkError> {
-        let page = page(self.audit, log, log.next - 1, self.batch).await?;
+        while let Err(error) = self.forward_batch(log, behind).await {
+            if !self.tries_less(log, &error) {
+                return Err(error);
+            }
+        }
+        if let Some(of) = self.troubled.get_mut(&log.org_id) {
+            of.batch = of.batch.saturating_mul(2).min(BATCH);
+            of.rests_until = None;
+            if of.batch == BATCH {
+                self.troubled.remove(&log.org_id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries with less of the log at a time: it may be one event too large. True if the receiver says so, and there
+    /// is less to try; a log whose next event is refused by itself rests longer and longer.
+    fn tries_less(&mut self, log: &Behind, error: &SinkError) -> bool {
+        let of = self.troubled.entry(log.org_id).or_default();
+        let before = of.batch;
+        of.batch = (before / 2).max(1);
+        if !error.is_about_content() {
+            return false;
+        }
+        counters::sink_failed(&self.settings.name);
+        if before > 1 {
+            return true;
+        }
+        let earlier = of.refused.as_ref().map_or(0, |event| event.times.saturating_sub(1));
+        let pause = PAUSE.saturating_mul(2_u32.saturating_pow(earlier)).min(LONGEST_PAUSE);
+        of.rests_until = Some(Instant::now() + error.pause(pause));
+        false
+    }
+
+    async fn forward_batch(&mut self, log: &Behind, behind: &[Behind]) -> Result<(), SinkError> {
+        let batch = self.troubled.get(&log.org_id).map_or(BATCH, |of| of.batch);
+        let page = page(self.audit, log, log.next - 1, batch).await?;
         let last = page.events.last().and_then(|event| event.seal).map(|seal| seal.sequence);
         let copies = self.copies(log, &page.events)?;
         if !copies.is_empty() {
@@ -172,10 +253,13 @@ impl<'a> Feed<'a> {
         Ok(self.audit.base.store.advance_sink(name, log.org_id, next).await?)
     }
 
-    fn count(&self, events: usize, rejected: u64) {
+    fn count(&mut self, events: usize, rejected: u64) {
         let name = &self.settings.name;
         let events = u64::try_from(events).unwrap_or(u64::MAX);
         let rejected = rejected.min(events);
+        if rejected < events {
+            self.took = Some(Instant::now());
+        }
         if rejected > 0 {
             tracing::error!(
                 sink = name,
@@ -196,16 +280,20 @@ impl<'a> Feed<'a> {
         log: &Behind,
         behind: &[Behind],
     ) -> Result<u64, SinkError> {
+        let of = self.troubled.entry(log.org_id).or_default();
         // What is tried next is smaller than this was, however few there were.
-        self.batch = u32::try_from(copies.len()).unwrap_or(self.batch);
+        of.batch = u32::try_from(copies.len()).unwrap_or(of.batch);
         let [copy] = copies else { return Err(error) };
         if !error.is_about_content() {
             return Err(error);
         }
-        let before = self.refused.take().filter(|(id, _)| *id == copy.id);
-        let refusals = before.map_or(1, |(_, refusals)| refusals.saturating_add(1));
-        self.refused = Some((copy.id.clone(), refusals));
-        if refusals < REFUSALS || !self.takes_another(copy, log, behind).await? {
+        let last = Instant::now();
+        let before = of.refused.take().filter(|event| event.id == copy.id);
+        let times = before.as_ref().map_or(1, |event| event.times.saturating_add(1));
+        of.refused = Some(RefusedEvent { id: copy.id.clone(), times, last });
+        let since = before.map_or(last, |event| event.last);
+        let is_taking = self.took.is_some_and(|took| took > since);
+        if times < REFUSALS || !(is_taking || self.takes_another(copy, log, behind).await?) {
             return Err(error);
         }
         // Perhaps it takes everything by now.
@@ -219,30 +307,32 @@ impl<'a> Feed<'a> {
         }
     }
 
-    /// Offers other events one by one; true as soon as the receiver takes one. They come again in
-    /// their turn.
+    /// Offers other events one by one, the next one of each other log before those of the same one; true as soon as
+    /// the receiver takes one. They come again in their turn.
     async fn takes_another(
         &mut self,
         refused: &Copy,
         of: &Behind,
         behind: &[Behind],
     ) -> Result<bool, SinkError> {
-        let mut left = OTHERS;
-        for log in behind {
-            let is_same = log.org_id == of.org_id;
-            let after = if is_same { refused.sequence } else { log.next - 1 };
-            let page = page(self.audit, log, after, left).await?;
+        if self.offered.is_some_and(|(_, at)| at.elapsed() < OFFER) {
+            return Ok(false);
+        }
+        self.offered = Some((of.org_id, Instant::now()));
+        let others = behind.iter().filter(|log| log.org_id != of.org_id).zip(0..OTHERS);
+        let mut offers: Vec<_> = others.map(|(log, _)| (log, log.next - 1, 1)).collect();
+        // The last one of the log, too: a caller can make any number of the same kind in a row.
+        let before_last = refused.sequence.max(of.size - 2);
+        offers.extend([(of, refused.sequence, OTHERS), (of, before_last, 1)]);
+        for (log, after, limit) in offers {
+            let page = page(self.audit, log, after, limit).await?;
             for copy in self.copies(log, &page.events)? {
-                left = left.saturating_sub(1);
                 match self.way.deliver(&self.audit.base.node, &[copy]).await {
                     Ok(0) => return Ok(true),
                     Ok(_) => {}
                     Err(error) if error.is_about_content() => {}
                     Err(error) => return Err(error),
                 }
-            }
-            if left == 0 {
-                break;
             }
         }
         Ok(false)
@@ -279,20 +369,15 @@ impl<'a> Feed<'a> {
             tracing::info!(sink = self.settings.name, "a sink takes events again and catches up");
         }
         self.health = Health::Well;
-        self.batch = self.batch.saturating_mul(2).min(BATCH);
         counters::sink_up(&self.settings.name, true);
     }
 
-    /// Waits longer and longer, and tries with less at a time: it may be one event too large. Looks
-    /// for that one at once if the receiver says so.
+    /// Waits longer and longer; not for logs whose events are refused, which rest by themselves.
     fn failed(&mut self, error: &SinkError) -> Duration {
-        counters::sink_failed(&self.settings.name);
-        if error.is_about_content() && self.batch > 1 {
-            self.batch /= 2;
-            return Duration::ZERO;
+        if !error.is_about_content() {
+            counters::sink_failed(&self.settings.name);
         }
         counters::sink_up(&self.settings.name, false);
-        self.batch = (self.batch / 2).max(1);
         let (pause, told) = match self.health {
             Health::Well => (PAUSE, None),
             Health::Failing { pause, told } => {
@@ -304,8 +389,12 @@ impl<'a> Feed<'a> {
             tracing::warn!(sink = name, %error, "a sink takes no events; it falls behind until it does");
             Instant::now()
         });
+        if error.is_about_content() {
+            self.health = Health::Failing { pause: PAUSE, told };
+            return LOOK;
+        }
         self.health = Health::Failing { pause, told };
-        error.pause().unwrap_or(pause)
+        error.pause(pause)
     }
 }
 

@@ -88,7 +88,7 @@ impl Exporter {
             self.failed(error);
             let pause = pauses.next().filter(|_| error.may_pass() && !stop.is_cancelled());
             let Some(pause) = pause else { return counters::spans_dropped(spans) };
-            let asked = error.pause().unwrap_or(pause).min(LONGEST_PAUSE);
+            let asked = error.pause(pause).min(LONGEST_PAUSE);
             let _ = stop.run_until_cancelled(tokio::time::sleep(asked)).await;
         }
     }

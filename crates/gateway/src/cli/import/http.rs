@@ -7,7 +7,7 @@ use portcullis_upstream::Endpoint;
 use super::{
     imported::Imported,
     members::{Members, SSE},
-    secrets::{Detectors, is_expanded, is_secret_name, quote_name, quoted},
+    secrets::{Detectors, has_uuid, is_expanded, is_secret_name, quote_name, quoted},
     variables::is_usable_variable,
 };
 
@@ -112,6 +112,7 @@ fn address(text: &str, imported: &mut Imported<'_>, detectors: &Detectors) -> Re
         );
     }
     let secret = detectors.suspect(text)
+        || has_uuid(text)
         || url
             .query_pairs()
             .any(|(name, value)| is_secret_name(&name) || detectors.suspect(&value));

@@ -1,9 +1,14 @@
 //! Secrets in the settings of clients: what may be one, and what is none.
 
-use portcullis_core::dlp::{Category, Engine, FingerprintKey, Settings};
+use std::fmt::Write as _;
+
+use portcullis_core::{
+    dlp::{Category, Engine, FingerprintKey, Settings},
+    hidden::is_hidden,
+};
 use serde_json::Value;
 
-use crate::cli::Failure;
+use crate::cli::{Failure, output::visible};
 
 /// Parts of names of what is secret.
 const SECRET_NAMES: [&str; 13] = [
@@ -79,12 +84,22 @@ const SETTINGS: [&str; 19] = [
 /// A name as it is told to people: in quotes, without what would end a comment, and not endless.
 pub(super) fn quote_name(name: &str) -> String {
     let cut: String = name.chars().take(80).collect();
-    format!("{cut:?}")
+    visible(&format!("{cut:?}"))
 }
 
-/// A string of TOML in one line.
+/// A string of TOML in one line, with everything escaped that a reader would not see.
 pub(super) fn quoted(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+    let json = Value::from(text).to_string();
+    let mut quoted = String::with_capacity(json.len());
+    for letter in json.chars() {
+        // A string takes everything.
+        let _ = match u32::from(letter) {
+            code @ ..=0xffff if is_hidden(letter) => write!(quoted, "\\u{code:04X}"),
+            code if is_hidden(letter) => write!(quoted, "\\U{code:08X}"),
+            _ => quoted.write_char(letter),
+        };
+    }
+    quoted
 }
 
 /// True if a client would put something else into this text.
@@ -155,6 +170,15 @@ fn is_plain_address(value: &str) -> bool {
     scheme.chars().all(is_part)
         && rest.chars().all(|it| it.is_ascii_graphic() && it != '@')
         && !rest.split_once(['?', '#']).is_some_and(|(_, parameters)| is_secret_name(parameters))
+        && !has_uuid(rest)
+}
+
+/// True for an address with a UUID, by which some servers know who calls.
+pub(super) fn has_uuid(address: &str) -> bool {
+    address.split(|it: char| !it.is_ascii_hexdigit() && it != '-').any(|run| {
+        let parts: Vec<usize> = run.split('-').map(str::len).collect();
+        parts == [8, 4, 4, 4, 12]
+    })
 }
 
 /// True for names such as `LOG_LEVEL` and `AWS_REGION`.
@@ -219,6 +243,7 @@ mod tests {
             ("BASE", "https://me@api.example.com/"),
             ("BASE", "https://api.example.com/?access_token=abc"),
             ("BASE", "https://api.example.com/0a1b2c3d4e5f6a7b8c9d"),
+            ("BASE", "https://api.example.com/s/01234567-89ab-cdef-0123-456789abcdef/mcp"),
             ("DB", "postgresql://me:pass@db.example/x"),
             ("HOME_DIR", "${HOME}/x"),
             ("NODE_ENV", "0a1b2c3d4e5f6a7b8c9d"),
@@ -227,6 +252,18 @@ mod tests {
         ] {
             assert!(!detectors.is_plain(name, value), "{name}={value}");
         }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_written_so_that_it_is_seen_and_stays_the_same() {
+        let name = "a\u{202e}b\u{e0041}\u{3164}\u{7f}\n\"\\ Zoë";
+
+        let written = quoted(name);
+
+        assert_eq!(written, r#""a\u202Eb\U000E0041\u3164\u007F\n\"\\ Zoë""#);
+        let read: toml::Table = format!("name = {written}").parse().unwrap();
+        assert_eq!(read["name"].as_str(), Some(name));
+        assert!(!quote_name(name).contains(is_hidden), "{}", quote_name(name));
     }
 
     #[test]

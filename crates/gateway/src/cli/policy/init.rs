@@ -14,6 +14,7 @@ use portcullis_core::{
     policy::{DEFAULT_DENY, FACTS_FILE},
     tool::Tool,
 };
+use serde_json::json;
 
 use super::{Desk, Failure, load, loaded, read};
 use crate::{boot, cli::output::json_text};
@@ -229,7 +230,7 @@ permit (principal in Mcp::Role::"admin", action in Mcp::Action::"{slug}:*", reso
 fn cases(head: String, providers: &ByProvider<'_>) -> String {
     let mut text = head;
     let mut any = false;
-    let nothing = Document::of(&serde_json::json!({}));
+    let nothing = Document::of(&json!({}));
     let tools = providers.values().flatten();
     for tool in tools.filter(|tool| tool.violations(nothing.root()).is_empty()) {
         let (said, decision, policy) = if only_reads(tool) {
@@ -237,10 +238,12 @@ fn cases(head: String, providers: &ByProvider<'_>) -> String {
         } else {
             ("may not yet", "deny", DEFAULT_DENY.to_owned())
         };
-        let id = &tool.id;
+        let id = tool.id.as_str();
+        // A name may hold what YAML reads as something else; it takes strings of JSON.
+        let (case, tool) = (json!(format!("members {said} use {id}")), json!(id));
         let _ = write!(
             text,
-            "  - id: members {said} use {id}\n    tool: {id}\n    input: {{}}\n    \
+            "  - id: {case}\n    tool: {tool}\n    input: {{}}\n    \
              expect: {{decision: {decision}, policy: {policy}}}\n"
         );
         any = true;
