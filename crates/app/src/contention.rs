@@ -15,7 +15,7 @@ const ATTEMPTS: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// Changes of a node that are under way or wait.
 const IN_ALL: usize = 1_024;
-/// Those of one org.
+/// Those of one kind of changers of one org.
 const OF_ORG: usize = 256;
 /// The longest time that a change waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,10 +28,19 @@ pub(crate) enum Contended {
     Approval(ApprovalId),
 }
 
+/// Who changes them. Each kind has places of its own in an org: a directory that changes much keeps no person out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Changer {
+    /// A caller of the API, or a person in the console.
+    Caller,
+    /// An identity provider, by SCIM.
+    Directory,
+}
+
 /// Changes that a node makes to such resources.
 #[derive(Debug)]
 pub(crate) struct Contention {
-    turns: Turns<OrgId, Contended>,
+    turns: Turns<(OrgId, Changer), Contended>,
     random: Arc<dyn Random>,
 }
 
@@ -39,7 +48,7 @@ pub(crate) struct Contention {
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
     random: &'a dyn Random,
-    _turn: Turn<'a, OrgId, Contended>,
+    _turn: Turn<'a, (OrgId, Changer), Contended>,
     made: u32,
 }
 
@@ -55,9 +64,10 @@ impl Contention {
     pub(crate) async fn attempts(
         &self,
         org: OrgId,
+        changer: Changer,
         resource: Contended,
     ) -> Result<Attempts<'_>, Refusal> {
-        let turn = self.turns.take(org, resource).await.ok_or_else(overloaded)?;
+        let turn = self.turns.take((org, changer), resource).await.ok_or_else(overloaded)?;
         Ok(Attempts { random: &*self.random, _turn: turn, made: 0 })
     }
 }
@@ -94,6 +104,34 @@ const fn overloaded() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl Random for Fixed {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(7);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_takes_all_of_its_places_leaves_callers_theirs() {
+        let contention = Contention::new(Arc::new(Fixed));
+        let org = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
+        let group = |n: usize| {
+            Contended::Group(format!("grp_01M754BKTKX1YB8Q05NMW9{n:04}").parse().unwrap())
+        };
+        let mut held = Vec::new();
+        for n in 0..OF_ORG {
+            held.push(contention.attempts(org, Changer::Directory, group(n)).await.unwrap());
+        }
+
+        let beyond = contention.attempts(org, Changer::Directory, group(OF_ORG)).await;
+        let caller = contention.attempts(org, Changer::Caller, group(OF_ORG)).await;
+
+        assert!(beyond.is_err(), "it has its share");
+        assert!(caller.is_ok());
+    }
 
     #[test]
     fn pauses_are_random_and_become_longer() {

@@ -11,14 +11,13 @@ use std::{fmt::Write as _, sync::Arc};
 
 use axum::{
     extract::{RawQuery, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use portcullis_core::{browser_session::LocalPath, hidden::spelled, openid::StepUp};
 use portcullis_store::BrowserSession;
 
-use self::cookies::Cookie;
 pub(crate) use self::visitor::{SignedIn, Visitor, VisitorForm};
 use super::{
     Gateway, form,
@@ -57,6 +56,7 @@ pub(crate) fn step_up_address(step_up: StepUp, return_to: &str) -> String {
 pub(crate) async fn show(
     visitor: Visitor,
     State(gateway): State<Arc<Gateway>>,
+    headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
     let logins = &gateway.app.logins;
@@ -68,7 +68,7 @@ pub(crate) async fn show(
     let return_to = return_to.filter(|path| *path != LocalPath::start());
     let step_up = fields.get("step_up").and_then(StepUp::from_name);
     let Some(signed_in) = visitor.signed_in else {
-        return log_in(&gateway, return_to.as_ref(), step_up);
+        return log_in(&gateway, return_to.as_ref(), step_up, &headers);
     };
     if let Some(step_up) = step_up.filter(|it| !logins.proves(&signed_in.person, *it)) {
         let issuer = logins.issuer_of(&signed_in.person);
@@ -77,7 +77,7 @@ pub(crate) async fn show(
             Some(name) => {
                 see_other("Log in", &issuer_path(name, return_to.as_ref(), Some(step_up)))
             }
-            None => log_in(&gateway, return_to.as_ref(), Some(step_up)),
+            None => log_in(&gateway, return_to.as_ref(), Some(step_up), &headers),
         };
     }
     if let Some(to) = return_to {
@@ -93,7 +93,12 @@ pub(crate) async fn show(
 
 /// The page to log in at. Where there is one way and the browser comes from a page that it goes back to, it goes
 /// that way at once.
-fn log_in(gateway: &Gateway, return_to: Option<&LocalPath>, step_up: Option<StepUp>) -> Response {
+fn log_in(
+    gateway: &Gateway,
+    return_to: Option<&LocalPath>,
+    step_up: Option<StepUp>,
+    brought: &HeaderMap,
+) -> Response {
     let logins = &gateway.app.logins;
     let issuers: Vec<(&str, &str)> = logins.issuers().collect();
     let more = step_up.filter(|it| *it != StepUp::Again);
@@ -117,7 +122,7 @@ fn log_in(gateway: &Gateway, return_to: Option<&LocalPath>, step_up: Option<Step
     }
     let mut response = page(StatusCode::OK, "Log in", &text);
     if let Some(path) = return_to {
-        gateway.set_cookie(Cookie::Return, path.as_str(), response.headers_mut());
+        gateway.keep_return(path, brought, response.headers_mut());
     }
     response
 }

@@ -19,7 +19,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
-    search::{beginning, people},
+    search::{beginning, begins, people},
     tokens::Assertion,
 };
 
@@ -179,7 +179,8 @@ impl Store {
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let list = match (page.search, page.principal_id) {
-            (Some(_), _) => SEARCH,
+            (Some(_), None) => SEARCH,
+            (Some(_), Some(_)) => SEARCH_OF_PRINCIPAL,
             (None, Some(_)) => LIST_OF_PRINCIPAL,
             (None, None) => LIST,
         };
@@ -234,24 +235,25 @@ INSERT INTO browser_sessions (org_id, id, principal_id, hash, method, trust, iss
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 
 macro_rules! list_sql {
-    ($of:literal) => {
+    ($($of:tt)+) => {
         concat!(
             "SELECT * FROM browser_sessions WHERE org_id = $1 AND id > $2 AND ",
-            $of,
-            " AND ended_at IS NULL AND ends_at > $4 AND $6 = '' ORDER BY id LIMIT $5"
+            $($of)+,
+            " AND ended_at IS NULL AND ends_at > $4 ORDER BY id LIMIT $5"
         )
     };
 }
 
-const LIST: &str = list_sql!("$3 IS NULL");
-const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3");
+const LIST: &str = list_sql!("$3 IS NULL AND $6 = ''");
+const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3 AND $6 = ''");
+const SEARCH_OF_PRINCIPAL: &str = list_sql!("principal_id = $3 AND ", begins!("$3", "$6"));
 
 const SEARCH: &str = concat!(
     "SELECT b.* FROM ",
     people!("$6"),
     " CROSS JOIN browser_sessions b
 WHERE b.org_id = $1 AND b.principal_id = people.id AND b.id > $2
-    AND ($3 IS NULL OR b.principal_id = $3) AND b.ended_at IS NULL AND b.ends_at > $4
+    AND $3 IS NULL AND b.ended_at IS NULL AND b.ends_at > $4
 ORDER BY b.id LIMIT $5"
 );
 

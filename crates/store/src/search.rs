@@ -20,16 +20,33 @@ macro_rules! index_words {
     }};
 }
 
-/// The SQL for the ids of principals of the org `$1` of which a word begins so, as `people`.
-macro_rules! people {
-    ($beginning:literal) => {
+/// The SQL for ids of the org `$1` of which a word begins so: those of the first thousand words of a source, so that the
+/// work of a search has a bound.
+macro_rules! first {
+    ($source:literal, $beginning:literal) => {
         concat!(
-            "(SELECT DISTINCT w.id FROM search_words w
-    WHERE w.org_id = $1 AND w.source IN ('name', 'scim') AND w.word >= ",
+            "SELECT * FROM (SELECT w.id FROM search_words w
+    WHERE w.org_id = $1 AND w.source = '",
+            $source,
+            "' AND w.word >= ",
             $beginning,
             " AND w.word < ",
             $beginning,
-            " || '\u{10ffff}') AS people"
+            " || '\u{10ffff}' ORDER BY w.word, w.id LIMIT 1000) AS of_",
+            $source
+        )
+    };
+}
+
+/// The SQL for the ids of principals of which a word begins so, as `people`.
+macro_rules! people {
+    ($beginning:literal) => {
+        concat!(
+            "(",
+            $crate::search::first!("name", $beginning),
+            " UNION ",
+            $crate::search::first!("scim", $beginning),
+            ") AS people"
         )
     };
 }
@@ -38,15 +55,9 @@ macro_rules! people {
 macro_rules! records {
     ($table:literal, $source:literal, $beginning:literal) => {
         concat!(
-            "(SELECT w.id FROM search_words w
-    WHERE w.org_id = $1 AND w.source = '",
-            $source,
-            "' AND w.word >= ",
-            $beginning,
-            " AND w.word < ",
-            $beginning,
-            " || '\u{10ffff}'
-    UNION SELECT x.id FROM ",
+            "(",
+            $crate::search::first!($source, $beginning),
+            " UNION SELECT x.id FROM ",
             $crate::search::people!($beginning),
             " CROSS JOIN ",
             $table,
@@ -55,7 +66,23 @@ macro_rules! records {
     };
 }
 
-pub(crate) use {index_words, people, records};
+/// The SQL for whether a word of what has this id begins so. It is read by the id alone, not by the words of others: no
+/// other org has the id, and a count is never turned into a list of all that begin so.
+macro_rules! begins {
+    ($id:literal, $beginning:literal) => {
+        concat!(
+            "(SELECT COUNT(*) FROM search_words w WHERE w.id = ",
+            $id,
+            " AND w.word >= ",
+            $beginning,
+            " AND w.word < ",
+            $beginning,
+            " || '\u{10ffff}') > 0"
+        )
+    };
+}
+
+pub(crate) use {begins, first, index_words, people, records};
 
 /// The rest of each text from each of its first words on.
 pub(crate) fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {

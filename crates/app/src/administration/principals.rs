@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::{Administration, Precondition, broken, grants};
 use crate::{
     audit::events::row_of,
-    contention::Contended,
+    contention::{Changer, Contended},
     ctx::Ctx,
     directory::people::{NewPrincipal, PrincipalPatch, changed_members},
 };
@@ -185,7 +185,7 @@ impl Administration {
         self.writable()?;
         let principal = Contended::Principal(principal_id(id)?);
         let org = ctx.caller().org_id;
-        let mut attempts = self.base.contention.attempts(org, principal).await?;
+        let mut attempts = self.base.contention.attempts(org, Changer::Caller, principal).await?;
         loop {
             attempts.begin().await?;
             let before = self.found(ctx, id).await?;

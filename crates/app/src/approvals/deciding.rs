@@ -12,7 +12,10 @@ use portcullis_core::{
 };
 
 use super::{ApprovalView, Approvals};
-use crate::{contention::Contended, ctx::Ctx};
+use crate::{
+    contention::{Changer, Contended},
+    ctx::Ctx,
+};
 
 /// A decision as it was asked for.
 #[derive(Debug, Clone)]
@@ -37,7 +40,8 @@ impl Approvals {
         let looking = self.looking(ctx).await?;
         let comment = request.comment.as_deref().map(|text| self.screening.recordable(text));
         let kind = kind_of(request.vote);
-        let mut attempts = self.base.contention.attempts(org, Contended::Approval(id)).await?;
+        let approval = Contended::Approval(id);
+        let mut attempts = self.base.contention.attempts(org, Changer::Caller, approval).await?;
         loop {
             attempts.begin().await?;
             let found = self.find_visible(org, &looking, id).await?;

@@ -22,7 +22,11 @@ use super::{
     view::{group_resource, group_version},
 };
 use crate::{
-    administration::Precondition, audit::events::row_of, contention::Contended, ctx::Ctx, directory,
+    administration::Precondition,
+    audit::events::row_of,
+    contention::{Changer, Contended},
+    ctx::Ctx,
+    directory,
 };
 
 /// Members that an event names at most; it counts all of them.
@@ -164,7 +168,7 @@ impl Provisioning {
     ) -> Result<String, ScimRejection> {
         let org = ctx.caller().org_id;
         let group = Contended::Group(group_id(id)?);
-        let mut attempts = self.base.contention.attempts(org, group).await?;
+        let mut attempts = self.base.contention.attempts(org, Changer::Directory, group).await?;
         let guard = guard(precondition, edit);
         loop {
             attempts.begin().await?;

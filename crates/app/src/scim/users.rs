@@ -25,7 +25,12 @@ use super::{
     last_admin, reject_taken,
     view::{user_resource, user_version},
 };
-use crate::{administration::Precondition, audit::events::row_of, contention::Contended, ctx::Ctx};
+use crate::{
+    administration::Precondition,
+    audit::events::row_of,
+    contention::{Changer, Contended},
+    ctx::Ctx,
+};
 
 /// Change that a request asks for.
 enum UserEdit<'a> {
@@ -155,7 +160,8 @@ impl Provisioning {
         edit: &UserEdit<'_>,
     ) -> Result<ScimUser, ScimRejection> {
         let user = Contended::Principal(user_id(id)?);
-        let mut attempts = self.base.contention.attempts(ctx.caller().org_id, user).await?;
+        let org = ctx.caller().org_id;
+        let mut attempts = self.base.contention.attempts(org, Changer::Directory, user).await?;
         loop {
             attempts.begin().await?;
             let before = self.found_user(ctx, id).await?;

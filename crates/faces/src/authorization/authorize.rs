@@ -91,14 +91,11 @@ pub(crate) async fn decide(
     let since = visitor.signed_in_since(form_token);
     let signed_in = if since.is_some() { since } else { visitor.sender(form_token)? };
     let person = signed_in.map(|it| &it.person);
-    let authorization = &gateway.app.authorization;
-    let step = if since.is_some() {
-        // Several logins in tabs replace each other's session: who answers on a page of an earlier one is asked anew.
-        authorization.begin(query, person, origin).await?
-    } else {
-        let shown = form.field("shown").unwrap_or_default();
-        authorization.answered(query, person, Answer { decision, shown }, origin).await?
-    };
+    // Several logins in tabs replace each other's session: who answers on a page of an earlier one is asked anew,
+    // also about what it remembers, as one to whom nothing was shown.
+    let shown = form.field("shown").filter(|_| since.is_none()).unwrap_or_default();
+    let given = Answer { decision, shown };
+    let step = gateway.app.authorization.answered(query, person, given, origin).await?;
     charge_failure(&gateway, &step, person, origin)?;
     Ok(match &step {
         // Not by a redirect: what follows the form has to obey the policy of its page, and clients and issuers are

@@ -15,8 +15,9 @@ use crate::Gateway;
 
 /// Logins that a browser has under way at once. The oldest makes room for another.
 const MAX_ATTEMPTS: usize = 8;
-/// Bytes of the cookies of all of them: heads of requests have a limit (HTTP/2: 16 KiB).
-const MAX_ATTEMPTS_BYTES: usize = 10 << 10;
+/// Bytes of all cookies of the gateway in a browser: heads of requests have a limit (HTTP/2: 16 KiB), and in the one
+/// that comes back from an issuer there is much else. A login with the longest path fits beside a session.
+const MAX_BYTES: usize = 7 << 10;
 
 /// Cookie of a login.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +51,12 @@ impl Cookie {
         let mut values = sent(headers).filter(|(name, _)| *name == self.name(secure));
         let (_, first) = values.next()?;
         values.next().is_none().then_some(first)
+    }
+
+    /// Bytes of those of this name that a browser sent.
+    fn bytes(self, secure: bool, headers: &HeaderMap) -> usize {
+        let name = self.name(secure);
+        sent(headers).filter(|it| it.0 == name).map(|it| name.len() + it.1.len()).sum()
     }
 
     fn set(self, secure: bool, value: &str, seconds: i64) -> Option<HeaderValue> {
@@ -96,13 +103,13 @@ impl<'a> KeptAttempt<'a> {
         self.name.len() + self.sealed.len()
     }
 
-    /// Those that have to go so that one with a cookie of `bytes` has room, the oldest first.
+    /// Those that have to go so that one has room that has `bytes` with all other cookies, the oldest first.
     fn without_room(mut kept: Vec<Self>, bytes: usize) -> Vec<Self> {
         kept.sort_unstable_by_key(|it| it.begun_at);
         let mut total = bytes + kept.iter().map(Self::bytes).sum::<usize>();
         let mut left = kept.len() + 1;
         let has_no_room = |it: &Self| {
-            let too_much = left > MAX_ATTEMPTS || total > MAX_ATTEMPTS_BYTES;
+            let too_much = left > MAX_ATTEMPTS || total > MAX_BYTES;
             left -= usize::from(too_much);
             total -= if too_much { it.bytes() } else { 0 };
             too_much
@@ -141,8 +148,8 @@ impl Gateway {
         found.next().is_none().then_some(first)
     }
 
-    /// Gives a browser the cookie of a login that began `now`, beside those of its others; takes the oldest of them
-    /// if they are too many.
+    /// Gives a browser the cookie of a login that began `now`, beside those of its others; if they are too many, takes
+    /// the path of a login by a link, then the oldest of them.
     pub(super) fn keep_attempt(
         &self,
         begun: &BegunLogin,
@@ -154,8 +161,16 @@ impl Gateway {
         let (begun_at, label) = (now.as_micros(), LoginAttempt::label(&begun.state));
         let name = format!("{}{begun_at}-{label}", attempt_prefix(secure));
         let sealed = begun.sealed.expose();
-        let kept = self.attempts(brought).collect();
-        for old in KeptAttempt::without_room(kept, name.len() + sealed.len()) {
+        let kept: Vec<_> = self.attempts(brought).collect();
+        let others = kept.iter().map(KeptAttempt::bytes).sum::<usize>();
+        let mut bytes = name.len() + sealed.len() + Cookie::Session.bytes(secure, brought);
+        let path = Cookie::Return.bytes(secure, brought);
+        if path > 0 && bytes + path + others > MAX_BYTES {
+            self.drop_cookie(Cookie::Return, headers);
+        } else {
+            bytes += path;
+        }
+        for old in KeptAttempt::without_room(kept, bytes) {
             self.drop_attempt(old, headers);
         }
         if let Some(set) = set(&name, secure, sealed, LoginAttempt::LIFE_SECONDS) {
@@ -167,6 +182,24 @@ impl Gateway {
     pub(super) fn drop_attempt(&self, attempt: KeptAttempt<'_>, headers: &mut HeaderMap) {
         if let Some(set) = set(attempt.name, self.is_secure(), "", 0) {
             headers.append(header::SET_COOKIE, set);
+        }
+    }
+
+    /// Gives a browser the path that it goes to after a login by a link, if its other cookies leave room for it.
+    pub(super) fn keep_return(
+        &self,
+        path: &LocalPath,
+        brought: &HeaderMap,
+        headers: &mut HeaderMap,
+    ) {
+        let secure = self.is_secure();
+        let logins = self.attempts(brought).map(|it| it.bytes()).sum::<usize>();
+        let others = logins + Cookie::Session.bytes(secure, brought);
+        let value = utf8_percent_encode(path.as_str(), VALUE).map(str::len).sum::<usize>();
+        if others + Cookie::Return.name(secure).len() + value > MAX_BYTES {
+            self.drop_cookie(Cookie::Return, headers);
+        } else {
+            self.set_cookie(Cookie::Return, path.as_str(), headers);
         }
     }
 
@@ -236,13 +269,13 @@ mod tests {
 
     #[test]
     fn the_oldest_logins_under_way_make_room_for_another() {
-        let big = "x".repeat(4_000);
+        let big = "x".repeat(3_000);
         let dropped = |secure, cookies: &[&str]| {
             let headers = headers(cookies);
             let kept = sent(&headers)
                 .filter_map(|(name, value)| KeptAttempt::read(secure, name, value))
                 .collect();
-            let gone = KeptAttempt::without_room(kept, 4_000);
+            let gone = KeptAttempt::without_room(kept, 3_000);
             gone.iter().map(|it| it.begun_at).collect::<Vec<_>>()
         };
         let many: Vec<_> = (1..=9).rev().map(|at| format!("portcullis-login-{at}-l=x")).collect();
@@ -255,6 +288,14 @@ mod tests {
         let large = [9, 3].map(|at| format!("__Host-portcullis-login-{at}-l={big}"));
         assert_eq!(dropped(true, &[large[0].as_str(), large[1].as_str()]), [3]);
         assert_eq!(dropped(true, &["__Host-portcullis-login-l=x", "a=b"]), [] as [i64; 0]);
+    }
+
+    #[test]
+    fn a_cookie_is_counted_with_its_name_as_often_as_it_is_sent() {
+        let headers = headers(&["portcullis-return=abc; a=b", "portcullis-return=d"]);
+
+        assert_eq!(Cookie::Return.bytes(false, &headers), 2 * "portcullis-return".len() + 4);
+        assert_eq!(Cookie::Return.bytes(true, &headers), 0);
     }
 
     #[test]

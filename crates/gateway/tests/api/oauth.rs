@@ -53,12 +53,17 @@ impl Site {
 
     /// A browser in which Ana is signed in.
     async fn browser(&self) -> Browser<'_> {
-        let made = self.gateway.admin(&["login-link", "--principal", &self.ana]);
+        let browser = Browser::new(&self.gateway);
+        self.log_in(&browser, &self.ana).await;
+        browser
+    }
+
+    /// Logs a person in, in the place of who is signed in.
+    async fn log_in(&self, browser: &Browser<'_>, principal: &str) -> Answer {
+        let made = self.gateway.admin(&["login-link", "--principal", principal]);
         let url = made["url"].as_str().unwrap();
         let (_, code) = url.split_once("code=").unwrap();
-        let browser = Browser::new(&self.gateway);
-        browser.submit("/login/link", &[("code", code)]).await.ok();
-        browser
+        browser.submit("/login/link", &[("code", code)]).await.ok()
     }
 
     /// A client that registered itself, to return to this address.

@@ -13,7 +13,7 @@ use crate::{
     db::{Dialect, Found, Readable, all, change, find, one, parse, read, row, run},
     error::StoreError,
     revocation::revoke_roots,
-    search::{FORGET, beginning, index_words, records},
+    search::{FORGET, beginning, begins, index_words, records},
 };
 
 /// Consent of a person to a client at one face.
@@ -141,7 +141,8 @@ impl Store {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
         let list = match (page.search, page.principal_id) {
-            (Some(_), _) => SEARCH,
+            (Some(_), None) => SEARCH,
+            (Some(_), Some(_)) => SEARCH_OF_PRINCIPAL,
             (None, Some(_)) => LIST_OF_PRINCIPAL,
             (None, None) => LIST,
         };
@@ -184,24 +185,30 @@ RETURNING id";
 const FIND_OF_CLIENT: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
 
-macro_rules! list_sql {
-    ($of:literal) => {
+const LIST: &str = "
+SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND $3 = '' AND $5 = '' ORDER BY id LIMIT $4";
+
+/// The SQL for a page of the consents of a principal. They are found by it and then sorted: in the order of the index
+/// of ids, those of all would be read.
+macro_rules! of_principal {
+    ($($search:tt)+) => {
         concat!(
-            "SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND ",
-            $of,
-            " AND $5 = '' ORDER BY id LIMIT $4"
+            "SELECT * FROM consents WHERE org_id = $1 AND principal_id = $3 AND id || '' > $2 AND ",
+            $($search)+,
+            " ORDER BY id || '' LIMIT $4"
         )
     };
 }
 
-const LIST: &str = list_sql!("$3 = ''");
-const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3");
+const LIST_OF_PRINCIPAL: &str = of_principal!("$5 = ''");
+const SEARCH_OF_PRINCIPAL: &str =
+    of_principal!("(", begins!("$3", "$5"), " OR ", begins!("consents.id", "$5"), ")");
 
 const SEARCH: &str = concat!(
     "SELECT c.* FROM ",
     records!("consents", "consent", "$5"),
     " CROSS JOIN consents c
-WHERE c.org_id = $1 AND c.id = found.id AND c.id > $2 AND ($3 = '' OR c.principal_id = $3)
+WHERE c.org_id = $1 AND c.id = found.id AND c.id > $2 AND $3 = ''
 ORDER BY c.id LIMIT $4"
 );
 

@@ -12,7 +12,7 @@ use crate::{
     Store,
     db::{Found, Readable, all, find, parse_some, read, row},
     error::StoreError,
-    search::{beginning, records},
+    search::{beginning, begins, records},
 };
 
 portcullis_core::words! { listed
@@ -81,7 +81,7 @@ const WALKED: u32 = 5_000;
 
 /// The SQL for a page of the tokens `t` among which to look.
 macro_rules! page {
-    ([$($from:tt)+] $among:literal) => {
+    ([$($from:tt)+] $($among:tt)+) => {
         concat!(
             "
 SELECT * FROM (
@@ -96,7 +96,7 @@ SELECT * FROM (
             $($from)+,
             " JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
     WHERE ",
-            $among,
+            $($among)+,
             " AND t.org_id = $1 AND t.id > $2 AND t.id <= $8 AND ($4 = '' OR t.kind = $4)
 ) AS listed WHERE $5 = '' OR state = $5
 ORDER BY id LIMIT $7"
@@ -120,14 +120,17 @@ macro_rules! last {
 const ALL: &str = page!(["tokens t"] "$3 = '' AND $9 = ''");
 const LAST_OF_ALL: &str = last!(["tokens t"] "$3 = '' AND $5 = ''");
 const OF_PRINCIPAL: &str = page!(["tokens t"] "t.principal_id = $3 AND $9 = ''");
-const LAST_OF_PRINCIPAL: &str = last!(["tokens t"] "t.principal_id = $3 AND $5 = ''");
+const LAST_OF_PRINCIPAL: &str = last!(["tokens t"] "t.principal_id = $3 AND $5 >= ''");
 const SEARCH: &str = page!(
     [concat!(records!("tokens", "token", "$9"), " CROSS JOIN tokens t")]
-    "t.id = found.id AND ($3 = '' OR t.principal_id = $3)"
+    "t.id = found.id AND $3 = ''"
 );
 const LAST_OF_SEARCH: &str = last!(
     [concat!(records!("tokens", "token", "$5"), " CROSS JOIN tokens t")]
-    "t.id = found.id AND ($3 = '' OR t.principal_id = $3)"
+    "t.id = found.id AND $3 = ''"
+);
+const SEARCH_OF_PRINCIPAL: &str = page!(
+    ["tokens t"] "t.principal_id = $3 AND (", begins!("$3", "$9"), " OR ", begins!("t.id", "$9"), ")"
 );
 
 /// Beyond all ids, which have letters and digits.
@@ -147,9 +150,12 @@ impl Store {
         let (page, last) = match (query.search, query.principal_id) {
             (None, None) => (ALL, LAST_OF_ALL),
             (None, Some(_)) => (OF_PRINCIPAL, LAST_OF_PRINCIPAL),
-            (Some(_), _) => (SEARCH, LAST_OF_SEARCH),
+            (Some(_), None) => (SEARCH, LAST_OF_SEARCH),
+            (Some(_), Some(_)) => (SEARCH_OF_PRINCIPAL, LAST_OF_PRINCIPAL),
         };
-        let is_filtered = query.kind.is_some() || query.state.is_some();
+        let is_filtered = query.kind.is_some()
+            || query.state.is_some()
+            || query.search.is_some() && query.principal_id.is_some();
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let (rows, last): (Vec<Found<ListedRow>>, Option<String>) = read!(self, org, |conn| {
             let last: Option<String> = if is_filtered {

@@ -18,7 +18,7 @@ fn client() -> ClientRef {
     ClientRef { id: "reg_1".to_owned(), kind: ClientKind::Registered, name: "App".to_owned() }
 }
 
-fn consent(org: OrgId, user: PrincipalId, n: u32) -> Consent {
+pub(crate) fn consent(org: OrgId, user: PrincipalId, n: u32) -> Consent {
     Consent {
         id: given::id("con", n),
         org_id: org,

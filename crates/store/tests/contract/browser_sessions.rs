@@ -19,7 +19,7 @@ use crate::{
     given,
 };
 
-fn session(org_id: OrgId, principal_id: PrincipalId, n: u32) -> BrowserSession {
+pub(crate) fn session(org_id: OrgId, principal_id: PrincipalId, n: u32) -> BrowserSession {
     BrowserSession {
         id: given::id("ses", n),
         org_id,

@@ -99,6 +99,8 @@ fn value_of(column: &Column, rows: u32, is_sqlite: bool) -> String {
         (_, "org_id", _) => return "'org'".to_owned(),
         ("orgs", "id", _) => format!("CASE n WHEN {ASKED} THEN 'org' ELSE {text} END"),
         ("audit_floor" | "audit_heads", _, Kind::Number) => rows.to_string(),
+        // All begin as asked.
+        ("search_words", "word", _) => format!("'x{ASKED:06} ' || {text}"),
         (_, name, _) if LISTS.contains(&name) => format!("'[\"' || {text} || '\"]'"),
         (_, "kind", Kind::Number) => "n % 10 + 1".to_owned(),
         (_, name, Kind::Number) if name.ends_with("_at") => format!("{} + n", NOW.as_micros()),

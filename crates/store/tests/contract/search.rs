@@ -1,9 +1,13 @@
 //! Records found by the beginnings of words.
 
-use portcullis_core::id::OrgId;
-use portcullis_store::{Principal, PrincipalPage, Store, TokenQuery, TokenRecord};
+use portcullis_core::id::{OrgId, PrincipalId};
+use portcullis_store::{
+    ConsentPage, Principal, PrincipalPage, SessionPage, Store, TokenQuery, TokenRecord,
+};
 
 use crate::{
+    authorization::consent,
+    browser_sessions::session,
     database::{Database, on_both},
     given::{self, NOW, hash, token, token_id},
 };
@@ -25,7 +29,67 @@ async fn found(store: &Store, org: OrgId, asked: &str) -> (usize, usize) {
     (principals.len(), store.page_tokens(org, &query).await.unwrap().tokens.len())
 }
 
+/// How many sessions, consents and tokens of a principal, or of all, a search finds.
+async fn found_of(
+    store: &Store,
+    org: OrgId,
+    principal_id: Option<PrincipalId>,
+    asked: &str,
+) -> [usize; 3] {
+    let search = Some(asked);
+    let sessions = SessionPage { principal_id, search, after: None, limit: 10, now: NOW };
+    let consents = ConsentPage { principal_id, search, limit: 10, ..ConsentPage::default() };
+    let tokens = TokenQuery {
+        search,
+        principal_id,
+        kind: None,
+        state: None,
+        now: NOW,
+        after: None,
+        limit: 10,
+    };
+    [
+        store.list_sessions(org, sessions).await.unwrap().len(),
+        store.list_consents(org, consents).await.unwrap().len(),
+        store.page_tokens(org, &tokens).await.unwrap().tokens.len(),
+    ]
+}
+
 on_both! {
+    async fn a_search_reads_a_thousand_words_and_of_one_principal_only_its_own(db: Database) {
+        let org = given::org(&db.store, 1).await;
+        let pia = Principal { name: "Pia".to_owned(), ..given::principal(org, 1) };
+        db.store.create_principal(&pia).await.unwrap();
+        let ben = given::user(&db.store, org, 2).await;
+        for (n, who) in [(1, pia.id), (2, ben)] {
+            let secret = [u8::try_from(n).unwrap(); 32];
+            db.store.open_session(&session(org, who, n), &secret, &[]).await.unwrap();
+            db.store.keep_consent(&consent(org, who, n)).await.unwrap();
+            let labelled = TokenRecord { label: Some(format!("Zoo {n}")), ..token(org, who, n) };
+            db.store.insert_token(&labelled, &hash(n)).await.unwrap();
+        }
+        for (asked, of_pia, of_ben, of_all) in [
+            ("p", [1, 1, 1], [1, 1, 1], [2, 2, 2]),
+            ("pi", [1, 1, 1], [0, 0, 0], [1, 1, 1]),
+            ("zoo 2", [0, 0, 0], [0, 0, 1], [0, 0, 1]),
+        ] {
+            assert_eq!(found_of(&db.store, org, Some(pia.id), asked).await, of_pia, "{asked}");
+            assert_eq!(found_of(&db.store, org, Some(ben), asked).await, of_ben, "{asked}");
+            assert_eq!(found_of(&db.store, org, None, asked).await, of_all, "{asked}");
+        }
+
+        db.execute_text(format!(
+            "INSERT INTO search_words (org_id, source, word, id) WITH RECURSIVE numbers (n) AS \
+             (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 5000) \
+             SELECT '{org}', 'name', 'p0' || n, 'x' || n FROM numbers"
+        ))
+        .await;
+
+        assert_eq!(found(&db.store, org, "p").await, (0, 0), "they are behind the first thousand");
+        assert_eq!(found(&db.store, org, "pi").await, (1, 1));
+        assert_eq!(found_of(&db.store, org, Some(pia.id), "p").await, [1, 1, 1]);
+    }
+
     async fn records_are_found_also_those_of_an_earlier_release_and_not_those_that_are_gone(db: Database) {
         let [org, other] = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
         let ana = Principal { name: "Ana da SILVA".to_owned(), ..given::principal(org, 1) };

@@ -207,6 +207,33 @@ async fn a_ninth_login_under_way_takes_the_place_of_the_oldest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn cookies_leave_room_in_the_head_that_comes_back_from_an_issuer() {
+    let site = Site::with("links = true", "");
+    let path = |length| format!("return_to=%2F{}", "x".repeat(length - 1));
+    let by_issuer = |length| format!("/login/issuers/acme?{}", path(length));
+    let by_link = format!("/login?{}", path(4_000));
+    let bytes = |browser: &Browser<'_>| -> usize {
+        browser.cookies_of("portcullis-").iter().map(|it| it.0.len() + it.1.len()).sum()
+    };
+
+    let browser = Browser::new(&site.gateway);
+    for _ in 0..3 {
+        site.begin(&browser, &by_issuer(2_200)).await;
+    }
+    browser.open(&by_link).await.ok();
+    assert!(bytes(&browser) <= 7 << 10, "{}", bytes(&browser));
+    assert_eq!(browser.cookies_of(ATTEMPT).len(), 2);
+
+    let browser = Browser::new(&site.gateway);
+    browser.open(&by_link).await.ok();
+    assert!(browser.cookie("portcullis-return").is_some());
+    let at = site.begin(&browser, &by_issuer(2_600)).await;
+    assert!(bytes(&browser) <= 7 << 10, "{}", bytes(&browser));
+    let page = browser.open(&site.logged_in(&at, "ana", &json!({}))).await.ok();
+    assert!(page.text.contains(&format!("url=/{}\"", "x".repeat(2_599))), "{}", page.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_recorded_and_a_principal_is_made_once() {
     let site = Site::start();
     let browser = Browser::new(&site.gateway);

@@ -5,6 +5,7 @@ use super::{
     client::{Client, hidden, returned},
     error,
 };
+use crate::login::browser::Browser;
 
 const APP: &str = "https://app.example/cb";
 
@@ -89,6 +90,29 @@ async fn a_person_is_not_asked_again_for_what_it_remembers_and_for_nothing_else(
     assert!(returned(&client.asks(&browser, &silent).await).contains_key("code"));
     silent.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
     assert_eq!(returned(&client.asks(&browser, &silent).await)["error"], "consent_required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_a_session_that_was_replaced_decides_nothing_and_is_shown_again() {
+    let site = Site::start();
+    let client = site.client(APP).await;
+    let request = client.request();
+    let ben = site.gateway.admin(&["principal", "create", "Ben", "--org", &site.org]);
+    let anas = site.browser().await;
+    Client::decides(&anas, &client.asks(&anas, &request).await, "allow", true).await;
+    let browser = Browser::new(&site.gateway);
+    site.log_in(&browser, ben["id"].as_str().unwrap()).await;
+    let bens = client.asks(&browser, &request).await;
+    site.log_in(&browser, &site.ana).await;
+
+    for decision in ["deny", "other", "allow"] {
+        let page = Client::decides(&browser, &bens, decision, false).await.ok();
+        assert!(page.text.contains("Signed in as</dt><dd>Ana<"), "{decision}: {}", page.text);
+        assert!(!page.text.contains("http-equiv"), "{decision}: {}", page.text);
+    }
+
+    let page = client.asks(&browser, &request).await;
+    assert!(returned(&page).contains_key("code"), "Ana is signed in, and remembers");
 }
 
 #[tokio::test(flavor = "multi_thread")]

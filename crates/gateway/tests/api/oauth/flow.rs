@@ -93,9 +93,7 @@ async fn another_account_is_taken_where_the_person_or_the_client_wants_it() {
             next(&Client::decides(&browser, &sent, "other", false).await.ok())
         };
         let offered = browser.open(&to).await.ok();
-        let made = site.gateway.admin(&["login-link", "--principal", ben["id"].as_str().unwrap()]);
-        let (_, code) = made["url"].as_str().unwrap().split_once("code=").unwrap();
-        let signed_in = browser.submit("/login/link", &[("code", code)]).await.ok();
+        let signed_in = site.log_in(&browser, ben["id"].as_str().unwrap()).await;
         let page = browser.open(&next(&signed_in)).await.ok();
         let back = returned(&Client::decides(&browser, &page, "allow", false).await);
 
