@@ -119,6 +119,21 @@ impl Store {
         Ok(found > 0)
     }
 
+    /// Returns true if a person let the client with this id return to this address, for any face.
+    #[boxed]
+    pub async fn has_consented(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        client_id: &str,
+        returns_to: &str,
+    ) -> Result<bool, StoreError> {
+        let found: i64 = read!(self, org, |conn| {
+            one!(conn, scalar COUNT_TO_ADDRESS => org, principal, client_id, returns_to)
+        });
+        Ok(found > 0)
+    }
+
     /// The org's consent with this id.
     #[boxed]
     pub async fn find_consent(
@@ -183,6 +198,9 @@ RETURNING id";
 
 const FIND_OF_CLIENT: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
+
+const COUNT_TO_ADDRESS: &str = "SELECT COUNT(*) FROM consents
+WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND returns_to = $4";
 
 macro_rules! list_sql {
     ($of:literal) => {
