@@ -24,7 +24,8 @@ pub type ConsentQuestion = PersonTerms<Arc<Person>>;
 /// Answer to a browser.
 #[derive(Debug)]
 pub enum Step {
-    /// An error that is told on a page: it is not known where the browser may be sent.
+    /// An error that is told on a page: it is not known where the browser may be sent, or nobody let the program in
+    /// that the address opens.
     Told(OAuthError),
     /// Back to the client.
     Redirect(String),
@@ -89,7 +90,7 @@ impl Authorization {
             None if asked.request().is_silent() => {
                 let told = "the person has to consent";
                 let error = OAuthError::new(OAuthErrorCode::ConsentRequired, told);
-                Ok(self.back(asked.request(), &error))
+                self.back(asked.request(), Some(asked.person()), error).await
             }
             None => Ok(Step::Ask(Box::new(asked))),
         }
@@ -154,36 +155,42 @@ impl Authorization {
         };
         let terms = match request.terms(issuer, self.hosts()) {
             Ok(terms) => terms,
-            Err((request, error)) => return Ok(Way::Ended(self.back(&request, &error))),
+            Err((request, error)) => {
+                return self.back(&request, person, error).await.map(Way::Ended);
+            }
         };
         match person {
             None if terms.request().is_silent() => {
                 let error = OAuthError::new(OAuthErrorCode::LoginRequired, "nobody is logged in");
-                Ok(Way::Ended(self.back(terms.request(), &error)))
+                self.back(terms.request(), None, error).await.map(Way::Ended)
             }
             None => Ok(Way::Ended(Step::LogIn(login))),
             Some(_) if terms.request().asks_for_login() => {
                 Ok(Way::Ended(Step::StepUp(StepUp::Again, login)))
             }
             Some(person) => match self.asked_of(terms, person, origin).await? {
-                Way::ConsentQuestion(asked) => Ok(self.proved_enough(asked, login)),
+                Way::ConsentQuestion(asked) => self.proved_enough(asked, login).await,
                 ended @ Way::Ended(_) => Ok(ended),
             },
         }
     }
 
     /// A client that is to act as an admin is let in by a person whose login is good for changes of an admin.
-    fn proved_enough(&self, asked: Box<ConsentQuestion>, path: String) -> Way {
+    async fn proved_enough(
+        &self,
+        asked: Box<ConsentQuestion>,
+        path: String,
+    ) -> Result<Way, Refusal> {
         let acts_as_admin = asked.scopes().contains(Scope::Admin);
         if !acts_as_admin || self.logins.proves(asked.person(), StepUp::Admin) {
-            return Way::ConsentQuestion(asked);
+            return Ok(Way::ConsentQuestion(asked));
         }
         if asked.request().is_silent() {
             let told = "the person has to prove more at a login";
             let error = OAuthError::new(OAuthErrorCode::LoginRequired, told);
-            return Way::Ended(self.back(asked.request(), &error));
+            return self.back(asked.request(), Some(asked.person()), error).await.map(Way::Ended);
         }
-        Way::Ended(Step::StepUp(StepUp::Admin, path))
+        Ok(Way::Ended(Step::StepUp(StepUp::Admin, path)))
     }
 
     /// The question to a person; refused if the person has no access to the face or to any scope.
@@ -218,11 +225,39 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<Way, Refusal> {
         self.record_denied(request, person, origin).await?;
-        Ok(Way::Ended(self.back(request, &error)))
+        self.back(request, Some(person), error).await.map(Way::Ended)
     }
 
-    fn back(&self, request: &ClientRequest, error: &OAuthError) -> Step {
-        Step::Redirect(request.failed(error, self.issuer().unwrap_or_default()))
+    /// Tells an error to the client. An address with a scheme of its own is opened by a program that nobody vouches
+    /// for unless the client is declared: only a person who let it in is sent there (RFC 9700 §4.11.2).
+    async fn back(
+        &self,
+        request: &ClientRequest,
+        person: Option<&Arc<Person>>,
+        error: OAuthError,
+    ) -> Result<Step, Refusal> {
+        let uri = request.redirect_uri();
+        if request.client().is_declared()
+            || uri.scheme().is_none()
+            || self.has_let_in(person, request).await?
+        {
+            let issuer = self.issuer().unwrap_or_default();
+            return Ok(Step::Redirect(request.failed(&error, issuer)));
+        }
+        Ok(Step::Told(error))
+    }
+
+    async fn has_let_in(
+        &self,
+        person: Option<&Arc<Person>>,
+        request: &ClientRequest,
+    ) -> Result<bool, Refusal> {
+        let Some(person) = person else { return Ok(false) };
+        let session = &person.session;
+        let client = &request.client().reference().id;
+        let uri = request.redirect_uri().as_str();
+        let store = &self.base.store;
+        Ok(store.has_consented(session.org_id, session.principal_id, client, uri).await?)
     }
 
     /// An earlier consent to no less than what is asked for now.
@@ -292,7 +327,7 @@ impl Authorization {
     async fn deny(&self, asked: ConsentQuestion, origin: &Origin) -> Result<Step, Refusal> {
         self.record_denied(asked.request(), asked.person(), origin).await?;
         let error = OAuthError::new(OAuthErrorCode::AccessDenied, "the person said no");
-        Ok(self.back(asked.request(), &error))
+        self.back(asked.request(), Some(asked.person()), error).await
     }
 
     async fn record_denied(

@@ -3,7 +3,8 @@
 //! **Invariant:** whatever strangers ask for, a node fetches only so many documents at once of a source and of
 //! a host, and one that it has, or could not have, not again within five minutes, or one. Only so many requests
 //! wait for them. What is kept of them is what is used, and has a bound in bytes. Clients to which somebody
-//! consented have places and memory of their own, and persons who are signed in have places of their own.
+//! consented have places and memory of their own, of whose places an org has its share, whoever asks; persons who
+//! are signed in have places of their own.
 //!
 //! An old document serves only after a fetch that found its server unreachable, never because there was no
 //! place to fetch a new one: a key that a client removed would prove it for as long as the places are full.
@@ -12,6 +13,7 @@ mod places;
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -20,13 +22,14 @@ use moka::sync::Cache;
 use portcullis_core::{
     authorization::{Client, ClientAuthentication, OAuthError, OAuthErrorCode},
     clock::Timestamp,
+    id::OrgId,
     trust::KeySet,
 };
 use portcullis_upstream::{Endpoint, KeyLocation, NoClientDocument, Outbound, SettingsError};
 use tokio::sync::watch;
 
 pub(super) use self::places::Place;
-use self::places::{Places, host};
+use self::places::{Party, Places, host};
 use crate::{
     access::trust::{KeySource, keys::IssuerKeys},
     base::Base,
@@ -70,12 +73,22 @@ type Awaited = watch::Receiver<Option<Arc<FetchedClient>>>;
 /// For whom a document is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FetchFor {
-    /// Those who let the client in.
-    Consented,
+    /// Those who let the client in; the org of one of the first of them.
+    Consented(OrgId),
     /// A person who is signed in and asked about the client.
     Person,
     /// A caller of whom nothing is known.
     Stranger,
+}
+
+impl FetchFor {
+    /// The party whose share of the places is used, if a request from `source` asks.
+    fn party(self, source: IpAddr) -> Party {
+        match self {
+            Self::Consented(org) => Party::Org(org),
+            Self::Person | Self::Stranger => Party::from(source),
+        }
+    }
 }
 
 /// The places of each.
@@ -169,7 +182,7 @@ impl Documents {
             consented: DocumentGroup::new(NodeCache::ConsentedDocuments, LONGEST, STALE),
             others: DocumentGroup::new(NodeCache::OtherDocuments, SHORTEST, 0),
             places: PlacesOfAll {
-                consented: Places::of_known(),
+                consented: Places::of_orgs(),
                 persons: Places::of_known(),
                 strangers: Places::of_strangers(),
             },
@@ -212,11 +225,11 @@ impl Documents {
         id: &str,
         asker: FetchFor,
     ) -> Result<FetchFor, OAuthError> {
-        let is_consented = self.base.store.is_consented(id).await.map_err(|error| {
+        let org = self.base.store.find_consenting_org(id).await.map_err(|error| {
             error.log();
             busy()
         })?;
-        Ok(if is_consented { FetchFor::Consented } else { asker })
+        Ok(org.map_or(asker, FetchFor::Consented))
     }
 
     /// The client whose document stands at `id`, which is fetched if it is not known.
@@ -231,7 +244,7 @@ impl Documents {
         origin: &Origin,
     ) -> Result<Arc<FetchedClient>, OAuthError> {
         let places = self.places(whose);
-        let _waiting = places.wait(origin.source_ip).ok_or_else(busy)?;
+        let _waiting = places.wait(whose.party(origin.source_ip)).ok_or_else(busy)?;
         let awaited = places.patiently(|| self.begin(id, whose, origin)).await;
         let mut awaited = awaited.ok_or_else(busy)?;
         // An error is a fetch that ended without a result: the node is about to stop.
@@ -253,14 +266,15 @@ impl Documents {
         };
         let whose = self.fetch_for(&client.reference().id, FetchFor::Stranger).await?;
         let places = self.places(whose);
-        let _waiting = places.wait(origin.source_ip).ok_or_else(busy)?;
-        let place = places.patiently(|| places.take(origin.source_ip, address)).await;
+        let party = whose.party(origin.source_ip);
+        let _waiting = places.wait(party).ok_or_else(busy)?;
+        let place = places.patiently(|| places.take(party, address)).await;
         place.map(Some).ok_or_else(busy)
     }
 
     const fn places(&self, whose: FetchFor) -> &Places {
         match whose {
-            FetchFor::Consented => &self.places.consented,
+            FetchFor::Consented(_) => &self.places.consented,
             FetchFor::Person => &self.places.persons,
             FetchFor::Stranger => &self.places.strangers,
         }
@@ -268,7 +282,7 @@ impl Documents {
 
     const fn group(&self, whose: FetchFor) -> &DocumentGroup {
         match whose {
-            FetchFor::Consented => &self.consented,
+            FetchFor::Consented(_) => &self.consented,
             FetchFor::Person | FetchFor::Stranger => &self.others,
         }
     }
@@ -297,7 +311,7 @@ impl Documents {
         if let Some(awaited) = under_way.get(id) {
             return Some(awaited.clone());
         }
-        let place = self.places(whose).take(origin.source_ip, id)?;
+        let place = self.places(whose).take(whose.party(origin.source_ip), id)?;
         let (tell, awaited) = watch::channel(None);
         under_way.insert(id.to_owned(), awaited.clone());
         let fetch = Fetch { documents: Arc::clone(self), id: id.to_owned(), _place: place };
@@ -401,7 +415,7 @@ fn unavailable(told: impl Into<String>) -> OAuthError {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::IpAddr, path::Path};
+    use std::path::Path;
 
     use portcullis_core::{
         authorization::{ClientKind, RedirectUri},
@@ -462,7 +476,9 @@ mod tests {
         documents.consented.known.insert(ID.to_owned(), Arc::new(old_client()));
         let source = IpAddr::from([203, 0, 113, 7]);
         let places = &documents.places.consented;
-        let held: Vec<_> = (0..2).map(|_| places.take(source, ID).unwrap()).collect();
+        let whose = FetchFor::Consented("org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap());
+        let party = whose.party(source);
+        let held: Vec<_> = (0..2).map(|_| places.take(party, ID).unwrap()).collect();
         let origin = Origin {
             request_id: RequestId::new(Ids { clock: &Fixed, random: &Fixed }),
             arrived: NOW.plus_seconds(1),
@@ -473,7 +489,7 @@ mod tests {
             stages: Stages::untraced(),
         };
 
-        let refused = documents.fetched(ID, FetchFor::Consented, &origin).await;
+        let refused = documents.fetched(ID, whose, &origin).await;
 
         assert_eq!(refused.unwrap_err().code, OAuthErrorCode::TemporarilyUnavailable);
         drop(held);

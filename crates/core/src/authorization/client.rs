@@ -268,7 +268,7 @@ pub(super) fn redirect_uris(document: &Value) -> Result<Vec<RedirectUri>, OAuthE
         OAuthError::new(OAuthErrorCode::InvalidRedirectUri, told)
     };
     let wanted = "has to hold https addresses, http at loopback addresses, or addresses of a program with a scheme of \
-                  its own";
+                  its own (app:/callback)";
     let listed = document.get("redirect_uris").and_then(Value::as_array).ok_or_else(wrong)?;
     let uri = |text: &Value| {
         let text = text.as_str().ok_or_else(wrong)?;

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_resource_is_a_face_of_this_gateway_or_nothing() {
         let own = "https://gw.example:8443";
-        let hosts = OwnHosts::new(["gateway.internal".to_owned()]);
+        let hosts = OwnHosts::new(["gateway.internal".to_owned()], None);
         let face = |text: &str| Face::of_resource(Some(text), own, &hosts).ok();
         let one = Some(Face::One("github".to_owned()));
 
@@ -141,7 +141,8 @@ mod tests {
             ("https://gw.example:8443/mcp/github", one.clone()),
             ("https://gw.example:8443/mcp/github/", one.clone()),
             ("https://gateway.internal/mcp/github", one),
-            ("https://Gateway.internal:9443/mcp", Some(Face::All)),
+            ("https://Gateway.internal:8443/mcp", Some(Face::All)),
+            ("https://gateway.internal:9443/mcp", None),
             ("http://gateway.internal/mcp", None),
             ("https://localhost:8443/mcp", None),
             ("https://gw.example:8443/mcp//", None),
@@ -171,7 +172,8 @@ mod tests {
         let local = "http://127.0.0.1:8080";
         for (text, wanted) in [
             ("http://localhost:8080/mcp", Some(Face::All)),
-            ("http://[::1]:8080/mcp", Some(Face::All)),
+            ("http://[::1]:8080/mcp", None),
+            ("http://127.0.0.2:8080/mcp", None),
             ("http://localhost:9/mcp", None),
         ] {
             assert_eq!(Face::of_resource(Some(text), local, &hosts).ok(), wanted, "{text}");

@@ -9,14 +9,16 @@ use url::Url;
 const LONGEST: usize = 1_024;
 /// Schemes that browsers and systems interpret themselves, whatever programs there are, and the name before a port
 /// that only looks like a scheme.
-const INTERPRETED: &str = "about afp android-app blob callto chrome cid content data dav davs dict dns edge facetime \
-    facetime-audio feed file filesystem finger ftp ftps geo git gopher http https imap imaps \
-    intent irc ircs jar javascript ldap ldaps livescript localhost magnet mailto maps market \
-    mhtml mid mocha news nfs nntp opera pop rdp res resource rtsp search sftp shell sip sips \
-    smb sms smsto ssh tag tel telnet tftp urn vbs vbscript view-source vnc webcal ws wss";
+const INTERPRETED: &str = "about afp android-app app-prefs applescript appstream apt blob brave callto chrome cid \
+    content data dav davs dict dns edge facetime facetime-audio feed file filesystem finger ftp \
+    ftps geo ghelp git gopher hcp help imap imaps info intent irc ircs its jar jnlp jnlps ldap \
+    ldapi ldaps livescript localhost magnet mailto man maps market mhtml mid mk mocha news nfs \
+    nntp opera pop prefs rdp res resource rlogin rtsp search sftp shell shortcuts sip sips smb \
+    sms smsto snap ssh steam tag tel telnet tftp tn3270 urn vbs vbscript view-source vivaldi vnc \
+    webcal workflow ws wss";
 /// Beginnings of others: parts of browsers, of Windows and of Apple's systems, and schemes that sites take over.
-const INTERPRETED_FAMILIES: [&str; 8] =
-    ["chrome-", "edge-", "ext+", "itms", "moz-", "ms-", "web+", "x-apple"];
+const INTERPRETED_FAMILIES: &str = "chrome- edge- ext+ firefox googlechrome http itms javascript jscript microsoft- \
+    moz- ms- onenote opera- search- touch-http web+ x-apple x-help- x-man- x-safari";
 
 /// Address that a client returns to, as its client wrote it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +47,8 @@ impl fmt::Debug for RedirectUri {
 
 impl RedirectUri {
     /// Parses an `https` address, `http` at a loopback address or `localhost`, or the address of a program
-    /// with a scheme of its own. `None` for user names, fragments, backslashes, anything but ASCII, and for
-    /// schemes that browsers or systems interpret themselves.
+    /// with a scheme of its own, `scheme:/…` or `scheme://…`. `None` for user names, fragments, backslashes, anything
+    /// but ASCII, and for schemes that browsers or systems interpret themselves.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let odd = |byte: u8| !byte.is_ascii_graphic() || b"\\#\"<>^`{|}".contains(&byte);
@@ -77,7 +79,7 @@ impl RedirectUri {
                     _ => RedirectPlace::Web(host.to_owned()),
                 }
             }
-            own if Self::is_own_scheme(own) && !names_user(rest) => {
+            own if Self::is_own_scheme(own) && rest.starts_with('/') && !leads_on(rest) => {
                 RedirectPlace::Scheme(own.to_ascii_lowercase())
             }
             _ => return None,
@@ -96,7 +98,7 @@ impl RedirectUri {
             && scheme.bytes().all(letter)
             && scheme.starts_with(|it: char| it.is_ascii_alphabetic())
             && !INTERPRETED.split(' ').any(|it| it == small)
-            && !INTERPRETED_FAMILIES.iter().any(|family| small.starts_with(family))
+            && !INTERPRETED_FAMILIES.split(' ').any(|family| small.starts_with(family))
     }
 
     /// Scheme of the program that it opens, in small letters; `None` for a site or a loopback address.
@@ -164,10 +166,12 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
     authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)))
 }
 
-/// Returns true if what follows a scheme has an authority with a user name.
-fn names_user(rest: &str) -> bool {
+/// Returns true if what follows a scheme has an authority with a user name, or is itself the address of a site.
+fn leads_on(rest: &str) -> bool {
     let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?']).next());
+    let inner = rest.trim_start_matches('/').split_once(':').map(|(scheme, _)| scheme);
     authority.is_some_and(|authority| authority.contains('@'))
+        || inner.is_some_and(|it| ["http", "https"].iter().any(|web| it.eq_ignore_ascii_case(web)))
 }
 
 impl TryFrom<String> for RedirectUri {
@@ -252,6 +256,28 @@ mod tests {
             "intent://scan/#Intent;end",
             "ms-msdt:/id",
             "web+app://cb",
+            "search-ms://query=x&crumb=location:evil.example",
+            "applescript://com.apple.scripteditor?action=new&script=x",
+            "x-man-page://ls",
+            "x-help-action://x",
+            "Microsoft-Edge:/x",
+            "x-safari-https://evil.example",
+            "googlechromes://evil.example",
+            "firefox://open-url",
+            "touch-https://evil.example",
+            "jnlp://evil.example/x",
+            "hcp://x",
+            "help:/x",
+            "shortcuts://run-shortcut",
+            "mk:/MSITStore:x",
+            "its:/x",
+            "jscript:/x",
+            "https+x://evil.example",
+            "HTTPX://evil.example",
+            "ldapi://x",
+            "onenote-cmd://x",
+            "steam://run",
+            "apt:/x",
             "localhost:3334/cb",
             "c:/Windows/x",
             "1app://cb",
@@ -261,6 +287,13 @@ mod tests {
             "warp://mcp/cb#x",
             "warp://mcp\\@evil.example/cb",
             "warp://mcp/\u{202e}",
+            "warp:mcp",
+            "warp:",
+            "warp:?x",
+            "warp:https://evil.example",
+            "warp:/https://evil.example",
+            "warp://HTTPS://evil.example",
+            "warp:///http:evil.example",
         ] {
             assert!(RedirectUri::parse(bad).is_none(), "{bad}");
         }
@@ -280,7 +313,8 @@ mod tests {
             "warp://mcp/oauth2callback",
             "code-oss://vscode.github-authentication/did-authenticate",
             "goose://oauth",
-            "x-app+beta:cb",
+            "vscodium://x/did-authenticate?nonce=1:2",
+            "x-app+beta:/cb",
             "LMStudio://cb",
         ] {
             assert!(RedirectUri::parse(good).is_some(), "{good}");

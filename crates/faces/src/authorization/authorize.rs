@@ -42,7 +42,7 @@ const MAX_QUERY: usize = 4_000;
     responses(
         (status = 200, description = "a page that asks the person", content_type = "text/html"),
         (status = 302, description = "to the login, or back to the client with `code` or `error`, `state` and `iss`"),
-        (status = 400, description = "a page: the client or its address is not known", content_type = "text/html"),
+        (status = 400, description = "a page: the client or its address is not known, or the address opens a program that the person has not let in", content_type = "text/html"),
         (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
         (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
     )

@@ -35,8 +35,8 @@ pub(crate) struct Mcp {
     /// Seconds for which a call is held whose caller opened the address of its approval, at most five minutes.
     #[serde(deserialize_with = "times::whole")]
     pub(crate) approval_wait_seconds: Option<u64>,
-    /// Names by which clients reach the gateway, besides `server.public_host` and that of
-    /// `server.public_url`.
+    /// Names by which clients reach the gateway, each with or without a port, besides `server.public_host` and that
+    /// of `server.public_url`.
     pub(crate) hosts: Vec<String>,
     /// Origins of pages that may ask, besides the gateway's own.
     pub(crate) origins: Vec<String>,
@@ -61,6 +61,13 @@ fn origin_of(text: &str) -> Option<Origin> {
     Origin::parse(text).or_else(local)
 }
 
+/// Returns true for a host name with or without a port.
+fn is_host(text: &str) -> bool {
+    let (name, port) = text.split_once(':').map_or((text, None), |(name, port)| (name, Some(port)));
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    !name.is_empty() && !name.contains('/') && port.is_none_or(is_port)
+}
+
 impl Mcp {
     /// Refuses what clients could not be told, and origins that no browser sends.
     pub(crate) fn check(&self) -> Result<(), String> {
@@ -74,9 +81,10 @@ impl Mcp {
             let most = MOST_APPROVAL_WAIT_SECONDS;
             return Err(format!("`mcp.approval_wait_seconds` has to be 0 to {most}"));
         }
-        if let Some(host) = self.hosts.iter().find(|it| it.is_empty() || it.contains(['/', ':'])) {
+        if let Some(host) = self.hosts.iter().find(|it| !is_host(it)) {
             return Err(format!(
-                "`mcp.hosts` holds `{host}`, but has to hold host names, with neither scheme nor port"
+                "`mcp.hosts` holds `{host}`, but has to hold host names without a scheme, such as \
+                 gateway.internal or gateway.internal:8443"
             ));
         }
         match self.origins.iter().find(|origin| origin_of(origin).is_none()) {
@@ -106,7 +114,8 @@ impl Mcp {
 
     /// The names of the gateway besides that of its public address.
     pub(crate) fn own_hosts(&self, server: &Server) -> OwnHosts {
-        OwnHosts::new(self.hosts.iter().cloned().chain([server.public_host.clone()]))
+        let listener = address(&server.listen, "server.listen").ok().map(|it| it.ip());
+        OwnHosts::new(self.hosts.iter().cloned().chain([server.public_host.clone()]), listener)
     }
 
     /// The settings of the face of a gateway that serves as `server` says.
@@ -114,7 +123,8 @@ impl Mcp {
         let public = server.public_url.as_deref().and_then(PublicUrl::parse);
         let public = public.map(|url| url.origin().clone());
         let host = public.as_ref().and_then(Origin::host);
-        let hosts = self.hosts.iter().cloned().chain([server.public_host.clone()]).chain(host);
+        let names = self.hosts.iter().filter_map(|host| host.split(':').next());
+        let names = names.map(str::to_owned).chain([server.public_host.clone()]).chain(host);
         let others = self.origins.iter().filter_map(|origin| origin_of(origin));
         let origins = others.chain(public).collect();
         let secure = server.tls.is_some() || server.behind_tls_proxy;
@@ -125,7 +135,7 @@ impl Mcp {
             ToolsMode::Search => ListForm::Search,
         };
         let instructions = self.instructions.clone();
-        let guard = Guard::new(listen, secure, hosts, origins);
+        let guard = Guard::new(listen, secure, names, origins);
         let ttl_ms = self.ttl_seconds.unwrap_or(TTL_SECONDS).saturating_mul(1_000);
         let wait = self.approval_wait_seconds.unwrap_or(APPROVAL_WAIT_SECONDS);
         McpSettings {

@@ -186,7 +186,8 @@ impl DeclaredClient {
             RedirectUri::parse(text).ok_or_else(|| {
                 format!(
                     "`oauth.client.redirect_uris` of `{id}` holds `{text}`, but has to hold https \
-                     addresses, http at loopback addresses, or addresses of a program with a scheme of its own"
+                     addresses, http at loopback addresses, or addresses of a program with a scheme of its own, \
+                     such as app:/callback"
                 )
             })
         };

@@ -41,6 +41,8 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
         (with("[mcp]\nttl_seconds = 3601"), "mcp.ttl_seconds"),
         (with("[mcp]\nttl_seconds = -1"), "ttl_seconds"),
+        (with("[mcp]\nhosts = [\"https://gate.internal\"]"), "mcp.hosts"),
+        (with("[mcp]\nhosts = [\"gate.internal:0\"]"), "mcp.hosts"),
         (with("[log]\nlevel = \"=,=\""), "log.level"),
         (with("[dlp.actions.input]\nsecret = \"explode\""), "explode"),
         (gateway().env("PORTCULLIS_SERVER__LISTN", "x").prepare(), "`PORTCULLIS_SERVER__LISTN`"),

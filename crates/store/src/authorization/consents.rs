@@ -111,11 +111,26 @@ impl Store {
         row.map(ConsentRow::read).transpose()
     }
 
-    /// Returns true if a person consented to the client with this id.
+    /// The org of one of the first consents to the client with this id, if a person consented to it.
     #[boxed]
-    pub async fn is_consented(&self, client_id: &str) -> Result<bool, StoreError> {
-        let sql = "SELECT COUNT(*) FROM (SELECT 1 FROM consents WHERE client_id = $1 LIMIT 1) AS any_of_them";
-        let found: i64 = read!(self, installation, |conn| one!(conn, scalar sql => client_id));
+    pub async fn find_consenting_org(&self, client_id: &str) -> Result<Option<OrgId>, StoreError> {
+        let org: Option<String> =
+            read!(self, installation, |conn| find!(conn, scalar CONSENTING_ORG => client_id));
+        org.map(|org| parse(&org, "consents.org_id")).transpose()
+    }
+
+    /// Returns true if a person let the client with this id return to this address, for any face.
+    #[boxed]
+    pub async fn has_consented(
+        &self,
+        org: OrgId,
+        principal: PrincipalId,
+        client_id: &str,
+        returns_to: &str,
+    ) -> Result<bool, StoreError> {
+        let found: i64 = read!(self, org, |conn| {
+            one!(conn, scalar COUNT_TO_ADDRESS => org, principal, client_id, returns_to)
+        });
         Ok(found > 0)
     }
 
@@ -184,6 +199,13 @@ RETURNING id";
 
 const FIND_OF_CLIENT: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND face = $4";
+
+/// A popular client has very many consents. An org that joins them late is not to speak for it.
+const CONSENTING_ORG: &str = "SELECT org_id FROM
+(SELECT org_id, id FROM consents WHERE client_id = $1 LIMIT 100) AS first_ones ORDER BY id LIMIT 1";
+
+const COUNT_TO_ADDRESS: &str = "SELECT COUNT(*) FROM consents
+WHERE org_id = $1 AND principal_id = $2 AND client_id = $3 AND returns_to = $4";
 
 const LIST: &str = "
 SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND $3 = '' AND $5 = '' ORDER BY id LIMIT $4";

@@ -150,14 +150,19 @@ on_both! {
 
     async fn a_client_is_consented_to_as_long_as_one_person_lets_it_in(db: Database) {
         let (org, user) = given::member(&db.store).await;
-        let is_consented = async || db.store.is_consented(&client().id).await.unwrap();
-        assert!(!is_consented().await);
+        let consenting = async |id: &str| db.store.find_consenting_org(id).await.unwrap();
+        let uri = "https://app.example/cb";
+        let to =
+            async |id: &str, uri: &str| db.store.has_consented(org, user, id, uri).await.unwrap();
+        assert!(consenting("reg_1").await.is_none() && !to("reg_1", uri).await);
 
         let consent = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
 
-        assert!(is_consented().await && !db.store.is_consented("reg_2").await.unwrap());
+        assert_eq!((consenting("reg_1").await, consenting("reg_2").await), (Some(org), None));
+        assert!(to("reg_1", uri).await && !to("reg_1", "warp://cb").await);
+        assert!(!to("reg_2", uri).await);
         db.store.withdraw_consent(org, consent, NOW).await.unwrap();
-        assert!(!is_consented().await);
+        assert!(consenting("reg_1").await.is_none() && !to("reg_1", uri).await);
     }
 
     async fn codes_are_forgotten_once_they_are_old(db: Database) {

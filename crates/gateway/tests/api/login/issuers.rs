@@ -209,7 +209,7 @@ async fn a_ninth_login_under_way_takes_the_place_of_the_oldest() {
 #[tokio::test(flavor = "multi_thread")]
 async fn cookies_leave_room_in_the_head_that_comes_back_from_an_issuer() {
     let site = Site::with("links = true", "");
-    let path = |length| format!("return_to=%2F{}", "x".repeat(length - 1));
+    let path = |length: usize| format!("return_to=%2F{}", "x".repeat(length - 1));
     let by_issuer = |length| format!("/login/issuers/acme?{}", path(length));
     let by_link = format!("/login?{}", path(4_000));
     let bytes = |browser: &Browser<'_>| -> usize {

@@ -66,14 +66,15 @@ async fn a_client_without_a_token_is_led_to_the_authorization_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them() {
-    let names = "[mcp]\nhosts = [\"gateway.internal\"]";
+    let names = "[mcp]\nhosts = [\"gateway.internal:8443\", \"other.internal\"]";
     let site = Site::of(gateway().config(super::LINKS).config(names).sample());
     let url = site.gateway.url();
     let port = url.rsplit_once(':').unwrap().1;
     let browser = site.browser().await;
     let client = site.client("https://app.example/cb").await;
-    let [v4, name, v6] = ["127.0.0.1", "localhost", "[::1]"].map(|it| format!("{it}:{port}"));
-    let hosts = [v4, name, v6, "gateway.internal:8443".to_owned()];
+    let at_port = |host: &str| format!("{host}:{port}");
+    let [v4, name, other] = ["127.0.0.1", "localhost", "other.internal"].map(at_port);
+    let hosts = [v4, name, other, "gateway.internal:8443".to_owned()];
     let document = "/.well-known/oauth-protected-resource/mcp/sample";
     let at = |method, path, host: &str| site.gateway.request(method, path).header("host", host);
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
@@ -100,7 +101,17 @@ async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them()
         let request = at(Method::POST, "/mcp", host).json(&list).bearer_auth(&token);
         assert_eq!(site.gateway.send(request).await.status, 401, "another face");
     }
-    for host in ["evil.example", "localhost:1", "192.0.2.1"] {
+    // Other programs of the machine may listen on these addresses of it.
+    let [v6, neighbour] = ["[::1]", "127.0.0.2"].map(at_port);
+    for host in [
+        "evil.example",
+        "localhost:1",
+        "192.0.2.1",
+        "gateway.internal:9443",
+        "other.internal:1",
+        &v6,
+        &neighbour,
+    ] {
         let metadata = site.gateway.send(at(Method::GET, document, host)).await.ok();
         assert_eq!(metadata.at("/resource"), &json!(format!("{url}/mcp/sample")), "{host}");
         let mut request = client.request();

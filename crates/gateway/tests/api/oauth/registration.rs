@@ -9,7 +9,7 @@ use super::{
     client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
-use crate::given::now;
+use crate::{given::now, login::browser::Browser};
 
 async fn register(gateway: &Gateway, metadata: &Value) -> Answer {
     gateway.send(gateway.request(Method::POST, "/oauth/register").json(metadata)).await
@@ -57,6 +57,8 @@ async fn metadata_that_names_no_address_is_refused_in_the_words_of_oauth() {
         (json!({"redirect_uris": []}), "invalid_redirect_uri"),
         (json!({"redirect_uris": ["http://evil.example/cb"]}), "invalid_redirect_uri"),
         (json!({"redirect_uris": ["javascript:alert(1)"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["search-ms://query=x"]}), "invalid_redirect_uri"),
+        (json!({"redirect_uris": ["warp:mcp"]}), "invalid_redirect_uri"),
         (json!({"redirect_uris": ["https://a@b.example/"]}), "invalid_redirect_uri"),
         (json!({"redirect_uris": ["https://a.example/#x"]}), "invalid_redirect_uri"),
         (
@@ -114,6 +116,42 @@ async fn a_program_with_a_scheme_of_its_own_gets_in_by_a_page_that_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn no_error_opens_a_program_that_the_person_has_not_let_in() {
+    let site = Site::start();
+    let client = site.client("warp://mcp/cb").await;
+    let stranger = Browser::new(&site.gateway);
+    let browser = site.browser().await;
+    let with = |name, value: &str| {
+        let mut request = client.request();
+        request.insert(name, value.to_owned());
+        request
+    };
+    let requests = [
+        (with("prompt", "none"), "consent_required"),
+        (with("response_type", "token"), "unsupported_response_type"),
+        (with("resource", "https://evil.example/mcp"), "invalid_target"),
+    ];
+    let is_page = |answer: &Answer| {
+        assert_eq!(answer.status, 400, "{}", answer.text);
+        assert!(!answer.headers.contains_key("location"), "{:?}", answer.headers);
+        assert!(!answer.text.contains("warp:"), "{}", answer.text);
+    };
+
+    for (request, _) in &requests {
+        is_page(&client.asks(&stranger, request).await);
+        is_page(&client.asks(&browser, request).await);
+    }
+    let page = client.asks(&browser, &client.request()).await;
+    is_page(&Client::decides(&browser, &page, "deny", false).await);
+
+    client.code(&browser, &client.request()).await;
+    for (request, code) in &requests {
+        assert_eq!(returned(&client.asks(&browser, request).await)["error"], *code);
+        is_page(&client.asks(&stranger, request).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_operator_says_which_schemes_clients_may_return_to() {
     let mut site = Site::start();
     let early = site.client("warp://mcp/cb").await.id;
@@ -143,6 +181,10 @@ async fn the_operator_says_which_schemes_clients_may_return_to() {
     }
     let desk = client("desk").asks(&browser, &client("desk").request()).await;
     assert_eq!(desk.status, 200, "{}", desk.text);
+    let mut silent = client("desk").request();
+    silent.insert("prompt", "none".to_owned());
+    let told = client("desk").asks(&Browser::new(&site.gateway), &silent).await;
+    assert_eq!(returned(&told)["error"], "login_required", "the operator vouches for it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
