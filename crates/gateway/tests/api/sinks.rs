@@ -297,7 +297,7 @@ async fn an_event_that_a_receiver_refuses_for_good_is_set_aside_and_the_others_a
     let refused = refused.await.ok().event_id().to_owned();
     let last = call(&gateway, &who).await;
 
-    let waited = tokio::time::timeout(std::time::Duration::from_secs(40), until_told(&last, || received(&receiver))).await;
+    let waited = tokio::time::timeout(Duration::from_secs(40), until_told(&last, || received(&receiver))).await;
     let Ok(all) = waited else { panic!("{} batches {} DEBUG {}", last, receiver.batches(), gateway.log()) };
 
     let refused = gateway.get(&who, &format!("/v1/audit/events/{refused}")).await.ok();
