@@ -81,7 +81,8 @@ impl AsRef<[u8]> for ChargedBytes {
     }
 }
 
-const fn overloaded() -> Refusal {
+/// The refusal of a body for which there is no budget.
+pub(super) const fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
