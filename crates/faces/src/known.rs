@@ -23,7 +23,7 @@ pub struct KnownSenders(Arc<Quota>);
 
 impl Default for KnownSenders {
     fn default() -> Self {
-        Self(Quota::new(BUDGET, SHARE))
+        Self(Quota::fair(BUDGET, SHARE))
     }
 }
 

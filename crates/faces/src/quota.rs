@@ -14,6 +14,7 @@ use portcullis_core::id::OrgId;
 pub struct Quota {
     limit: usize,
     share: usize,
+    is_fair: bool,
     held: Mutex<HeldCounts>,
 }
 
@@ -49,7 +50,7 @@ impl From<OrgId> for Holder {
 pub enum Exhausted {
     /// The holder has its share.
     Share,
-    /// All that there is is held.
+    /// All that there is is held, or the rest is for others.
     All,
 }
 
@@ -65,7 +66,14 @@ impl Quota {
     /// A quota of `limit`, of which each holder may have `share`.
     #[must_use]
     pub fn new(limit: usize, share: usize) -> Arc<Self> {
-        Arc::new(Self { limit, share, held: Mutex::default() })
+        Arc::new(Self { limit, share, is_fair: false, held: Mutex::default() })
+    }
+
+    /// The same, but no holder may have more than half of what is free: however many take what they
+    /// can, something is left for one that comes.
+    #[must_use]
+    pub fn fair(limit: usize, share: usize) -> Arc<Self> {
+        Arc::new(Self { limit, share, is_fair: true, held: Mutex::default() })
     }
 
     /// Takes `amount` for `holder`. `None` stands for one that no share bounds.
@@ -94,11 +102,12 @@ impl Permit {
         if self.holder.is_some() && own > self.quota.share {
             return Err(Exhausted::Share);
         }
-        let total = held.total.saturating_add(more);
-        if total > self.quota.limit {
+        let free = self.quota.limit.saturating_sub(held.total);
+        let is_for_others = self.quota.is_fair && self.holder.is_some() && own > free / 2;
+        if more > free || is_for_others {
             return Err(Exhausted::All);
         }
-        held.total = total;
+        held.total += more;
         if let Some(holder) = self.holder {
             held.by_holder.insert(holder, own);
         }
@@ -142,6 +151,20 @@ mod tests {
 
         assert!(quota.lock_counts().by_holder.is_empty());
         assert_eq!(quota.take(None::<IpAddr>, 10).unwrap().amount, 10);
+    }
+
+    #[test]
+    fn eight_that_take_their_shares_leave_something_for_a_ninth() {
+        let quota = Quota::fair(64, 8);
+        let mut held = Vec::new();
+        for number in 1..=8 {
+            let source = format!("203.0.113.{number}");
+            held.extend(std::iter::from_fn(|| quota.take(from(&source), 1).ok()));
+        }
+
+        assert_eq!(held.len(), 57, "six have their share, two half of what was free");
+        assert_eq!(quota.take(from("203.0.113.8"), 1).unwrap_err(), Exhausted::All);
+        assert!(quota.take(from("203.0.113.9"), 2).is_ok());
     }
 
     #[test]

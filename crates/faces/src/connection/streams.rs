@@ -33,7 +33,7 @@ impl Default for Streams {
 /// The quota of requests that wait for a slot.
 #[must_use]
 pub fn waiting() -> Arc<Quota> {
-    Quota::new(WAITING, WAITING_SHARE)
+    Quota::fair(WAITING, WAITING_SHARE)
 }
 
 impl Streams {

@@ -103,6 +103,31 @@ async fn a_source_has_a_share_of_the_budget_and_others_have_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn eight_greedy_sources_leave_room_for_the_small_body_of_a_ninth() {
+    /// Bodies of each source, as large as they may be: without the others, its whole share.
+    const BODIES: usize = 16;
+    const LARGEST: usize = 64 << 10;
+    let gateway = proxied();
+    let host = gateway.url().split_once("://").unwrap().1.to_owned();
+    let mut held = JoinSet::new();
+    for number in 0..8 * BODIES {
+        let source = format!("203.0.113.{}", 1 + number % 8);
+        let head = format!(
+            "POST /v1/auth/token HTTP/1.1\r\nhost: {host}\r\nx-forwarded-for: {source}\r\n"
+        );
+        let host = host.clone();
+        held.spawn(async move { status_of_unfinished(&host, &head, LARGEST - 1).await });
+    }
+
+    let refused = timeout(PATIENCE, held.join_next()).await.unwrap().unwrap().unwrap();
+    let ninth = gateway.request(Method::POST, "/v1/auth/token").body("{}");
+    let ninth = gateway.send(ninth.header("x-forwarded-for", "203.0.113.9")).await;
+
+    assert_eq!(refused, 503, "of 8 MiB something is left for others");
+    assert_eq!(ninth.refusal(), (401, "missing_token"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_credential_in_the_header_is_looked_at_before_the_body_is_waited_for() {
     let gateway = proxied();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
