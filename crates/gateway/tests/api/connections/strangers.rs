@@ -4,7 +4,10 @@ use std::{convert::Infallible, time::Duration};
 
 use futures_util::{StreamExt, future::join_all, stream};
 use portcullis_testkit::{Answer, Gateway, eventually};
-use reqwest::Method;
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderValue},
+};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -196,6 +199,33 @@ async fn a_connection_has_few_streams_until_somebody_has_authenticated() {
     for _ in 0..20 {
         assert_eq!(healthz().await.unwrap().status(), 200, "somebody has authenticated");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_on_many_streams_of_unknown_callers_have_a_bound() {
+    let gateway = gateway().start();
+    // About 40 KiB in memory: there is room for 200 such requests of an address.
+    let header = |n: u16| (format!("x-{n}").parse().unwrap(), HeaderValue::from_static("1"));
+    let headers: HeaderMap = (0..300).map(header).collect();
+    let url = gateway.url();
+    let mut attack = JoinSet::new();
+    for client in std::iter::repeat_with(http2).take(30) {
+        for _ in 0..8 {
+            let post = client.post(format!("{url}/v1/auth/token")).headers(headers.clone());
+            attack.spawn(post.body(unfinished(1)).send());
+        }
+    }
+    let client = http2();
+    let probe = || client.get(format!("{url}/healthz")).headers(headers.clone()).send();
+
+    let refused = async || Some(probe().await.unwrap()).filter(|it| it.status() == 503);
+    let crowded = eventually("headers for which there is no room", refused).await;
+
+    assert_eq!(crowded.headers()["retry-after"], "5");
+    assert_eq!(gateway.send(gateway.request(Method::GET, "/readyz")).await.status, 200);
+    attack.shutdown().await;
+    let let_in = async || Some(probe().await.unwrap()).filter(|it| it.status() == 200);
+    eventually("room for them again", let_in).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
