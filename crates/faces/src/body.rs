@@ -7,8 +7,7 @@ use axum::{
     extract::{FromRequest, Request},
     http::{HeaderMap, HeaderValue, header},
 };
-use bytes::{Bytes, BytesMut};
-use http_body_util::BodyExt;
+use bytes::Bytes;
 use hyper::body::Body as _;
 use portcullis_app::{App, Ctx, Screened};
 use portcullis_core::{
@@ -22,8 +21,9 @@ use serde_json::{Map, Value};
 use super::{
     Gateway,
     exchange::Exchange,
+    known::{OrgBudget, whole},
     outcome::Outcome,
-    strangers::{SourceBudget, cut_short},
+    strangers::SourceBudget,
 };
 
 /// The longest that the body of a sender of whom nothing is known may take to arrive: others wait for the room
@@ -43,6 +43,17 @@ struct Allowance {
     time: Duration,
 }
 
+/// What a body is charged to while it is kept.
+#[derive(Debug)]
+enum Budget {
+    /// Nothing is known of its sender.
+    Source(SourceBudget),
+    /// It is known whose plan pays.
+    Org(OrgBudget),
+    /// It is empty, written by the gateway, or small and beside a valid credential.
+    Free,
+}
+
 /// The body of a request before it is read, with what its route allows.
 ///
 /// **Invariant:** nothing else reads bodies, and one of a sender of whom nothing is known is read
@@ -52,8 +63,7 @@ pub(crate) struct RequestBody {
     pub(crate) headers: HeaderMap,
     body: Body,
     allowance: Allowance,
-    /// `None` once it is known whose plan pays.
-    budget: Option<SourceBudget>,
+    budget: Budget,
 }
 
 impl FromRequest<Arc<Gateway>> for RequestBody {
@@ -75,21 +85,26 @@ impl RequestBody {
         gateway: &Gateway,
     ) -> Self {
         let allowance = Allowance { bytes: exchange.route.body, time: gateway.body_time };
-        let is_free = exchange.org().is_some() || body.is_end_stream();
-        let budget = (!is_free).then(|| gateway.strangers.of(exchange.origin.source_ip));
+        let budget = if body.is_end_stream() {
+            Budget::Free
+        } else if let Some(org) = exchange.org() {
+            Budget::Org(gateway.known.of(org))
+        } else {
+            Budget::Source(gateway.strangers.of(exchange.origin.source_ip))
+        };
         Self { headers, body, allowance, budget }
     }
 
     /// A body that the gateway writes itself.
     pub(crate) fn written(headers: HeaderMap, bytes: Vec<u8>, gateway: &Gateway) -> Self {
         let allowance = Allowance { bytes: bytes.len(), time: gateway.body_time };
-        Self { headers, body: Body::from(bytes), allowance, budget: None }
+        Self { headers, body: Body::from(bytes), allowance, budget: Budget::Free }
     }
 
     /// The body beside a credential that was looked at.
     pub(crate) fn screened(self, screened: Screened) -> Self {
         match screened {
-            Screened::Known => Self { budget: None, ..self },
+            Screened::Known => Self { budget: Budget::Free, ..self },
             Screened::Unknown => self,
         }
     }
@@ -180,11 +195,15 @@ impl RequestBody {
         if declared.and_then(|text| text.parse().ok()).is_some_and(|length: usize| length > limit) {
             return (headers, Err(Refusal::PayloadTooLarge { limit_bytes: limit }));
         }
-        let time = if budget.is_some() { time.min(STRANGERS_TIME) } else { time };
+        let time = match budget {
+            Budget::Source(_) => time.min(STRANGERS_TIME),
+            Budget::Org(_) | Budget::Free => time,
+        };
         let reading = async {
             match budget {
-                Some(budget) => budget.read(body, limit).await,
-                None => whole(body, limit).await,
+                Budget::Source(budget) => budget.read(body, limit).await,
+                Budget::Org(budget) => whole(body, limit, Some(&budget)).await,
+                Budget::Free => whole(body, limit, None).await,
             }
         };
         let read = tokio::time::timeout(time, reading).await.unwrap_or_else(|_| {
@@ -193,27 +212,6 @@ impl RequestBody {
         });
         (headers, read)
     }
-}
-
-/// Reads a body to its end. One that comes in one part, as most do, is not copied.
-async fn whole(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    let mut first = Bytes::new();
-    let mut more = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
-        if first.len().max(more.len()) + data.len() > limit {
-            return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
-        }
-        if first.is_empty() {
-            first = data;
-            continue;
-        }
-        if more.is_empty() {
-            more.extend_from_slice(&first);
-        }
-        more.extend_from_slice(&data);
-    }
-    Ok(if more.is_empty() { first } else { more.freeze() })
 }
 
 /// The JSON object that was read; nothing is an object without members.

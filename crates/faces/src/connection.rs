@@ -18,9 +18,12 @@ use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::body::Unread;
-pub use self::streams::{MAX_STREAMS, waiting};
-use self::{body::ReturnedBody, streams::Streams};
-use crate::quota::Quota;
+pub use self::streams::{MAX_STREAMS, heads, waiting};
+use self::{
+    body::ReturnedBody,
+    streams::{Streams, hold_head},
+};
+use crate::quota::{Exhausted, Permit, Quota};
 
 /// Time without a request after which a connection is closed.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +47,7 @@ pub enum Use {
 #[derive(Debug, Clone, Default)]
 pub struct Arrival {
     pub connection: Option<Arc<Connection>>,
-    /// True if the connection has as many unknown callers as it may have.
+    /// True if the connection has as many unknown callers as it may have, or its source as many headers.
     pub shed: bool,
 }
 
@@ -118,6 +121,19 @@ impl Connection {
         request.map(|body| {
             if one_at_a_time { Body::new(ReturnedBody::new(body, self)) } else { Body::new(body) }
         })
+    }
+
+    /// Charges the head of a request of HTTP/2 to its source while nobody has authenticated over the
+    /// connection. One for which there is no room is let go of, and the request has to be refused.
+    pub fn hold_head(
+        &self,
+        request: &mut Request,
+        heads: &Arc<Quota>,
+    ) -> Result<Option<Permit>, Exhausted> {
+        if self.is_known() {
+            return Ok(None);
+        }
+        hold_head(request, self.peer(), heads).map(Some)
     }
 
     /// Waits until a request of HTTP/2 may be handled. `None`: one of an unknown caller for which

@@ -19,6 +19,7 @@ mod health;
 mod host;
 mod html;
 mod idempotency;
+mod known;
 mod leftover;
 mod login;
 mod mcp;
@@ -52,6 +53,7 @@ use portcullis_app::App;
 
 pub use self::{
     console::live::Feeds,
+    known::KnownSenders,
     mcp::{Guard, ListForm, Listeners, MOST_LISTED, Settings as McpSettings},
     openapi::openapi,
     page::Cursors,
@@ -75,6 +77,8 @@ pub struct Gateway {
     pub body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub strangers: Strangers,
+    /// The budget for large bodies of known ones.
+    pub known: KnownSenders,
     /// True if people are shown the console.
     pub console: bool,
     /// Events as the console shows them while they happen.

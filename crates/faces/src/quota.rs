@@ -1,4 +1,4 @@
-//! A bounded quantity that all sources share, and of which each source may hold a share at most.
+//! A bounded quantity that all holders share, and of which each may hold a share at most.
 
 use std::{
     collections::HashMap,
@@ -7,28 +7,50 @@ use std::{
 };
 
 use portcullis_app::subnet;
+use portcullis_core::id::OrgId;
 
-/// Connections, streams or bytes that may be held at once, by all and by each source. An IPv4
-/// address is a source, and so is an IPv6 network of 64 bits.
+/// Connections, streams or bytes that may be held at once, by all and by each holder.
 #[derive(Debug)]
 pub struct Quota {
     limit: usize,
     share: usize,
+    is_fair: bool,
     held: Mutex<HeldCounts>,
 }
 
 #[derive(Debug, Default)]
 struct HeldCounts {
     total: usize,
-    by_source: HashMap<IpAddr, usize>,
+    by_holder: HashMap<Holder, usize>,
+}
+
+/// Whose share of a quota is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// An IPv4 address, or an IPv6 network of 64 bits.
+    Source(IpAddr),
+    /// An org.
+    Org(OrgId),
+}
+
+impl From<IpAddr> for Holder {
+    fn from(address: IpAddr) -> Self {
+        Self::Source(subnet(address))
+    }
+}
+
+impl From<OrgId> for Holder {
+    fn from(org: OrgId) -> Self {
+        Self::Org(org)
+    }
 }
 
 /// The limit that a request for more has met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
-    /// The source holds its share.
+    /// The holder has its share.
     Share,
-    /// All that there is is held.
+    /// All that there is is held, or the rest is for others.
     All,
 }
 
@@ -36,24 +58,32 @@ pub enum Exhausted {
 #[derive(Debug)]
 pub struct Permit {
     quota: Arc<Quota>,
-    source: Option<IpAddr>,
+    holder: Option<Holder>,
     amount: usize,
 }
 
 impl Quota {
-    /// A quota of `limit`, of which each source may hold `share`.
+    /// A quota of `limit`, of which each holder may have `share`.
     #[must_use]
     pub fn new(limit: usize, share: usize) -> Arc<Self> {
-        Arc::new(Self { limit, share, held: Mutex::default() })
+        Arc::new(Self { limit, share, is_fair: false, held: Mutex::default() })
     }
 
-    /// Takes `amount` for `source`. `None` stands for a source that no share bounds.
+    /// The same, but no holder may have more than half of what is free: however many take what they
+    /// can, something is left for one that comes.
+    #[must_use]
+    pub fn fair(limit: usize, share: usize) -> Arc<Self> {
+        Arc::new(Self { limit, share, is_fair: true, held: Mutex::default() })
+    }
+
+    /// Takes `amount` for `holder`. `None` stands for one that no share bounds.
     pub fn take(
         self: &Arc<Self>,
-        source: Option<IpAddr>,
+        holder: Option<impl Into<Holder>>,
         amount: usize,
     ) -> Result<Permit, Exhausted> {
-        let mut permit = Permit { quota: Arc::clone(self), source: source.map(subnet), amount: 0 };
+        let holder = holder.map(Into::into);
+        let mut permit = Permit { quota: Arc::clone(self), holder, amount: 0 };
         permit.grow(amount)?;
         Ok(permit)
     }
@@ -67,18 +97,19 @@ impl Permit {
     /// Takes `more` besides. Fails without a change when that is too much.
     pub fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         let mut held = self.quota.lock_counts();
-        let own = self.source.and_then(|source| held.by_source.get(&source)).copied();
+        let own = self.holder.and_then(|holder| held.by_holder.get(&holder)).copied();
         let own = own.unwrap_or_default().saturating_add(more);
-        if self.source.is_some() && own > self.quota.share {
+        if self.holder.is_some() && own > self.quota.share {
             return Err(Exhausted::Share);
         }
-        let total = held.total.saturating_add(more);
-        if total > self.quota.limit {
+        let free = self.quota.limit.saturating_sub(held.total);
+        let is_for_others = self.quota.is_fair && self.holder.is_some() && own > free / 2;
+        if more > free || is_for_others {
             return Err(Exhausted::All);
         }
-        held.total = total;
-        if let Some(source) = self.source {
-            held.by_source.insert(source, own);
+        held.total += more;
+        if let Some(holder) = self.holder {
+            held.by_holder.insert(holder, own);
         }
         self.amount += more;
         Ok(())
@@ -89,11 +120,11 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let mut held = self.quota.lock_counts();
         held.total = held.total.saturating_sub(self.amount);
-        let Some(source) = self.source else { return };
-        if let Some(own) = held.by_source.get_mut(&source) {
+        let Some(holder) = self.holder else { return };
+        if let Some(own) = held.by_holder.get_mut(&holder) {
             *own = own.saturating_sub(self.amount);
             if *own == 0 {
-                held.by_source.remove(&source);
+                held.by_holder.remove(&holder);
             }
         }
     }
@@ -118,8 +149,22 @@ mod tests {
         assert_eq!(quota.take(from("203.0.113.9"), 3).unwrap_err(), Exhausted::All);
         drop((held, other));
 
-        assert!(quota.lock_counts().by_source.is_empty());
-        assert_eq!(quota.take(None, 10).unwrap().amount, 10);
+        assert!(quota.lock_counts().by_holder.is_empty());
+        assert_eq!(quota.take(None::<IpAddr>, 10).unwrap().amount, 10);
+    }
+
+    #[test]
+    fn eight_that_take_their_shares_leave_something_for_a_ninth() {
+        let quota = Quota::fair(64, 8);
+        let mut held = Vec::new();
+        for number in 1..=8 {
+            let source = format!("203.0.113.{number}");
+            held.extend(std::iter::from_fn(|| quota.take(from(&source), 1).ok()));
+        }
+
+        assert_eq!(held.len(), 57, "six have their share, two half of what was free");
+        assert_eq!(quota.take(from("203.0.113.8"), 1).unwrap_err(), Exhausted::All);
+        assert!(quota.take(from("203.0.113.9"), 2).is_ok());
     }
 
     #[test]

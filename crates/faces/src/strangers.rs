@@ -9,28 +9,34 @@ use portcullis_core::refusal::{Refusal, Unavailable};
 
 use crate::quota::{Permit, Quota};
 
-/// Bytes of all such bodies at once.
-const BUDGET: usize = 8 << 20;
+/// Bytes of all such bodies at once, besides the reserve.
+const BUDGET: usize = (8 << 20) - RESERVE;
 /// Bytes of those of one source.
 const SHARE: usize = 1 << 20;
 /// Bytes that are charged at a time, the first before anything has arrived: a stream that waits
 /// for its body needs memory, too.
 const STEP: usize = 4 << 10;
+/// Bytes for one small body of each source that finds the budget used up.
+const RESERVE: usize = 512 << 10;
 
 /// The budget. What is charged is what is kept in memory, when it is, whatever the sender declares.
 #[derive(Debug)]
-pub struct Strangers(Arc<Quota>);
+pub struct Strangers {
+    quota: Arc<Quota>,
+    reserve: Arc<Quota>,
+}
 
 impl Default for Strangers {
     fn default() -> Self {
-        Self(Quota::new(BUDGET, SHARE))
+        Self { quota: Quota::fair(BUDGET, SHARE), reserve: Quota::new(RESERVE, STEP) }
     }
 }
 
 impl Strangers {
     /// The budget as it stands for one source.
     pub(super) fn of(&self, source: IpAddr) -> SourceBudget {
-        SourceBudget { quota: Arc::clone(&self.0), source }
+        let Self { quota, reserve } = self;
+        SourceBudget { quota: Arc::clone(quota), reserve: Arc::clone(reserve), source }
     }
 }
 
@@ -38,6 +44,7 @@ impl Strangers {
 #[derive(Debug)]
 pub(super) struct SourceBudget {
     quota: Arc<Quota>,
+    reserve: Arc<Quota>,
     source: IpAddr,
 }
 
@@ -48,7 +55,9 @@ impl SourceBudget {
     /// Copies the body into memory of its own, for a frame of one byte can keep a whole buffer of
     /// the connection.
     pub(super) async fn read(self, mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
-        let permit = self.quota.take(Some(self.source), STEP).map_err(|_| overloaded())?;
+        let taken = self.quota.take(Some(self.source), STEP);
+        let taken = taken.or_else(|_| self.reserve.take(Some(self.source), STEP));
+        let permit = taken.map_err(|_| overloaded())?;
         let mut charged = ChargedBytes { bytes: Vec::with_capacity(STEP), permit };
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| cut_short())?;
@@ -81,7 +90,8 @@ impl AsRef<[u8]> for ChargedBytes {
     }
 }
 
-const fn overloaded() -> Refusal {
+/// The refusal of a body for which there is no budget.
+pub(super) const fn overloaded() -> Refusal {
     Refusal::Unavailable { reason: Unavailable::Overloaded }
 }
 
@@ -97,7 +107,8 @@ mod tests {
     const LIMIT: usize = 64 << 10;
 
     fn budget(quota: &Arc<Quota>) -> SourceBudget {
-        Strangers(Arc::clone(quota)).of("192.0.2.1".parse().unwrap())
+        let strangers = Strangers { quota: Arc::clone(quota), reserve: Quota::new(0, 0) };
+        strangers.of("192.0.2.1".parse().unwrap())
     }
 
     #[tokio::test]
@@ -111,6 +122,21 @@ mod tests {
         assert_eq!((first.len(), refused), (2 * STEP + 1, Err(overloaded())));
         drop(first);
         assert!(budget(&quota).read(body(), LIMIT).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_source_has_one_small_body_when_the_budget_is_used_up() {
+        let strangers = Strangers { quota: Quota::new(0, 0), ..Strangers::default() };
+        let of = |source: &str| strangers.of(source.parse().unwrap());
+        let body = |bytes: usize| Body::from(vec![b' '; bytes]);
+
+        let large = of("192.0.2.1").read(body(STEP + 1), LIMIT).await;
+        let held = of("192.0.2.1").read(body(STEP), LIMIT).await;
+        let second = of("192.0.2.1").read(body(1), LIMIT).await;
+        let other = of("192.0.2.2").read(body(1), LIMIT).await;
+
+        assert_eq!((large, second), (Err(overloaded()), Err(overloaded())));
+        assert_eq!((held.unwrap().len(), other.unwrap().len()), (STEP, 1));
     }
 
     #[tokio::test]

@@ -46,7 +46,7 @@ use portcullis_core::{
     random::Random,
     vault::Vault,
 };
-use portcullis_faces::{Cursors, Feeds, Gateway, Proxies, Strangers};
+use portcullis_faces::{Cursors, Feeds, Gateway, KnownSenders, Proxies, Strangers};
 use portcullis_lanes::Workers;
 use portcullis_store::{
     AuditSettings, AuditTask, AuditWriter, DatabaseSettings, RowKey, Store, Weakness,
@@ -425,6 +425,7 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
     let draining = std::sync::atomic::AtomicBool::new(false);
     let body_time = Duration::from_secs(config.server.body_timeout_seconds);
     let strangers = Strangers::default();
+    let known = KnownSenders::default();
     let mcp = config.mcp.settings(&config.server);
     let console = config.console.enabled;
     let feeds = Feeds::default();
@@ -436,6 +437,7 @@ fn gateway(config: &Config, key: &[u8; 32], app: Arc<App>) -> Result<Arc<Gateway
         draining,
         body_time,
         strangers,
+        known,
         console,
         feeds,
         mcp,

@@ -28,7 +28,7 @@ use hyper::{
 use hyper_util::rt::TokioTimer;
 use metrics::Gauge;
 use portcullis_faces::{
-    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, waiting},
+    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, heads, waiting},
     quota::Quota,
 };
 use tokio::{
@@ -49,6 +49,7 @@ pub(super) struct HttpConnection {
     router: Router,
     idle: IdleTime,
     waiting: Arc<Quota>,
+    heads: Arc<Quota>,
     open: Gauge,
     leaving: Leaving,
 }
@@ -93,7 +94,8 @@ impl HttpConnection {
         let http1 = Arc::new(over_http1(idle.known));
         let http2 = Arc::new(over_http2(Shared(Handle::current())));
         let leaving = Leaving::default();
-        Self { http1, http2, router, idle, waiting: waiting(), open, leaving }
+        let (waiting, heads) = (waiting(), heads());
+        Self { http1, http2, router, idle, waiting, heads, open, leaving }
     }
 
     /// Answers what comes over `stream` until it ends, falls silent, or `stop` says so; requests
@@ -146,22 +148,25 @@ impl HttpConnection {
         let streamed = request.version() >= Version::HTTP_2;
         let is_last = !streamed && self.leaving.has_begun.load(Ordering::Acquire);
         let mut request = connection.receive(request);
+        // Before the request waits for a thread.
+        let head =
+            if streamed { connection.hold_head(&mut request, &self.heads) } else { Ok(None) };
         let router = self.router.clone();
         let connection = Arc::clone(connection);
-        let waiting = streamed.then(|| Arc::clone(&self.waiting));
+        let waiting = (streamed && head.is_ok()).then(|| Arc::clone(&self.waiting));
         async move {
             let slot = match &waiting {
                 None => None,
                 Some(waiting) => connection.stream(waiting).await,
             };
-            let shed = waiting.is_some() && slot.is_none();
+            let shed = streamed && slot.is_none();
             let arrival = Arrival { connection: Some(Arc::clone(&connection)), shed };
             request.extensions_mut().insert(arrival);
             let mut answer = router.oneshot(request).await?;
             if is_last {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            drop(in_flight);
+            drop((head, in_flight));
             Ok(answer.map(|body| watched(body, connection)))
         }
     }

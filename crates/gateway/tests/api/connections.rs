@@ -3,6 +3,7 @@
 mod addresses;
 mod framing;
 mod kept;
+mod known;
 mod resting;
 mod strangers;
 

@@ -4,7 +4,10 @@ use std::{convert::Infallible, time::Duration};
 
 use futures_util::{StreamExt, future::join_all, stream};
 use portcullis_testkit::{Answer, Gateway, eventually};
-use reqwest::Method;
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderValue},
+};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -103,6 +106,31 @@ async fn a_source_has_a_share_of_the_budget_and_others_have_the_rest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn eight_greedy_sources_leave_room_for_the_small_body_of_a_ninth() {
+    /// Bodies of each source, as large as they may be: without the others, its whole share.
+    const BODIES: usize = 16;
+    const LARGEST: usize = 64 << 10;
+    let gateway = proxied();
+    let host = gateway.url().split_once("://").unwrap().1.to_owned();
+    let mut held = JoinSet::new();
+    for number in 0..8 * BODIES {
+        let source = format!("203.0.113.{}", 1 + number % 8);
+        let head = format!(
+            "POST /v1/auth/token HTTP/1.1\r\nhost: {host}\r\nx-forwarded-for: {source}\r\n"
+        );
+        let host = host.clone();
+        held.spawn(async move { status_of_unfinished(&host, &head, LARGEST - 1).await });
+    }
+
+    let refused = timeout(PATIENCE, held.join_next()).await.unwrap().unwrap().unwrap();
+    let ninth = gateway.request(Method::POST, "/v1/auth/token").body("{}");
+    let ninth = gateway.send(ninth.header("x-forwarded-for", "203.0.113.9")).await;
+
+    assert_eq!(refused, 503, "of 8 MiB something is left for others");
+    assert_eq!(ninth.refusal(), (401, "missing_token"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_credential_in_the_header_is_looked_at_before_the_body_is_waited_for() {
     let gateway = proxied();
     let who = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
@@ -174,6 +202,33 @@ async fn a_connection_has_few_streams_until_somebody_has_authenticated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn headers_on_many_streams_of_unknown_callers_have_a_bound() {
+    let gateway = gateway().start();
+    // About 40 KiB in memory: there is room for 200 such requests of an address.
+    let header = |n: u16| (format!("x-{n}").parse().unwrap(), HeaderValue::from_static("1"));
+    let headers: HeaderMap = (0..300).map(header).collect();
+    let url = gateway.url();
+    let mut attack = JoinSet::new();
+    for client in std::iter::repeat_with(http2).take(30) {
+        for _ in 0..8 {
+            let post = client.post(format!("{url}/v1/auth/token")).headers(headers.clone());
+            attack.spawn(post.body(unfinished(1)).send());
+        }
+    }
+    let client = http2();
+    let probe = || client.get(format!("{url}/healthz")).headers(headers.clone()).send();
+
+    let refused = async || Some(probe().await.unwrap()).filter(|it| it.status() == 503);
+    let crowded = eventually("headers for which there is no room", refused).await;
+
+    assert_eq!(crowded.headers()["retry-after"], "5");
+    assert_eq!(gateway.send(gateway.request(Method::GET, "/readyz")).await.status, 200);
+    attack.shutdown().await;
+    let let_in = async || Some(probe().await.unwrap()).filter(|it| it.status() == 200);
+    eventually("room for them again", let_in).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_stalls_at_a_token_endpoint_is_answered_and_the_connection_ends() {
     let gateway = gateway().config("[server]\nbody_timeout_seconds = 1").start();
     let [mut stream] = <[TcpStream; 1]>::try_from(waiting(&gateway, "x", 1).await).unwrap();
@@ -202,11 +257,11 @@ const READ_FROM_ANYBODY: [&str; 8] = [
     "/v1/auth/token",
 ];
 
-/// The status of the answer to a body that never comes whole.
-async fn status_of_unfinished(address: &str, head: &str) -> u16 {
+/// The status of the answer to a body of which so many bytes come and never the last.
+pub(super) async fn status_of_unfinished(address: &str, head: &str, sent: usize) -> u16 {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let mut begun = format!("{head}content-length: {}\r\n\r\n", HELD_BYTES + 1).into_bytes();
-    begun.resize(begun.len() + HELD_BYTES, b'a');
+    let mut begun = format!("{head}content-length: {}\r\n\r\n", sent + 1).into_bytes();
+    begun.resize(begun.len() + sent, b'a');
     // An answer may come, and the connection end, before all of it is sent.
     let _ = stream.write_all(&begun).await;
     let mut answer = [0; 12];
@@ -242,7 +297,7 @@ async fn no_operation_holds_more_bodies_of_a_source_than_its_share() {
         let mut answers = JoinSet::new();
         for _ in 0..HELD {
             let (address, head) = (host.clone(), head.clone());
-            answers.spawn(async move { status_of_unfinished(&address, &head).await });
+            answers.spawn(async move { status_of_unfinished(&address, &head, HELD_BYTES).await });
         }
 
         let mut statuses = Vec::new();
