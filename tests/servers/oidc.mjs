@@ -80,8 +80,10 @@ const played = {
   },
 };
 
+const settings = () => JSON.stringify([wanted.claims, wanted.ttl, wanted.alg, wanted.audience]);
+
 function rebuild() {
-  built = JSON.stringify(wanted);
+  built = settings();
   provider = new Provider(issuer, {
     jwks: { keys },
     clients: [
@@ -278,7 +280,7 @@ function loginClient({ id, secret, redirect, logout }) {
 async function play({ url, subject, until }) {
   person = subject;
   // A provider that is made anew has forgotten the codes that it gave.
-  if (JSON.stringify(wanted) !== built) rebuild();
+  if (settings() !== built) rebuild();
   return { url: (await browse(url, until)).href };
 }
 

@@ -281,7 +281,8 @@ async fn every_status_of_success_delivers_all_but_what_the_receiver_rejects() {
     }
 }
 
-const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+/// Trace of what a receiver refuses; those of the planted events are others.
+const TRACE: &str = "7d1f6b0a95ce43e88f2ab1c04d5e9370";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_a_receiver_refuses_for_good_is_set_aside_and_the_others_arrive() {
@@ -297,8 +298,7 @@ async fn an_event_that_a_receiver_refuses_for_good_is_set_aside_and_the_others_a
     let refused = refused.await.ok().event_id().to_owned();
     let last = call(&gateway, &who).await;
 
-    let waited = tokio::time::timeout(Duration::from_secs(40), until_told(&last, || received(&receiver))).await;
-    let Ok(all) = waited else { panic!("{} batches {} DEBUG {}", last, receiver.batches(), gateway.log()) };
+    let all = until_told(&last, || received(&receiver)).await;
 
     let refused = gateway.get(&who, &format!("/v1/audit/events/{refused}")).await.ok();
     let sequence = refused.at("/data/sequence").as_i64().unwrap();

@@ -112,17 +112,17 @@ async fn eight_greedy_sources_leave_room_for_the_small_body_of_a_ninth() {
     const LARGEST: usize = 64 << 10;
     let gateway = proxied();
     let host = gateway.url().split_once("://").unwrap().1.to_owned();
-    let mut held = JoinSet::new();
+    let mut bodies = JoinSet::new();
     for number in 0..8 * BODIES {
         let source = format!("203.0.113.{}", 1 + number % 8);
         let head = format!(
             "POST /v1/auth/token HTTP/1.1\r\nhost: {host}\r\nx-forwarded-for: {source}\r\n"
         );
         let host = host.clone();
-        held.spawn(async move { status_of_unfinished(&host, &head, LARGEST - 1).await });
+        bodies.spawn(async move { status_of_unfinished(&host, &head, LARGEST - 1).await });
     }
 
-    let refused = timeout(PATIENCE, held.join_next()).await.unwrap().unwrap().unwrap();
+    let refused = timeout(PATIENCE, bodies.join_next()).await.unwrap().unwrap().unwrap();
     let ninth = gateway.request(Method::POST, "/v1/auth/token").body("{}");
     let ninth = gateway.send(ninth.header("x-forwarded-for", "203.0.113.9")).await;
 
