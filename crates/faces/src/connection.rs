@@ -123,7 +123,7 @@ impl Connection {
         })
     }
 
-    /// Charges the head of a request of HTTP/2 to its source while nobody has authenticated over the
+    /// Charges the head of a request of HTTP/2 to its source while no caller has authenticated over the
     /// connection. One for which there is no room is let go of, and the request has to be refused.
     pub fn hold_head(
         &self,

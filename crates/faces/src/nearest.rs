@@ -117,7 +117,7 @@ fn distance(one: &[u8], other: &[u8], most: usize) -> Option<usize> {
     }
     let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let (one, other) = (one.get(same..)?, other.get(same..)?);
-    // The distance of what was read of `one` to each beginning of `other`; more than `most` where nobody looks.
+    // The distance of what was read of `one` to each beginning of `other`; more than `most` where it is not needed.
     let mut distances: Vec<usize> = (0..=other.len()).collect();
     for (read, letter) in one.iter().enumerate() {
         let skipped = read.saturating_sub(most);

@@ -24,7 +24,7 @@ pub type ConsentQuestion = PersonTerms<Arc<Person>>;
 /// Answer to a browser.
 #[derive(Debug)]
 pub enum Step {
-    /// An error that is told on a page: it is not known where the browser may be sent, or nobody let the program in
+    /// An error that is told on a page: it is not known where the browser may be sent, or the program is not let in
     /// that the address opens.
     Told(OAuthError),
     /// Back to the client.

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) enum Party {
     /// A network.
     Source(IpAddr),
-    /// An org that let the client in, whoever asks.
+    /// An org that let the client in, for any caller.
     Org(OrgId),
 }
 
@@ -76,7 +76,7 @@ impl Places {
         Self::new(AT_ONCE, WAITING_OF_A_SOURCE)
     }
 
-    /// Places for clients that somebody let in, of which each org has its share.
+    /// Places for clients with a consent, of which each org has its share.
     pub(super) fn of_orgs() -> Self {
         Self::new(OF_AN_ORG, WAITING_OF_A_SOURCE)
     }
