@@ -274,8 +274,9 @@ fn read(plan: &Value) -> [f64; 2] {
     [all, answered]
 }
 
-const READS_ALL: &str = "SELECT COUNT(*) FROM tokens WHERE org_id = $1 AND label = $2";
-const READS_ONE: &str = "SELECT COUNT(*) FROM tokens WHERE org_id = $1 AND id = $2";
+const READS_ALL: &str =
+    "SELECT COUNT(*) FROM tokens WHERE org_id = $1 AND label = $2 /* of tests */";
+const READS_ONE: &str = "SELECT COUNT(*) FROM tokens WHERE org_id = $1 AND id = $2 /* of tests */";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_statement_that_reads_all_rows_of_an_org_is_found_to_grow_on_sqlite() {

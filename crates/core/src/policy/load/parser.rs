@@ -179,7 +179,12 @@ fn cure(message: &str, before: &str) -> Option<&'static str> {
              `.lessThan(…)`",
         );
     }
-    let begins_policy = ["@`", "permit`", "forbid`"].contains(&token) && !before.is_empty();
+    // The parser may notice it only behind the word that begins the next policy.
+    let effect = ["permit", "forbid"].into_iter().find_map(|effect| before.strip_suffix(effect));
+    let earlier = effect.filter(|_| token == "(`").map_or(before, str::trim_end);
+    let begins_policy =
+        ["@`", "permit`", "forbid`"].contains(&token) || earlier.len() < before.len();
+    let begins_policy = begins_policy && !earlier.is_empty() && !earlier.ends_with(';');
     begins_policy.then_some("is a `;` missing before it?")
 }
 
