@@ -169,6 +169,7 @@ impl Restore {
                 )
                 .into());
             }
+            require_key(&config, &manifest)?;
             copy_new(&self.folder.join(DATABASE), file)?;
         }
         let mut kept = Vec::new();
@@ -209,6 +210,20 @@ impl Restore {
         );
         self.installation.output().record(&shown, &text)
     }
+}
+
+/// Refuses a database whose key is neither here nor in the copy: a new key in its place would not open it.
+fn require_key(config: &Config, manifest: &Manifest) -> Result<(), Failure> {
+    let key = config.key_file();
+    if key.exists() || manifest.files.iter().any(|file| file.path == format!("{KEYS}/key")) {
+        return Ok(());
+    }
+    Err(format!(
+        "the key file `{}` is not there, and the database is opened with it: restore the copy of the keys first \
+         (docs/operator.md)",
+        key.display()
+    )
+    .into())
 }
 
 async fn copy_database(store: &Store, to: &Path) -> Result<(), Failure> {

@@ -88,7 +88,7 @@ pub(super) async fn show(out: Output, ways: Ways<'_>, folder: &Path) -> Result<(
          -H \"Authorization: Bearer $TOKEN\"\n\n\
          Agents speak MCP to {url}/mcp with the same token; the settings of usual clients:\n\n  \
          portcullis client-config --url {url} --token-env TOKEN --client claude\n\n\
-         Change the policies in {} while it runs; the next call is judged by them.\n\
+         Change the policies in {} while it runs; they hold within a second.\n\
          Serving until Ctrl-C.",
         policies.display()
     ))

@@ -82,13 +82,21 @@ async fn a_copy_taken_while_calls_run_is_restored_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_stay_out_of_a_copy_unless_they_are_asked_for() {
-    let (gateway, _) = used().await;
+    let (mut gateway, _) = used().await;
     let copies = ["plain", "keys"].map(|name| gateway.folder().join(name));
     let [plain, keys] = copies.each_ref().map(|it| it.to_string_lossy().into_owned());
 
     gateway.admin(&["backup", &plain]);
     gateway.admin(&["backup", &keys, "--files-only", "--keys"]);
+    gateway.stop();
+    lose(gateway.folder());
+    let (_, keyless) = failure(&gateway, &["restore", &plain]).await;
+    let is_untouched = !gateway.folder().join("portcullis.db").exists();
+    for copy in [&keys, &plain] {
+        gateway.admin(&["restore", copy]);
+    }
 
+    assert!(keyless.contains("restore the copy of the keys first") && is_untouched, "{keyless}");
     let holds = |copy: &PathBuf, name: &str| copy.join(name).exists();
     assert!(holds(&copies[0], "portcullis.db") && holds(&copies[0], "policies"));
     assert!(!holds(&copies[0], "keys") && !holds(&copies[1], "portcullis.db"));

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// A token that ends within this time is refreshed before it is used.
 const MARGIN_SECONDS: i64 = 30;
 /// The scopes of all commands. A person gets those among them that their role has.
-const SCOPES: &str = "admin approvals:read audit:read mcps:read policies:read";
+const SCOPES: &str = "admin approvals:read audit:read mcps:read policies:read providers:read";
 
 /// Log in to a gateway with a browser, to work on it with `--url`
 ///
