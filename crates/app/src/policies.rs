@@ -17,7 +17,10 @@ mod tenancy;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -87,6 +90,8 @@ pub struct Policies {
     /// The version of the set that the store holds whole; empty if that is not known.
     kept: tokio::sync::Mutex<String>,
     changing: Mutex<()>,
+    /// True if other tools came after a reload that failed: the folder may load now.
+    has_other_tools: AtomicBool,
 }
 
 /// Source of policies.
@@ -162,6 +167,7 @@ impl Policies {
             opened: Mutex::new(files.map(|files| files.policies)),
             replaced: Mutex::default(),
             changing: Mutex::new(()),
+            has_other_tools: AtomicBool::new(false),
             kept: tokio::sync::Mutex::default(),
         };
         policies.put_in_force(policies.switched(now)?);
@@ -190,6 +196,12 @@ impl Policies {
         // What is in force stays in force, for the new tools.
         let bound = bound.unwrap_or_else(|_| Arc::new(self.current().rebind(catalogue)));
         self.put_in_force(bound);
+        self.has_other_tools.store(true, Relaxed);
+    }
+
+    /// Returns true once after other tools came while the folder does not load: it may name one of them.
+    pub fn may_load_now(&self) -> bool {
+        self.has_other_tools.swap(false, Relaxed) && !self.last_reload.load().errors.is_empty()
     }
 
     /// Makes `set` the one that calls are decided by from now on. Not to be called on a thread that

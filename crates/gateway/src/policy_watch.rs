@@ -1,4 +1,4 @@
-//! Loads the policy folder anew when it changes, or on SIGHUP.
+//! Loads the policy folder anew when it changes, or on SIGHUP; and when other tools came, if it does not load.
 
 use std::{
     fs,
@@ -132,7 +132,9 @@ async fn reload_on(
             },
             _ = hangup.recv() => Reloading::Ordered,
             _ = looks.tick() => {
-                if !watched.moved() && !reloads.policies.overrides_changed() {
+                let policies = &reloads.policies;
+                let is_same = !watched.moved() && !policies.overrides_changed();
+                if is_same && !policies.may_load_now() {
                     continue;
                 }
                 Reloading::Noticed

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use portcullis_testkit::{Answer, Gateway, Principal, eventually};
+use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually, tool};
 use serde_json::json;
 
 use super::policies::{set, set_read, set_with, write};
@@ -123,6 +123,26 @@ async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
     assert_eq!(shown.at("/data/policy_set/last_reload/errors/0/path"), "test.cedar");
     write(&gateway, &short("mended"));
     set_with(&gateway, &who, "mended").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_names_a_tool_before_it_is_there_holds_once_it_is() {
+    let upstream = McpServer::start(vec![tool("first")]).await;
+    let provider = gateway().http("up", &upstream.url(), "pin = \"on\"");
+    let (gateway, who) = serve(provider.policies(BASE));
+    let early = "@id(\"early\") @reason(\"r\") forbid (principal, action == Mcp::Action::\"up:later\", resource);";
+    write(&gateway, &format!("{BASE}{early}"));
+    eventually("a reload that fails", async || {
+        let shown = set(&gateway, &who).await;
+        (shown.at("/data/policy_set/last_reload/status") == "failed").then_some(())
+    })
+    .await;
+
+    upstream.change_tools(vec![tool("first"), tool("later")]);
+
+    set_with(&gateway, &who, "early").await;
+    let denied = gateway.invoke(&who, "up:later", json!({})).await;
+    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("early")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
