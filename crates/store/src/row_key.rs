@@ -3,17 +3,15 @@
 
 use std::{fmt, sync::Arc};
 
-use aws_lc_rs::{
-    digest::{SHA256, digest},
-    hmac::{self, HMAC_SHA256},
-};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
 
 /// Purpose for which the key is derived.
 const ROWS: &[u8] = b"audit-rows";
 
 /// Key of the codes over waiting rows. Clones are the same.
 #[derive(Clone)]
-pub struct RowKey(Arc<hmac::Key>);
+pub struct RowKey(Arc<Hmac<Sha256>>);
 
 impl fmt::Debug for RowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,18 +26,15 @@ pub(crate) enum CodedRow<'a> {
     Event { id: &'a str, org_id: &'a str, kind: &'a str, committed_at: i64 },
 }
 
-/// A packed record and its SHA-256.
+/// A packed record.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedRecord {
     pub(crate) bytes: Vec<u8>,
-    digest: [u8; 32],
 }
 
 impl PackedRecord {
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        let mut sum = [0; 32];
-        sum.copy_from_slice(digest(&SHA256, &bytes).as_ref());
-        Self { bytes, digest: sum }
+        Self { bytes }
     }
 }
 
@@ -47,13 +42,13 @@ impl RowKey {
     /// Derives it from the key of the installation.
     #[must_use]
     pub fn derive(installation: &[u8; 32]) -> Self {
-        let derived = hmac::sign(&hmac::Key::new(HMAC_SHA256, installation), ROWS);
-        Self(Arc::new(hmac::Key::new(HMAC_SHA256, derived.as_ref())))
+        let derived = keyed(installation).chain_update(ROWS).finalize().into_bytes();
+        Self(Arc::new(keyed(&derived.into())))
     }
 
     /// The code of a row with this record.
     pub(crate) fn code(&self, row: CodedRow<'_>, record: &PackedRecord) -> Vec<u8> {
-        hmac::sign(&self.0, &message(row, &record.digest)).as_ref().to_vec()
+        self.over(row, &record.bytes).finalize().into_bytes().to_vec()
     }
 
     /// Returns true if the row has the code that it was written with. A row without one has not.
@@ -64,33 +59,39 @@ impl RowKey {
         code: Option<&[u8]>,
     ) -> bool {
         let Some((packed, code)) = packed.zip(code) else { return false };
-        let record = digest(&SHA256, packed);
-        hmac::verify(&self.0, &message(row, record.as_ref()), code).is_ok()
+        self.over(row, packed).verify_slice(code).is_ok()
+    }
+
+    /// The code over each part behind its length.
+    fn over(&self, row: CodedRow<'_>, record: &[u8]) -> Hmac<Sha256> {
+        let mut mac = Hmac::clone(&self.0);
+        let mut add = |part: &[u8]| {
+            mac.update(&part.len().to_be_bytes());
+            mac.update(part);
+        };
+        match row {
+            CodedRow::Intent { id, org_id } => {
+                for text in ["intent", id, org_id] {
+                    add(text.as_bytes());
+                }
+            }
+            CodedRow::Event { id, org_id, kind, committed_at } => {
+                for text in ["event", id, org_id, kind] {
+                    add(text.as_bytes());
+                }
+                add(&committed_at.to_be_bytes());
+            }
+        }
+        add(record);
+        mac
     }
 }
 
-/// The bytes that are authenticated: each part behind its length.
-fn message(row: CodedRow<'_>, record: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(192);
-    let mut add = |part: &[u8]| {
-        bytes.extend_from_slice(&part.len().to_be_bytes());
-        bytes.extend_from_slice(part);
-    };
-    match row {
-        CodedRow::Intent { id, org_id } => {
-            for text in ["intent", id, org_id] {
-                add(text.as_bytes());
-            }
-        }
-        CodedRow::Event { id, org_id, kind, committed_at } => {
-            for text in ["event", id, org_id, kind] {
-                add(text.as_bytes());
-            }
-            add(&committed_at.to_be_bytes());
-        }
-    }
-    add(record);
-    bytes
+/// HMAC by a key that is shorter than a block.
+fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block.iter_mut().zip(key).for_each(|(to, byte)| *to = *byte);
+    Hmac::new(&block)
 }
 
 #[cfg(test)]
