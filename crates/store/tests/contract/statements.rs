@@ -10,11 +10,11 @@ use std::{
     thread,
 };
 
+use crate::growth;
 use sqlx::{
     AssertSqlSafe, Connection, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqlitePool},
 };
-use crate::growth;
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},

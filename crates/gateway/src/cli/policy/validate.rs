@@ -1,6 +1,10 @@
 //! `portcullis policy validate` and `portcullis policy list`.
 
-use std::{collections::BTreeSet, path::{Path, PathBuf}, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};

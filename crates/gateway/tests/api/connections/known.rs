@@ -43,5 +43,11 @@ async fn an_org_holds_no_more_of_large_bodies_than_its_share_and_others_have_the
     let large = group(&other, 3 << 20).await;
     let small = group(&greedy, 0).await;
 
-    assert_eq!((large.status.as_u16(), small.status.as_u16()), (201, 201), "{}, {}", large.text, small.text);
+    assert_eq!(
+        (large.status.as_u16(), small.status.as_u16()),
+        (201, 201),
+        "{}, {}",
+        large.text,
+        small.text
+    );
 }
