@@ -28,7 +28,7 @@ pub(crate) enum Contended {
     Approval(ApprovalId),
 }
 
-/// Who changes them. Each kind has places of its own in an org: a directory that changes much keeps no person out.
+/// Origin of changes. Each kind has places of its own in an org: a directory that changes much keeps no person out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Changer {
     /// A caller of the API, or a person in the console.

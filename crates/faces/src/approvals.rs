@@ -1,6 +1,6 @@
 //! The address of an approval in a browser. Outside `/v1`, for people follow it.
 //!
-//! It leads to the page of the console. Where there is none, browsers are not signed in, so that a page shows nothing
+//! The address leads to the page of the console. Where there is none, browsers are not signed in, so that a page shows nothing
 //! of the approval. The answer is the same whether there is one of this id or not.
 
 use std::sync::Arc;

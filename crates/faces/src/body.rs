@@ -43,7 +43,7 @@ struct Allowance {
     time: Duration,
 }
 
-/// What a body is charged to while it is kept.
+/// Budget that a body is charged to while it is kept.
 #[derive(Debug)]
 enum Budget {
     /// Nothing is known of its sender.

@@ -24,7 +24,7 @@ struct HeldCounts {
     by_holder: HashMap<Holder, usize>,
 }
 
-/// Whose share of a quota is meant.
+/// Holder of a share of a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Holder {
     /// An IPv4 address, or an IPv6 network of 64 bits.

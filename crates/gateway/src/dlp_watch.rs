@@ -95,7 +95,7 @@ fn absolute(file: &Path) -> PathBuf {
     std::path::absolute(file).unwrap_or_else(|_| file.to_owned())
 }
 
-/// What it takes to load the settings anew.
+/// Parts by which the settings are loaded anew.
 struct Reloader {
     policies: Arc<Policies>,
     outbound: Outbound,
@@ -106,7 +106,7 @@ struct Reloader {
     seen: Mutex<Seen>,
 }
 
-/// What the settings were when they were looked at last.
+/// Settings as they were when they were looked at last.
 struct Seen {
     /// `[dlp]` in force.
     dlp: Option<toml::Value>,

@@ -3,7 +3,7 @@
 use super::{Violation, repository::Repository};
 
 const DOCUMENT: &str = "docs/compatibility.md";
-/// What stands in the place of a test where nothing of the gateway can be tested.
+/// Mark in place of a test where nothing of the gateway can be tested.
 const NONE: &str = "–";
 
 /// Finds rows of the document whose last cell names something else than tests of this repository.

@@ -294,7 +294,7 @@ fn unknown_group(id: &str) -> ScimRejection {
     Refusal::not_found("group", id).into()
 }
 
-/// What has to be as it was read: of a change that only names members, whether these are members.
+/// State of a group that a change rests on: for one that only names members, whether these are members.
 fn guard(precondition: &Precondition, edit: &GroupEdit<'_>) -> GroupGuard {
     match (precondition, edit) {
         (Precondition::None, GroupEdit::Patch(patch)) if patch.only_names_members() => {

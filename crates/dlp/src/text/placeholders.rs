@@ -21,7 +21,7 @@ const SHORTEST: usize = "REDACTED:".len() + 1;
 pub(crate) struct Placeholder {
     /// Byte of the buffer behind its first bracket.
     pub(crate) at: usize,
-    /// What is written between the brackets.
+    /// Text between the brackets.
     pub(crate) written: Box<[u8]>,
 }
 

@@ -31,7 +31,7 @@ struct TablePage<'a> {
     frame: Frame,
     path: &'static str,
     filters: &'a Filters,
-    /// What a search finds the rows by.
+    /// Words by which a search finds the rows.
     found_by: &'static str,
     /// Contents of the list, in a sentence.
     about: &'static str,

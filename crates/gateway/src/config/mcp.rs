@@ -96,13 +96,13 @@ impl Mcp {
         }
     }
 
-    /// What operators have to know of so many tools: `/mcp` lists others in their place.
+    /// Advice to operators of so many tools: `/mcp` lists others in their place.
     pub(crate) fn told_of_many(&self, tools: usize) -> Option<String> {
         let cliff = self.told_of_cliff().filter(|_| tools > MOST_LISTED)?;
         Some(format!("{tools} tools: {cliff}"))
     }
 
-    /// What becomes of the list at `/mcp` once there are many tools, if anything.
+    /// Change of the list at `/mcp` once there are many tools, if there is one.
     pub(crate) fn told_of_cliff(&self) -> Option<String> {
         (self.tools == ToolsMode::Auto).then(|| {
             format!(

@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub(super) enum SecretSource {
     Env {
         env: String,
-        /// What stands in for the variable if it is not set.
+        /// Value in place of a variable that is not set.
         default: Option<String>,
     },
     File {

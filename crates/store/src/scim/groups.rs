@@ -52,7 +52,7 @@ pub struct ScimMember {
     pub name: String,
 }
 
-/// What of a group has to be as it was read, for a change to be made.
+/// Part of a group that has to be as it was read, for a change to be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupGuard {
     Revision,

@@ -161,7 +161,7 @@ fn syntax_error(file: &SourceFile, start: usize, error: &ParseError) -> PolicyEr
     file.error(place, "syntax", None, message)
 }
 
-/// What is usually meant by text that is no Cedar, from the message and the text before its place.
+/// Cure of a syntax error, from the message and the text before its place.
 fn cure(message: &str, before: &str) -> Option<&'static str> {
     if message.ends_with("is not a valid method") {
         return Some(

@@ -100,7 +100,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// What a client takes in the place of a variable that is not set, if a value is such a reference.
+/// Default of a variable that is not set, if a value is a reference with one.
 pub(super) fn default_of(value: &str) -> Option<&str> {
     match Reference::parse(value)? {
         Reference::Environment(_, default) => default,

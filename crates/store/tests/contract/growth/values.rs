@@ -100,13 +100,13 @@ pub(super) fn filling(columns: &[Column], rows: u32, is_sqlite: bool) -> Vec<Str
         .collect()
 }
 
-/// What a value of a statement is about.
+/// Use of a value of a statement.
 pub(super) enum Use<'a> {
-    /// It is compared with a column of this name, or put into it.
+    /// Comparison with this column, or its new value.
     Column(&'a Column),
-    /// It is a number of rows.
+    /// Number of rows.
     Rows,
-    /// It is a list in JSON.
+    /// List in JSON.
     List,
     Unknown,
 }
@@ -164,7 +164,7 @@ fn inserted<'a>(sql: &'a str, value: &str) -> Option<&'a str> {
     names.split(',').nth(position).map(str::trim)
 }
 
-/// What a statement is given: of a row that is there, or what is new if it inserts.
+/// Value that a statement is given: of a row that is there, or a new one if it inserts.
 #[derive(Debug)]
 pub(super) enum Given {
     Text(String),
