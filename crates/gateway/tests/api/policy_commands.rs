@@ -255,6 +255,11 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     assert!(!starter.contains("resource.read_only"), "a hint permits nothing: {starter}");
     desk.says("init", 1, "exists").await;
     desk.says("list", 0, "sample-no-destruction-by-services").await;
+    desk.says("init --add sample", 1, "nothing was written").await;
+    assert!(
+        !desk.policies("sample.cedar").exists() && !desk.policies("tests/sample.yaml").exists()
+    );
+    desk.says("validate", 0, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
