@@ -111,6 +111,8 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
         "{}",
         stderr_of(&ungoverned)
     );
+    let told = String::from_utf8_lossy(&ungoverned.stdout);
+    assert!(told.contains("yet, and `serve` does not start without one"), "{told}");
     assert!(begun.status.success(), "{}", stderr_of(&begun));
     assert!(checked.status.success(), "{}", stderr_of(&checked));
 }
