@@ -51,7 +51,8 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
     let code = client.code(&browser, &client.request()).await;
     let listed = site.gateway.admin(&["consent", "list", "--org", &site.org]);
     let config = site.gateway.config_file();
-    let table = site.gateway.run(&["consent", "list", "--config", &config.to_string_lossy()]);
+    let config = config.to_string_lossy();
+    let table = site.gateway.run(&["consent", "list", "--org", &site.org, "--config", &config]);
 
     site.gateway.admin(&[
         "consent",
