@@ -94,7 +94,7 @@ impl Check {
     }
 }
 
-/// Approvers whom nobody knows, and exceptions of DLP for tools that nobody has.
+/// Warnings about unknown groups of approvers, and about exceptions of DLP for unknown tools.
 async fn warnings(config: &Config, node: &Node, set: &PolicySet) -> Result<Vec<String>, Failure> {
     let approvers = unknown_approvers(set, config, &node.store).await?;
     let approvers = approvers.iter().map(|(it, text)| format!("the policy `{}`: {text}", it.id));

@@ -79,7 +79,7 @@ async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
 /// Warnings with ids, and the general ones that they replace, by their policies.
 type WithIds<'a> = (Vec<Warning<'a>>, BTreeSet<(&'a str, String)>);
 
-/// The ids of principals that policies give by their names, and approvers whom nobody knows, where the database
+/// The ids of principals that policies give by their names, and unknown groups of approvers, where the database
 /// of this installation is at hand: the command itself needs none.
 async fn of_database<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<'a>, Failure> {
     let mut found = WithIds::default();
