@@ -229,7 +229,11 @@ impl Config {
         slugs.sort_unstable();
         let twice = slugs.windows(2).filter(|pair| pair.first() == pair.last());
         let twice = twice.filter_map(|pair| pair.first());
-        wrong.extend(twice.map(|slug| format!("the provider `{slug}` is declared twice")));
+        wrong.extend(twice.map(|slug| {
+            let lines = self.written.lines_of(slug).join(" and ");
+            let place = if lines.is_empty() { lines } else { format!(" (lines {lines})") };
+            format!("the provider `{slug}` is declared twice{place}")
+        }));
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
     }
 

@@ -37,11 +37,30 @@ impl Consents {
                     async |gateway| gateway.list("/v1/consents", &[]).await,
                     async |office, org| Ok(values(office.shell.consents(org.id).await?)),
                 );
-                let columns = ["id", "principal_name", "client", "endpoint", "scope", "renewed_at"];
-                of.installation.output().table(&records.await?, &columns)
+                let mut records = records.await?;
+                records.iter_mut().for_each(name_client);
+                let columns = [
+                    "id",
+                    "principal_name",
+                    "client_name",
+                    "client_id",
+                    "endpoint",
+                    "scope",
+                    "renewed_at",
+                ];
+                of.installation.output().table(&records, &columns)
             }
             Self::Withdraw { consent, of } => withdraw(consent, &of).await,
         }
+    }
+}
+
+/// Adds the parts of the client as members of their own, which fit a table.
+fn name_client(consent: &mut Value) {
+    let [name, id] = ["/client/name", "/client/id"].map(|part| consent.pointer(part).cloned());
+    if let Value::Object(members) = consent {
+        let parts = [("client_name", name), ("client_id", id)];
+        members.extend(parts.map(|(part, value)| (part.to_owned(), json!(value))));
     }
 }
 

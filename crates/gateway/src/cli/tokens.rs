@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::{
     Failure, Installation,
     of_org::OfOrg,
+    output::Output,
     remote::{RemoteGateway, body},
 };
 use crate::{boot::Office, config::seconds};
@@ -137,7 +138,7 @@ impl Create {
         };
         let made = self.installation.with_office(create).await?;
         let output = self.installation.output();
-        output.note(&format!("scopes: {}", made.record.scopes));
+        tell_scopes(output, &made.record.scopes.to_string());
         if !made.unnamed.is_empty() {
             output.note(&format!("only if named in `--scopes`: {}", made.unnamed));
         }
@@ -167,12 +168,20 @@ impl Create {
         let token = answer.get("token").cloned().unwrap_or_default();
         let output = self.installation.output();
         let scopes = answer.get("scopes").and_then(Value::as_str).unwrap_or_default();
-        output.note(&format!("scopes: {scopes}"));
+        tell_scopes(output, scopes);
         let text = token.as_str().unwrap_or_default().to_owned();
         if let Value::Object(members) = &mut shown {
             members.insert("token".to_owned(), token);
         }
         output.record(&shown, &text)
+    }
+}
+
+/// Tells the scopes of a new token, and what it means to have none.
+fn tell_scopes(output: Output, scopes: &str) {
+    output.note(&format!("scopes: {scopes}"));
+    if scopes.is_empty() {
+        output.warn("the token has no scope: it can call nothing; make another with `--scopes`");
     }
 }
 

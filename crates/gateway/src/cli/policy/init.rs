@@ -11,12 +11,12 @@ use clap::Args;
 use portcullis_app::Workbench;
 use portcullis_core::{
     json::Document,
-    policy::{DEFAULT_DENY, FACTS_FILE},
+    policy::{DEFAULT_DENY, FACTS_FILE, PolicyFile},
     tool::Tool,
 };
 use serde_json::json;
 
-use super::{Desk, Failure, load, loaded, read};
+use super::{Desk, Failure, loaded, read};
 use crate::{boot, cli::output::json_text};
 
 #[derive(Args)]
@@ -93,9 +93,12 @@ impl Schema {
 }
 
 impl Init {
-    /// Writes nothing over a file that is there.
+    /// Writes nothing over a file that is there, and nothing with which the folder would not load.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.desk.config()?;
+        if self.desk.policies.is_none() {
+            self.desk.installation.warn_if_unconfigured(&config);
+        }
         let bench = self.desk.bench(&config).await?;
         let folder = self.desk.folder(&config);
         let tools = by_provider(&bench, self.add.as_deref());
@@ -114,18 +117,24 @@ impl Init {
             ],
         };
         let [(file, head), (case_file, case_head)] = files;
+        let new = PolicyFile { path: file, text: policies(head, &tools) };
         let files = [
-            (folder.join(file), policies(head, &tools)),
+            (folder.join(&new.path), new.text.clone()),
             (folder.join(case_file), cases(case_head, &tools)),
         ];
         if let Some((taken, _)) = files.iter().find(|(path, _)| path.exists()) {
             return Err(format!("`{}` exists; move it away first", taken.display()).into());
         }
+        let unwritten =
+            format!("nothing was written: the folder does not load with `{}`", new.path);
+        let there = if folder.is_dir() { read(&folder)?.policies } else { Vec::new() };
+        let all = there.into_iter().chain([new]).collect();
+        loaded(&bench, &folder, all).map_err(|errors| format!("{errors}\n{unwritten}"))?;
         for (path, text) in &files {
             write_new(path, text)?;
             self.desk.output().line(&format!("wrote {}", path.display()))?;
         }
-        load(&bench, &folder).map(drop)
+        Ok(())
     }
 }
 

@@ -50,6 +50,9 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
     let browser = site.browser().await;
     let code = client.code(&browser, &client.request()).await;
     let listed = site.gateway.admin(&["consent", "list", "--org", &site.org]);
+    let config = site.gateway.config_file();
+    let config = config.to_string_lossy();
+    let table = site.gateway.run(&["consent", "list", "--org", &site.org, "--config", &config]);
 
     site.gateway.admin(&[
         "consent",
@@ -61,6 +64,9 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
 
     let refused = client.token(&client.exchange(&code)).await;
     assert_eq!(error(&refused), (400, "invalid_grant"));
+    assert!(table.contains("CLIENT_NAME") && !table.contains('{'), "{table}");
+    let id = listed[0]["client"]["id"].as_str().unwrap();
+    assert!(table.contains(id) && listed[0]["client_id"] == id, "{table}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
