@@ -90,8 +90,8 @@ impl OfOrg {
         let (names, mut records): (BTreeMap<String, String>, Vec<Value>) =
             self.act(remotely, here).await?;
         for record in &mut records {
-            let of = text(record, id);
-            let name = of.and_then(|of| names.get(&of).cloned().or(Some(of)));
+            let (of, told) = (text(record, id), text(record, "principal_name"));
+            let name = of.and_then(|of| names.get(&of).cloned().or(told).or(Some(of)));
             if let Value::Object(members) = record {
                 members.insert("principal_name".to_owned(), json!(name));
             }
