@@ -63,7 +63,7 @@ const EXAMPLES: [(&str, &[&str]); 64] = [
     ("policy simulate", &["calls.yaml"]),
     ("policy test", &["", "tests/github.yaml"]),
     ("policy diff", &["", "--from ./policies-before"]),
-    ("policy init", &["", "--add github"]),
+    ("policy init", &["", "--services-read", "--add github"]),
     ("policy schema", &["", "--json"]),
     ("policy tools", &[""]),
     ("policy explain", &["evt_01M754BKTKX1YB8Q05NMW9TP4G"]),
