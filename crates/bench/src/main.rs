@@ -4,8 +4,8 @@
 //! side by side and in turns. `systems` is the comparison with a hop that does nothing, a bare durable
 //! bracket and both databases, `builds` compares several builds of the gateway, and `count` counts the
 //! instructions of a call. `overload` sends twice of what can be answered, `hostile` measures what one
-//! provider's or org's misery is to another, and `kill-loop` checks that `kill -9` loses no recorded
-//! answer. `console` measures pages before a long log. `dlp` measures how fast bodies are scanned, and `dlp-accuracy` what is found in them.
+//! provider's or org's misery is to another, `rolling` restarts the nodes of a cluster under load, and `kill-loop`
+//! checks that `kill -9` loses no recorded answer. `console` measures pages before a long log. `dlp` measures how fast bodies are scanned, and `dlp-accuracy` what is found in them.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -37,6 +37,7 @@ mod process;
 mod proof;
 mod relay;
 mod report;
+mod rolling;
 mod sdk_upstream;
 mod spare;
 mod systems;
@@ -65,6 +66,7 @@ async fn main() -> ExitCode {
         Some(Command::Dlp(args)) => dlp::run(args),
         Some(Command::DlpAccuracy(args)) => accuracy::run(args),
         Some(Command::Hostile(args)) => hostile::run(args).await,
+        Some(Command::Rolling(args)) => rolling::run(args).await,
         Some(Command::Systems(args)) => systems::run(args).await,
         Some(Command::Overload(args)) => overload::run(args).await,
         Some(Command::Builds(args)) => builds::run(args).await,

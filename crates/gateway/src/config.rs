@@ -312,6 +312,11 @@ impl Config {
         self.data_dir.join("policies.reload.json")
     }
 
+    /// File with the settings that a serving node takes at its next start only.
+    pub(crate) fn restart_report_file(&self) -> PathBuf {
+        self.data_dir.join("settings.restart.json")
+    }
+
     /// File of the policies that are switched off for a while.
     pub(crate) fn overrides_file(&self) -> PathBuf {
         self.data_dir.join("policies.overrides.json")

@@ -51,12 +51,14 @@ impl Check {
         let exposed = secrets::exposed(&config);
         let unreadable = node.app.providers.unreadable().await?;
         let (set, _) = node.app.policies.policy_set();
+        let restart = boot::needing_restart(&config);
         let many = config.mcp.told_of_many(node.app.providers.count_tools());
         let warnings = warnings(&config, &node, &set).await?;
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
             "many_tools": many,
+            "needing_restart": restart,
             "login": issuers.iter().map(login::to_json).collect::<Vec<_>>(),
             "policy_set": set.version(),
             "policy_errors": errors,
@@ -68,6 +70,7 @@ impl Check {
         let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| exposed_text(file)));
+        text.extend(restart_text(&restart));
         text.extend(policies_text(&set, &errors, &config.policy_folder()));
         text.extend(providers_text(&providers, &config, &recalled));
         text.extend(many.map(|many| format!("mcp         {many}")));
@@ -122,6 +125,14 @@ fn policies_text(set: &PolicySet, errors: &[PolicyError], folder: &Path) -> Vec<
         text.push("            no active policy: every call would be denied".to_owned());
     }
     text
+}
+
+/// Settings that the node which serves here has not taken.
+fn restart_text(changed: &[String]) -> Option<String> {
+    let names = changed.join(", ");
+    let text =
+        format!("settings    changed since the node here started, which needs a restart: {names}");
+    (!changed.is_empty()).then_some(text)
 }
 
 fn exposed_text(file: &Path) -> String {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure,
-    of_org::{OfOrg, values},
+    of_org::{OfOrg, Search, values},
     remote::RemoteGateway,
 };
 use crate::boot::Office;
@@ -16,6 +16,8 @@ use crate::boot::Office;
 pub(super) enum Consents {
     /// List what the people of an org let OAuth clients do
     List {
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -31,11 +33,14 @@ pub(super) enum Consents {
 impl Consents {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { of } => {
+            Self::List { search, of } => {
+                let only = search.parameter();
                 let records = of.named(
                     "principal_id",
-                    async |gateway| gateway.list("/v1/consents", &[]).await,
-                    async |office, org| Ok(values(office.shell.consents(org.id).await?)),
+                    async |gateway| gateway.list("/v1/consents", only.as_slice()).await,
+                    async |office, org| {
+                        Ok(values(office.shell.consents(org.id, search.text()).await?))
+                    },
                 );
                 let mut records = records.await?;
                 records.iter_mut().for_each(name_client);

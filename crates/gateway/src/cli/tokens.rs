@@ -19,8 +19,12 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
+<<<<<<< HEAD
     of_org::OfOrg,
     output::Output,
+=======
+    of_org::{OfOrg, Search},
+>>>>>>> open56
     remote::{RemoteGateway, body},
 };
 use crate::{boot::Office, config::seconds};
@@ -31,6 +35,8 @@ pub(super) enum Tokens {
     Create(Box<Create>),
     /// List the tokens of an org; never the tokens themselves
     List {
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -86,8 +92,8 @@ impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Create(create) => create.run().await,
-            Self::List { of } => {
-                let records = list(&of).await?;
+            Self::List { search, of } => {
+                let records = list(&search, &of).await?;
                 let columns = [
                     "id",
                     "principal_name",
@@ -177,6 +183,7 @@ impl Create {
     }
 }
 
+<<<<<<< HEAD
 /// Tells the scopes of a new token, and what it means to have none.
 fn tell_scopes(output: Output, scopes: &str) {
     output.note(&format!("scopes: {scopes}"));
@@ -186,13 +193,16 @@ fn tell_scopes(output: Output, scopes: &str) {
 }
 
 async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
+=======
+async fn list(search: &Search, of: &OfOrg) -> Result<Vec<Value>, Failure> {
+>>>>>>> open56
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
-        let all = gateway.list("/v1/tokens", &[]).await?;
+        let all = gateway.list("/v1/tokens", search.parameter().as_slice()).await?;
         Ok(all.iter().map(|answer| record_of_answer(answer, org)).collect())
     };
     let here = async |office: &Office, org: Org| {
-        Ok(office.shell.tokens(org.id).await?.iter().map(record).collect())
+        Ok(office.shell.tokens(org.id, search.text()).await?.iter().map(record).collect())
     };
     of.named("principal", remotely, here).await
 }

@@ -307,6 +307,18 @@ async fn init_adds_a_provider_beside_what_is_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn init_lets_service_accounts_read_if_it_is_told_to() {
+    let desk = Desk::with(POLICIES);
+
+    desk.says("init --add sample --services-read", 0, "").await;
+
+    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
+    assert!(added.contains("\n@id(\"sample-services-read\")\n"), "{added}");
+    assert!(!added.contains("may use nothing here yet"), "{added}");
+    desk.says("validate", 0, "4 active").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_policy_about_a_provider_that_is_gone_is_a_warning() {
     let gone = r#"@id("gone") permit (principal, action in [Mcp::Action::"old:*", Mcp::Action::"old:x"], resource);"#;
     let desk = Desk::with(&format!("{POLICIES}\n{gone}"));

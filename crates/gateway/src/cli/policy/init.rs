@@ -26,6 +26,9 @@ pub(in crate::cli) struct Init {
     /// Write a file for this provider alone, beside what is there
     #[arg(long, value_name = "SLUG")]
     add: Option<String>,
+    /// Let service accounts use the tools that only read, too; otherwise the permit for them is a comment
+    #[arg(long)]
+    services_read: bool,
 }
 
 #[derive(Args)]
@@ -92,7 +95,14 @@ impl Schema {
     }
 }
 
+/// What makes of the lines of a permit for service accounts those that are written.
+type ForServices = fn(&str) -> String;
+
 impl Init {
+    fn for_services(&self) -> ForServices {
+        if self.services_read { permitted } else { commented }
+    }
+
     /// Writes nothing over a file that is there, and nothing with which the folder would not load.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.desk.config()?;
@@ -117,7 +127,7 @@ impl Init {
             ],
         };
         let [(file, head), (case_file, case_head)] = files;
-        let new = PolicyFile { path: file, text: policies(head, &tools) };
+        let new = PolicyFile { path: file, text: policies(head, &tools, self.for_services()) };
         let files = [
             (folder.join(&new.path), new.text.clone()),
             (folder.join(case_file), cases(case_head, &tools)),
@@ -173,46 +183,62 @@ fn only_reads(tool: &Tool) -> bool {
 }
 
 /// Permits of the tools that only read, by name: what their server adds later is permitted by no policy.
-fn reading(slug: &str, tools: &[&Tool]) -> String {
+fn reading(slug: &str, tools: &[&Tool], for_services: ForServices) -> String {
     let reads: Vec<&Tool> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
     if reads.is_empty() {
         return "\n// No tool here says that it only reads, so nothing is permitted yet.\n"
             .to_owned();
     }
-    let named = |margin: &str| {
-        let names = reads.iter().map(|tool| format!("{margin}  Mcp::Action::\"{}\"", tool.id));
-        names.collect::<Vec<_>>().join(",\n")
-    };
-    let (members, services) = (named(""), named("// "));
+    let named = reads.iter().map(|tool| format!("  Mcp::Action::\"{}\"", tool.id));
+    let named = named.collect::<Vec<_>>().join(",\n");
+    let services = for_services(&format!(
+        r#"@id("{slug}-services-read")
+@title("Service accounts may use what only reads at {slug}")
+permit (principal is Mcp::Service, action in [
+{named}
+], resource);"#
+    ));
     format!(
         r#"
 @id("{slug}-read")
 @title("Members may use what only reads at {slug}")
 @description("What only reads is what the server says of its tools. A tool that it adds later is not among them.")
 permit (principal in Mcp::Role::"member", action in [
-{members}
+{named}
 ], resource);
 
-// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of them
-// read, or name one: `principal == Mcp::Service::"sa_…"` (`portcullis principal list` has the ids).
-//
-// @id("{slug}-services-read")
-// @title("Service accounts may use what only reads at {slug}")
-// permit (principal is Mcp::Service, action in [
 {services}
-// ], resource);
 "#
     )
 }
 
-fn policies(head: String, providers: &ByProvider<'_>) -> String {
+/// A permit for all service accounts.
+fn permitted(permit: &str) -> String {
+    format!(
+        "// All service accounts (agents, CI jobs). To name one instead: `principal == Mcp::Service::\"sa_…\"`\n\
+         // (`portcullis principal list` has the ids).\n{permit}"
+    )
+}
+
+/// The same as a comment.
+fn commented(permit: &str) -> String {
+    let lines = permit.lines().map(|line| format!("\n// {line}"));
+    format!(
+        "// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of \
+         them\n// read, or name one: `principal == Mcp::Service::\"sa_…\"` (`portcullis principal list` has the \
+         ids).\n//{}",
+        lines.collect::<Vec<_>>().concat()
+    )
+}
+
+fn policies(head: String, providers: &ByProvider<'_>, for_services: ForServices) -> String {
     let mut text = head;
     for (slug, tools) in providers {
         let _ = write!(text, "\n// ---- {slug} ----\n//\n");
         for tool in tools {
             let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
         }
-        text.push_str(&reading(slug, tools));
+        text.push_str(&reading(slug, tools, for_services));
         let _ = write!(
             text,
             r#"
