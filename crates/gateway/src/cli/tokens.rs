@@ -19,12 +19,8 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
-<<<<<<< HEAD
-    of_org::OfOrg,
-    output::Output,
-=======
     of_org::{OfOrg, Search},
->>>>>>> open56
+    output::Output,
     remote::{RemoteGateway, body},
 };
 use crate::{boot::Office, config::seconds};
@@ -183,7 +179,6 @@ impl Create {
     }
 }
 
-<<<<<<< HEAD
 /// Tells the scopes of a new token, and what it means to have none.
 fn tell_scopes(output: Output, scopes: &str) {
     output.note(&format!("scopes: {scopes}"));
@@ -192,10 +187,7 @@ fn tell_scopes(output: Output, scopes: &str) {
     }
 }
 
-async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
-=======
 async fn list(search: &Search, of: &OfOrg) -> Result<Vec<Value>, Failure> {
->>>>>>> open56
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
         let all = gateway.list("/v1/tokens", search.parameter().as_slice()).await?;
