@@ -5,7 +5,9 @@ use std::{env, io::Write as _, path::Path, process::ExitCode};
 mod advisories;
 mod counts;
 mod dist;
+mod mutants;
 mod release;
+mod sabotage;
 mod screenshots;
 mod tidy;
 
@@ -16,6 +18,8 @@ Usage: cargo xtask tidy
        cargo xtask dist [--binary FILE]
        cargo xtask advisories FOLDER
        cargo xtask screenshots [BINARY]
+       cargo xtask sabotage [ID…]
+       cargo xtask mutants
 
 tidy   checks the rules of this repository that the compiler cannot check;
        prints one line per violation and ends with status 1 if there is any
@@ -33,6 +37,11 @@ advisories writes xtask/advisories.toml, which `tidy` checks Cargo.lock against,
        checkout of the RustSec database (github.com/rustsec/advisory-db) in FOLDER
 screenshots takes pictures of the console of the built gateway, in each look, into
        target/screenshots. Needs node, chromium and what `./test` installs
+sabotage breaks promises of docs/threat-model.md in a copy of the tree, one after the other
+       (xtask/sabotages.toml), and tells which tests of the API notice; ends with status 1 if one
+       that was noticed is not any more. Needs what `./test` installs, and timeout
+mutants tries a fixed sample of 150 mutants with the tests of their crates, into target/mutants.out.
+       Needs cargo-mutants and what `./test` installs
 ";
 
 fn main() -> ExitCode {
@@ -45,6 +54,8 @@ fn main() -> ExitCode {
         ["dist"] => run_dist(None),
         ["dist", "--binary", binary] => run_dist(Some(Path::new(binary))),
         ["advisories", database] => run_advisories(Path::new(database)),
+        ["sabotage", ids @ ..] => run_sabotage(ids),
+        ["mutants"] => run_mutants(),
         ["screenshots"] => run_screenshots(&root().join("target/debug/portcullis")),
         ["screenshots", binary] => run_screenshots(Path::new(binary)),
         ["help" | "--help" | "-h"] => {
@@ -111,6 +122,31 @@ fn run_screenshots(binary: &Path) -> ExitCode {
         }
         Err(error) => {
             say(&format!("the pictures cannot be taken: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_sabotage(ids: &[&str]) -> ExitCode {
+    match sabotage::run(root(), ids) {
+        Ok(missed) if missed.is_empty() => ExitCode::SUCCESS,
+        Ok(missed) => {
+            say(&format!("not caught any more: {}\n", missed.join(", ")));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            say(&format!("the sabotages cannot be tried: {error}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_mutants() -> ExitCode {
+    match mutants::run(root()) {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("the mutants cannot be tried: {error}\n"));
             ExitCode::from(2)
         }
     }
