@@ -428,12 +428,9 @@ macro_rules! events_of_seals {
     };
 }
 
-/// The SQL for events `e` and the seal `s` of each that has one.
+/// The SQL for events `e` and the seal `s` of each that has one, on PostgreSQL.
 macro_rules! seals_of_events {
-    (sqlite) => {
-        "audit_events e JOIN audit_seals s ON s.position = e.position"
-    };
-    (postgres) => {
+    () => {
         "audit_events e JOIN LATERAL \
          (SELECT * FROM audit_seals s WHERE s.event_id = e.id OFFSET 0) s ON TRUE"
     };

@@ -508,7 +508,6 @@ CREATE TABLE audit_intents (
     org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
     node TEXT COLLATE "C" NOT NULL,
     opened_at BIGINT NOT NULL,
-    record TEXT COLLATE "C",
     packed BYTEA,
     mac BYTEA
 );
@@ -519,9 +518,9 @@ CREATE TABLE audit_intents (
 -- because only who moves its head inserts seals.
 
 -- An event; insert-only. What is sealed of it is in `audit_seals`. `packed` holds the record, the erasable part and
--- its salts in one compressed frame; `core`, `detached` and `salts` hold those that are not packed. `payload_at` is
--- the moment at which a payload was kept with the event, and empty again when it was let go. `mac` is a code over a
--- row that waits for its seal, by a key that is not in the database: the sealer and recovery refuse rows without it.
+-- its salts in one compressed frame. `payload_at` is the moment at which a payload was kept with the event, and empty
+-- again when it was let go. `mac` is a code over a row that waits for its seal, by a key that is not in the database:
+-- the sealer and recovery refuse rows without it.
 CREATE TABLE audit_events (
     position BIGSERIAL,
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -538,9 +537,6 @@ CREATE TABLE audit_events (
     dlp_result TEXT COLLATE "C",
     outcome TEXT COLLATE "C",
     request_id TEXT COLLATE "C",
-    core TEXT COLLATE "C" NOT NULL,
-    detached TEXT COLLATE "C",
-    salts TEXT COLLATE "C",
     payload_at BIGINT,
     packed BYTEA,
     mac BYTEA

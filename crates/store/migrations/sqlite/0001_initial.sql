@@ -504,24 +504,23 @@ CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 -- The audit log ----------------------------------------------------------------------------------------------
 
 -- A call that has begun and has no event yet. The writer remembers where it put each, so none of them needs an
--- entry in an index. `packed` is as in `audit_events`, and so is `mac`.
+-- entry in an index. `packed` and `mac` are as in `audit_events`.
 CREATE TABLE audit_intents (
     place INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     org_id TEXT NOT NULL REFERENCES orgs (id),
     node TEXT NOT NULL,
     opened_at INTEGER NOT NULL,
-    record TEXT,
     packed BLOB,
     mac BLOB
 ) STRICT;
 
 -- An event; insert-only. What is sealed of it is in `audit_seals`, under the same position. Positions count on
 -- from the last row, or from `audit_floor`. `packed` holds the record, the erasable part and its salts in one
--- compressed frame; `core`, `detached` and `salts` hold those that are not packed. `payload_at` is the moment at
--- which a payload was kept with the event, and empty again when it was let go. `mac` is a code over a row that
--- waits for its seal, by a key that is not in the database: the sealer and recovery refuse rows without it.
--- Committing an event writes to no tree but this one: what it is found by is in `audit_index`, and `by_sealer` is 2.
+-- compressed frame. `payload_at` is the moment at which a payload was kept with the event, and empty again when it
+-- was let go. `mac` is a code over a row that waits for its seal, by a key that is not in the database: the sealer
+-- and recovery refuse rows without it. Committing an event writes to no tree but this one: what it is found by is in
+-- `audit_index`.
 CREATE TABLE audit_events (
     position INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -529,37 +528,19 @@ CREATE TABLE audit_events (
     type TEXT NOT NULL,
     occurred_at INTEGER NOT NULL,
     committed_at INTEGER NOT NULL,
-    actor_before TEXT,
-    via_before TEXT,
+    actor_id TEXT,
+    via TEXT,
     token_id TEXT,
     target TEXT,
     decision TEXT,
     policy TEXT,
     dlp_result TEXT,
     outcome TEXT,
-    request_before TEXT,
-    core TEXT NOT NULL,
-    detached TEXT,
-    salts TEXT,
+    request_id TEXT,
     payload_at INTEGER,
     packed BLOB,
-    actor TEXT,
-    behalf TEXT,
-    request TEXT,
-    actor_id TEXT GENERATED ALWAYS AS (COALESCE(actor, actor_before)) VIRTUAL,
-    via TEXT GENERATED ALWAYS AS (COALESCE(behalf, via_before)) VIRTUAL,
-    request_id TEXT GENERATED ALWAYS AS (COALESCE(request, request_before)) VIRTUAL,
-    by_sealer INTEGER,
     mac BLOB
 ) STRICT;
-CREATE UNIQUE INDEX audit_events_by_id ON audit_events (id) WHERE by_sealer IS NULL;
-CREATE INDEX audit_events_by_actor ON audit_events (org_id, actor_before, position)
-    WHERE actor_before IS NOT NULL;
-CREATE INDEX audit_events_by_via ON audit_events (org_id, via_before, position) WHERE via_before IS NOT NULL;
-CREATE INDEX audit_events_by_request ON audit_events (request_before, org_id, position)
-    WHERE request_before IS NOT NULL;
-CREATE INDEX audit_events_with_payload ON audit_events (org_id, payload_at)
-    WHERE payload_at IS NOT NULL AND by_sealer IS NOT 2;
 
 -- The place that the sealer gave an event in the log of its org.
 CREATE TABLE audit_seals (
@@ -583,21 +564,13 @@ CREATE TABLE audit_index (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER audit_events_gone AFTER DELETE ON audit_events BEGIN
-    DELETE FROM audit_index WHERE kind = 1 AND name = OLD.actor AND position = OLD.position;
-    DELETE FROM audit_index WHERE kind = 2 AND name = OLD.behalf AND position = OLD.position;
-    DELETE FROM audit_index WHERE kind = 3 AND name = OLD.request AND position = OLD.position;
+    DELETE FROM audit_index WHERE kind = 1 AND name = OLD.actor_id AND position = OLD.position;
+    DELETE FROM audit_index WHERE kind = 2 AND name = OLD.via AND position = OLD.position;
+    DELETE FROM audit_index WHERE kind = 3 AND name = OLD.request_id AND position = OLD.position;
     DELETE FROM audit_index WHERE kind = 4 AND name = OLD.id AND position = OLD.position;
     DELETE FROM audit_index WHERE kind = 5 AND name = OLD.org_id || printf(' %016d', OLD.payload_at)
         AND position = OLD.position;
     DELETE FROM audit_index WHERE kind = 6 AND name = OLD.org_id AND position = OLD.position;
-END;
-CREATE TRIGGER audit_payloads_gone AFTER UPDATE OF payload_at ON audit_events
-WHEN NEW.payload_at IS NOT OLD.payload_at
-BEGIN
-    DELETE FROM audit_index WHERE kind = 5 AND name = OLD.org_id || printf(' %016d', OLD.payload_at)
-        AND position = OLD.position;
-END;
-CREATE TRIGGER audit_exceptions_gone AFTER DELETE ON audit_events BEGIN
     DELETE FROM audit_index WHERE kind = 7 AND name = OLD.org_id || ' ' || OLD.type AND position = OLD.position;
     DELETE FROM audit_index WHERE kind = 8 AND name = OLD.org_id || ' ' || OLD.decision
         AND position = OLD.position;
@@ -606,12 +579,12 @@ CREATE TRIGGER audit_exceptions_gone AFTER DELETE ON audit_events BEGIN
     DELETE FROM audit_index WHERE kind = 10 AND name = OLD.org_id || ' ' || OLD.outcome
         AND position = OLD.position;
 END;
-
--- How many events at the beginning of an org's log are in no entry of the kinds 7 to 10 and are read instead.
-CREATE TABLE audit_unmarked (
-    org_id TEXT NOT NULL PRIMARY KEY REFERENCES orgs (id),
-    size INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+CREATE TRIGGER audit_payloads_gone AFTER UPDATE OF payload_at ON audit_events
+WHEN NEW.payload_at IS NOT OLD.payload_at
+BEGIN
+    DELETE FROM audit_index WHERE kind = 5 AND name = OLD.org_id || printf(' %016d', OLD.payload_at)
+        AND position = OLD.position;
+END;
 
 -- One row: the highest position that was removed, and the position up to which every event has its seal, or has
 -- waited so long that `audit_index` names it (kind 6).

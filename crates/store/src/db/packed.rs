@@ -66,14 +66,9 @@ pub struct RecordTexts {
 }
 
 impl RecordTexts {
-    /// The texts of a row: packed, or each in a column of its own, as rows of schema 27 and before have them.
-    pub(crate) fn of_row(
-        packed: Option<&[u8]>,
-        core: String,
-        detached: Option<String>,
-        salts: Option<String>,
-    ) -> Result<Self, StoreError> {
-        packed.map_or(Ok(Self { core, detached, salts }), Self::unpack)
+    /// The texts of a row.
+    pub(crate) fn of_row(packed: Option<&[u8]>) -> Result<Self, StoreError> {
+        Self::unpack(packed.unwrap_or_default())
     }
 
     /// Reads a packed record.
