@@ -84,7 +84,7 @@ CREATE TABLE scim_users (
     deactivated_at BIGINT,
     deleted_at BIGINT,
     revision BIGINT NOT NULL,
-    pushed_by TEXT COLLATE "C",
+    pushed_by TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (org_id, principal_id),
     FOREIGN KEY (org_id, principal_id) REFERENCES principals (org_id, id)
 );
@@ -105,7 +105,7 @@ CREATE TABLE scim_groups (
     created_at BIGINT NOT NULL,
     changed_at BIGINT NOT NULL,
     revision BIGINT NOT NULL,
-    pushed_by TEXT COLLATE "C",
+    pushed_by TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (org_id, id)
 );
 CREATE UNIQUE INDEX scim_groups_by_display ON scim_groups (org_id, display_key);
@@ -473,10 +473,10 @@ CREATE TABLE approvals (
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     state TEXT NOT NULL,
-    tool_id TEXT COLLATE "C",
-    audience TEXT,
-    size BIGINT NOT NULL DEFAULT 0,
-    input TEXT,
+    tool_id TEXT COLLATE "C" NOT NULL,
+    audience TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    input TEXT NOT NULL,
     PRIMARY KEY (org_id, id)
 );
 CREATE UNIQUE INDEX approvals_open ON approvals (org_id, digest) WHERE status IN ('pending', 'approved');

@@ -85,7 +85,7 @@ CREATE TABLE scim_users (
     deactivated_at INTEGER,
     deleted_at INTEGER,
     revision INTEGER NOT NULL,
-    pushed_by TEXT,
+    pushed_by TEXT NOT NULL,
     PRIMARY KEY (org_id, principal_id),
     FOREIGN KEY (org_id, principal_id) REFERENCES principals (org_id, id)
 ) STRICT;
@@ -106,7 +106,7 @@ CREATE TABLE scim_groups (
     created_at INTEGER NOT NULL,
     changed_at INTEGER NOT NULL,
     revision INTEGER NOT NULL,
-    pushed_by TEXT,
+    pushed_by TEXT NOT NULL,
     PRIMARY KEY (org_id, id)
 ) STRICT;
 CREATE UNIQUE INDEX scim_groups_by_display ON scim_groups (org_id, display_key);
@@ -474,10 +474,10 @@ CREATE TABLE approvals (
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     state TEXT NOT NULL,
-    tool_id TEXT,
-    audience TEXT,
-    size INTEGER NOT NULL DEFAULT 0,
-    input TEXT,
+    tool_id TEXT NOT NULL,
+    audience TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    input TEXT NOT NULL,
     PRIMARY KEY (org_id, id)
 ) STRICT;
 CREATE UNIQUE INDEX approvals_open ON approvals (org_id, digest) WHERE status IN ('pending', 'approved');

@@ -22,7 +22,7 @@ use crate::{
 fn person(org: OrgId, n: u32) -> ScimUser {
     ScimUser {
         principal: given::principal(org, n),
-        pushed_by: Some(given::id("sa", 1)),
+        pushed_by: given::id("sa", 1),
         attributes: UserAttributes {
             user_name: format!("Person{n}@Acme.example"),
             external_id: Some(format!("00u{n}")),
@@ -78,7 +78,7 @@ fn group(org_id: OrgId, n: u32, name: &str) -> ScimGroup {
     ScimGroup {
         id: given::id::<GroupId>("grp", n),
         org_id,
-        pushed_by: Some(given::id("sa", 1)),
+        pushed_by: given::id("sa", 1),
         attributes: GroupAttributes { display_name: name.to_owned(), external_id: None },
         created_at: NOW,
         changed_at: NOW,
@@ -305,7 +305,7 @@ on_both! {
         let org = given::org(&db.store, 1).await;
         let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
         let one = |user: &ScimUser| BTreeSet::from([user.principal.id]);
-        let read = ScimGroup { pushed_by: None, ..group(org, 1, "finance") };
+        let read = group(org, 1, "finance");
         assert_eq!(grouped(&db.store, &read, &one(&ana), 11).await, Ok(ScimWritten::Done));
         let renamed = ScimGroup { revision: 2, ..group(org, 1, "treasury") };
         let none = BTreeSet::new();
@@ -324,7 +324,7 @@ on_both! {
             db.store.change_scim_group(&change, &given::event(org, event)).await
         };
         let after = ScimGroup { revision: 2, ..group(org, 1, "finance") };
-        let other = ScimGroup { pushed_by: Some(given::id("sa", 2)), ..after.clone() };
+        let other = ScimGroup { pushed_by: given::id("sa", 2), ..after.clone() };
 
         assert_eq!(swap(&other, 13).await, Ok(ScimWritten::Stale), "the group is another account's");
         assert_eq!(swap(&after, 14).await, Ok(ScimWritten::Done));
@@ -338,10 +338,8 @@ on_both! {
 
     async fn members_are_only_people_of_the_account_that_may_add_them(db: Database) {
         let org = given::org(&db.store, 1).await;
-        let ana = added(&db.store, org, 1).await;
-        let unknown = ScimUser { pushed_by: None, ..person(org, 2) };
-        assert_eq!(add(&db.store, &unknown, 2).await, Ok(ScimWritten::Done));
-        let members = BTreeSet::from([ana.principal.id, unknown.principal.id]);
+        let [ana, ben] = [added(&db.store, org, 1).await, added(&db.store, org, 2).await];
+        let members = BTreeSet::from([ana.principal.id, ben.principal.id]);
         let make = async |group: &ScimGroup, account, event| {
             let change = ScimGroupChange {
                 org,
