@@ -619,7 +619,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- The end of an org's log; `tree_size` is how many of its leaves are in the stored tree.
+-- The end of an org's log; `tree_size` is how many leaves are in the stored tree: as many as `size`.
 CREATE TABLE audit_heads (
     org_id TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES orgs (id),
     size BIGINT NOT NULL,

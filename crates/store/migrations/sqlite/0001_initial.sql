@@ -594,7 +594,7 @@ CREATE TABLE audit_floor (
 ) STRICT;
 INSERT INTO audit_floor (position, sealed) VALUES (0, 0);
 
--- The end of an org's log; `tree_size` is how many of its leaves are in the stored tree.
+-- The end of an org's log; `tree_size` is how many leaves are in the stored tree: as many as `size`.
 CREATE TABLE audit_heads (
     org_id TEXT NOT NULL PRIMARY KEY REFERENCES orgs (id),
     size INTEGER NOT NULL,
