@@ -136,7 +136,7 @@ CREATE INDEX search_words_by_id ON search_words (id, source, org_id);
 -- Tokens and logins ------------------------------------------------------------------------------------------
 
 -- A token, by its digest. `lineage` is what it relies on besides itself: the rules that admitted anybody in its
--- chain, everybody who acts, and who has to be let act; a token without one is refused. `dpop_jkt` is the
+-- chain, everybody who acts, and who has to be let act. `dpop_jkt` is the
 -- thumbprint (RFC 7638) of the key that it is bound to (DPoP, RFC 9449); without one, whoever bears it may use it.
 CREATE TABLE tokens (
     id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -158,7 +158,7 @@ CREATE TABLE tokens (
     allowed_cidrs TEXT COLLATE "C",
     exchange_only BIGINT NOT NULL DEFAULT 0,
     via_token_id TEXT COLLATE "C" REFERENCES tokens (id),
-    lineage TEXT COLLATE "C",
+    lineage TEXT COLLATE "C" NOT NULL,
     dpop_jkt TEXT COLLATE "C",
     UNIQUE (org_id, id),
     FOREIGN KEY (org_id, principal_id) REFERENCES principals (org_id, id),

@@ -15,7 +15,7 @@ use crate::{
 fn login(org: OrgId, who: PrincipalId, n: u32, rule: &str) -> TokenRecord {
     TokenRecord {
         method: AuthMethod::Oidc { trust: rule.to_owned() },
-        lineage: Some(Lineage::login(rule, who)),
+        lineage: Lineage::login(rule, who),
         ..token(org, who, n)
     }
 }
@@ -25,21 +25,20 @@ fn narrowed(from: &TokenRecord, n: u32) -> TokenRecord {
         parent_id: Some(from.id),
         method: AuthMethod::Token,
         via: from.via,
-        lineage: from.lineage.clone().map(Lineage::derived),
+        lineage: from.lineage.clone().derived(),
         ..token(from.org_id, from.principal_id, n)
     }
 }
 
 /// `actor` acts for the subject of `from` from now on.
 fn delegated(from: &TokenRecord, actor: &TokenRecord, n: u32) -> TokenRecord {
-    let lineage = from.lineage.clone().unwrap();
-    let credential = actor.lineage.as_ref().unwrap();
-    let lineage = lineage.acted_by(from.principal_id, actor.principal_id, credential).unwrap();
+    let lineage = from.lineage.clone();
+    let lineage = lineage.acted_by(from.principal_id, actor.principal_id, &actor.lineage).unwrap();
     TokenRecord {
         via: lineage.via(),
         via_token_id: Some(actor.id),
         issued_at: NOW.plus_seconds(n.into()),
-        lineage: Some(lineage),
+        lineage,
         ..narrowed(from, n)
     }
 }
