@@ -81,8 +81,9 @@ pub trait Sealer: Send + Sync {
     /// aside, but again if another sealer was faster.
     fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent>;
 
-    /// The stored log is not the continuation of a tree of that size, or not as long as its own, or its head is at a position that the
-    /// gateway has not given out: it was tampered with, and nothing is signed.
+    /// The stored log is not the continuation of a tree of that size, or not as long as its own
+    /// tree, or its head is at a position that the gateway has not given out: it was tampered with,
+    /// and nothing is signed.
     fn forked(&self, org: OrgId, size: u64);
 }
 
