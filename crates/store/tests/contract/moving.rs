@@ -117,9 +117,10 @@ async fn a_source_in_use_a_full_target_and_another_schema_are_refused() {
         assert_eq!(into_a_file, Err(MovingError::Target));
         assert_eq!(full, Err(MovingError::NotEmpty("orgs")));
         let (found, known) = (9001, 1);
-        assert_eq!(newer, Err(StoreError::NewerSchema { found, known }.into()));
-        assert_eq!(other, Err(StoreError::OlderBuild.into()));
-        assert_eq!(older, Err(StoreError::OlderSchema { found: 0, known }.into()));
+        let refused = |error| Err(MovingError::Store(error));
+        assert_eq!(newer, refused(StoreError::NewerSchema { found, known }));
+        assert_eq!(other, refused(StoreError::OlderBuild));
+        assert_eq!(older, refused(StoreError::OlderSchema { found: 0, known }));
         assert!(matches!(missing, Err(MovingError::Source(_))), "{missing:?}");
         assert!(target.store.list_orgs().await.unwrap().is_empty());
     })
