@@ -85,8 +85,8 @@ pub(crate) enum Db {
 
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
-    /// schema up to date. Fails for a schema that is newer than this build, or of an older build whose
-    /// migrations this one does not have.
+    /// schema up to date. Fails for a schema that is newer than this build, or of an older build
+    /// whose migrations this one does not have.
     #[boxed]
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
@@ -131,8 +131,8 @@ impl Store {
         }
     }
 
-    /// Rejects a database with another schema than that of this build. Nothing is made and nothing is
-    /// changed.
+    /// Rejects a database with another schema than that of this build. Nothing is made and nothing
+    /// is changed.
     #[boxed]
     pub async fn refuse_other_schema(settings: &DatabaseSettings) -> Result<(), StoreError> {
         match schema_of(settings).await? {

@@ -41,8 +41,9 @@ pub enum StoreError {
     },
     /// The migrations of the database are not those of this build.
     #[error(
-        "the database was made by an older build of Portcullis, whose schema this one does not know, and is left \
-         as it is: export its logs with that build (`portcullis audit export`), or start with a new database"
+        "the database was made by an older build of Portcullis, whose schema this one does not know, \
+         and is left as it is: export its logs with that build (`portcullis audit export`), or start \
+         with a new database"
     )]
     OlderBuild,
 }

@@ -236,7 +236,7 @@ impl Readable for TokenRow {
             last_used_at: self.last_used_at.map(Timestamp::from_micros),
             allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
             exchange_only: self.exchange_only != 0,
-            // Of a token that descends from unknown ones or is bound to an unknown key, none is found.
+            // A token that descends from unknown ones, or is bound to an unknown key, is not found.
             lineage: serde_json::from_str(&self.lineage)
                 .map_err(|_| StoreError::Corrupt("tokens.lineage"))?,
             dpop_jkt: parse_some(self.dpop_jkt.as_deref(), "tokens.dpop_jkt")?,

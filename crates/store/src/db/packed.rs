@@ -17,8 +17,8 @@ use zstd::{
 use super::{EventTexts, TextColumn};
 use crate::{error::StoreError, row_key::PackedRecord};
 
-/// The dictionary, made by `cargo run -p portcullis-store --example dictionary`. It never changes, for records that
-/// were written with it have to be read: another one gets the next number.
+/// The dictionary, made by `cargo run -p portcullis-store --example dictionary`. It never changes,
+/// for records that were written with it have to be read: another one gets the next number.
 const DICTIONARY: &[u8] = include_bytes!("record-2.dict");
 const NUMBER: u8 = 2;
 /// The number of texts that are not compressed.

@@ -37,7 +37,7 @@ const APPLIED: &str = "SELECT version, name FROM schema_migrations ORDER BY vers
 
 const APPLY: &str = "INSERT INTO schema_migrations (version, name) VALUES ($1, $2)";
 
-/// A migration that was applied to a database: its version, and its name with the digest of its text.
+/// A migration that was applied to a database: version, and name with the digest of the text.
 type Applied = (i64, String);
 
 /// The text of a migration for one of the databases.
@@ -124,8 +124,8 @@ fn compare(applied: &[Applied], text: Text) -> Schema {
     }
 }
 
-/// The migrations that were not applied yet, in their order. Fails for a database that has others than
-/// those of this build, or more.
+/// The migrations that were not applied yet, in their order. Fails for a database that has others
+/// than those of this build, or more.
 fn pending(applied: &[Applied], text: Text) -> Result<&'static [Migration], StoreError> {
     let differs = |(ours, (version, mark)): (&Migration, &Applied)| {
         ours.version != *version || ours.mark(text) != *mark
